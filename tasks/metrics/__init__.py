@@ -1,0 +1,1 @@
+"""Reference metrics: answers scored against lists of references."""

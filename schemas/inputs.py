@@ -1,0 +1,120 @@
+"""Tables that come from outside: items, answers, captions, human ratings, and what did not pass.
+
+Only contracts live here. Reading sources is `tasks.sources`, applying a contract `tasks.validation`.
+"""
+
+import pandera.polars as pa
+import polars as pl
+
+Image = pl.Struct({"uri": pl.String, "sha256": pl.String})
+Region = pl.Struct({"x": pl.Float64, "y": pl.Float64, "width": pl.Float64, "height": pl.Float64})
+Instant = pl.Datetime("us", "UTC")
+
+TASKS = ("vqa", "caption", "document", "referring", "instruction")
+STYLES = ("short", "long")
+
+
+class Ingested(pa.DataFrameModel):
+    """Columns of every ingested row: where it is from. `ingest_id` names the ingest; only the current one of a source is read."""
+
+    benchmark: str = pa.Field(str_matches=r"^[a-z0-9][a-z0-9_.-]*$")
+    ingest_id: str = pa.Field(str_length={"min_value": 1})
+    source_file: str
+    locator: str
+
+    class Config:
+        """No column more, no column less."""
+
+        strict = True
+
+
+class Items(Ingested):
+    """One row per benchmark × item. `references` is a multiset; `cluster` is what bootstraps resample (the image, else the item)."""
+
+    item_id: str = pa.Field(str_length={"min_value": 1})
+    task: str = pa.Field(isin=TASKS)
+    prompt: str
+    references: pl.List(pl.String)
+    images: pl.List(Image)
+    regions: pl.List(Region)
+    category: str = pa.Field(nullable=True)
+    split: str = pa.Field(nullable=True)
+    cluster: str = pa.Field(str_length={"min_value": 1})
+
+
+class Answers(Ingested):
+    """One row per benchmark × item × answer. `content_digest` covers prompt, references and text; `n_repeats` collapsed repeats."""
+
+    item_id: str = pa.Field(str_length={"min_value": 1})
+    answer_id: str = pa.Field(str_length={"min_value": 1})
+    model: str = pa.Field(nullable=True)
+    style: str = pa.Field(isin=STYLES)
+    sample: pl.Int64 = pa.Field(ge=0)
+    text: str
+    content_digest: str = pa.Field(str_length={"min_value": 64, "max_value": 64})
+    n_repeats: pl.Int64 = pa.Field(ge=1)
+
+
+class Captions(Ingested):
+    """One row per image × captioner × caption; a data set's own captions are a captioner too."""
+
+    image_uri: str = pa.Field(str_length={"min_value": 1})
+    captioner: str = pa.Field(str_length={"min_value": 1})
+    text: str
+
+
+class HumanRatings(Ingested):
+    """One row per annotator × answer × criterion, on the annotator's own scale with its ends."""
+
+    item_id: str = pa.Field(str_length={"min_value": 1})
+    answer_id: str = pa.Field(str_length={"min_value": 1})
+    criterion: str = pa.Field(str_length={"min_value": 1})
+    annotator: str = pa.Field(str_length={"min_value": 1})
+    rating: pl.Float64
+    scale_low: pl.Float64
+    scale_high: pl.Float64
+
+    @pa.dataframe_check
+    def rating_within_scale(cls, data: pa.PolarsData) -> pl.LazyFrame:  # noqa: N805
+        """A finite rating between the ends of its scale."""
+        rating = pl.col("rating")
+        within = rating.is_finite() & (rating >= pl.col("scale_low")) & (rating <= pl.col("scale_high"))
+        return data.lazyframe.select(within)
+
+
+class Ingests(pa.DataFrameModel):
+    """One row per ingest of a benchmark's source; the newest one of (benchmark, source) is current."""
+
+    ingest_id: str
+    benchmark: str
+    source: str
+    source_digest: str
+    item_limit: pl.Int64 = pa.Field(nullable=True)
+    n_items: pl.Int64
+    n_answers: pl.Int64
+    n_quarantined: pl.Int64
+    ingested_at: Instant
+
+    class Config:
+        """No column more, no column less."""
+
+        strict = True
+
+
+class Quarantine(pa.DataFrameModel):
+    """One row per input row that did not pass: where it stood, which column and value, why, and what to do."""
+
+    benchmark: str
+    ingest_id: str
+    table_name: str
+    source_file: str
+    locator: str
+    column_name: str = pa.Field(nullable=True)
+    value: str = pa.Field(nullable=True)
+    reason: str
+    remedy: str
+
+    class Config:
+        """No column more, no column less."""
+
+        strict = True

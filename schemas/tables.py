@@ -1,0 +1,72 @@
+"""The lake's tables: name -> contract, key, partitions, sort order. Nothing here reads or writes."""
+
+from dataclasses import dataclass
+
+import pandera.polars as pa
+import polars as pl
+import pyarrow as arrow
+
+from schemas import inputs, judging, reports
+
+CASE_KEY = ("judge_id", "benchmark", "item_id", "content_digest", "context_digest", "criterion", "sample")
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table: `keys` name a row, `partitions` are folders (and not columns of the files), `sort` orders rows in a file."""
+
+    name: str
+    model: type[pa.DataFrameModel]
+    keys: tuple[str, ...]
+    partitions: tuple[str, ...] = ()
+    sort: tuple[str, ...] = ()
+
+    @property
+    def polars_schema(self) -> dict[str, pl.DataType]:
+        """Column name -> polars type, in the contract's order, partitions included."""
+        return {name: column.dtype.type for name, column in self.model.to_schema().columns.items()}
+
+    @property
+    def arrow_schema(self) -> arrow.Schema:
+        """The Arrow schema of one part file: no partition columns, plain (not large) strings and lists."""
+        columns = {name: dtype for name, dtype in self.polars_schema.items() if name not in self.partitions}
+        frame: arrow.Table = pl.DataFrame(schema=columns).to_arrow()
+        return arrow.schema([arrow.field(field.name, _plain(field.type)) for field in frame.schema])
+
+
+def _plain(dtype: arrow.DataType) -> arrow.DataType:
+    if arrow.types.is_large_string(dtype) or arrow.types.is_string_view(dtype):
+        return arrow.string()
+    if arrow.types.is_large_list(dtype) or arrow.types.is_list(dtype):
+        return arrow.list_(_plain(dtype.value_type))
+    if arrow.types.is_struct(dtype):
+        return arrow.struct([arrow.field(part.name, _plain(part.type)) for part in dtype])
+    return dtype
+
+
+def _table(
+    name: str, model: type[pa.DataFrameModel], keys: tuple[str, ...], partitions: tuple[str, ...] = (), sort: tuple[str, ...] = ()
+) -> Table:
+    return Table(name, model, keys, partitions, sort or tuple(key for key in keys if key not in partitions))
+
+
+_ANSWER = ("benchmark", "item_id", "answer_id")
+
+TABLES: dict[str, Table] = {
+    table.name: table
+    for table in (
+        _table("items", inputs.Items, ("benchmark", "item_id"), ("benchmark",)),
+        _table("answers", inputs.Answers, _ANSWER, ("benchmark",)),
+        _table("captions", inputs.Captions, ("benchmark", "image_uri", "captioner", "text"), ("benchmark",)),
+        _table("human_ratings", inputs.HumanRatings, (*_ANSWER, "criterion", "annotator"), ("benchmark",)),
+        _table("ingests", inputs.Ingests, ("ingest_id",), ("benchmark",)),
+        _table("quarantine", inputs.Quarantine, (), ("benchmark",), ("source_file", "locator")),
+        _table("judges", judging.Judges, ("suite", "alias", "reading", "registered_at")),
+        _table("cases", judging.Cases, (*CASE_KEY, "planned_at"), ("judge_id",)),
+        _table("replies", judging.Replies, ("judge_id", "request_digest", "draw"), ("judge_id",)),
+        _table("verdicts", judging.Verdicts, (*CASE_KEY, "reading", "judged_at"), ("judge_id",)),
+        _table("metric_scores", judging.MetricScores, ("judge_id", "benchmark", "item_id", "content_digest"), ("judge_id",)),
+        _table("runs", judging.Runs, ("run_id",)),
+        _table("correlations", reports.Correlations, (), ("suite",), ("benchmark", "model", "judge", "coefficient")),
+    )
+}

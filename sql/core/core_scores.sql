@@ -1,0 +1,73 @@
+-- grain: one row per judge x answer x criterion x sample that was wanted; `score_0_1` only where `status` is ok
+with judged as (
+    select
+        judges.judge,
+        judges.alias,
+        judges.judge_id,
+        judges.reading,
+        answers.benchmark,
+        answers.item_id,
+        answers.answer_id,
+        answers.model,
+        answers.cluster,
+        cases.criterion,
+        cases.sample,
+        coalesce(verdicts.status, 'not_asked') as status,
+        verdicts.rating,
+        verdicts.score_0_1,
+        verdicts.rationale,
+        verdicts.reason
+    from core_answers as answers
+    inner join stg_cases as cases
+        on
+            answers.benchmark = cases.benchmark
+            and answers.item_id = cases.item_id
+            and answers.content_digest = cases.content_digest
+    inner join core_judges as judges on cases.judge_id = judges.judge_id and judges.kind = 'judge'
+    left join stg_verdicts as verdicts
+        on
+            cases.judge_id = verdicts.judge_id
+            and judges.reading = verdicts.reading
+            and cases.benchmark = verdicts.benchmark
+            and cases.item_id = verdicts.item_id
+            and cases.content_digest = verdicts.content_digest
+            and cases.context_digest = verdicts.context_digest
+            and cases.criterion = verdicts.criterion
+            and cases.sample = verdicts.sample
+),
+
+measured as (
+    select
+        judges.judge,
+        judges.alias,
+        judges.judge_id,
+        judges.reading,
+        answers.benchmark,
+        answers.item_id,
+        answers.answer_id,
+        answers.model,
+        answers.cluster,
+        'overall' as criterion,
+        0 as sample,
+        case when scores.judge_id is null then 'not_asked' when scores.score is null then 'undefined' else 'ok' end as status,
+        scores.score as rating,
+        scores.score as score_0_1,
+        null as rationale,
+        scores.reason
+    from core_answers as answers
+    inner join core_judges as judges
+        on
+            judges.kind = 'metric'
+            and list_contains(judges.benchmarks, answers.benchmark)
+            and list_contains(judges.tasks, answers.task)
+    left join stg_metric_scores as scores
+        on
+            judges.judge_id = scores.judge_id
+            and answers.benchmark = scores.benchmark
+            and answers.item_id = scores.item_id
+            and answers.content_digest = scores.content_digest
+)
+
+select * from judged
+union all by name
+select * from measured

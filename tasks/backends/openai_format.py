@@ -1,0 +1,129 @@
+"""Between the project's words and the chat-completions format: a request as a body, a body as a reply, an error body as words.
+
+Pure; sending lives in `tasks.backends.wire`, what is done about an error in `tasks.backends.openai_api`.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+from openai.types.chat import ChatCompletion, ChatCompletionContentPartParam, ChatCompletionMessageParam
+from openai.types.chat.chat_completion import Choice
+from openai.types.chat.chat_completion_token_logprob import ChatCompletionTokenLogprob
+from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
+
+from tasks.judging.types import Decoding, Message, Reply, Request, TokenLogprobs
+
+EncodeImage = Callable[[str], str]
+"""From an image URI to a data URL."""
+
+
+def encode_request(request: Request, model: str, encode_image: EncodeImage, newer_limit: bool) -> bytes:
+    """The body to send. `newer_limit` names the limit `max_completion_tokens`, which OpenAI's reasoning models insist on."""
+    messages = [_encode_message(message, encode_image) for message in request.messages]
+    body: CompletionCreateParamsNonStreaming = {"model": model, "messages": messages}
+    _add_decoding(body, request.decoding, request.draw)
+    body["max_completion_tokens" if newer_limit else "max_tokens"] = request.decoding.max_tokens
+    return orjson.dumps(body)
+
+
+def _add_decoding(body: CompletionCreateParamsNonStreaming, decoding: Decoding, draw: int) -> None:
+    if decoding.temperature is not None:
+        body["temperature"] = decoding.temperature
+    if decoding.top_p is not None:
+        body["top_p"] = decoding.top_p
+    if decoding.top_logprobs:
+        body["logprobs"], body["top_logprobs"] = True, decoding.top_logprobs
+    if decoding.seed is not None:
+        body["seed"] = decoding.seed + draw  # one seed for all draws would make them the same draw
+
+
+def _encode_message(message: Message, encode_image: EncodeImage) -> ChatCompletionMessageParam:
+    if message.role == "system":
+        return {"role": "system", "content": message.text}
+    if message.role == "assistant":
+        return {"role": "assistant", "content": message.text}
+    if not message.images:
+        return {"role": "user", "content": message.text}
+    parts: list[ChatCompletionContentPartParam] = [
+        {"type": "image_url", "image_url": {"url": encode_image(uri)}} for uri in message.images
+    ]
+    return {"role": "user", "content": [*parts, {"type": "text", "text": message.text}]}
+
+
+def decode_reply(content: bytes, latency_ms: float) -> Reply:
+    """The reply in a completion; raises ValueError in one line where the body is cut off, no JSON, or no completion."""
+    completion = _read_completion(content)
+    try:
+        return _make_reply(completion, completion.choices[0], latency_ms)
+    except (AttributeError, IndexError, TypeError, KeyError):
+        raise ValueError(f"the answer is no chat completion: {read_error(content)}") from None
+
+
+def _read_completion(content: bytes) -> ChatCompletion:
+    try:
+        return ChatCompletion.model_validate_json(content)
+    except ValueError:
+        pass  # other servers leave out fields and have finish reasons of their own: read what is there, as the SDK does
+    try:
+        values = orjson.loads(content)
+    except ValueError:
+        raise ValueError(f"the answer is no whole JSON ({len(content)} bytes): {read_error(content)}") from None
+    if not isinstance(values, dict):
+        raise ValueError(f"the answer is no chat completion: {read_error(content)}")
+    return ChatCompletion.construct(**values)
+
+
+def _make_reply(completion: ChatCompletion, choice: Choice, latency_ms: float) -> Reply:
+    positions = (choice.logprobs.content if choice.logprobs else None) or []
+    usage = completion.usage
+    return Reply(
+        text=_read_text(choice.message.content),
+        finish_reason=_read_text(choice.finish_reason) or "stop",
+        top_logprobs=tuple(_alternatives(position) for position in positions),
+        resolved_model=_read_text(getattr(completion, "model", None)),
+        prompt_tokens=usage.prompt_tokens if usage else None,
+        completion_tokens=usage.completion_tokens if usage else None,
+        latency_ms=latency_ms,
+        refusal=_read_text(getattr(choice.message, "refusal", None)) or None,
+    )
+
+
+def _read_text(value: object) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _alternatives(position: ChatCompletionTokenLogprob) -> TokenLogprobs:
+    listed = [(entry.token, float(entry.logprob)) for entry in position.top_logprobs or []]
+    chosen = (position.token, float(position.logprob))
+    return tuple(listed) if any(token == chosen[0] for token, _ in listed) else (chosen, *listed)
+
+
+def read_error(content: bytes) -> str:
+    """An endpoint's own words for what went wrong: `error.message`, `message` or `detail` of its JSON, else the text itself."""
+    try:
+        body: Any = orjson.loads(content)
+    except ValueError:
+        return _shorten(content.decode(errors="replace")) or "an empty body"
+    error = body.get("error", body) if isinstance(body, dict) else body
+    if isinstance(error, dict):
+        error = error.get("message") or error.get("detail") or error
+    return _shorten(error if isinstance(error, str) else orjson.dumps(error).decode())
+
+
+def _shorten(text: str) -> str:
+    # longer than a reason may be: a key must be masked before it is cut
+    return " ".join(text[:2000].split())
+
+
+def read_error_code(content: bytes) -> str | None:
+    """The `error.code` of an error body, `insufficient_quota` for one."""
+    try:
+        code = orjson.loads(content)["error"]["code"]
+    except (ValueError, TypeError, KeyError, IndexError):
+        return None
+    return code if isinstance(code, str) else None

@@ -1,0 +1,113 @@
+"""Drives many judges together: as many cases open as keep the backend's window full, every reply handed to the ledger.
+
+What a protocol asks is its own file's matter, how a request travels the backend's, what is kept `tasks.judging.ledger`'s.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from tasks.backends.base import Backend
+from tasks.backends.digest import request_digest
+from tasks.judging.types import Case, Failure, Judge, Pending, Reply, Request, Verdict
+
+DRAIN_S = 30.0
+"""How long requests in flight may finish after a stop was asked for."""
+
+
+class Keeper(Protocol):
+    """What the engine needs of a ledger."""
+
+    def find_reply(self, digest: str, draw: int) -> Reply | None:
+        """A reply that the lake (or this shard) already has."""
+
+    def keep_reply(self, digest: str, request: Request, reply: Reply) -> None:
+        """Take over a reply that has just come."""
+
+    def keep_verdicts(self, case: Case, verdicts: list[Verdict], digests: list[str]) -> None:
+        """Take over what a judge concluded, with the digests of the requests it rests on."""
+
+
+async def judge_cases(
+    cases: Iterable[Case], start: Callable[[Case], Judge], backend: Backend, keeper: Keeper, should_stop: Callable[[], bool]
+) -> None:
+    """Judge all `cases`, at most twice the backend's window at a time; after a stop nothing new begins and the rest has 30 s."""
+    queue = iter(cases)
+    asker = _Asker(backend, keeper)
+
+    async def work() -> None:
+        for case in queue:
+            if should_stop():
+                return
+            await _judge_case(case, start, asker, keeper)
+
+    workers = [asyncio.create_task(work()) for _ in range(2 * backend.window)]
+    watch = asyncio.create_task(_cancel_after_drain(workers, should_stop))
+    try:
+        await _gather_all(workers)
+    finally:
+        watch.cancel()
+
+
+async def _gather_all(workers: list[asyncio.Task[None]]) -> None:
+    """Wait for all; the first error cancels the others and is raised, a cancelled worker (drain over) is not an error."""
+    done, rest = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+    for worker in rest:
+        worker.cancel()
+    await asyncio.gather(*rest, return_exceptions=True)
+    for worker in done:
+        if not worker.cancelled():
+            worker.result()
+
+
+async def _cancel_after_drain(workers: list[asyncio.Task[None]], should_stop: Callable[[], bool]) -> None:
+    while not should_stop():
+        await asyncio.sleep(0.2)
+    await asyncio.sleep(DRAIN_S)
+    for worker in workers:
+        worker.cancel()
+
+
+async def _judge_case(case: Case, start: Callable[[Case], Judge], asker: "_Asker", keeper: Keeper) -> None:
+    judge = start(case)
+    digests: list[str] = []
+    try:
+        requests = next(judge)
+        while True:
+            digests += [request_digest(request) for request in requests]
+            replies = await asyncio.gather(*(asker.ask(request) for request in requests))
+            if any(isinstance(reply, Pending) for reply in replies):
+                return
+            requests = judge.send([reply for reply in replies if not isinstance(reply, Pending)])
+    except StopIteration as end:
+        verdicts: list[Verdict] = end.value
+    except Exception as error:  # a protocol's bug costs its case a verdict, not the run
+        verdicts = [Verdict("failed", reason=f"the protocol raised {type(error).__name__}: {error}")]
+    keeper.keep_verdicts(case, verdicts, digests)
+
+
+class _Asker:
+    """Asks each distinct request once: from the lake, from a request already in flight, else from the backend."""
+
+    def __init__(self, backend: Backend, keeper: Keeper) -> None:
+        self._backend = backend
+        self._keeper = keeper
+        self._in_flight: dict[tuple[str, int], asyncio.Task[Reply | Failure | Pending]] = {}
+
+    async def ask(self, request: Request) -> Reply | Failure | Pending:
+        digest = request_digest(request)
+        stored = self._keeper.find_reply(digest, request.draw)
+        if stored is not None:
+            return stored
+        key = (digest, request.draw)
+        task = self._in_flight.get(key)
+        if task is None:
+            task = self._in_flight[key] = asyncio.create_task(self._send(digest, request))
+            task.add_done_callback(lambda _: self._in_flight.pop(key, None))
+        return await asyncio.shield(task)
+
+    async def _send(self, digest: str, request: Request) -> Reply | Failure | Pending:
+        reply = await self._backend.reply(request)
+        if isinstance(reply, Reply):
+            self._keeper.keep_reply(digest, request, reply)
+        return reply

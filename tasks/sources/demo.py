@@ -1,0 +1,161 @@
+"""The demo benchmark: pictures drawn from a seed, questions about them, answers of rule-made models, ratings by an oracle.
+
+Here the parts become frames and files. Pictures are `demo_world` and `demo_paint`, questions the `demo_*_questions` modules
+and `demo_captions`, answers `demo_models`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from tasks.errors import SourceError
+from tasks.sources.demo_captions import ask_caption, describe
+from tasks.sources.demo_models import MODELS, RuleModel, answer_questions
+from tasks.sources.demo_paint import paint
+from tasks.sources.demo_questions import Question, draw_references
+from tasks.sources.demo_reading_questions import ask_reading
+from tasks.sources.demo_scene_questions import ask_scene
+from tasks.sources.demo_world import Picture, Scene, draw_pictures
+from tasks.sources.frames import ANSWERS, CAPTIONS, HUMAN_RATINGS, ITEMS, SourceFrames
+
+CRITERION, ORACLE = "correctness", "oracle"
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A picture and its file."""
+
+    number: int
+    picture: Picture
+    uri: str
+    image_sha256: str
+
+    @property
+    def origin(self) -> Row:
+        """Where its rows come from."""
+        return {"source_file": "demo", "locator": f"scene {self.number}"}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question about a drawn picture, with the item's key and what the annotators answered."""
+
+    drawn: Drawn
+    item_id: str
+    question: Question
+    references: tuple[str, ...]
+
+
+def draw_demo(seed: int, scenes: int, image_root: Path) -> SourceFrames:
+    """Draw the demo benchmark of `scenes` pictures, writing them under `image_root`/demo/`seed`; the same seed draws the same.
+
+    Raises SourceError for a negative seed, fewer than one scene, or a folder that cannot be written.
+    """
+    _check(seed, scenes)
+    rng = np.random.default_rng(seed)
+    drawn = [_keep(number, picture, seed, image_root) for number, picture in enumerate(draw_pictures(rng, scenes))]
+    asked = [each for one in drawn for each in _ask(rng, one)]
+    answers, ratings = _answer_all(rng, asked)
+    return SourceFrames(
+        items=pl.DataFrame([_item_row(each) for each in asked], schema=ITEMS),
+        answers=pl.DataFrame(answers, schema=ANSWERS),
+        human_ratings=pl.DataFrame(ratings, schema=HUMAN_RATINGS),
+        captions=pl.DataFrame([_caption_row(one) for one in drawn], schema=CAPTIONS),
+    )
+
+
+def ask_picture(rng: np.random.Generator, picture: Picture) -> list[Question]:
+    """All questions about one picture: two or three about details, and a caption."""
+    details = ask_scene(rng, picture) if isinstance(picture, Scene) else ask_reading(rng, picture)
+    return [*details, ask_caption(rng, picture)]
+
+
+def _check(seed: int, scenes: int) -> None:
+    if seed < 0:
+        raise SourceError(f"demo: seed is {seed}; expected 0 or more; choose another seed")
+    if scenes < 1:
+        raise SourceError(f"demo: scenes is {scenes}; expected at least 1; ask for more scenes")
+
+
+def _keep(number: int, picture: Picture, seed: int, image_root: Path) -> Drawn:
+    uri, png = f"demo/{seed}/scene-{number:04d}.png", paint(picture)
+    try:
+        _write_once(image_root / uri, png)
+    except OSError as error:
+        where = image_root / uri
+        raise SourceError(f"demo: {where} cannot be written ({error}); expected a writable image root; choose another") from error
+    return Drawn(number, picture, uri, sha256(png).hexdigest())
+
+
+def _write_once(path: Path, content: bytes) -> None:
+    """Write a file unless it is there with this content, so that a second run leaves its time of change alone."""
+    if path.is_file() and path.read_bytes() == content:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+def _ask(rng: np.random.Generator, drawn: Drawn) -> list[Asked]:
+    return [
+        Asked(drawn, f"{drawn.number:04d}-{order}-{question.task}", question, tuple(draw_references(rng, question)))
+        for order, question in enumerate(ask_picture(rng, drawn.picture))
+    ]
+
+
+def _answer_all(rng: np.random.Generator, asked: Sequence[Asked]) -> tuple[list[Row], list[Row]]:
+    """Rows of answers and of the oracle's ratings, in the order of models, tasks and items."""
+    answers, ratings = [], []
+    for model in MODELS:
+        for task in dict.fromkeys(each.question.task for each in asked):
+            some = [each for each in asked if each.question.task == task]
+            drawn = answer_questions(rng, model, [each.question for each in some])
+            for each, (text, rating) in zip(some, drawn, strict=True):
+                answers.append(_answer_row(each, model, text))
+                ratings.append(_rating_row(each, model, rating))
+    return answers, ratings
+
+
+def _item_row(asked: Asked) -> Row:
+    question = asked.question
+    return {
+        "item_id": asked.item_id,
+        "task": question.task,
+        "prompt": question.prompt,
+        "references": list(asked.references),
+        "images": [{"uri": asked.drawn.uri, "sha256": asked.drawn.image_sha256}],
+        "regions": [question.box._asdict()] if question.box else [],
+        "category": question.category,
+        "split": "test",
+        "cluster": asked.drawn.uri,
+        **asked.drawn.origin,
+    }
+
+
+def _answer_key(asked: Asked, model: RuleModel) -> Row:
+    return {"item_id": asked.item_id, "answer_id": f"{model.name}/{model.style}/0"}
+
+
+def _answer_row(asked: Asked, model: RuleModel, text: str) -> Row:
+    return _answer_key(asked, model) | {
+        "model": model.name,
+        "style": model.style,
+        "sample": 0,
+        "text": text,
+        **asked.drawn.origin,
+    }
+
+
+def _rating_row(asked: Asked, model: RuleModel, rating: float) -> Row:
+    scale = {"criterion": CRITERION, "annotator": ORACLE, "rating": rating, "scale_low": 0.0, "scale_high": 1.0}
+    return _answer_key(asked, model) | scale | asked.drawn.origin
+
+
+def _caption_row(drawn: Drawn) -> Row:
+    return {"image_uri": drawn.uri, "captioner": "scene-truth", "text": describe(drawn.picture), **drawn.origin}

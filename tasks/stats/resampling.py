@@ -1,0 +1,47 @@
+"""How bootstrap resamples are drawn and how an interval is read from them. Which statistic is resampled lives elsewhere."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Weights = NDArray[np.uint16]
+"""(resamples, clusters): how often each resample draws each cluster."""
+
+_RESAMPLES_AT_ONCE = 64
+
+
+class Interval(NamedTuple):
+    """Ends of an interval and the number of resamples on which the statistic was undefined; NaN ends where it was on all."""
+
+    low: float
+    high: float
+    n_undefined: int
+
+
+def draw_cluster_weights(n_clusters: int, resamples: int, rng: np.random.Generator) -> Weights:
+    """Draw `n_clusters` clusters with replacement per resample and count them: shape (resamples, n_clusters).
+
+    Whole clusters are drawn, so rows of one image stay together (Field & Welsh 2007, "Bootstrapping clustered data", JRSS B 69).
+    """
+    if n_clusters < 0 or resamples < 0:
+        raise ValueError(f"draw_cluster_weights: {n_clusters} clusters, {resamples} resamples; expected 0 or more; count again")
+    # Held with one cluster's draws side by side, the order in which `bootstrap_correlations` reads them.
+    by_cluster = np.zeros((n_clusters, resamples), dtype=np.uint16)
+    for start in range(0, resamples if n_clusters else 0, _RESAMPLES_AT_ONCE):
+        stop = min(start + _RESAMPLES_AT_ONCE, resamples)
+        drawn = [np.bincount(rng.integers(n_clusters, size=n_clusters), minlength=n_clusters) for _ in range(start, stop)]
+        by_cluster[:, start:stop] = np.array(drawn, dtype=np.uint16).T
+    return by_cluster.T
+
+
+def percentile_interval(values: NDArray[np.float64], level: float = 0.95) -> Interval:
+    """Percentile interval (Efron 1979; Efron & Tibshirani 1993, chapter 13) over the resamples where the statistic is defined."""
+    if not 0 < level < 1:
+        raise ValueError(f"percentile_interval: level is {level}; expected a number between 0 and 1; pass 0.95 for 95 %")
+    defined = values[~np.isnan(values)]
+    n_undefined = int(values.size - defined.size)
+    if defined.size == 0:
+        return Interval(float("nan"), float("nan"), n_undefined)
+    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(low), float(high), n_undefined)

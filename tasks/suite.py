@@ -1,0 +1,197 @@
+"""The suite file (YAML) as frozen, validated settings. What the settings do lives with what they set."""
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from tasks.digests import digest_json
+from tasks.errors import SuiteError
+from tasks.judging.protocols import PROTOCOLS, Identity, Options, identify_judge, identify_metric
+from tasks.metrics.registry import resolve_metric
+from tasks.settings import Place, build, convert, entries, expand, nearest, read_yaml
+from tasks.sources.registry import SOURCES, SourceSettings
+
+V = TypeVar("V")
+_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
+
+
+@dataclass(frozen=True)
+class ReportSettings:
+    """How reports resample; intervals are 95 %. `min_coverage`: share of wanted scores below which a mean is flagged."""
+
+    against: Literal["human"] = "human"
+    resamples: int = 2000
+    seed: int = 7
+    min_coverage: float = 0.98
+
+
+@dataclass(frozen=True)
+class LimitSettings:
+    """What an endpoint may be asked: requests in flight, and requests a minute (None: no limit)."""
+
+    concurrency: int = 64
+    requests_per_minute: int | None = None
+
+
+@dataclass(frozen=True)
+class EndpointSettings:
+    """Where a judge's model is asked. `api_key_variable` names an environment variable; a key itself never stands in a suite."""
+
+    backend: Literal["openai", "standin"]
+    model: str = ""
+    base_url: str | None = None
+    api_key_variable: str = "OPENAI_API_KEY"
+    timeout_s: float = 120.0
+    max_attempts: int = 6
+    benchmarks: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.backend == "standin":
+            object.__setattr__(self, "model", "standin/rules")
+        if not self.model:
+            raise ValueError("model: missing; expected `provider/model`, such as openai/gpt-4o-mini-2024-07-18; add it")
+
+
+@dataclass(frozen=True)
+class JudgeSettings:
+    """One judge of a suite: its protocol with options, and where its model is asked."""
+
+    alias: str
+    protocol: str
+    endpoint: EndpointSettings
+    options: Options
+
+
+@dataclass(frozen=True)
+class BenchmarkSettings:
+    """One benchmark of a suite: the kind of source and its settings."""
+
+    name: str
+    source: str
+    settings: SourceSettings
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Everything a run does. `digest` names the file's text; `images` is the root of relative image URIs."""
+
+    name: str
+    file: Path
+    digest: str
+    benchmarks: Mapping[str, BenchmarkSettings]
+    metrics: tuple[str, ...] = ()
+    judges: Mapping[str, JudgeSettings] = field(default_factory=dict)
+    images: Path | None = None
+    report: ReportSettings = field(default_factory=ReportSettings)
+    limits: LimitSettings = field(default_factory=LimitSettings)
+    notice: str | None = None
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What `--limit`, `--judge` and `--benchmark` leave of a suite; empty tuples mean all."""
+
+    limit: int | None = None
+    judges: tuple[str, ...] = ()
+    benchmarks: tuple[str, ...] = ()
+
+
+def read_suite(file: Path) -> Suite:
+    """Read and check a suite file; raises SuiteError naming the line."""
+    place = read_yaml(file)
+    found = entries(place)
+    keys = {part.name for part in dataclasses.fields(Suite)} - {"file", "digest"}
+    for key in found.keys() - keys:
+        raise _key_place(place, key).fail(f"unknown key {key!r}; {nearest(key, keys)}")
+    for key in ("name", "benchmarks"):
+        if key not in found:
+            raise place.fail(f"the key {key!r} is missing; every suite has a name and benchmarks")
+    return Suite(
+        name=_slug(found["name"]),
+        file=file.absolute(),
+        digest=digest_json(file.read_text(encoding="utf-8")),
+        benchmarks={name: _benchmark(name, part) for name, part in entries(found["benchmarks"]).items()},
+        metrics=_metrics(found.get("metrics")),
+        judges=_judges(found),
+        images=convert(Path, found["images"], "images") if "images" in found else None,
+        report=build(ReportSettings, found["report"]) if "report" in found else ReportSettings(),
+        limits=build(LimitSettings, found["limits"]) if "limits" in found else LimitSettings(),
+        notice=expand(found["notice"]) if "notice" in found else None,
+    )
+
+
+def narrow(suite: Suite, scope: Scope) -> Suite:
+    """The suite with only the judges and benchmarks of `scope`; raises SuiteError for a name it does not have."""
+    benchmarks = _pick("--benchmark", scope.benchmarks, suite.benchmarks)
+    names = _pick("--judge", scope.judges, {**dict.fromkeys(suite.metrics), **suite.judges})
+    judges = {alias: judge for alias, judge in suite.judges.items() if alias in names}
+    metrics = tuple(metric for metric in suite.metrics if metric in names)
+    return dataclasses.replace(suite, benchmarks=benchmarks, judges=judges, metrics=metrics)
+
+
+def identify_all(suite: Suite) -> tuple[Identity, ...]:
+    """The metrics and judges of a suite as the lake names them, metrics first."""
+    every = tuple(suite.benchmarks)
+    metrics = tuple(identify_metric(name, every) for name in suite.metrics)
+    return metrics + tuple(
+        identify_judge(judge.alias, judge.protocol, judge.options, judge.endpoint.model, judge.endpoint.benchmarks or every)
+        for judge in suite.judges.values()
+    )
+
+
+def _pick(option: str, wanted: tuple[str, ...], have: Mapping[str, V]) -> dict[str, V]:
+    for name in wanted:
+        if name not in have:
+            raise SuiteError(f"{option} {name}: the suite has none of that name; {nearest(name, have)}")
+    return {name: value for name, value in have.items() if not wanted or name in wanted}
+
+
+def _key_place(place: Place, key: str) -> Place:
+    return Place(place.file, next(node for node, _ in place.node.value if node.value == key))
+
+
+def _slug(place: Place) -> str:
+    text = expand(place)
+    if not _NAME.fullmatch(text):
+        raise place.fail(f"name: {text!r}; expected lower-case letters, digits, '_', '.', '-' (it names a folder); rename it")
+    return text
+
+
+def _benchmark(name: str, place: Place) -> BenchmarkSettings:
+    if not _NAME.fullmatch(name):
+        raise place.fail(f"benchmark {name!r}; expected lower-case letters, digits, '_', '.', '-' (it names a folder); rename it")
+    kind = _kind(place, "source", SOURCES)
+    return BenchmarkSettings(name, kind, build(SOURCES[kind], place, skip=("source",)))
+
+
+def _kind(place: Place, key: str, valid: Mapping[str, object]) -> str:
+    found = entries(place)
+    if key not in found:
+        raise place.fail(f"the key {key!r} is missing; expected one of {', '.join(sorted(valid))}")
+    kind = expand(found[key])
+    if kind not in valid:
+        raise found[key].fail(f"{key}: {kind!r}; {nearest(kind, valid)}")
+    return kind
+
+
+def _metrics(place: Place | None) -> tuple[str, ...]:
+    names: tuple[str, ...] = convert(tuple[str, ...], place, "metrics") if place else ()
+    for name in names:
+        resolve_metric(name)
+    return names
+
+
+def _judges(found: Mapping[str, Place]) -> dict[str, JudgeSettings]:
+    return {alias: _judge(alias, part) for alias, part in entries(found["judges"]).items()} if "judges" in found else {}
+
+
+def _judge(alias: str, place: Place) -> JudgeSettings:
+    protocol = _kind(place, "protocol", PROTOCOLS)
+    options_type = PROTOCOLS[protocol].options
+    own = {part.name for part in dataclasses.fields(options_type)}
+    shared = {part.name for part in dataclasses.fields(EndpointSettings)} | {"protocol"}
+    endpoint = build(EndpointSettings, place, skip=own | {"protocol"})
+    return JudgeSettings(alias, protocol, endpoint, build(options_type, place, skip=shared))

@@ -1,0 +1,66 @@
+import dataclasses
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+
+from tasks.backends.digest import request_digest
+from tasks.judging.types import Decoding, Message, Request
+
+REQUEST = Request("openai/gpt-4o", (Message("system", "Gib acht: ä"), Message("user", "Hi", ("a.jpg",))), Decoding(seed=0))
+# the canonical text written out by hand, so that a change of the format is seen for what it is
+CANONICAL = (
+    '{"decoding":{"max_tokens":512,"seed":0,"temperature":0.0,"top_logprobs":0,"top_p":null},'
+    '"messages":[{"images":[],"role":"system","text":"Gib acht: ä"},{"images":["a.jpg"],"role":"user","text":"Hi"}],'
+    '"model":"openai/gpt-4o"}'
+)
+PINNED = "35c5f387b840152bfda0f785c548e243c7cb14e2320f49da1c735103e865d9c4"
+
+
+def test_the_digest_is_that_of_the_lakes_format() -> None:
+    assert request_digest(REQUEST) == PINNED == hashlib.sha256(CANONICAL.encode()).hexdigest()
+
+
+def test_the_digest_is_the_same_in_another_process() -> None:
+    code = "from tests.backends.test_digest import REQUEST, request_digest; print(request_digest(REQUEST))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2])
+    assert run.stdout.strip() == PINNED
+
+
+def test_the_draw_and_the_type_of_a_number_do_not_count() -> None:
+    assert request_digest(dataclasses.replace(REQUEST, draw=3)) == PINNED
+    assert request_digest(dataclasses.replace(REQUEST, decoding=Decoding(temperature=0, seed=0))) == PINNED
+
+
+def test_everything_else_counts() -> None:
+    user = Message("user", "Hi")
+    others = [
+        dataclasses.replace(REQUEST, model="openai/gpt-4o-mini"),
+        *(
+            dataclasses.replace(REQUEST, messages=messages)
+            for messages in [
+                (),
+                (user,),
+                (user, user),
+                (Message("user", "Hi", ("a", "b")),),
+                (Message("user", "Hi", ("b", "a")),),
+            ]
+        ),
+        *(
+            dataclasses.replace(REQUEST, decoding=decoding)
+            for decoding in [
+                Decoding(),
+                Decoding(seed=1),
+                Decoding(None),
+                Decoding(1.0),
+                Decoding(top_p=0.0),
+                Decoding(top_logprobs=1),
+            ]
+        ),
+        dataclasses.replace(REQUEST, decoding=Decoding(max_tokens=1)),
+    ]
+    assert len({PINNED, *map(request_digest, others)}) == len(others) + 1
+
+
+def test_a_lone_surrogate_has_a_digest_too() -> None:
+    assert len(request_digest(Request("m", (Message("user", "\ud800"),)))) == 64

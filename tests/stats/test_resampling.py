@@ -1,0 +1,59 @@
+"""How clusters are drawn and how intervals are read."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tasks.stats.resampling import draw_cluster_weights, percentile_interval
+
+
+def test_each_resample_draws_as_many_clusters_as_there_are() -> None:
+    weights = draw_cluster_weights(37, 130, np.random.default_rng(3))
+    assert weights.shape == (130, 37)
+    assert (weights.sum(axis=1) == 37).all()
+
+
+def test_draws_follow_the_multinomial() -> None:
+    # Each count is binomial(50, 1/50): mean 1, variance 1 - 1/50 = 0.98; two clusters have covariance -1/50.
+    weights = draw_cluster_weights(50, 20_000, np.random.default_rng(11)).astype(np.float64)
+    covariance = np.cov(weights.T)
+    np.testing.assert_allclose(weights.mean(axis=0), 1, atol=0.04)
+    np.testing.assert_allclose(np.diag(covariance), 0.98, atol=0.06)
+    assert covariance[~np.eye(50, dtype=bool)].mean() == pytest.approx(-0.02, abs=0.001)
+
+
+def test_seeds_are_honoured_zero_too() -> None:
+    drawn = [draw_cluster_weights(40, 70, np.random.default_rng(seed)) for seed in (0, 0, 1)]
+    np.testing.assert_array_equal(drawn[0], drawn[1])
+    assert (drawn[0] != drawn[2]).any()
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0, 0)])
+def test_nothing_to_draw(shape: tuple[int, int]) -> None:
+    assert draw_cluster_weights(*shape, np.random.default_rng(0)).shape == shape[::-1]
+
+
+def test_negative_sizes_are_refused() -> None:
+    with pytest.raises(ValueError, match="-1 clusters"):
+        draw_cluster_weights(-1, 5, np.random.default_rng(0))
+
+
+def test_percentiles_of_the_defined_values() -> None:
+    # 0, 1, ..., 100 shuffled: the 2.5 % and 97.5 % points are 2.5 and 97.5; at level 0.5 they are 25 and 75.
+    values = np.append(np.random.default_rng(0).permutation(101).astype(np.float64), [math.nan, math.nan])
+    assert percentile_interval(values) == pytest.approx((2.5, 97.5, 2))
+    assert percentile_interval(values, level=0.5) == pytest.approx((25.0, 75.0, 2))
+
+
+def test_no_defined_value_has_no_interval() -> None:
+    interval = percentile_interval(np.full(4, math.nan))
+    assert math.isnan(interval.low)
+    assert math.isnan(interval.high)
+    assert interval.n_undefined == 4
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, 95.0])
+def test_level_is_a_fraction(level: float) -> None:
+    with pytest.raises(ValueError, match=f"level is {level}"):
+        percentile_interval(np.zeros(3), level)
