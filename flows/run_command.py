@@ -13,7 +13,7 @@ from tasks.ingestion import find_current
 from tasks.judging.shard import stop_file
 from tasks.lake import Lake, open_lake
 from tasks.planning import find_work
-from tasks.reports.build import build_report, is_fresh, page_path
+from tasks.reports.freshness import is_fresh, page_path
 from tasks.reports.warehouse import open_warehouse, run_sql, select_file
 from tasks.runs import new_run_id, record_run
 from tasks.suite import Scope, Suite, identify_all, narrow, read_suite
@@ -63,6 +63,8 @@ def _finish_here(lake: Lake, suite: Suite, run_id: str, left: tuple[str, ...]) -
     """What needs no worker: nothing, or only the report."""
     with record_run(lake, suite, run_id, left):
         if left:
+            from tasks.reports.build import build_report  # scipy and matplotlib, which "nothing to do" does not need
+
             build_report(lake, suite)
 
 

@@ -86,10 +86,8 @@ def _count(connection: duckdb.DuckDBPyConnection, identity: Identity, suite: Sui
     keep_result(connection, "queries/wanted_cases.sql", "wanted_cases", parameters)
     pending = "pending_scores" if identity.kind == "metric" else "pending_cases"
     keep_result(connection, f"queries/{pending}.sql", "pending", parameters)
-    counts = run_sql(
-        connection, "select (select count(*) from wanted_cases), (select count(*) from pending)", "counts"
-    ).fetchone()
-    n_wanted, n_pending = counts or (0, 0)
+    text = "select (select count(*) from wanted_cases) as n_wanted, (select count(*) from pending) as n_pending"
+    n_wanted, n_pending = select_frame(connection, text, "counts").row(0)
     return Work(identity, n_wanted, n_pending)
 
 

@@ -58,8 +58,10 @@ def call_signature(options: LaveOptions, model: str) -> dict[str, object]:
         "shots": options.shots,
         "rationale": options.rationale,
         "filter_refs": str(options.filter_refs).lower(),
-        "caption": options.caption or "",
-        "decoding": {"temperature": 0, "max_tokens": options.max_tokens, "top_logprobs": options.top_logprobs},
+        "caption": options.caption or "none",
+        "temperature": 0,
+        "max_tokens": options.max_tokens,
+        "top_logprobs": options.top_logprobs,
     }
 
 

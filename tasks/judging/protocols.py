@@ -1,6 +1,5 @@
 """Which judge protocols there are, and the identity of a suite's judges and metrics. What a protocol asks is its own file."""
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -56,13 +55,18 @@ def identify_judge(alias: str, protocol_name: str, options: Options, model: str,
         alias=alias,
         judge_id=judge_id(call),
         reading=digest_json(reading)[:8],
-        call_signature=json.dumps(call, sort_keys=True),
-        reading_signature=json.dumps(reading, sort_keys=True),
+        call_signature=format_signature(call),
+        reading_signature=format_signature(reading),
         tasks=protocol.tasks,
         benchmarks=benchmarks,
         criterion=protocol.criterion,
         captioner=options.caption or "",
     )
+
+
+def format_signature(signature: Mapping[str, object]) -> str:
+    """A signature as people read it beside a number: `protocol:lave|model:...|shots:8|...`."""
+    return "|".join(f"{key}:{value}" for key, value in signature.items())
 
 
 def identify_metric(name: str, benchmarks: tuple[str, ...]) -> Identity:

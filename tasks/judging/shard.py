@@ -11,7 +11,6 @@ from pathlib import Path
 import polars as pl
 
 from tasks.backends.base import Backend
-from tasks.backends.openai_api import OpenAIBackend
 from tasks.judging.engine import judge_cases
 from tasks.judging.ledger import FLUSH_SECONDS, Ledger, Tally
 from tasks.judging.protocols import PROTOCOLS, Identity
@@ -89,6 +88,8 @@ async def _run(order: ShardOrder) -> ShardResult:
 
 def make_backend(order: ShardOrder) -> Backend:
     """The backend that the suite names; keys come from this process's environment."""
+    from tasks.backends.openai_api import OpenAIBackend  # openai takes most of a second, which planning does not need
+
     endpoint = order.judge.endpoint
     return OpenAIBackend(
         model=endpoint.model,

