@@ -1,6 +1,7 @@
 """What is left to do: cases wanted minus verdicts present, as shard files. Asking is `tasks.judging.shard`, scoring `tasks.metrics.shard`."""
 
 import io
+import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -116,14 +117,20 @@ def _record_cases(connection: duckdb.DuckDBPyConnection, lake: Lake, identity: I
 
 
 def _write_shards(folder: Path, alias: str, frame: pl.DataFrame, rows: int) -> Iterator[Path]:
-    """Consecutive slices of equal size: equal requests lie side by side and so share a shard."""
-    shards = -(-frame.height // rows)
-    for number in range(shards):
-        start, end = frame.height * number // shards, frame.height * (number + 1) // shards
+    """Consecutive slices of about equal size."""
+    for number, (start, end) in enumerate(itertools.pairwise(_cut(frame, rows))):
         path = folder / f"{alias}-{number:04d}.parquet"
-        buffer = _parquet(frame.slice(start, end - start))
-        write_whole(path, buffer)
+        write_whole(path, _parquet(frame.slice(start, end - start)))
         yield path
+
+
+def _cut(frame: pl.DataFrame, rows: int) -> list[int]:
+    """Where slices begin, and the end; rows that make equal requests lie side by side and stay together, so each is asked once."""
+    asked = pl.struct("prompt", "answer", pl.col("references").list.sort(), "caption")
+    groups = frame.select(asked.rle_id()).to_series()
+    shards = -(-frame.height // rows)
+    cuts = {int(groups.search_sorted(groups[frame.height * number // shards])) for number in range(shards)}
+    return sorted({*cuts, frame.height})
 
 
 def _parquet(frame: pl.DataFrame) -> bytes:

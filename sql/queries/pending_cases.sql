@@ -15,4 +15,4 @@ anti join standing
         and wanted.context_digest = standing.context_digest
         and wanted.criterion = standing.criterion
         and wanted.sample = standing.sample
-order by wanted.benchmark, wanted.prompt, wanted.answer, wanted.item_id
+order by wanted.prompt, wanted.answer, list_sort(wanted.references), wanted.caption, wanted.benchmark, wanted.item_id

@@ -8,13 +8,13 @@ import asyncio
 import os
 import resource
 import time
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from tasks.backends.base import make_reason
 from tasks.backends.openai_format import EncodeImage, decode_reply, encode_request, read_error, read_error_code
 from tasks.backends.retrying import LONGEST_WAIT_S, BackOff, Pacer, read_retry_after
-from tasks.backends.wire import AiohttpWire, Endpoint, HttpAnswer, SdkWire, Wire, WireError
+from tasks.backends.wire import Endpoint, HttpAnswer, Wire, WireError
 from tasks.errors import BackendError
 from tasks.judging.types import Failure, Pending, Reply, Request
 
@@ -53,12 +53,11 @@ class OpenAIBackend:
         *,
         back_off: BackOff | None = None,
         encode_image: EncodeImage | None = None,
-        wire: Literal["openai", "aiohttp"] = "openai",
     ) -> None:
         self.window = concurrency
         self._endpoint = find_endpoint(model, base_url, api_key_variable)
         _allow_open_files(concurrency)
-        self._wire: Wire = (SdkWire if wire == "openai" else AiohttpWire)(self._endpoint, concurrency)
+        self._wire = Wire(self._endpoint, concurrency)
         self._timeout_s, self._max_attempts = timeout_s, max_attempts
         self._back_off = back_off or BackOff()
         self._encode_image = encode_image or _refuse_image

@@ -21,7 +21,6 @@ _CATCH_UP_S = 0.05
 class BackOff:
     """Waits that double from `first_s` up to `longest_s`, each shortened at random by up to half; `first_s` 0 does not wait."""
 
-    max_attempts: int = 6
     first_s: float = 0.5
     longest_s: float = 30.0
     jitter: random.Random = field(default_factory=random.Random, compare=False)

@@ -1,6 +1,6 @@
 """Starting the stand-in endpoint as a process of its own that ends with the one that started it.
 
-What it serves lives in `tasks.backends.standin`; nothing of aiohttp is imported here.
+What it serves lives in `tasks.backends.standin`; nothing of aiohttp or openai is imported here.
 """
 
 import os
@@ -75,6 +75,7 @@ def _spawn(options: list[str], errors: IO[bytes]) -> subprocess.Popen[bytes]:
         stdout=subprocess.DEVNULL,
         stderr=errors,
         env={**os.environ, "PYTHONPATH": paths},
+        start_new_session=True,  # Ctrl-C in the terminal is the run's matter; the pipe ends this process
     )
 
 

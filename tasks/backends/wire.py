@@ -1,18 +1,16 @@
 """One HTTP exchange with a chat-completions endpoint: bytes there, status and bytes back.
 
-`SdkWire` sends through `openai.AsyncOpenAI`. `AiohttpWire` takes address and headers from the same client but
-sends them with aiohttp alone, at a quarter of the CPU (0.14 against 0.58 ms a request where it was measured), which is what lets
-one process keep 256 requests of 200 ms in flight. Retries, pacing and meaning live in `tasks.backends.openai_api`.
+The openai package says what headers go with a request; aiohttp alone sends it, at a quarter of the CPU that
+`AsyncOpenAI.post` takes (0.14 against 0.58 ms a request where it was measured), which is what lets one process keep 256 requests
+of 200 ms in flight. Retries, pacing and meaning live in `tasks.backends.openai_api`.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
-import httpx2
 import openai
 
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
@@ -20,7 +18,7 @@ _NO_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=None)
 
 
 class WireError(Exception):
-    """No whole answer came; one line without headers. Always raised `from None`: openai's own errors carry the key."""
+    """No whole answer came; one line without headers. Always raised `from None`: aiohttp's own errors may carry the key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,52 +49,12 @@ class HttpAnswer:
     content: bytes
 
 
-class Wire(Protocol):
-    """Sends one body to `/chat/completions`; how long that may take is for the caller to say."""
-
-    async def post(self, body: bytes) -> HttpAnswer:
-        """The answer, whatever its status; raises WireError where none came."""
-
-    async def close(self) -> None:
-        """Closes the connections."""
-
-
-class SdkWire:
-    """Through the SDK, its own retries off."""
+class Wire:
+    """Sends bodies to `/chat/completions` over kept connections; how long an answer may take is for the caller to say."""
 
     def __init__(self, endpoint: Endpoint, connections: int) -> None:
-        limits = httpx2.Limits(max_connections=connections, max_keepalive_connections=connections)
-        client = openai.DefaultAioHttpClient(
-            limits=limits, timeout=None, trust_env=not endpoint.is_loopback, follow_redirects=False
-        )
-        self._client = _make_client(endpoint, client)
-
-    async def post(self, body: bytes) -> HttpAnswer:
-        """The answer, whatever its status; raises WireError where none came."""
-        headers = {"Content-Type": "application/json"}
-        try:
-            response = await self._client.post(
-                "/chat/completions", cast_to=httpx2.Response, content=body, options={"headers": headers}
-            )
-        except openai.APIStatusError as error:
-            response = error.response
-        except (openai.OpenAIError, httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
-            raise WireError(_describe(error.__cause__ or error)) from None
-        return HttpAnswer(response.status_code, response.headers, response.content)
-
-    async def close(self) -> None:
-        """Closes the connections."""
-        await self._client.close()
-
-
-class AiohttpWire:
-    """Through aiohttp, with the SDK's address and headers."""
-
-    def __init__(self, endpoint: Endpoint, connections: int) -> None:
-        self._client = _make_client(endpoint, None)
-        headers = {**self._client.default_headers, **self._client.auth_headers}
-        self._headers = {name: value for name, value in headers.items() if isinstance(value, str)}
         self._url = f"{endpoint.base_url}/chat/completions"
+        self._headers = _make_headers(endpoint)
         self._proxy = None if endpoint.is_loopback else _find_proxy(endpoint)
         self._connections = connections
         self._session: aiohttp.ClientSession | None = None
@@ -117,15 +75,16 @@ class AiohttpWire:
 
     async def close(self) -> None:
         """Closes the connections."""
-        await self._client.close()
         if self._session is not None:
             await self._session.close()
 
 
-def _make_client(endpoint: Endpoint, http_client: httpx2.AsyncClient | None) -> openai.AsyncOpenAI:
-    return openai.AsyncOpenAI(
-        api_key=endpoint.key, base_url=endpoint.base_url, max_retries=0, timeout=None, http_client=http_client
-    )
+def _make_headers(endpoint: Endpoint) -> dict[str, str]:
+    # nothing is sent through this client; left to itself it reads proxies, and fails over a SOCKS one
+    unused = openai.DefaultAsyncHttpxClient(trust_env=False)
+    client = openai.AsyncOpenAI(api_key=endpoint.key, base_url=endpoint.base_url, http_client=unused)
+    headers = {**client.auth_headers, **client.default_headers}
+    return {name: value for name, value in headers.items() if isinstance(value, str)}
 
 
 def _find_proxy(endpoint: Endpoint) -> str | None:

@@ -4,8 +4,8 @@ What a protocol asks is its own file's matter, how a request travels the backend
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
-from typing import Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from tasks.backends.base import Backend
 from tasks.backends.digest import request_digest
@@ -39,25 +39,30 @@ async def judge_cases(
         for case in queue:
             if should_stop():
                 return
-            await _judge_case(case, start, asker, keeper)
+            await _judge_case(case, start(case), asker, keeper)
 
     workers = [asyncio.create_task(work()) for _ in range(2 * backend.window)]
     watch = asyncio.create_task(_cancel_after_drain(workers, should_stop))
     try:
         await _gather_all(workers)
-    finally:
-        watch.cancel()
+    finally:  # however it ends, nothing of it goes on asking
+        await _end([watch, *workers])
+        await _end(asker.in_flight)
 
 
 async def _gather_all(workers: list[asyncio.Task[None]]) -> None:
-    """Wait for all; the first error cancels the others and is raised, a cancelled worker (drain over) is not an error."""
-    done, rest = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
-    for worker in rest:
-        worker.cancel()
-    await asyncio.gather(*rest, return_exceptions=True)
-    for worker in done:
-        if not worker.cancelled():
-            worker.result()
+    """Wait for all, or raise the first error; a cancelled worker (drain over) is not an error."""
+    done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+    errors = [worker.exception() for worker in done if not worker.cancelled()]
+    for error in errors:
+        if error is not None:
+            raise error
+
+
+async def _end(tasks: Sequence[asyncio.Task[Any]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _cancel_after_drain(workers: list[asyncio.Task[None]], should_stop: Callable[[], bool]) -> None:
@@ -68,22 +73,30 @@ async def _cancel_after_drain(workers: list[asyncio.Task[None]], should_stop: Ca
         worker.cancel()
 
 
-async def _judge_case(case: Case, start: Callable[[Case], Judge], asker: "_Asker", keeper: Keeper) -> None:
-    judge = start(case)
+class _Conclusion(NamedTuple):
+    verdicts: list[Verdict]
+
+
+async def _judge_case(case: Case, judge: Judge, asker: "_Asker", keeper: Keeper) -> None:
     digests: list[str] = []
+    step = _advance(judge, None)
+    while not isinstance(step, _Conclusion):
+        digests += [request_digest(request) for request in step]
+        replies = await asyncio.gather(*(asker.ask(request) for request in step))
+        if any(isinstance(reply, Pending) for reply in replies):
+            return
+        step = _advance(judge, [reply for reply in replies if not isinstance(reply, Pending)])
+    keeper.keep_verdicts(case, step.verdicts, digests)
+
+
+def _advance(judge: Judge, replies: list[Reply | Failure] | None) -> list[Request] | _Conclusion:
+    """What a judge asks next, or what it concluded; a protocol's bug costs its case a verdict, not the run."""
     try:
-        requests = next(judge)
-        while True:
-            digests += [request_digest(request) for request in requests]
-            replies = await asyncio.gather(*(asker.ask(request) for request in requests))
-            if any(isinstance(reply, Pending) for reply in replies):
-                return
-            requests = judge.send([reply for reply in replies if not isinstance(reply, Pending)])
+        return next(judge) if replies is None else judge.send(replies)
     except StopIteration as end:
-        verdicts: list[Verdict] = end.value
-    except Exception as error:  # a protocol's bug costs its case a verdict, not the run
-        verdicts = [Verdict("failed", reason=f"the protocol raised {type(error).__name__}: {error}")]
-    keeper.keep_verdicts(case, verdicts, digests)
+        return _Conclusion(end.value)
+    except Exception as error:
+        return _Conclusion([Verdict("failed", reason=f"the protocol raised {type(error).__name__}: {error}")])
 
 
 class _Asker:
@@ -93,6 +106,11 @@ class _Asker:
         self._backend = backend
         self._keeper = keeper
         self._in_flight: dict[tuple[str, int], asyncio.Task[Reply | Failure | Pending]] = {}
+
+    @property
+    def in_flight(self) -> list[asyncio.Task[Reply | Failure | Pending]]:
+        """The requests that are with the backend now."""
+        return list(self._in_flight.values())
 
     async def ask(self, request: Request) -> Reply | Failure | Pending:
         digest = request_digest(request)

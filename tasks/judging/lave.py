@@ -22,7 +22,7 @@ LEVELS = (1, 2, 3)
 TASKS = ("vqa", "document")
 CRITERION = "correctness"
 MOST_SHOTS = 8
-_FIELDS = ("question", "references", "answer", "rating", "rationale")
+_TEXTS = ("question", "answer", "rationale")
 
 
 @dataclass(frozen=True)
@@ -187,16 +187,29 @@ def load_demonstrations(file: Path | None) -> Demonstrations:
         ) from None
 
 
-def _check_demonstrations(demos: Demonstrations, name: str) -> Demonstrations:
+def _check_demonstrations(demos: Any, name: str) -> Demonstrations:
     for kind in ("general", "binary"):
-        if kind not in demos:
+        if not isinstance(demos, dict) or not isinstance(demos.get(kind), list):
             raise SuiteError(f"{name}: has no list {kind!r}; expected 'general' and 'binary'; add it")
         for number, demo in enumerate(demos[kind]):
-            missing = [field for field in _FIELDS if field not in demo]
-            if missing or demo["rating"] not in LEVELS:
-                wrong = f"lacks {', '.join(missing)}" if missing else f"has the rating {demo['rating']!r}"
-                raise SuiteError(f"{name}: {kind}[{number}] {wrong}; expected {', '.join(_FIELDS)} and a rating of 1, 2 or 3")
-    return demos
+            wrong = _find_wrong(demo)
+            if wrong:
+                expected = f"expected the texts {', '.join(_TEXTS)}, a list of references and a rating of 1, 2 or 3; mend it"
+                raise SuiteError(f"{name}: {kind}[{number}] {wrong}; {expected}")
+    return dict(demos)
+
+
+def _find_wrong(demo: Any) -> str | None:
+    if not isinstance(demo, dict):
+        return f"is {demo!r}"
+    missing = [field for field in (*_TEXTS, "references", "rating") if field not in demo]
+    if missing:
+        return f"lacks {', '.join(missing)}"
+    references = demo["references"]
+    texts = [*references, *(demo[field] for field in _TEXTS)] if isinstance(references, list) else [None]
+    if not all(isinstance(text, str) for text in texts) or not isinstance(demo.get("caption"), str | None):
+        return f"has a field that is no text: {demo!r}"
+    return f"has the rating {demo['rating']!r}" if type(demo["rating"]) is not int or demo["rating"] not in LEVELS else None
 
 
 @functools.cache

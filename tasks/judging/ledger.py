@@ -107,16 +107,21 @@ class Ledger:
         return {**row, **own, "judged_at": datetime.now(UTC)}
 
     async def flush(self) -> None:
-        """Write replies, then the verdicts that rest on them, as new part files."""
-        async with self._writing:
-            replies, self._replies = self._replies, []
-            verdicts, self._verdicts = self._verdicts, []
-            self._full.clear()
-            await asyncio.to_thread(self._write, replies, verdicts)
+        """Write replies, then the verdicts that rest on them, as new part files; cancelled or failed, none of them is lost."""
+        await asyncio.shield(self._flush())  # a write that has begun ends before the next one begins
 
-    def _write(self, replies: list[dict[str, object]], verdicts: list[dict[str, object]]) -> None:
-        for name, rows in (("replies", replies), ("verdicts", verdicts)):
-            append_rows(self._lake, name, pl.DataFrame(rows, schema=TABLES[name].polars_schema))
+    async def _flush(self) -> None:
+        async with self._writing:
+            n_verdicts = len(self._verdicts)  # those that come during the write rest on replies that it does not hold
+            await self._write("replies", self._replies, len(self._replies))
+            self._full.clear()
+            await self._write("verdicts", self._verdicts, n_verdicts)
+
+    async def _write(self, name: str, rows: list[dict[str, object]], count: int) -> None:
+        await asyncio.to_thread(
+            lambda: append_rows(self._lake, name, pl.DataFrame(rows[:count], schema=TABLES[name].polars_schema))
+        )
+        del rows[:count]
 
     async def flush_regularly(self, seconds: float, on_tick: Callable[[Tally], None]) -> None:
         """Flush every `seconds` or when 2,000 replies wait, until cancelled; `on_tick` is called about every second."""

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from tasks.judging.types import Reply, Status
 
-_TAIL = re.compile(r"[\s.*_`]*\Z")
-_ALONE = re.compile(r"(?:\A|\n)[\s*_`]*([0-9]+)\Z")
+_TAIL = re.compile(r"[\s.*_`]*")
+_ALONE = re.compile(r"[\s*_`]*([0-9]+)\Z")
 
 
 class RatingRead(NamedTuple):
@@ -22,9 +22,10 @@ def read_rating_at_end(text: str, marker: str, levels: Iterable[int]) -> RatingR
 
     Only white space, full stops and Markdown's emphasis may follow; a rating in quotation marks is somebody's words, not the verdict.
     """
-    end = text[: _TAIL.search(text).start()]  # type: ignore[union-attr]  # the pattern matches at every end
+    backwards = _TAIL.match(text[::-1])  # a search forwards takes quadratic time on long runs of dots or blanks
+    end = text[: len(text) - (backwards.end() if backwards else 0)]
     marked = re.search(rf"(?i)\b(?:so\s+)?{re.escape(marker)}[\s*_]*(?:=|:|\bis\b)[\s*_]*([0-9]+)\Z", end, re.ASCII)
-    found = marked or _ALONE.search(end)
+    found = marked or _ALONE.match(end, end.rfind("\n") + 1)
     if found is None or not found[1].isascii() or len(found[1]) > 2 or int(found[1]) not in set(levels):
         return None
     if end[: found.start()].endswith(('"', "'", "“", "‘", "«", "`")):

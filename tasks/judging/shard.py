@@ -77,8 +77,10 @@ async def _run(order: ShardOrder) -> ShardResult:
         for task in (flushing, judging):
             task.cancel() if not task.done() else None
         outcomes = await asyncio.gather(judging, flushing, return_exceptions=True)
-        await ledger.flush()
-        await backend.close()
+        try:
+            await ledger.flush()
+        finally:
+            await backend.close()
     for outcome in outcomes:
         if isinstance(outcome, Exception):
             raise outcome

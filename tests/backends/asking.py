@@ -14,8 +14,6 @@ from tasks.judging.types import Decoding, Failure, Message, Pending, Reply, Requ
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
-WIRES = ("openai", "aiohttp")
-
 
 def rating_request(number: int = 0, top_logprobs: int = 0, model: str = "standin/rules") -> Request:
     prompt = f"Give the rationale before rating.\n\nQuestion: What is in photo {number}?\nReference answers: 'cat', 'cat'\n"

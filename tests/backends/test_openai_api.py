@@ -4,7 +4,7 @@ import logging
 import time
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -18,7 +18,6 @@ from tasks.errors import BackendError
 from tasks.judging.types import Decoding, Failure, Message, Reply, Request
 from tests.backends.asking import Handler, ask, completion, rating_request, read_log, scripted_endpoint
 
-WireName = Literal["openai", "aiohttp"]
 AT_ONCE = BackOff(first_s=0.001)
 KEY = "sk-verysecret-0123456789"
 
@@ -33,20 +32,14 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("no_proxy", "")
 
 
-@pytest.fixture(params=["openai", "aiohttp"])
-def wire(request: pytest.FixtureRequest) -> WireName:
-    name: WireName = request.param
-    return name
+def make_backend(base_url: str, **options: Any) -> OpenAIBackend:
+    return OpenAIBackend("standin/rules", base_url, **{"back_off": AT_ONCE, "timeout_s": 10.0, **options})
 
 
-def make_backend(base_url: str, wire: WireName = "openai", **options: Any) -> OpenAIBackend:
-    return OpenAIBackend("standin/rules", base_url, **{"back_off": AT_ONCE, "wire": wire, "timeout_s": 10.0, **options})
-
-
-def ask_script(handler: Handler, requests: list[Request], wire: WireName = "openai", **options: Any) -> list[Any]:
+def ask_script(handler: Handler, requests: list[Request], **options: Any) -> list[Any]:
     async def drive() -> list[Any]:
         async with scripted_endpoint(handler) as base_url:
-            backend = make_backend(base_url, wire, **options)
+            backend = make_backend(base_url, **options)
             try:
                 return list(await asyncio.gather(*(backend.reply(request) for request in requests)))
             finally:
@@ -61,9 +54,9 @@ def reason_of(outcome: object) -> str:
     return outcome.reason
 
 
-def test_a_reply_of_the_standin_with_logprobs(wire: WireName) -> None:
+def test_a_reply_of_the_standin_with_logprobs() -> None:
     with start_standin(latency_ms=30) as standin:
-        backend: OpenAIBackend = make_backend(standin.base_url, wire)
+        backend: OpenAIBackend = make_backend(standin.base_url)
         seam: Backend = backend
         (reply,) = ask(backend, [rating_request(top_logprobs=2)])
     assert isinstance(reply, Reply)
@@ -77,12 +70,12 @@ def test_a_reply_of_the_standin_with_logprobs(wire: WireName) -> None:
     assert seam.window == 64
 
 
-def test_every_fault_is_survived_and_nothing_answered_is_asked_again(wire: WireName, tmp_path: Path) -> None:
+def test_every_fault_is_survived_and_nothing_answered_is_asked_again(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     faults = {"500": 0.12, "429": 0.12, "truncate": 0.12, "garbage": 0.12, "reset": 0.12}
     requests = [rating_request(number) for number in range(60)]
     with start_standin(faults=faults, retry_after_s=0.01, seed=3, log=log) as standin:
-        replies = ask(make_backend(standin.base_url, wire, max_attempts=40), requests)
+        replies = ask(make_backend(standin.base_url, max_attempts=40), requests)
     assert {reply.text[-1] for reply in replies if isinstance(reply, Reply)} == {"3"}
     assert all(isinstance(reply, Reply) for reply in replies)
     attempts = defaultdict(list)
@@ -93,10 +86,10 @@ def test_every_fault_is_survived_and_nothing_answered_is_asked_again(wire: WireN
     assert {fault for met in attempts.values() for fault in met[:-1]} == set(faults)
 
 
-def test_an_endpoint_that_hangs_is_left_and_asked_again(wire: WireName) -> None:
+def test_an_endpoint_that_hangs_is_left_and_asked_again() -> None:
     with start_standin(faults={"hang": 0.3}, seed=1) as standin:
         requests = [rating_request(number) for number in range(20)]
-        replies = ask(make_backend(standin.base_url, wire, timeout_s=0.5, max_attempts=12), requests)
+        replies = ask(make_backend(standin.base_url, timeout_s=0.5, max_attempts=12), requests)
     assert all(isinstance(reply, Reply) for reply in replies)
 
 
@@ -117,13 +110,12 @@ def test_an_endpoint_that_hangs_is_left_and_asked_again(wire: WireName) -> None:
 def test_what_does_not_pass_is_a_failure_in_the_endpoints_words(fault: str, words: str, attempts: int, tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     with start_standin(faults={fault: 1.0}, log=log) as standin:
-        for number, wire in enumerate(("openai", "aiohttp")):
-            backend = make_backend(standin.base_url, wire, max_attempts=2, timeout_s=0.4 if fault == "hang" else 10.0)  # type: ignore[arg-type]
-            outcomes = ask(backend, [rating_request(2 * number), rating_request(2 * number + 1)])
-            assert all(words in reason_of(outcome) for outcome in outcomes)
-            assert all(reason_of(outcome).startswith("127.0.0.1:") for outcome in outcomes)
+        backend = make_backend(standin.base_url, max_attempts=2, timeout_s=0.4 if fault == "hang" else 10.0)
+        outcomes = ask(backend, [rating_request(0), rating_request(1)])
+    assert all(words in reason_of(outcome) for outcome in outcomes)
+    assert all(reason_of(outcome).startswith("127.0.0.1:") for outcome in outcomes)
     sent = Counter(line["digest"] for line in read_log(log))
-    assert sorted(sent.values()) == [attempts] * 4
+    assert sorted(sent.values()) == [attempts] * 2
 
 
 def test_the_second_attempt_comes_no_sooner_than_asked(tmp_path: Path) -> None:
@@ -144,10 +136,10 @@ def test_a_wait_beyond_all_patience_ends_the_request() -> None:
 
 
 @pytest.mark.parametrize("status", [401, 403, 404])
-def test_after_a_refused_key_or_model_nothing_more_is_sent(status: int, wire: WireName, tmp_path: Path) -> None:
+def test_after_a_refused_key_or_model_nothing_more_is_sent(status: int, tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     with start_standin(faults={str(status): 1.0}, log=log) as standin:
-        outcomes = ask(make_backend(standin.base_url, wire), [rating_request(number) for number in range(5)], one_by_one=True)
+        outcomes = ask(make_backend(standin.base_url), [rating_request(number) for number in range(5)], one_by_one=True)
     assert len(read_log(log)) == 1
     assert len({reason_of(outcome) for outcome in outcomes}) == 1
     assert f"standin/rules: {status} a fault of the plan" in reason_of(outcomes[4])
@@ -178,7 +170,7 @@ def test_an_exhausted_quota_is_not_asked_for_again() -> None:
 
 
 def test_the_key_reaches_the_endpoint_and_neither_failures_nor_logs(
-    wire: WireName, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     monkeypatch.setenv("JUDGE_KEY", f" {KEY}\n")
@@ -188,7 +180,7 @@ def test_the_key_reaches_the_endpoint_and_neither_failures_nor_logs(
         seen.append(request.headers["Authorization"])
         return web.Response(status=(400, 500)[len(seen) > 1], text=f"{'x' * 210} rejected {KEY} of {dict(request.headers)}")
 
-    outcomes = ask_script(handler, [rating_request(0), rating_request(1)], wire, api_key_variable="JUDGE_KEY", max_attempts=2)
+    outcomes = ask_script(handler, [rating_request(0), rating_request(1)], api_key_variable="JUDGE_KEY", max_attempts=2)
     assert set(seen) == {f"Bearer {KEY}"}
     assert all("rejected ***" in reason_of(outcome) for outcome in outcomes)
     assert not any(part in text for text in [*map(reason_of, outcomes), caplog.text] for part in (KEY, KEY[:14]))
@@ -202,7 +194,7 @@ def test_the_pace_is_kept(tmp_path: Path) -> None:
     assert 0.43 <= times[-1] - times[0] < 2  # 20 intervals of 25 ms less 50 ms that may be caught up with, and jitter of the way
 
 
-def test_all_connections_are_there_beyond_the_http_clients_default_of_100(wire: WireName) -> None:
+def test_all_connections_are_there_beyond_the_http_clients_default_of_100() -> None:
     arrived, all_there = [], asyncio.Event()
 
     async def handler(request: web.Request) -> web.Response:
@@ -212,11 +204,11 @@ def test_all_connections_are_there_beyond_the_http_clients_default_of_100(wire: 
         await asyncio.wait_for(all_there.wait(), 10)  # an answer goes out only once 150 are in flight
         return web.json_response(completion())
 
-    outcomes = ask_script(handler, [rating_request(number) for number in range(150)], wire, concurrency=150, max_attempts=1)
+    outcomes = ask_script(handler, [rating_request(number) for number in range(150)], concurrency=150, max_attempts=1)
     assert all(isinstance(outcome, Reply) for outcome in outcomes)
 
 
-def test_no_more_than_concurrency_are_in_flight(wire: WireName) -> None:
+def test_no_more_than_concurrency_are_in_flight() -> None:
     in_flight, most = 0, 0
 
     async def handler(_request: web.Request) -> web.Response:
@@ -227,13 +219,13 @@ def test_no_more_than_concurrency_are_in_flight(wire: WireName) -> None:
         in_flight -= 1
         return web.json_response(completion())
 
-    ask_script(handler, [rating_request(number) for number in range(40)], wire, concurrency=8)
+    ask_script(handler, [rating_request(number) for number in range(40)], concurrency=8)
     assert most == 8
 
 
-def test_sixty_four_at_once_take_the_time_of_four_rounds(wire: WireName) -> None:
+def test_sixty_four_at_once_take_the_time_of_four_rounds() -> None:
     with start_standin(latency_ms=50) as standin:
-        backend = make_backend(standin.base_url, wire, concurrency=64)
+        backend = make_backend(standin.base_url, concurrency=64)
         started = time.perf_counter()
         ask(backend, [rating_request(number) for number in range(256)])
     assert 0.2 <= time.perf_counter() - started < 3  # 256 / 64 rounds of 50 ms; one by one it is 12.8 s
@@ -294,8 +286,8 @@ def test_a_body_that_is_no_completion_is_tried_again_and_then_a_failure(body: st
     assert len(asked) == 2
 
 
-def test_an_endpoint_that_is_not_there_is_a_failure(wire: WireName) -> None:
-    (outcome,) = ask(make_backend("http://127.0.0.1:9", wire, max_attempts=2), [rating_request()])
+def test_an_endpoint_that_is_not_there_is_a_failure() -> None:
+    (outcome,) = ask(make_backend("http://127.0.0.1:9", max_attempts=2), [rating_request()])
     assert reason_of(outcome).startswith("127.0.0.1:9, standin/rules: attempt 2 of 2: ")
     assert "Cannot connect to host 127.0.0.1:9" in reason_of(outcome)
 
