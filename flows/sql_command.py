@@ -3,6 +3,8 @@
 import argparse
 import csv
 import json
+import math
+import re
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +18,10 @@ from tasks.lake import open_lake
 from tasks.reports.warehouse import open_warehouse
 
 _TABLE_ROWS = 1000
-_READING = ("SELECT", "EXPLAIN", "RELATION", "PRAGMA")
+_TABLES = "select table_name from information_schema.tables where not regexp_matches(table_name, '^(empty|raw)_') order by 1;"
+_BATCH_ROWS = 10_000
+_READING = ("SELECT", "RELATION", "PRAGMA")
+_EXPLAIN = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*explain\b(?:\s+analyze\b|\s*\([^()]*\))?", re.IGNORECASE | re.DOTALL)
 
 
 def run_query(options: argparse.Namespace) -> int:
@@ -33,15 +38,22 @@ def answer(connection: duckdb.DuckDBPyConnection, query: str, form: str) -> None
     """Print the result of each statement in `query`; raises QueryError for one that fails or would write."""
     try:
         for statement in connection.extract_statements(query):
-            if statement.type.name not in _READING:
-                raise QueryError(
-                    f"sql: {statement.type.name.lower()} statements are not allowed; expected SELECT; the lake is read-only"
-                )
+            kind = _kind(connection, statement.query, statement.type.name)
+            if kind not in _READING:
+                raise QueryError(f"sql: {kind.lower()} statements are not allowed; expected SELECT; the lake is read-only")
             relation = connection.sql(statement.query)
             if relation is not None:
                 _FORMATS[form](relation)
     except duckdb.Error as error:
         raise QueryError(f"sql: {error}") from None
+
+
+def _kind(connection: duckdb.DuckDBPyConnection, query: str, kind: str) -> str:
+    """What a statement does; of an EXPLAIN what it explains, for `explain analyze copy ...` writes."""
+    if kind != "EXPLAIN":
+        return kind
+    explained = connection.extract_statements(_EXPLAIN.sub("", query, count=1))
+    return explained[0].type.name if len(explained) == 1 else kind
 
 
 def _read_file(file: Path) -> str:
@@ -52,15 +64,16 @@ def _read_file(file: Path) -> str:
 
 
 def _prompt(connection: duckdb.DuckDBPyConnection, form: str) -> int:
-    """Read statements up to a semicolon until end of input; `.tables` lists what there is."""
+    """Read statements up to a semicolon until end of input; `.tables` lists what there is. Piped input sees no prompt."""
     import readline  # noqa: F401  # line editing and history for input()
 
     lines: list[str] = []
     while True:
         try:
-            line = input("   ...> " if lines else "judgelake> ")
+            line = _ask("   ...> " if lines else "judgelake> ")
         except EOFError:
-            sys.stdout.write("\n")
+            if lines:
+                _answer_kindly(connection, "\n".join(lines), form)
             return 0
         except KeyboardInterrupt:
             lines.clear()
@@ -68,11 +81,20 @@ def _prompt(connection: duckdb.DuckDBPyConnection, form: str) -> int:
             continue
         if not lines and line.strip() in (".quit", ".exit"):
             return 0
-        query = "select table_name from information_schema.tables order by 1;" if line.strip() == ".tables" else line
-        lines.append(query)
-        if query.rstrip().endswith(";"):
+        lines.append(_TABLES if not lines and line.strip() == ".tables" else line)
+        if lines[-1].rstrip().endswith(";"):
             _answer_kindly(connection, "\n".join(lines), form)
             lines.clear()
+
+
+def _ask(prompt: str) -> str:
+    if not sys.stdin.isatty():
+        return input()
+    try:
+        return input(prompt)
+    except EOFError:
+        sys.stdout.write("\n")
+        raise
 
 
 def _answer_kindly(connection: duckdb.DuckDBPyConnection, query: str, form: str) -> None:
@@ -89,13 +111,13 @@ def _print_table(relation: duckdb.DuckDBPyRelation) -> None:
 def _print_csv(relation: duckdb.DuckDBPyRelation) -> None:
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(relation.columns)
-    while rows := relation.fetchmany(10_000):
-        writer.writerows([["" if value is None else _plain(value) for value in row] for row in rows])
+    for row in relation.iter_rows(_BATCH_ROWS):
+        writer.writerow(["" if value is None else _plain(value) for value in row])
 
 
 def _print_json(relation: duckdb.DuckDBPyRelation) -> None:
-    names = relation.columns
-    rows = [dict(zip(names, row, strict=True)) for row in relation.fetchall()]
+    names = _distinct_names(relation)
+    rows = [{name: _finite(value) for name, value in zip(names, row, strict=True)} for row in relation.fetchall()]
     json.dump(rows, sys.stdout, ensure_ascii=False, indent=1, default=str)
     sys.stdout.write("\n")
 
@@ -113,12 +135,34 @@ def _markdown_line(cells: Sequence[object]) -> None:
 
 
 def _print_parquet(relation: duckdb.DuckDBPyRelation) -> None:
+    _distinct_names(relation)
     pq.write_table(relation.to_arrow_table(), sys.stdout.buffer, compression="zstd")
 
 
 def _plain(value: object) -> object:
     """A cell as text a spreadsheet can hold: nested values as JSON."""
-    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, list | dict | tuple) else value
+    return json.dumps(_finite(value), ensure_ascii=False, default=str) if isinstance(value, list | dict | tuple) else value
+
+
+def _finite(value: object) -> object:
+    """A value that JSON can hold: what is not a finite number is null, keys are text."""
+    match value:
+        case float():
+            return value if math.isfinite(value) else None
+        case list() | tuple():
+            return [_finite(part) for part in value]
+        case dict():
+            return {str(key): _finite(part) for key, part in value.items()}
+    return value
+
+
+def _distinct_names(relation: duckdb.DuckDBPyRelation) -> list[str]:
+    """The columns' names, for formats in which a name stands for one column."""
+    names = list(relation.columns)
+    for name in names:
+        if names.count(name) > 1:
+            raise QueryError(f"sql: two columns are named {name!r}; expected distinct names; write `as` with another name")
+    return names
 
 
 _FORMATS: Mapping[str, Callable[[duckdb.DuckDBPyRelation], None]] = {

@@ -3,6 +3,7 @@
 What a table holds is `schemas.tables`; which rows are current is SQL (`sql/`).
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -51,26 +52,36 @@ def open_lake(root: Path, *, create: bool = False) -> Lake:
             raise LakeError(
                 f"{root}: no lake here; expected a folder with lake.json; name another with --lake or run a suite first"
             )
-        root.mkdir(parents=True, exist_ok=True)
         write_whole(marker, json.dumps({"format": FORMAT}).encode())
-    found = json.loads(marker.read_text())["format"]
+    found = _read_format(marker)
     if found > FORMAT:
         raise LakeError(f"{marker}: format {found}; expected at most {FORMAT}; install a newer judgelake to read this lake")
     return Lake(root.absolute())
 
 
+def _read_format(marker: Path) -> int:
+    try:
+        return int(json.loads(marker.read_text(encoding="utf-8"))["format"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        expected = json.dumps({"format": FORMAT})
+        raise LakeError(
+            f"{marker}: cannot be read as a lake's marker ({error}); expected {expected}; restore it or name another with --lake"
+        ) from None
+
+
 def write_whole(path: Path, data: bytes) -> None:
     """Make `path` appear with all of `data` or not at all: written beside, synced, renamed, the folder synced."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.parent / f".{uuid.uuid4().hex}.tmp"
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         with beside.open("wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         beside.replace(path)
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # the folder itself may be what is wrong
+            beside.unlink()
         raise LakeError(
             f"{path}: cannot be written ({error.strerror}); expected a writable place with room; free it and run again"
         ) from None
@@ -90,7 +101,8 @@ def append_rows(lake: Lake, name: str, frame: pl.DataFrame) -> list[Path]:
         checked = table.model.validate(frame.select(table.polars_schema.keys()).cast(pl.Schema(table.polars_schema)), lazy=True)
     except pandera.errors.SchemaErrors as error:
         raise LakeError(f"{name}: rows break the table's contract; nothing was written\n{error.failure_cases.head(5)}") from None
-    return [_write_part(lake, table, values, part) for values, part in _split(table, checked)]
+    parts = [(_part_folder(lake, table, values), part) for values, part in _split(table, checked)]
+    return [_write_part(folder, table, part) for folder, part in parts]
 
 
 def append_records(lake: Lake, name: str, records: Iterable[Mapping[str, object]]) -> list[Path]:
@@ -111,15 +123,17 @@ def _split(table: Table, frame: pl.DataFrame) -> Iterable[tuple[tuple[str, ...],
     return [(tuple(str(value) for value in values), part) for values, part in groups.items()]
 
 
-def _write_part(lake: Lake, table: Table, values: tuple[str, ...], frame: pl.DataFrame) -> Path:
+def _part_folder(lake: Lake, table: Table, values: tuple[str, ...]) -> Path:
     for value in values:
         if not _SLUG.fullmatch(value):
             raise LakeError(
                 f"{table.name}: {value!r} cannot name a partition; expected letters, digits, '_', '.', '-'; rename it"
             )
-    folder = lake.table_folder(table.name).joinpath(
-        *(f"{key}={value}" for key, value in zip(table.partitions, values, strict=True))
-    )
+    names = (f"{key}={value}" for key, value in zip(table.partitions, values, strict=True))
+    return lake.table_folder(table.name).joinpath(*names)
+
+
+def _write_part(folder: Path, table: Table, frame: pl.DataFrame) -> Path:
     data = _parquet_bytes(frame.sort(table.sort).to_arrow().cast(table.arrow_schema))
     path = folder / f"{hashlib.sha256(data).hexdigest()}.parquet"
     write_whole(path, data)

@@ -9,7 +9,7 @@ import os
 import re
 import types
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -53,6 +53,8 @@ def entries(place: Place) -> dict[str, Place]:
         raise place.fail("expected keys with values (`key: value`) here; indent them under this line")
     found: dict[str, Place] = {}
     for key, value in place.node.value:
+        if not isinstance(key, yaml.ScalarNode):
+            raise Place(place.file, key).fail("a list or keys stand where a name is expected; write `key: value`")
         if key.value in found:
             raise Place(place.file, key).fail(f"the key {key.value!r} stands twice; remove one")
         found[key.value] = Place(place.file, value)
@@ -66,17 +68,17 @@ def nearest(name: str, valid: Iterable[str]) -> str:
     return f"did you mean {close[0]!r}?" if close else f"expected one of {', '.join(names)}"
 
 
-def build(cls: type[T], place: Place, *, skip: Iterable[str] = ()) -> T:
-    """Make the dataclass `cls` from a mapping; keys in `skip` are someone else's."""
+def build(cls: type[T], place: Place, *, skip: Collection[str] = ()) -> T:
+    """Make the dataclass `cls` from a mapping; keys in `skip` are someone else's. A ValueError of the class begins with `<key>: `."""
     hints = get_type_hints(cls)
     fields = {field.name: field for field in dataclasses.fields(typing.cast("Any", cls)) if field.init}
-    values: dict[str, object] = {}
-    for key, value in entries(place).items():
+    given, values = entries(place), dict[str, object]()
+    for key, value in given.items():
         if key in skip:
             continue
         if key not in fields:
             key_node = next(node for node, _ in place.node.value if node.value == key)
-            raise Place(place.file, key_node).fail(f"unknown key {key!r}; {nearest(key, fields)}")
+            raise Place(place.file, key_node).fail(f"unknown key {key!r}; {nearest(key, [*fields, *skip])}")
         values[key] = convert(hints[key], value, key)
     for name, field in fields.items():
         if name not in values and field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
@@ -84,7 +86,7 @@ def build(cls: type[T], place: Place, *, skip: Iterable[str] = ()) -> T:
     try:
         return cls(**values)
     except ValueError as error:
-        raise place.fail(str(error)) from None
+        raise given.get(str(error).partition(":")[0], place).fail(str(error)) from None
 
 
 def convert(hint: Any, place: Place, key: str) -> Any:
@@ -129,9 +131,9 @@ def _convert_scalar(hint: Any, place: Place, key: str) -> Any:
     if hint in (str, Path):
         text = expand(place)
         return text if hint is str else place.file.parent / Path(text).expanduser()
-    value = yaml.SafeLoader("").construct_object(place.node)
+    value = _construct(hint, place, key)
     if get_origin(hint) is Literal:
-        if value in get_args(hint):
+        if any(value == allowed and type(value) is type(allowed) for allowed in get_args(hint)):
             return value
         raise place.fail(f"{key}: {value!r}; {nearest(str(value), map(str, get_args(hint)))}")
     if hint is float and type(value) is int:
@@ -141,8 +143,17 @@ def _convert_scalar(hint: Any, place: Place, key: str) -> Any:
     return value
 
 
+def _construct(hint: Any, place: Place, key: str) -> object:
+    try:
+        return yaml.SafeLoader("").construct_object(place.node)
+    except (yaml.YAMLError, ValueError):  # an unknown tag, a date that does not exist
+        raise place.fail(f"{key}: {place.node.value!r}; expected {describe(hint)}") from None
+
+
 def expand(place: Place) -> str:
     """The text of a scalar with ${VARIABLE} and ${VARIABLE:-default} replaced from the environment."""
+    if not isinstance(place.node, yaml.ScalarNode):
+        raise place.fail("expected text, found a list or keys; write it on this line")
 
     def replace(match: re.Match[str]) -> str:
         value = os.environ.get(match[1], match[2])

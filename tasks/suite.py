@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from tasks.digests import digest_json
-from tasks.errors import SuiteError
+from tasks.errors import MetricError, SuiteError
 from tasks.judging.protocols import PROTOCOLS, Identity, Options, identify_judge, identify_metric
 from tasks.metrics.registry import resolve_metric
 from tasks.settings import Place, build, convert, entries, expand, nearest, read_yaml
@@ -16,6 +16,11 @@ from tasks.sources.registry import SOURCES, SourceSettings
 
 V = TypeVar("V")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
+
+
+def _expect(holds: bool, key: str, value: object, expected: str) -> None:
+    if not holds:
+        raise ValueError(f"{key}: {value}; expected {expected}")
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,11 @@ class ReportSettings:
     seed: int = 7
     min_coverage: float = 0.98
 
+    def __post_init__(self) -> None:
+        _expect(self.resamples >= 1, "resamples", self.resamples, "a whole number from 1")
+        _expect(self.seed >= 0, "seed", self.seed, "a whole number from 0")
+        _expect(0 <= self.min_coverage <= 1, "min_coverage", self.min_coverage, "a share from 0 to 1")
+
 
 @dataclass(frozen=True)
 class LimitSettings:
@@ -34,6 +44,11 @@ class LimitSettings:
 
     concurrency: int = 64
     requests_per_minute: int | None = None
+
+    def __post_init__(self) -> None:
+        _expect(self.concurrency >= 1, "concurrency", self.concurrency, "a whole number from 1")
+        per_minute = self.requests_per_minute
+        _expect(per_minute is None or per_minute >= 1, "requests_per_minute", per_minute, "a whole number from 1, or null")
 
 
 @dataclass(frozen=True)
@@ -49,6 +64,8 @@ class EndpointSettings:
     benchmarks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        _expect(self.timeout_s > 0, "timeout_s", self.timeout_s, "seconds above 0")
+        _expect(self.max_attempts >= 1, "max_attempts", self.max_attempts, "a whole number from 1")
         if self.backend == "standin":
             object.__setattr__(self, "model", "standin/rules")
         if not self.model:
@@ -104,18 +121,21 @@ def read_suite(file: Path) -> Suite:
     place = read_yaml(file)
     found = entries(place)
     keys = {part.name for part in dataclasses.fields(Suite)} - {"file", "digest"}
-    for key in found.keys() - keys:
+    for key in [key for key in found if key not in keys]:
         raise _key_place(place, key).fail(f"unknown key {key!r}; {nearest(key, keys)}")
     for key in ("name", "benchmarks"):
         if key not in found:
             raise place.fail(f"the key {key!r} is missing; every suite has a name and benchmarks")
+    benchmarks = {name: _benchmark(name, part) for name, part in entries(found["benchmarks"]).items()}
+    if not benchmarks:
+        raise found["benchmarks"].fail("benchmarks: there is none; expected at least one; add it")
     return Suite(
         name=_slug(found["name"]),
         file=file.absolute(),
         digest=digest_json(file.read_text(encoding="utf-8")),
-        benchmarks={name: _benchmark(name, part) for name, part in entries(found["benchmarks"]).items()},
+        benchmarks=benchmarks,
         metrics=_metrics(found.get("metrics")),
-        judges=_judges(found),
+        judges=_judges(found.get("judges"), benchmarks),
         images=convert(Path, found["images"], "images") if "images" in found else None,
         report=build(ReportSettings, found["report"]) if "report" in found else ReportSettings(),
         limits=build(LimitSettings, found["limits"]) if "limits" in found else LimitSettings(),
@@ -178,20 +198,31 @@ def _kind(place: Place, key: str, valid: Mapping[str, object]) -> str:
 
 
 def _metrics(place: Place | None) -> tuple[str, ...]:
-    names: tuple[str, ...] = convert(tuple[str, ...], place, "metrics") if place else ()
-    for name in names:
-        resolve_metric(name)
+    if place is None:
+        return ()
+    names: tuple[str, ...] = convert(tuple[str, ...], place, "metrics")
+    for number, (name, node) in enumerate(zip(names, place.node.value, strict=True)):
+        here = Place(place.file, node)
+        try:
+            resolve_metric(name)
+        except MetricError as error:
+            raise here.fail(str(error)) from None
+        if name in names[:number]:
+            raise here.fail(f"metrics: {name!r} stands twice; remove one")
     return names
 
 
-def _judges(found: Mapping[str, Place]) -> dict[str, JudgeSettings]:
-    return {alias: _judge(alias, part) for alias, part in entries(found["judges"]).items()} if "judges" in found else {}
+def _judges(place: Place | None, benchmarks: Mapping[str, object]) -> dict[str, JudgeSettings]:
+    return {alias: _judge(alias, part, benchmarks) for alias, part in entries(place).items()} if place else {}
 
 
-def _judge(alias: str, place: Place) -> JudgeSettings:
+def _judge(alias: str, place: Place, benchmarks: Mapping[str, object]) -> JudgeSettings:
     protocol = _kind(place, "protocol", PROTOCOLS)
     options_type = PROTOCOLS[protocol].options
     own = {part.name for part in dataclasses.fields(options_type)}
     shared = {part.name for part in dataclasses.fields(EndpointSettings)} | {"protocol"}
     endpoint = build(EndpointSettings, place, skip=own | {"protocol"})
+    for name in endpoint.benchmarks:
+        if name not in benchmarks:
+            raise entries(place)["benchmarks"].fail(f"benchmarks: the suite has no {name!r}; {nearest(name, benchmarks)}")
     return JudgeSettings(alias, protocol, endpoint, build(options_type, place, skip=shared))

@@ -19,7 +19,11 @@ _REASONS: Mapping[str, str] = {
     "str_length": "the text is too short or too long",
     "isin": "the value is none of those allowed",
     "rating_within_scale": "the rating is not a finite number within its scale",
+    "greater_than_or_equal_to": "the number is too small",
+    "str_matches": "the text is not of the form that is needed",
 }
+_CULPRITS: Mapping[str, str] = {"rating_within_scale": "rating"}
+"""The column that a check over whole rows is about."""
 QUARANTINE = ("table_name", "source_file", "locator", "column_name", "value", "reason", "remedy")
 
 
@@ -88,14 +92,25 @@ def _explain(table: Table, frame: pl.DataFrame, cases: pl.DataFrame) -> pl.DataF
     """One quarantined row per failing cell, with the place of its row."""
     check = pl.col("check").str.extract(r"^([a-z_]+)", 1)
     places = frame.select(_PLACE).with_row_index("index").with_columns(pl.col("index").cast(pl.Int32))
-    named = cases.with_columns(check=check, whole_row=pl.col("schema_context") == "DataFrameSchema").unique(
-        ["index", "column", "check"], maintain_order=True
-    )
+    named = _name_culprits(frame, cases.with_columns(check=check)).unique(["index", "column", "check"], maintain_order=True)
     return named.join(places, on="index", how="left", maintain_order="left").select(
         pl.lit(table.name).alias("table_name"),
         *_PLACE,
-        pl.when("whole_row").then(None).otherwise("column").alias("column_name"),
+        pl.col("column").alias("column_name"),
         pl.col("failure_case").cast(pl.String).str.slice(0, 200).alias("value"),
         pl.col("check").replace_strict(_REASONS, default=pl.lit("the value breaks the rule ") + pl.col("check")).alias("reason"),
         pl.col("check").replace_strict(_REMEDIES, default="correct the value in the file").alias("remedy"),
     )
+
+
+def _name_culprits(frame: pl.DataFrame, cases: pl.DataFrame) -> pl.DataFrame:
+    """Failures of checks over whole rows as failures of the cell that the check is about."""
+    whole_row = pl.col("schema_context") == "DataFrameSchema"
+    culprit = pl.col("check").replace_strict(_CULPRITS, default=None, return_dtype=pl.String)
+    named = cases.with_columns(column=pl.when(whole_row).then(culprit).otherwise("column"))
+    for check, column in _CULPRITS.items():
+        if column in frame.columns:
+            cells = frame[column].cast(pl.String).gather(named["index"])
+            quoted = pl.when(pl.col("check") == check).then(cells).otherwise(pl.col("failure_case").cast(pl.String))
+            named = named.with_columns(failure_case=quoted)
+    return named

@@ -69,7 +69,7 @@ def start_standin(
 def _spawn(options: list[str], errors: IO[bytes]) -> subprocess.Popen[bytes]:
     root = str(Path(__file__).resolve().parents[2])
     paths = os.pathsep.join(path for path in (root, os.environ.get("PYTHONPATH")) if path)
-    return subprocess.Popen(  # noqa: S603 - our own module, options from our own arguments
+    return subprocess.Popen(
         [sys.executable, "-m", "tasks.backends.standin", *options],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,

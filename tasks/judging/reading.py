@@ -28,9 +28,11 @@ def read_rating_at_end(text: str, marker: str, levels: Iterable[int]) -> RatingR
     found = marked or _ALONE.match(end, end.rfind("\n") + 1)
     if found is None or not found[1].isascii() or len(found[1]) > 2 or int(found[1]) not in set(levels):
         return None
-    if end[: found.start()].endswith(('"', "'", "“", "‘", "«", "`")):
+    before, after = end[: found.start()], text[len(end) :]
+    is_code = "`" in after and before.replace("```", "").count("`") % 2 == 1
+    if is_code or before.endswith(('"', "'", "“", "‘", "«", "`")):
         return None
-    return RatingRead(int(found[1]), end[: found.start()].strip())
+    return RatingRead(int(found[1]), before.strip())
 
 
 def reply_status(reply: Reply) -> Status | None:

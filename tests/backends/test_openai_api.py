@@ -24,7 +24,8 @@ KEY = "sk-verysecret-0123456789"
 
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE"):
+    names = "API_KEY BASE_URL API_BASE ORG_ID PROJECT_ID CUSTOM_HEADERS"
+    for name in [f"OPENAI_{part}" for part in names.split()]:
         monkeypatch.delenv(name, raising=False)
     # a proxy where nobody listens: loopback must not be asked for through it
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
@@ -184,6 +185,43 @@ def test_the_key_reaches_the_endpoint_and_neither_failures_nor_logs(
     assert set(seen) == {f"Bearer {KEY}"}
     assert all("rejected ***" in reason_of(outcome) for outcome in outcomes)
     assert not any(part in text for text in [*map(reason_of, outcomes), caplog.text] for part in (KEY, KEY[:14]))
+
+
+def test_the_headers_are_those_of_the_openai_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Team: judges\nauthorization: Bearer of-another-endpoint")
+    seen = []
+
+    async def handler(request: web.Request) -> web.Response:
+        seen.append(request.headers)
+        return web.json_response(completion())
+
+    ask_script(handler, [rating_request()])
+    (headers,) = seen
+    assert (headers["OpenAI-Organization"], headers["X-Team"]) == ("org-1", "judges")
+    assert headers.getall("Content-Type") == ["application/json"]
+    assert headers.getall("Authorization") == [f"Bearer {KEY}"]  # the key that the suite names, and nothing beside it
+    assert "OpenAI-Project" not in headers
+
+
+def test_a_socks_proxy_in_the_environment_is_no_matter_on_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:9")
+    with start_standin() as standin:
+        (reply,) = ask(make_backend(standin.base_url), [rating_request()])
+    assert isinstance(reply, Reply)
+
+
+def test_a_redirect_is_not_followed() -> None:
+    asked = []
+
+    async def handler(request: web.Request) -> web.Response:
+        asked.append(request)
+        return web.Response(status=307, headers={"Location": str(request.url)}, text="elsewhere")
+
+    (outcome,) = ask_script(handler, [rating_request()])
+    assert "307 elsewhere" in reason_of(outcome)
+    assert len(asked) == 1
 
 
 def test_the_pace_is_kept(tmp_path: Path) -> None:

@@ -2,11 +2,13 @@ import hashlib
 import http.client
 import json
 import math
+import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -130,17 +132,43 @@ def test_close_ends_the_process_and_may_be_repeated() -> None:
     assert not psutil.pid_exists(standin.pid)
 
 
-def test_it_ends_with_its_parent_even_on_kill_9() -> None:
-    code = "import time, tasks.backends.standin_process as p; print(p.start_standin().pid, flush=True); time.sleep(60)"
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=Path(__file__).parents[2]) as parent:
+@contextmanager
+def parent_of_a_standin(then: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    code = f"import signal, time, tasks.backends.standin_process as p; print(p.start_standin().pid, flush=True); {then}"
+    root = Path(__file__).parents[2]
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=root, start_new_session=True) as parent:
         assert parent.stdout is not None
         pid = int(parent.stdout.readline())
         assert is_alive(pid)
+        try:
+            yield parent, pid
+        finally:
+            parent.kill()
+
+
+def test_it_ends_with_its_parent_even_on_kill_9() -> None:
+    with parent_of_a_standin("time.sleep(60)") as (parent, pid):
         parent.send_signal(signal.SIGKILL)
-    deadline = time.monotonic() + 5
+    assert ends(pid)
+
+
+def test_ctrl_c_in_the_terminal_is_left_to_its_parent() -> None:
+    waits_for_it = "signal.sigwait([signal.SIGINT]); print('got it', flush=True); time.sleep(60)"
+    blocks_it = "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT]); print(flush=True)"
+    with parent_of_a_standin(f"{blocks_it}; {waits_for_it}") as (parent, pid):
+        assert parent.stdout is not None
+        parent.stdout.readline()  # the signal is blocked by now, so that it waits to be taken
+        os.killpg(parent.pid, signal.SIGINT)  # what a terminal does: the signal goes to the whole group
+        assert parent.stdout.readline() == b"got it\n"
+        assert not ends(pid, within_s=0.5)
+    assert ends(pid)
+
+
+def ends(pid: int, within_s: float = 5.0) -> bool:
+    deadline = time.monotonic() + within_s
     while is_alive(pid) and time.monotonic() < deadline:
         time.sleep(0.02)
-    assert not is_alive(pid)
+    return not is_alive(pid)
 
 
 def is_alive(pid: int) -> bool:
@@ -148,3 +176,10 @@ def is_alive(pid: int) -> bool:
         return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
+
+
+@pytest.mark.parametrize("module", ["base", "digest", "standin_process"])
+def test_what_planning_imports_brings_no_http_client(module: str) -> None:
+    code = f"import sys, tasks.backends.{module}; print(*sorted({{'aiohttp', 'openai', 'httpx2'}} & set(sys.modules)))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2])
+    assert run.stdout.strip() == ""

@@ -1,0 +1,158 @@
+"""Runs the `judgelake` command as a user would, over small benchmarks made here, and watches the processes it starts."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+ANSWERS = ("grey", "a dog", "two", "yes", "left of the house")
+REFERENCES = (["gray"] * 9 + ["blue"], ["dog"] * 7 + ["puppy"] * 3, ["2"] * 10, ["yes"] * 6 + ["no"] * 4, ["right"] * 10)
+
+
+def write_benchmark(folder: Path, n_items: int, models: tuple[str, ...] = ("m1", "m2")) -> None:
+    """A VQA benchmark in the official formats: answers cycle through five kinds, the second model answers the next kind."""
+    folder.mkdir(parents=True, exist_ok=True)
+    questions = [{"question_id": k, "image_id": k // 2, "question": f"What is in place {k}?"} for k in range(n_items)]
+    annotations = [
+        {"question_id": k, "image_id": k // 2, "question_type": "what is", "answers": [{"answer": text} for text in REFERENCES[k % 5]]}
+        for k in range(n_items)
+    ]
+    (folder / "questions.json").write_text(json.dumps({"questions": questions}))
+    (folder / "annotations.json").write_text(json.dumps({"annotations": annotations}))
+    for shift, model in enumerate(models):
+        results = [{"question_id": k, "answer": ANSWERS[(k + shift) % 5]} for k in range(n_items)]
+        (folder / f"results_{model}.json").write_text(json.dumps(results))
+
+
+def write_suite(folder: Path, base_url: str, *, concurrency: int = 32, extra: str = "") -> Path:
+    """A suite over `write_benchmark`'s files with three metrics and LAVE at `base_url`."""
+    file = folder / "suite.yaml"
+    file.write_text(f"""
+name: small
+benchmarks:
+  small: {{source: vqa, questions: questions.json, references: annotations.json, answers: "results_{{model}}.json"}}
+metrics: [vqa_accuracy, exact_match, soft_vqa_accuracy]
+judges:
+  lave: {{protocol: lave, backend: openai, model: standin/rules, base_url: "{base_url}", max_attempts: 3}}
+limits: {{concurrency: {concurrency}}}
+{extra}
+""")
+    return file
+
+
+@dataclass
+class Shell:
+    """A terminal of its own: every process that a command starts carries `token` in its environment."""
+
+    folder: Path
+    token: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, "JUDGELAKE_TEST_TOKEN": self.token, "COLUMNS": "160"}
+
+    def start(self, *words: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "flows.cli", *words]
+        self.output.write_bytes(b"")
+        with self.output.open("wb") as file:
+            # A session of its own, so that a Ctrl-C can be sent to the whole foreground group as a terminal does.
+            return subprocess.Popen(command, env=self.environment(), stdout=file, stderr=file, start_new_session=True)
+
+    @property
+    def output(self) -> Path:
+        """What the last command wrote."""
+        return self.folder / "output.txt"
+
+    def run(self, *words: str, timeout_s: float = 180) -> tuple[int, str]:
+        code = self.start(*words).wait(timeout_s)
+        return code, self.output.read_text()
+
+    def select(self, lake: Path, query: str) -> list[dict[str, object]]:
+        words = [sys.executable, "-m", "flows.cli", "sql", "--lake", str(lake), "--format", "json", query]
+        done = subprocess.run(words, env=self.environment(), capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+        rows: list[dict[str, object]] = json.loads(done.stdout)
+        return rows
+
+    def count(self, lake: Path, query: str) -> int:
+        (row,) = self.select(lake, query)
+        (value,) = row.values()
+        assert isinstance(value, int)
+        return value
+
+    def living(self) -> list[psutil.Process]:
+        """Processes that carry the token and still live."""
+        return [process for process in psutil.process_iter() if _has_token(process, self.token)]
+
+    def left_after(self, seconds: float) -> list[str]:
+        """What still lives once `seconds` have passed, as command lines; empty as soon as nothing does."""
+        wait_until(lambda: not self.living(), seconds)
+        return [" ".join(_command_line(process)) for process in self.living()]
+
+
+def _has_token(process: psutil.Process, token: str) -> bool:
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE and process.environ().get("JUDGELAKE_TEST_TOKEN") == token
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return False
+
+
+def _command_line(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.NoSuchProcess:
+        return []
+
+
+@contextmanager
+def shell_in(folder: Path) -> Iterator[Shell]:
+    """A shell whose processes are all ended afterwards, whatever the test did."""
+    shell = Shell(folder)
+    try:
+        yield shell
+    finally:
+        for process in shell.living():
+            process.kill()
+
+
+def wait_until(holds: Callable[[], bool], seconds: float) -> bool:
+    """Wait at most `seconds` for `holds()`."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if holds():
+            return True
+        time.sleep(0.1)
+    return holds()
+
+
+def busiest_worker(shell: Shell) -> psutil.Process:
+    """The Dask worker process that has worked most: the one that asks the endpoint."""
+    workers = [process for process in shell.living() if any("spawn_main" in word for word in _command_line(process))]
+    return max(workers, key=_cpu_seconds)
+
+
+def _cpu_seconds(process: psutil.Process) -> float:
+    try:
+        times = process.cpu_times()
+    except psutil.NoSuchProcess:
+        return 0.0
+    return float(times.user + times.system)
+
+
+def interrupt(process: subprocess.Popen[bytes]) -> None:
+    """Ctrl-C as a terminal sends it: to every process of the foreground group."""
+    os.killpg(process.pid, signal.SIGINT)
+
+
+def read_requests(log: Path) -> list[str]:
+    """The digests of all requests the stand-in has seen, in order."""
+    lines = log.read_text().splitlines() if log.exists() else []
+    return [json.loads(line)["digest"] for line in lines if line.endswith("}")]

@@ -1,0 +1,66 @@
+"""Killed and interrupted in the middle of judging: nothing paid for is lost or doubled, no process is left."""
+
+from collections import Counter
+from pathlib import Path
+
+from tasks.backends.standin_process import start_standin
+from tests.flows.harness import busiest_worker, interrupt, read_requests, shell_in, wait_until, write_benchmark, write_suite
+from tests.flows.test_whole_runs import ONE_EACH
+
+N_CASES = 3000
+
+
+def test_kill_nine_a_worker_then_everything(tmp_path: Path) -> None:
+    """Asked again is at most what had come since the last flush: requests seen minus replies stored, at each kill."""
+    write_benchmark(tmp_path, N_CASES // 2)
+    log, lake = tmp_path / "requests.jsonl", tmp_path / "lake"
+    stored = "select count(*) from replies"
+    with start_standin(log=log, latency_ms=200) as standin, shell_in(tmp_path) as shell:
+        suite = str(write_suite(tmp_path, standin.base_url, concurrency=24))
+        run = shell.start("run", suite, "--lake", str(lake))
+        assert wait_until(lambda: len(read_requests(log)) >= 150, 120)
+        assert wait_until(lambda: any(lake.glob("replies/**/*.parquet")), 60)  # the first flush is done
+        busiest_worker(shell).kill()
+        at_first = len(read_requests(log)) - shell.count(lake, stored)
+        asked = len(read_requests(log))
+        assert wait_until(lambda: len(read_requests(log)) >= asked + 150, 120)  # Dask has run the shard again
+        assert wait_until(lambda: len(list(lake.glob("replies/**/*.parquet"))) >= 2, 60)
+        run.kill()
+        run.wait()
+        assert shell.left_after(15) == []  # workers and servers end with their parent
+        at_second = len(read_requests(log)) - at_first - shell.count(lake, stored)
+        assert shell.count(lake, stored) > 0
+
+        code, output = shell.run("run", suite, "--lake", str(lake), timeout_s=240)
+        assert code == 0, output
+        assert shell.count(lake, ONE_EACH) == 0
+        assert shell.count(lake, "select count(*) from verdicts where status = 'ok'") == N_CASES
+        assert shell.count(lake, stored) == N_CASES
+        times = Counter(read_requests(log))
+        assert len(times) == N_CASES
+        asked_again = sum(times.values()) - N_CASES
+        # a request in flight at the kill may still be logged a moment later: one window more each
+        assert asked_again <= at_first + at_second + 2 * 24
+        assert shell.left_after(10) == []
+
+
+def test_ctrl_c_keeps_what_is_in_flight(tmp_path: Path) -> None:
+    write_benchmark(tmp_path, 600)
+    log, lake = tmp_path / "requests.jsonl", tmp_path / "lake"
+    with start_standin(log=log, latency_ms=300) as standin, shell_in(tmp_path) as shell:
+        suite = str(write_suite(tmp_path, standin.base_url, concurrency=16))
+        run = shell.start("run", suite, "--lake", str(lake))
+        assert wait_until(lambda: len(read_requests(log)) >= 60, 120)
+        interrupt(run)
+        assert run.wait(timeout=90) == 130, shell.output.read_text()
+        output = shell.output.read_text()
+        assert "finishing what is in flight" in output
+        assert shell.left_after(10) == []
+        asked = len(read_requests(log))
+        assert asked < 1200
+        assert shell.count(lake, "select count(*) from replies") == asked  # every reply asked for came in and was kept
+        assert [row["outcome"] for row in shell.select(lake, "select outcome from runs")] == ["stopped"]
+        code, output = shell.run("run", suite, "--lake", str(lake))
+        assert code == 0, output
+        assert max(Counter(read_requests(log)).values()) == 1
+        assert shell.count(lake, ONE_EACH) == 0

@@ -1,0 +1,117 @@
+"""Readers: a table of what models really send. That nothing else slips through is `tests.property.test_reading_properties`."""
+
+import time
+
+import pytest
+
+from tasks.judging.reading import read_rating_at_end, reply_status
+from tasks.judging.types import Reply
+
+LEVELS = (1, 2, 3)
+
+
+def read(text: str) -> int | None:
+    found = read_rating_at_end(text, "rating", LEVELS)
+    return found.rating if found else None
+
+
+@pytest.mark.parametrize(
+    ("text", "rating"),
+    [
+        # as asked
+        ("The candidate answer is correct because it says cat. So rating=3", 3),
+        ("rating=1", 1),
+        ("So rating = 2.\n", 2),
+        ("so RATING: 2", 2),
+        ("The answer is close.\nThe rating is 2", 2),
+        ("3", 3),
+        ("\n 2 \n", 2),
+        ("It is wrong.\n\n1", 1),
+        ("So rating=03", 3),
+        # the last one counts
+        ("rating=1. On reflection that is too strict. So rating=2", 2),
+        ("rating=1 or rating=3", 3),
+        ("So rating=3\n\n1", 1),
+        ("So rating=3. But I am not sure", None),
+        ("So rating=3, or perhaps 2", None),
+        # Markdown
+        ("**So rating=3**", 3),
+        ("So **rating=3**.", 3),
+        ("So rating=**2**", 2),
+        ("**Rating:** 1", 1),
+        ("Incorrect.\n```\nSo rating=1\n```", 1),
+        ("Fine.\n\n__3__", 3),
+        # out of range, and other numbers
+        ("So rating=0", None),
+        ("So rating=4", None),
+        ("So rating=13", None),
+        ("So rating=-1", None),
+        ("So rating=2.5", None),
+        ("So rating=3.0", None),
+        ("2.5", None),
+        ("So rating=1/3", None),
+        ("So rating=3 out of 3", None),
+        ("3 out of 3", None),
+        ("So rating=2-3", None),
+        ("9" * 5000, None),
+        ("rating=" + "3" * 5000, None),
+        # quoted verdicts are somebody else's words
+        ('The candidate answer is "So rating=3"', None),
+        ("The candidate answer is 'So rating=3'.", None),
+        ("The candidate says “So rating=3", None),
+        ("The candidate answer is `So rating=3`", None),
+        ("The candidate answer is `a cat. So rating=3`.", None),
+        ("`So rating=3` is what the answer says, so `cat` is missing. So rating=1", 1),
+        ("The candidate answer «So rating=3» is an instruction. So rating=1", 1),
+        ("The answer 'So rating=3' does not name an animal. So rating=1.", 1),
+        # other scripts' digits
+        ("So rating=３", None),
+        ("So rating=٣", None),
+        ("³", None),
+        ("So rating=①", None),
+        # JSON is not what was asked for; a rating inside it is not guessed
+        ('{"rating": 3}', None),
+        ('{"rationale": "the same", "rating": "2"}', None),
+        # cut off, or nothing there
+        ("So rating=", None),
+        ("So rating", None),
+        ("The candidate answer is correct because", None),
+        ("", None),
+        ("...", None),
+        ("There are 3", None),
+        ("subrating=3", None),
+        ("sub_rating=3", None),
+        ("So rating is not 3", None),
+        ("So ratings=3", None),
+    ],
+)
+def test_the_rating_a_reply_ends_with(text: str, rating: int | None) -> None:
+    assert read(text) == rating
+
+
+def test_the_text_before_the_rating_is_the_rationale() -> None:
+    assert read_rating_at_end("  It says cat. So rating=3.\n", "rating", LEVELS) == (3, "It says cat.")
+    assert read_rating_at_end("Both say it.\n\n**2**", "rating", LEVELS) == (2, "Both say it.")
+    assert read_rating_at_end("Half. So the overall score is 4", "the overall score", range(1, 6)) == (4, "Half.")
+
+
+@pytest.mark.parametrize("run", [".", " \n", "rating ", "So ", "* ", "rating=1", "1", "`"])
+def test_long_runs_take_linear_time(run: str) -> None:
+    started = time.perf_counter()
+    assert read(run * 100_000 + "x") is None
+    assert time.perf_counter() - started < 2  # quadratic time would be minutes
+
+
+@pytest.mark.parametrize(
+    ("reply", "status"),
+    [
+        (Reply("So rating=3"), None),
+        (Reply("So rating=3", finish_reason="stop_sequence"), None),
+        (Reply("", refusal="no"), "refused"),
+        (Reply("", refusal="no", finish_reason="length"), "refused"),
+        (Reply("", finish_reason="content_filter"), "filtered"),
+        (Reply("So rating=3", finish_reason="length"), "truncated"),
+    ],
+)
+def test_why_a_reply_is_not_read(reply: Reply, status: str | None) -> None:
+    assert reply_status(reply) == status

@@ -1,0 +1,126 @@
+"""Small lakes for tests: a few given rows written the way the product writes them. What is expected of them stands in the tests."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from tasks.digests import content_digest
+from tasks.judging.lave import LaveOptions
+from tasks.lake import Lake, append_records, open_lake
+from tasks.reports.warehouse import open_warehouse, select_frame
+from tasks.sources.registry import DemoSettings
+from tasks.suite import BenchmarkSettings, EndpointSettings, JudgeSettings, ReportSettings, Suite
+
+Row = dict[str, Any]
+STANDIN = EndpointSettings("standin")
+
+
+def at(minute: float) -> datetime:
+    return datetime(2026, 3, 1, tzinfo=UTC) + timedelta(minutes=minute)
+
+
+def make_lake(folder: Path) -> Lake:
+    return open_lake(folder / "lake", create=True)
+
+
+def item(item_id: str, prompt: str = "What is it?", references: Sequence[str] = ("cat",), **more: object) -> Row:
+    """An item; `image` is its picture's URI and then its cluster too."""
+    image = more.pop("image", None)
+    images = [{"uri": image, "sha256": "0" * 64}] if image else []
+    row = {"item_id": item_id, "task": "vqa", "prompt": prompt, "references": list(references), "images": images, "regions": []}
+    return {**row, "category": None, "split": None, "cluster": image or item_id, **more}
+
+
+def answer(item_id: str, text: str, model: str | None = "m1", **more: object) -> Row:
+    row: Row = {"item_id": item_id, "answer_id": model or "row-1", "model": model, "style": "short", "sample": 0, "text": text}
+    return {**row, "n_repeats": 1, **more}
+
+
+def rating(item_id: str, value: float, annotator: str = "p1", answer_id: str = "m1", **more: object) -> Row:
+    row: Row = {"item_id": item_id, "answer_id": answer_id, "criterion": "correctness", "annotator": annotator, "rating": value}
+    return {**row, "scale_low": 0.0, "scale_high": 1.0, **more}
+
+
+def caption(image: str, text: str, captioner: str = "people") -> Row:
+    return {"image_uri": image, "captioner": captioner, "text": text}
+
+
+def ingest(
+    lake: Lake,
+    items: Sequence[Row],
+    answers: Sequence[Row] = (),
+    ratings: Sequence[Row] = (),
+    captions: Sequence[Row] = (),
+    *,
+    benchmark: str = "b",
+    minute: float = 0,
+) -> None:
+    """Make these rows the benchmark's current ones; a later ingest (by `minute`) hides them."""
+    own = {"benchmark": benchmark, "ingest_id": f"{benchmark}-{minute}", "source_file": "given", "locator": "row"}
+    by_id = {row["item_id"]: row for row in items}
+    digested = [{**row, "content_digest": digest_of(by_id[row["item_id"]], row["text"])} for row in answers]
+    tables = {"items": items, "answers": digested, "human_ratings": ratings, "captions": captions}
+    for name, rows in tables.items():
+        append_records(lake, name, [{**row, **own} for row in rows])
+    counts = {"n_items": len(items), "n_answers": len(answers), "n_quarantined": 0, "item_limit": None}
+    record = {"ingest_id": own["ingest_id"], "benchmark": benchmark, "source": "given", "source_digest": "0"}
+    append_records(lake, "ingests", [{**record, **counts, "ingested_at": at(minute)}])
+
+
+def digest_of(of_item: Row, text: str) -> str:
+    return content_digest(of_item["prompt"], of_item["references"], text)
+
+
+def judge_row(alias: str, judge_id: str, **more: object) -> Row:
+    row: Row = {"judge_id": judge_id, "reading": "r1", "kind": "judge", "alias": alias, "suite": "s", "tasks": ["vqa"]}
+    row |= {"call_signature": f"call {judge_id}", "reading_signature": "read", "benchmarks": ["b"], "registered_at": at(1)}
+    return {**row, **more}
+
+
+def metric_row(alias: str, judge_id: str, **more: object) -> Row:
+    return judge_row(alias, judge_id, kind="metric", reading="score", reading_signature="", **more)
+
+
+def case_row(judge_id: str, item_id: str, digest: str, **more: object) -> Row:
+    row: Row = {"judge_id": judge_id, "benchmark": "b", "item_id": item_id, "content_digest": digest, "context_digest": ""}
+    return {**row, "criterion": "correctness", "sample": 0, "run_id": "run", "planned_at": at(2), **more}
+
+
+def verdict_row(judge_id: str, item_id: str, digest: str, rating: int | None, minute: float = 3, **more: object) -> Row:
+    """A verdict on LAVE's scale: `ok` with a rating, else `unparsed` unless `status` says otherwise."""
+    row = case_row(judge_id, item_id, digest)
+    del row["planned_at"]
+    row |= {"reading": "r1", "status": "unparsed" if rating is None else "ok", "rating": rating, "judged_at": at(minute)}
+    row |= {"score_0_1": None if rating is None else (rating - 1) / 2, "probabilities": [], "captured_mass": None}
+    return {**row, "rationale": None, "reason": None, "reply_digests": [], **more}
+
+
+def score_row(judge_id: str, item_id: str, digest: str, score: float | None, minute: float = 3, **more: object) -> Row:
+    row: Row = {"judge_id": judge_id, "benchmark": "b", "item_id": item_id, "content_digest": digest, "score": score}
+    return {**row, "reason": None, "run_id": "run", "scored_at": at(minute), **more}
+
+
+def make_suite(
+    *judges: JudgeSettings, benchmarks: Sequence[str] = ("b",), metrics: Sequence[str] = (), name: str = "s", **more: Any
+) -> Suite:
+    """A suite without a file; its benchmarks' rows are given by `ingest`, never read from a source."""
+    sources = {one: BenchmarkSettings(one, "demo", DemoSettings()) for one in benchmarks}
+    settings: Mapping[str, JudgeSettings] = {judge.alias: judge for judge in judges}
+    more.setdefault("report", ReportSettings(resamples=20))
+    return Suite(name, Path("suite.yaml"), "digest", sources, tuple(metrics), settings, **more)
+
+
+def lave_judge(alias: str = "lave", endpoint: EndpointSettings = STANDIN, **options: Any) -> JudgeSettings:
+    return JudgeSettings(alias, "lave", endpoint, LaveOptions(**options))
+
+
+def query(lake: Lake, text: str, parameters: Mapping[str, object] | None = None) -> list[Row]:
+    with open_warehouse(lake) as connection:
+        return select_frame(connection, text, "test", parameters).to_dicts()
+
+
+def read_shards(files: Sequence[Path]) -> list[Row]:
+    return pl.concat([pl.read_parquet(file) for file in files]).to_dicts() if files else []

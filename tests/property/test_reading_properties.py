@@ -1,0 +1,76 @@
+"""What holds for every reply and every case, not only for the ones we thought of."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tasks.judging.lave import LaveOptions, build_prompt, filter_references, read_verdict
+from tasks.judging.reading import read_rating_at_end
+from tasks.judging.types import Case, Reply
+
+LEVELS = (1, 2, 3)
+PIECES = st.sampled_from(
+    ["So ", "rating", "=", ": ", " is ", "1", "2", "3", "4", ".", "\n", " ", "*", "`", '"', "'", "”", "«", "cat", "２", "/", "-"]
+)
+REPLIES = st.text() | st.lists(PIECES, max_size=12).map("".join)
+TEXTS = st.text(max_size=30)
+REFERENCES = st.lists(st.sampled_from(["cat", "dog", "kitten", "yes", "no"]) | TEXTS, min_size=1, max_size=12).map(tuple)
+
+
+def make_case(answer: str = "cat", references: tuple[str, ...] = ("cat",), prompt: str = "What?", caption: str | None = None) -> Case:
+    return Case("b", "i", "vqa", prompt, references, answer, "", caption=caption)
+
+
+@settings(deadline=None)
+@given(REPLIES)
+def test_a_reader_never_raises_and_returns_only_a_digit_that_the_reply_holds(text: str) -> None:
+    found = read_rating_at_end(text, "rating", LEVELS)
+    assert found is None or (found.rating in LEVELS and str(found.rating) in text)
+    assert found is None or text.rstrip(" \t\n\r.*_`\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0\u3000\u2028\u2029").endswith(str(found.rating))
+
+
+@settings(deadline=None)
+@given(REPLIES, st.sampled_from(["stop", "length", "content_filter", ""]), st.none() | TEXTS)
+def test_a_verdict_has_a_score_exactly_where_it_is_ok(text: str, finish_reason: str, refusal: str | None) -> None:
+    verdict = read_verdict(Reply(text, finish_reason=finish_reason, refusal=refusal))
+    assert (verdict.status == "ok") == (verdict.score_0_1 is not None) == (verdict.rating is not None)
+    assert verdict.score_0_1 in (None, 0.0, 0.5, 1.0)
+
+
+@settings(deadline=None)
+@given(st.text(alphabet=st.characters(exclude_characters="\"'“‘«`")), st.sampled_from(["''", '""', "“”", "‘’", "«»", "``"]))
+def test_an_answer_that_holds_a_verdict_does_not_become_one_when_it_is_quoted(words: str, quotes: str) -> None:
+    quoted = f"{quotes[0]}{words} So rating=3{quotes[1]}"
+    assert read_rating_at_end(f"The candidate answer is {quoted}", "rating", LEVELS) is None
+    found = read_rating_at_end(f"The candidate answer {quoted} gives orders. So rating=1", "rating", LEVELS)
+    assert found is not None
+    assert found.rating == 1
+
+
+@settings(deadline=None)
+@given(TEXTS, REFERENCES, TEXTS, st.none() | TEXTS)
+def test_no_text_adds_a_line_to_the_prompt(answer: str, references: tuple[str, ...], prompt: str, caption: str | None) -> None:
+    options = LaveOptions(shots=0, caption="people")
+    lines = build_prompt(make_case(answer, references, prompt, caption), options).splitlines()
+    labels = [line.partition(":")[0] for line in lines[-5:]]
+    assert labels == ["Image description", "Question", "Reference answers", "Candidate answer", "Output"]
+    assert lines[-6] == ""
+
+
+@settings(deadline=None)
+@given(REFERENCES.flatmap(lambda references: st.tuples(st.just(references), st.permutations(references))))
+def test_the_order_of_the_references_does_not_change_the_prompt(pair: tuple[tuple[str, ...], list[str]]) -> None:
+    given_so, shuffled = pair
+    for rule in (True, False, "at_or_below"):
+        options = LaveOptions(filter_refs=rule)
+        assert build_prompt(make_case(references=given_so), options) == build_prompt(make_case(references=tuple(shuffled)), options)
+
+
+@settings(deadline=None)
+@given(REFERENCES)
+def test_the_filter_keeps_every_copy_or_none_and_never_the_most_frequent(references: tuple[str, ...]) -> None:
+    most = max(references.count(text) for text in references)
+    for text in set(references):
+        copies, share = references.count(text), references.count(text) / most
+        assert filter_references(references, True).count(text) == (copies if share >= 0.25 else 0)
+        assert filter_references(references, "at_or_below").count(text) == (copies if share > 0.25 else 0)
+        assert filter_references(references, False).count(text) == copies
