@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -91,6 +92,9 @@ def _guarded(options: argparse.Namespace) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except Exception:  # a bug: everything that a user can mend is a JudgelakeError
+        traceback.print_exc()
+        return EXIT_CRASH
 
 
 if __name__ == "__main__":

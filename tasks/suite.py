@@ -53,21 +53,27 @@ class LimitSettings:
 
 @dataclass(frozen=True)
 class EndpointSettings:
-    """Where a judge's model is asked. `api_key_variable` names an environment variable; a key itself never stands in a suite."""
+    """Where a judge's model is asked. `api_key_variable` names an environment variable; a key itself never stands in a suite.
 
-    backend: Literal["openai", "standin"]
+    `backend: replay` answers from the replies in the lake `cassette` and asks nobody.
+    """
+
+    backend: Literal["openai", "replay", "standin"]
     model: str = ""
     base_url: str | None = None
     api_key_variable: str = "OPENAI_API_KEY"
     timeout_s: float = 120.0
     max_attempts: int = 6
     benchmarks: tuple[str, ...] = ()
+    cassette: Path | None = None
 
     def __post_init__(self) -> None:
         _expect(self.timeout_s > 0, "timeout_s", self.timeout_s, "seconds above 0")
         _expect(self.max_attempts >= 1, "max_attempts", self.max_attempts, "a whole number from 1")
         if self.backend == "standin":
             object.__setattr__(self, "model", "standin/rules")
+        if (self.backend == "replay") != (self.cassette is not None):
+            raise ValueError("cassette: the lake to replay; expected with `backend: replay` and only there; add or remove it")
         if not self.model:
             raise ValueError("model: missing; expected `provider/model`, such as openai/gpt-4o-mini-2024-07-18; add it")
 

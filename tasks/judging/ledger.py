@@ -6,7 +6,7 @@ Which request is asked is the engine's matter; which verdict of a case counts is
 import asyncio
 import dataclasses
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -33,25 +33,31 @@ class Tally:
     statuses: Counter[str] = field(default_factory=Counter)
 
 
-class StoredReplies:
-    """The judge's replies in the lake, found by request digest and draw; rows become objects only when asked for."""
+class StoredReplies(Mapping[tuple[str, int], Reply]):
+    """Replies of a lake by request digest and draw; rows become objects only when asked for."""
 
-    def __init__(self, lake: Lake, judge_id: str) -> None:
-        text = "select request_digest, draw, text, finish_reason, refusal, top_logprobs, resolved_model, prompt_tokens, "
-        text += "completion_tokens, latency_ms from stg_replies where judge_id = $judge_id"
-        self._rows = select_frame(open_warehouse(lake), text, "stored replies", {"judge_id": judge_id})
-        keys = zip(self._rows["request_digest"], self._rows["draw"], strict=True)
-        self._places = {key: place for place, key in enumerate(keys)}
+    def __init__(self, rows: pl.DataFrame) -> None:
+        self._rows = rows
+        self._places = {key: place for place, key in enumerate(zip(rows["request_digest"], rows["draw"], strict=True))}
 
-    def find(self, digest: str, draw: int) -> Reply | None:
-        """The stored reply, or None."""
-        place = self._places.get((digest, draw))
-        if place is None:
-            return None
-        row: dict[str, Any] = self._rows.row(place, named=True)
+    def __getitem__(self, key: tuple[str, int]) -> Reply:
+        row: dict[str, Any] = self._rows.row(self._places[key], named=True)
         logprobs = tuple(tuple((top["token"], top["logprob"]) for top in position) for position in row.pop("top_logprobs") or ())
         del row["request_digest"], row["draw"]
         return Reply(**row, top_logprobs=logprobs)
+
+    def __iter__(self) -> Iterator[tuple[str, int]]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+def load_replies(lake: Lake, judge_id: str | None = None) -> StoredReplies:
+    """The replies in a lake, of one judge or (None) of all."""
+    text = "select request_digest, draw, text, finish_reason, refusal, top_logprobs, resolved_model, prompt_tokens, "
+    text += "completion_tokens, latency_ms from stg_replies where $judge_id is null or judge_id = $judge_id"
+    return StoredReplies(select_frame(open_warehouse(lake), text, "stored replies", {"judge_id": judge_id}))
 
 
 class Ledger:
@@ -60,7 +66,7 @@ class Ledger:
     def __init__(self, lake: Lake, run_id: str, judge_id: str, reading: str, *, flush_replies: int = FLUSH_REPLIES) -> None:
         self.tally = Tally()
         self._lake, self._run_id, self._judge_id, self._reading = lake, run_id, judge_id, reading
-        self._stored = StoredReplies(lake, judge_id)
+        self._stored = load_replies(lake, judge_id)
         self._recent: dict[tuple[str, int], Reply] = {}
         self._replies: list[dict[str, object]] = []
         self._verdicts: list[dict[str, object]] = []
@@ -70,7 +76,7 @@ class Ledger:
 
     def find_reply(self, digest: str, draw: int) -> Reply | None:
         """A reply of this shard or of the lake."""
-        found = self._recent.get((digest, draw)) or self._stored.find(digest, draw)
+        found = self._recent.get((digest, draw)) or self._stored.get((digest, draw))
         self.tally.n_replies_reused += found is not None
         return found
 

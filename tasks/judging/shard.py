@@ -11,11 +11,12 @@ from pathlib import Path
 import polars as pl
 
 from tasks.backends.base import Backend
+from tasks.backends.replay import ReplayBackend
 from tasks.judging.engine import judge_cases
-from tasks.judging.ledger import FLUSH_SECONDS, Ledger, Tally
+from tasks.judging.ledger import FLUSH_SECONDS, Ledger, Tally, load_replies
 from tasks.judging.protocols import PROTOCOLS, Identity
 from tasks.judging.types import Case
-from tasks.lake import Lake
+from tasks.lake import Lake, open_lake
 from tasks.reports.warehouse import open_warehouse, select_frame
 from tasks.suite import JudgeSettings, LimitSettings
 
@@ -90,6 +91,8 @@ async def _run(order: ShardOrder) -> ShardResult:
 
 def make_backend(order: ShardOrder) -> Backend:
     """The backend that the suite names; keys come from this process's environment."""
+    if order.judge.endpoint.cassette is not None:
+        return ReplayBackend(load_replies(open_lake(order.judge.endpoint.cassette)))
     from tasks.backends.openai_api import OpenAIBackend  # openai takes most of a second, which planning does not need
 
     endpoint = order.judge.endpoint

@@ -67,7 +67,7 @@ def load_encoder() -> Encoder:
         from transformers.utils.logging import disable_progress_bar
     except ImportError as error:
         raise _explain_missing(error.name or str(error)) from error
-    disable_progress_bar()  # loading takes a moment; a bar among the run's lines helps nobody
+    disable_progress_bar()  # type: ignore[no-untyped-call]  # loading takes a moment; a bar among the run's lines helps nobody
     return cast("Encoder", SentenceTransformer(str(get_model_path()), local_files_only=True))
 
 

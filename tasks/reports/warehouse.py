@@ -24,7 +24,7 @@ _FOLDERS = ("staging", "core", "reports")
 
 def open_warehouse(lake: Lake, *, sealed: bool = False) -> duckdb.DuckDBPyConnection:
     """A connection with every view over the lake as it is now; `sealed`: nothing outside the lake can be read, nothing written."""
-    connection = duckdb.connect(config={"threads": 2, "preserve_insertion_order": False})
+    connection = duckdb.connect(config={"preserve_insertion_order": False})
     connection.execute("set time zone 'UTC'")
     for name in TABLES:
         _create_raw_view(connection, lake, name)

@@ -12,7 +12,7 @@ import pytest
 from tasks.backends.digest import request_digest
 from tasks.errors import LakeError
 from tasks.judging import ledger as ledger_module
-from tasks.judging.ledger import Ledger, StoredReplies, Tally
+from tasks.judging.ledger import Ledger, Tally, load_replies
 from tasks.judging.types import Case, Message, Reply, Request, Verdict
 from tasks.lake import Lake, append_rows
 from tests.lakes import make_lake, query
@@ -101,10 +101,10 @@ def test_rows_come_back_as_they_were(lake: Lake) -> None:
     verdict = Verdict("ok", 2, 0.5, "Half.", None, {"2": 0.9, "3": 0.1}, 1.0)
     ledger.keep_verdicts(case, [verdict], [request_digest(request)])
     run(ledger.flush())
-    stored = StoredReplies(lake, JUDGE)
-    assert stored.find(request_digest(request), 3) == reply
-    assert stored.find(request_digest(request), 0) is None
-    assert StoredReplies(lake, "b" * 16).find(request_digest(request), 3) is None
+    stored = load_replies(lake, JUDGE)
+    assert stored[request_digest(request), 3] == reply
+    assert (request_digest(request), 0) not in stored
+    assert len(load_replies(lake, "b" * 16)) == 0
     (row,) = query(lake, "select * exclude judged_at from stg_verdicts")
     levels = [{"level": "2", "probability": 0.9}, {"level": "3", "probability": 0.1}]
     assert row == {

@@ -1,0 +1,41 @@
+# Everything from a fresh checkout: `make demo` and `make test` set up what they need.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.from-lock
+DEMO_LAKE ?= demo-lake
+
+.PHONY: setup demo test test-full bench lint format
+
+setup: $(STAMP)
+
+# --no-deps: the lock is whole; torch comes as the CPU build where a package index offers one
+$(STAMP): infra/requirements.lock pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --requirement infra/requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $@
+
+demo: setup
+	$(BIN)/judgelake run infra/suites/demo.yaml --lake $(DEMO_LAKE)
+
+test: setup
+	$(BIN)/python -m pytest -m "not full"
+
+test-full: setup
+	$(BIN)/python -m pytest -m full
+
+bench: setup
+	$(BIN)/python -m tests.bench.bench_vqa_accuracy
+	$(BIN)/python -m tests.bench.bench_correlation
+	$(BIN)/python -m tests.bench.bench_command
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/sqlfluff lint --disable-progress-bar --quiet sql
+
+format: setup
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/sqlfluff fix --quiet sql

@@ -1,0 +1,31 @@
+"""What every test gets: an environment without the user's settings, a home of its own; and where the real inputs are."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+_DATA = Path(os.environ.get("JUDGELAKE_DATA") or CHECKOUT.parent / "shared" / "data")
+_PREFIXES = ("JUDGELAKE_", "OPENAI_", "PREFECT_")
+
+
+@pytest.fixture(scope="session")
+def home_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home for all tests of a session; matplotlib's fonts are found once in it."""
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch, home_folder: Path) -> None:
+    for name in [name for name in os.environ if name.startswith(_PREFIXES)]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(home_folder))
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The real inputs: JUDGELAKE_DATA, else ../shared/data beside the checkout."""
+    if not _DATA.is_dir():
+        pytest.skip(f"{_DATA} is absent; set JUDGELAKE_DATA to the folder of the real inputs")
+    return _DATA
