@@ -6,7 +6,7 @@ import pandera.polars as pa
 import polars as pl
 import pyarrow as arrow
 
-from schemas import inputs, judging, reports
+from schemas import inputs, judging, recorded, reports
 
 CASE_KEY = ("judge_id", "benchmark", "item_id", "content_digest", "context_digest", "criterion", "sample")
 
@@ -51,6 +51,7 @@ def _table(
 
 
 _ANSWER = ("benchmark", "item_id", "answer_id")
+_PAIR = ("benchmark", "item_id", "answer_a", "answer_b")
 
 TABLES: dict[str, Table] = {
     table.name: table
@@ -59,6 +60,14 @@ TABLES: dict[str, Table] = {
         _table("answers", inputs.Answers, _ANSWER, ("benchmark",)),
         _table("captions", inputs.Captions, ("benchmark", "image_uri", "captioner", "text"), ("benchmark",)),
         _table("human_ratings", inputs.HumanRatings, (*_ANSWER, "criterion", "annotator"), ("benchmark",)),
+        _table("human_preferences", recorded.HumanPreferences, (*_PAIR, "criterion", "annotator"), ("benchmark",)),
+        _table("recorded_verdicts", recorded.RecordedVerdicts, (*_ANSWER, "judge", "criterion", "sample"), ("benchmark",)),
+        _table("recorded_duels", recorded.RecordedDuels, (*_PAIR, "judge", "criterion", "sample"), ("benchmark",)),
+        _table("recorded_scores", recorded.RecordedScores, (*_ANSWER, "metric"), ("benchmark",)),
+        _table("rubrics", recorded.Rubrics, ("benchmark", "rubric_id"), ("benchmark",)),
+        _table("item_rubrics", recorded.ItemRubrics, ("benchmark", "item_id", "rubric_id"), ("benchmark",)),
+        _table("models", recorded.Models, ("benchmark", "model"), ("benchmark",)),
+        _table("benchmark_scores", recorded.BenchmarkScores, ("benchmark", "model", "published_benchmark"), ("benchmark",)),
         _table("ingests", inputs.Ingests, ("ingest_id",), ("benchmark",)),
         _table("quarantine", inputs.Quarantine, (), ("benchmark",), ("source_file", "locator")),
         _table("judges", judging.Judges, ("suite", "alias", "reading", "registered_at")),

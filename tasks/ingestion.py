@@ -1,5 +1,6 @@
 """From a benchmark's source to the lake: read, validate, quarantine, write, make current. Formats are `tasks.sources`."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +16,21 @@ from tasks.sources.registry import read_source, source_digest
 from tasks.suite import BenchmarkSettings
 from tasks.validation import QUARANTINE, collapse_repeats, quarantine, validate_rows
 
-_INGESTED = ("items", "answers", "captions", "human_ratings", "quarantine", "ingests")
+_INGESTED = (*(part.name for part in fields(SourceFrames) if part.name != "rejected"), "quarantine")
+_Reference = tuple[list[str], str, dict[str, str]]
+_ITEM: _Reference = (["item_id"], "items", {})
+_ANSWER: _Reference = (["item_id", "answer_id"], "answers", {})
+_PAIR = tuple((["item_id", side], "answers", {"answer_id": side}) for side in ("answer_a", "answer_b"))
+_REFERS: Mapping[str, tuple[_Reference, ...]] = {
+    "answers": (_ITEM,),
+    "human_ratings": (_ANSWER,),
+    "human_preferences": _PAIR,
+    "recorded_verdicts": (_ANSWER,),
+    "recorded_duels": _PAIR,
+    "recorded_scores": (_ANSWER,),
+    "item_rubrics": (_ITEM, (["rubric_id"], "rubrics", {})),
+}
+"""Table -> what its rows refer to: (key columns, table referred to, how that table's columns are called here)."""
 
 
 @dataclass(frozen=True)
@@ -27,17 +42,6 @@ class IngestSummary:
     n_answers: int
     n_quarantined: int
     skipped: bool = False
-
-
-@dataclass(frozen=True)
-class _Checked:
-    """Frames that keep their contracts, and the rows that did not."""
-
-    items: pl.DataFrame
-    answers: pl.DataFrame
-    captions: pl.DataFrame
-    human_ratings: pl.DataFrame
-    quarantine: pl.DataFrame
 
 
 def find_current(lake: Lake, benchmark: BenchmarkSettings, limit: int | None) -> IngestSummary | None:
@@ -63,10 +67,10 @@ def ingest_benchmark(lake: Lake, benchmark: BenchmarkSettings, image_root: Path,
     now = datetime.now(UTC)
     ingest_id = digest_json([benchmark.name, benchmark.source, digest, limit, now.isoformat()])[:16]
     checked = _check(read_source(benchmark.settings, image_root), benchmark.name, ingest_id, limit)
-    replaced = [file for name in _INGESTED for file in _files_of(lake, name, benchmark.name)]
-    for name in _INGESTED[:-1]:
-        append_rows(lake, name, getattr(checked, name))
-    summary = IngestSummary(benchmark.name, checked.items.height, checked.answers.height, checked.quarantine.height)
+    replaced = [file for name in (*_INGESTED, "ingests") for file in _files_of(lake, name, benchmark.name)]
+    for name in _INGESTED:
+        append_rows(lake, name, checked[name])
+    summary = IngestSummary(benchmark.name, checked["items"].height, checked["answers"].height, checked["quarantine"].height)
     record = {"ingest_id": ingest_id, "benchmark": benchmark.name, "source": benchmark.source, "source_digest": digest}
     counts = {field.name: getattr(summary, field.name) for field in fields(summary) if field.name.startswith("n_")}
     append_records(lake, "ingests", [{**record, **counts, "item_limit": limit, "ingested_at": now}])
@@ -78,21 +82,27 @@ def _files_of(lake: Lake, name: str, benchmark: str) -> list[Path]:
     return sorted((lake.table_folder(name) / f"benchmark={benchmark}").glob("*.parquet"))
 
 
-def _check(frames: SourceFrames, benchmark: str, ingest_id: str, limit: int | None) -> _Checked:
-    """Every row either keeps its contract or is told, with its place."""
+def _check(frames: SourceFrames, benchmark: str, ingest_id: str, limit: int | None) -> dict[str, pl.DataFrame]:
+    """Table name -> rows: every row either keeps its contract or is in `quarantine`, with its place."""
     bad = [_rejected(frames)]
-    items = _checked_table("items", _stamp(frames.items, benchmark, ingest_id), bad)
-    answers = _known("answers", frames.answers, items, ["item_id"], bad)
-    answers = _checked_table("answers", _digest_answers(_stamp(answers, benchmark, ingest_id), items), bad)
-    if limit is not None:
-        items = items.sort("item_id").head(limit)
-        answers = answers.join(items, on="item_id", how="semi")
-    ratings = frames.human_ratings if limit is None else frames.human_ratings.join(items, on="item_id", how="semi")
-    ratings = _known("human_ratings", ratings, answers, ["item_id", "answer_id"], bad)
-    ratings = _checked_table("human_ratings", _stamp(ratings, benchmark, ingest_id), bad)
-    captions = _checked_table("captions", _stamp(frames.captions, benchmark, ingest_id), bad)
+    good: dict[str, pl.DataFrame] = {}
+    for name, frame in frames.tables():
+        for keys, table, renames in _REFERS.get(name, ()):
+            frame = _known(name, frame, good[table].rename(renames), keys, bad)
+        frame = _stamp(frame, benchmark, ingest_id)
+        if name == "answers":
+            frame = _digest_answers(frame, good["items"])
+        good[name] = _checked_table(name, frame, bad)
     told = pl.concat(bad).with_columns(benchmark=pl.lit(benchmark), ingest_id=pl.lit(ingest_id))
-    return _Checked(items, answers, captions, ratings, told)
+    return {**(good if limit is None else _cut(good, limit)), "quarantine": told}
+
+
+def _cut(good: dict[str, pl.DataFrame], limit: int) -> dict[str, pl.DataFrame]:
+    """Only the first `limit` items by key, and the rows about them."""
+    items = good["items"].sort("item_id").head(limit)
+    return {
+        name: frame.join(items, on="item_id", how="semi") if "item_id" in frame.columns else frame for name, frame in good.items()
+    }
 
 
 def _stamp(frame: pl.DataFrame, benchmark: str, ingest_id: str) -> pl.DataFrame:
@@ -113,9 +123,9 @@ def _checked_table(name: str, frame: pl.DataFrame, bad: list[pl.DataFrame]) -> p
 def _known(name: str, frame: pl.DataFrame, known: pl.DataFrame, keys: list[str], bad: list[pl.DataFrame]) -> pl.DataFrame:
     """Rows that refer to something that is there; the others are added to `bad`."""
     unknown = frame.join(known, on=keys, how="anti")
-    what = "item" if keys == ["item_id"] else "answer"
+    what = {"item_id": "item", "rubric_id": "rubric"}.get(keys[-1], "answer")
     remedy = f"add the {what} to its file, or remove this row"
-    bad.append(quarantine(unknown, name, keys[-1], keys[-1], f"refers to an {what} that is not there or did not pass", remedy))
+    bad.append(quarantine(unknown, name, keys[-1], keys[-1], f"the {what} it refers to is not there or did not pass", remedy))
     return frame.join(known, on=keys, how="semi")
 
 

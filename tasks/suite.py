@@ -12,7 +12,7 @@ from tasks.errors import MetricError, SuiteError
 from tasks.judging.protocols import PROTOCOLS, Identity, Options, identify_judge, identify_metric
 from tasks.metrics.registry import resolve_metric
 from tasks.settings import Place, build, convert, entries, expand, nearest, read_yaml
-from tasks.sources.registry import SOURCES, SourceSettings
+from tasks.sources.registry import SOURCES
 
 V = TypeVar("V")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
@@ -94,7 +94,7 @@ class BenchmarkSettings:
 
     name: str
     source: str
-    settings: SourceSettings
+    settings: object
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ def _benchmark(name: str, place: Place) -> BenchmarkSettings:
     if not _NAME.fullmatch(name):
         raise place.fail(f"benchmark {name!r}; expected lower-case letters, digits, '_', '.', '-' (it names a folder); rename it")
     kind = _kind(place, "source", SOURCES)
-    return BenchmarkSettings(name, kind, build(SOURCES[kind], place, skip=("source",)))
+    return BenchmarkSettings(name, kind, build(SOURCES[kind].settings, place, skip=("source",)))
 
 
 def _kind(place: Place, key: str, valid: Mapping[str, object]) -> str:

@@ -14,8 +14,21 @@ from tasks.lake import Lake, append_records
 from tasks.planning import find_work, plan_file, register_judges, write_work
 from tasks.suite import EndpointSettings, Scope, Suite, identify_all, narrow
 from tests.lakes import (
-    Row, answer, at, caption, digest_of, ingest, item, lave_judge, make_lake, make_suite, query, read_shards, score_row, verdict_row,
-)  # fmt: skip
+    Row,
+    answer,
+    at,
+    caption,
+    digest_of,
+    ingest,
+    item,
+    lave_judge,
+    make_lake,
+    make_suite,
+    query,
+    read_shards,
+    score_row,
+    verdict_row,
+)
 
 ITEMS = [item(f"i{number}", f"What is in photo {number}?") for number in range(4)]
 SUITE = make_suite(lave_judge())
@@ -139,11 +152,9 @@ def test_a_changed_caption_is_a_new_case_for_the_judge_that_sees_it_alone(tmp_pa
         one = identity_of(suite, alias)
         contexts = "select item_id, content_digest, context_digest from stg_cases where judge_id = $id"
         rows = query(lake, contexts, {"id": one.judge_id})
-        own = {"reading": one.reading}
-        append_records(lake, "verdicts", [
-            verdict_row(one.judge_id, row["item_id"], row["content_digest"], 3, context_digest=row["context_digest"], **own)
-            for row in rows
-        ])  # fmt: skip
+        found = [verdict_row(one.judge_id, row["item_id"], row["content_digest"], 3, reading=one.reading) for row in rows]
+        seen = [{**verdict, "context_digest": row["context_digest"]} for verdict, row in zip(found, rows, strict=True)]
+        append_records(lake, "verdicts", seen)
     assert count(lake, suite) == {"blind": (3, 0), "sees": (3, 0)}
     ingest(lake, items, answers, captions=[caption("0.png", "new"), caption("1.png", "same")], minute=9)
     assert count(lake, suite) == {"blind": (3, 0), "sees": (3, 1)}
@@ -155,7 +166,7 @@ def test_a_new_reading_needs_verdicts_but_no_new_case(lake: Lake, monkeypatch: p
     add_verdicts(lake, {f"i{number}": 3 for number in range(4)})
     cases = lake.part_files("cases")
     other = dataclasses.replace(identity_of(SUITE), reading="0therwis")
-    monkeypatch.setattr(planning, "identify_all", lambda suite: (other,))
+    monkeypatch.setattr(planning, "identify_all", lambda _: (other,))
     assert count(lake) == {"lave": (4, 4)}
     assert len(plan(lake, run_id="run-2")) == 4
     assert lake.part_files("cases") == cases

@@ -70,7 +70,9 @@ owners: [Ann, 5]
 front: {spokes: 28}
 prices: {new: 100, used: 49.5}
 """
-    expected = Bicycle("Ölympia", 0, 9.0, True, 3, folder / "../manual.pdf", ("Ann", "5"), Wheel(28), {"new": 100.0, "used": 49.5})
+    expected = Bicycle(
+        "Ölympia", 0, 9.0, True, 3, folder / "../manual.pdf", ("Ann", "5"), Wheel(28), {"new": 100.0, "used": 49.5}
+    )
     found = read(folder, text)
     assert found == expected
     assert isinstance(found.weight_kg, float)
@@ -128,7 +130,9 @@ def test_bytes_that_are_not_text(folder: Path) -> None:
 
 
 def test_absent_file(folder: Path) -> None:
-    with pytest.raises(SuiteError, match=r"none\.yaml: cannot be read \(No such file or directory\); expected a suite file; check"):
+    with pytest.raises(
+        SuiteError, match=r"none\.yaml: cannot be read \(No such file or directory\); expected a suite file; check"
+    ):
         read_yaml(folder / "none.yaml")
 
 

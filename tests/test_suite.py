@@ -75,32 +75,56 @@ def test_digest_names_the_text(tmp_path: Path) -> None:
     ("text", "told"),
     [
         (START + "judge: {}", "suite.yaml:4: unknown key 'judge'; did you mean 'judges'?"),
-        (START + "colour: 1\nweight: 2", "suite.yaml:4: unknown key 'colour'; expected one of benchmarks, images, judges, limits, "),
+        (
+            START + "colour: 1\nweight: 2",
+            "suite.yaml:4: unknown key 'colour'; expected one of benchmarks, images, judges, limits, ",
+        ),
         ("benchmarks:\n  demo: {source: demo}", "suite.yaml:1: the key 'name' is missing; every suite has a name and benchmarks"),
         ("name: a", "suite.yaml:1: the key 'benchmarks' is missing; every suite has a name and benchmarks"),
         ("name: a\nbenchmarks: {}", "suite.yaml:2: benchmarks: there is none; expected at least one; add it"),
         ("name: a\nbenchmarks:", "suite.yaml:2: expected keys with values (`key: value`) here; indent them under this line"),
         (START + "name: again", "suite.yaml:4: the key 'name' stands twice; remove one"),
-        ("name: A b\nbenchmarks: {d: {source: demo}}", "suite.yaml:1: name: 'A b'; expected lower-case letters, digits, '_', '.', '-'"),
+        (
+            "name: A b\nbenchmarks: {d: {source: demo}}",
+            "suite.yaml:1: name: 'A b'; expected lower-case letters, digits, '_', '.', '-'",
+        ),
         ("name: [a]\nbenchmarks: {d: {source: demo}}", "suite.yaml:1: expected text, found a list or keys"),
-        ("name: a\nbenchmarks:\n  D: {source: demo}", "suite.yaml:3: benchmark 'D'; expected lower-case letters, digits, '_', '.', '-'"),
+        (
+            "name: a\nbenchmarks:\n  D: {source: demo}",
+            "suite.yaml:3: benchmark 'D'; expected lower-case letters, digits, '_', '.', '-'",
+        ),
         ("name: a\nbenchmarks:\n  d: {sauce: demo}", "suite.yaml:3: the key 'source' is missing; expected one of demo, "),
         ("name: a\nbenchmarks:\n  d: {source: vqs}", "suite.yaml:3: source: 'vqs'; did you mean 'vqa'?"),
         ("name: a\nbenchmarks:\n  d:\n    source: demo\n    sead: 3", "suite.yaml:5: unknown key 'sead'; did you mean 'seed'?"),
-        ("name: a\nbenchmarks:\n  d: {source: vqa, answers: x}", "suite.yaml:3: the key 'references' is missing; expected a value"),
+        (
+            "name: a\nbenchmarks:\n  d: {source: vqa, answers: x}",
+            "suite.yaml:3: the key 'references' is missing; expected a value",
+        ),
         (START + "metrics: exact_match", "suite.yaml:4: metrics: expected a list; write it as [a, b]"),
-        (START + "metrics:\n- exact_match\n- exact_mach", "suite.yaml:6: metrics: 'exact_mach' is no metric; expected one of vqa_accuracy"),
+        (
+            START + "metrics:\n- exact_match\n- exact_mach",
+            "suite.yaml:6: metrics: 'exact_mach' is no metric; expected one of vqa_accuracy",
+        ),
         (START + "metrics:\n- exact_match\n- exact_match", "suite.yaml:6: metrics: 'exact_match' stands twice; remove one"),
         (START + "judges:\n  l: {backend: standin}", "suite.yaml:5: the key 'protocol' is missing; expected one of "),
         (START + "judges:\n  l: {protocol: lav, backend: standin}", "suite.yaml:5: protocol: 'lav'; did you mean 'lave'?"),
         (START + "judges:\n  l: {protocol: lave}", "suite.yaml:5: the key 'backend' is missing; expected one of openai, "),
-        (START + "judges:\n  l: {protocol: lave, backend: standing}", "suite.yaml:5: backend: 'standing'; did you mean 'standin'?"),
-        (START + "judges:\n  l: {protocol: lave, backend: openai}", "suite.yaml:5: model: missing; expected `provider/model`, such as"),
+        (
+            START + "judges:\n  l: {protocol: lave, backend: standing}",
+            "suite.yaml:5: backend: 'standing'; did you mean 'standin'?",
+        ),
+        (
+            START + "judges:\n  l: {protocol: lave, backend: openai}",
+            "suite.yaml:5: model: missing; expected `provider/model`, such as",
+        ),
         (
             START + "judges:\n  l:\n    protocol: lave\n    backend: standin\n    shots: 9",
             "suite.yaml:8: shots: 9; expected 0 to 8, the demonstrations there are",
         ),
-        (START + "judges:\n  l: {protocol: lave, backend: standin, shot: 8}", "suite.yaml:5: unknown key 'shot'; did you mean 'shots'?"),
+        (
+            START + "judges:\n  l: {protocol: lave, backend: standin, shot: 8}",
+            "suite.yaml:5: unknown key 'shot'; did you mean 'shots'?",
+        ),
         (
             START + "judges:\n  l: {protocol: lave, backend: standin, bakend: x}",
             "suite.yaml:5: unknown key 'bakend'; did you mean 'backend'?",
@@ -114,7 +138,10 @@ def test_digest_names_the_text(tmp_path: Path) -> None:
             "suite.yaml:8: benchmarks: the suite has no 'dema'; did you mean 'demo'?",
         ),
         (START + "limits: {concurrency: 0}", "suite.yaml:4: concurrency: 0; expected a whole number from 1"),
-        (START + "limits: {requests_per_minute: 0}", "suite.yaml:4: requests_per_minute: 0; expected a whole number from 1, or null"),
+        (
+            START + "limits: {requests_per_minute: 0}",
+            "suite.yaml:4: requests_per_minute: 0; expected a whole number from 1, or null",
+        ),
         (START + "report: {resamples: 0}", "suite.yaml:4: resamples: 0; expected a whole number from 1"),
         (START + "report: {seed: -1}", "suite.yaml:4: seed: -1; expected a whole number from 0"),
         (START + "report: {min_coverage: 98}", "suite.yaml:4: min_coverage: 98.0; expected a share from 0 to 1"),
@@ -166,7 +193,12 @@ def test_identities_name_kind_and_benchmarks(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("DATA", "/data")
     found = identify_all(read_suite(write(tmp_path, FULL)))
     both = ("demo", "okvqa")
-    expected = [("metric", "exact_match", both), ("metric", "vqa_accuracy", both), ("judge", "mini", ("okvqa",)), ("judge", "rules", both)]
+    expected = [
+        ("metric", "exact_match", both),
+        ("metric", "vqa_accuracy", both),
+        ("judge", "mini", ("okvqa",)),
+        ("judge", "rules", both),
+    ]
     assert [(one.kind, one.alias, one.benchmarks) for one in found] == expected
     assert len({one.judge_id for one in found}) == 4
 

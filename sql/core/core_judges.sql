@@ -1,4 +1,4 @@
--- grain: one row per judge_id x reading that is current in some suite; `judge` is its name in reports
+-- grain: one row per judge_id x reading that is current in some suite or recorded by others; `judge` is its name in reports
 with judges as (
     select * from stg_judges
 ),
@@ -16,6 +16,26 @@ merged as (
         max(registered_at) as registered_at
     from judges
     group by judge_id, reading
+),
+
+recorded as (
+    select
+        'recorded' as kind,
+        judge as name,
+        benchmark
+    from stg_recorded_verdicts
+    union
+    select
+        'recorded' as kind,
+        judge as name,
+        benchmark
+    from stg_recorded_duels
+    union
+    select
+        'recorded_metric' as kind,
+        metric as name,
+        benchmark
+    from stg_recorded_scores
 )
 
 select
@@ -34,3 +54,17 @@ select
     benchmarks,
     registered_at
 from merged
+union all
+select
+    substr(sha256(kind || ':' || name), 1, 16) as judge_id,
+    'recorded' as reading,
+    kind,
+    name as alias,
+    case when kind = 'recorded_metric' then 'metric:' || name else name end as judge,
+    kind || ':' || name as signature,
+    '' as reading_signature,
+    null as tasks,
+    list(distinct benchmark order by benchmark) as benchmarks,
+    null as registered_at
+from recorded
+group by kind, name

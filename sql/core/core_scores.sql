@@ -66,8 +66,66 @@ measured as (
             and answers.benchmark = scores.benchmark
             and answers.item_id = scores.item_id
             and answers.content_digest = scores.content_digest
+),
+
+recorded as (
+    select
+        judges.judge,
+        judges.alias,
+        judges.judge_id,
+        judges.reading,
+        answers.benchmark,
+        answers.item_id,
+        answers.answer_id,
+        answers.model,
+        answers.cluster,
+        verdicts.criterion,
+        verdicts.sample,
+        verdicts.status,
+        verdicts.rating,
+        verdicts.score_0_1,
+        verdicts.text as rationale,
+        verdicts.reason
+    from stg_recorded_verdicts as verdicts
+    inner join core_answers as answers
+        on
+            verdicts.benchmark = answers.benchmark
+            and verdicts.item_id = answers.item_id
+            and verdicts.answer_id = answers.answer_id
+    inner join core_judges as judges on verdicts.judge = judges.alias and judges.kind = 'recorded'
+),
+
+recorded_metrics as (
+    select
+        judges.judge,
+        judges.alias,
+        judges.judge_id,
+        judges.reading,
+        answers.benchmark,
+        answers.item_id,
+        answers.answer_id,
+        answers.model,
+        answers.cluster,
+        'overall' as criterion,
+        0 as sample,
+        case when scores.score is null then 'undefined' else 'ok' end as status,
+        scores.score as rating,
+        scores.score as score_0_1,
+        null as rationale,
+        null as reason
+    from stg_recorded_scores as scores
+    inner join core_answers as answers
+        on
+            scores.benchmark = answers.benchmark
+            and scores.item_id = answers.item_id
+            and scores.answer_id = answers.answer_id
+    inner join core_judges as judges on scores.metric = judges.alias and judges.kind = 'recorded_metric'
 )
 
 select * from judged
 union all by name
 select * from measured
+union all by name
+select * from recorded
+union all by name
+select * from recorded_metrics

@@ -1,44 +1,34 @@
-"""What a source hands over: frames of raw rows, each row with the place it came from. Reading formats is each source's own file."""
+"""What a source hands over: frames of raw rows, each row with the place it came from. Reading formats is each source's own file.
 
-from dataclasses import dataclass, field
+The columns of a frame are those of its table's contract, less what ingestion adds (benchmark, ingest_id, digests, counts).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
 
 import polars as pl
 
-from schemas.inputs import Image, Region
+from schemas.tables import TABLES
 
-PLACE: dict[str, pl.DataType] = {"source_file": pl.String(), "locator": pl.String()}
-ITEMS: dict[str, pl.DataType] = {
-    "item_id": pl.String(),
-    "task": pl.String(),
-    "prompt": pl.String(),
-    "references": pl.List(pl.String),
-    "images": pl.List(Image),
-    "regions": pl.List(Region),
-    "category": pl.String(),
-    "split": pl.String(),
-    "cluster": pl.String(),
-    **PLACE,
-}
-ANSWERS: dict[str, pl.DataType] = {
-    "item_id": pl.String(),
-    "answer_id": pl.String(),
-    "model": pl.String(),
-    "style": pl.String(),
-    "sample": pl.Int64(),
-    "text": pl.String(),
-    **PLACE,
-}
-CAPTIONS: dict[str, pl.DataType] = {"image_uri": pl.String(), "captioner": pl.String(), "text": pl.String(), **PLACE}
-HUMAN_RATINGS: dict[str, pl.DataType] = {
-    "item_id": pl.String(),
-    "answer_id": pl.String(),
-    "criterion": pl.String(),
-    "annotator": pl.String(),
-    "rating": pl.Float64(),
-    "scale_low": pl.Float64(),
-    "scale_high": pl.Float64(),
-    **PLACE,
-}
+_ADDED = ("benchmark", "ingest_id", "content_digest", "n_repeats")
+_PLACE = ("source_file", "locator")
+
+
+def frame_schema(table: str) -> dict[str, pl.DataType]:
+    """Column name -> polars type of the frame that becomes `table`; the place a row came from stands last."""
+    columns = TABLES[table].polars_schema
+    content = {name: dtype for name, dtype in columns.items() if name not in (*_ADDED, *_PLACE)}
+    return content | {name: columns[name] for name in _PLACE}
+
+
+ITEMS = frame_schema("items")
+ANSWERS = frame_schema("answers")
+CAPTIONS = frame_schema("captions")
+HUMAN_RATINGS = frame_schema("human_ratings")
+
+
+def _empty(table: str) -> pl.DataFrame:
+    return pl.DataFrame(schema=frame_schema(table))
 
 
 @dataclass(frozen=True)
@@ -56,10 +46,22 @@ class Rejected:
 
 @dataclass(frozen=True)
 class SourceFrames:
-    """The rows of one benchmark as read, not yet validated; columns as the constants of this module name them."""
+    """The rows of one benchmark as read, not yet validated; each field but `rejected` is named as its table."""
 
-    items: pl.DataFrame
-    answers: pl.DataFrame
-    human_ratings: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=HUMAN_RATINGS))
-    captions: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=CAPTIONS))
+    items: pl.DataFrame = field(default_factory=lambda: _empty("items"))
+    answers: pl.DataFrame = field(default_factory=lambda: _empty("answers"))
+    human_ratings: pl.DataFrame = field(default_factory=lambda: _empty("human_ratings"))
+    captions: pl.DataFrame = field(default_factory=lambda: _empty("captions"))
+    human_preferences: pl.DataFrame = field(default_factory=lambda: _empty("human_preferences"))
+    recorded_verdicts: pl.DataFrame = field(default_factory=lambda: _empty("recorded_verdicts"))
+    recorded_duels: pl.DataFrame = field(default_factory=lambda: _empty("recorded_duels"))
+    recorded_scores: pl.DataFrame = field(default_factory=lambda: _empty("recorded_scores"))
+    rubrics: pl.DataFrame = field(default_factory=lambda: _empty("rubrics"))
+    item_rubrics: pl.DataFrame = field(default_factory=lambda: _empty("item_rubrics"))
+    models: pl.DataFrame = field(default_factory=lambda: _empty("models"))
+    benchmark_scores: pl.DataFrame = field(default_factory=lambda: _empty("benchmark_scores"))
     rejected: tuple[Rejected, ...] = ()
+
+    def tables(self) -> Iterator[tuple[str, pl.DataFrame]]:
+        """(table name, frame) of each."""
+        return ((part.name, getattr(self, part.name)) for part in fields(self) if part.name != "rejected")

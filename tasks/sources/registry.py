@@ -1,14 +1,14 @@
 """Which sources there are: their settings, the files they depend on, how they are read. Formats are each source's own file."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tasks.digests import digest_json, files_digest
 from tasks.sources import vqa
 from tasks.sources.frames import SourceFrames
-from tasks.sources.vqa import VqaSettings
 
 
 @dataclass(frozen=True)
@@ -19,23 +19,40 @@ class DemoSettings:
     scenes: int = 40
 
 
-SourceSettings = VqaSettings | DemoSettings
-SOURCES: Mapping[str, type[SourceSettings]] = {"vqa": VqaSettings, "demo": DemoSettings}
-_DEMO_VERSION = 1
+@dataclass(frozen=True)
+class Source:
+    """One kind of source. `version` rises when its reading changes, `files` are all it reads, `read` also gets the image root."""
+
+    settings: type[Any]
+    version: int
+    files: Callable[[Any], list[Path]]
+    read: Callable[[Any, Path], SourceFrames]
 
 
-def source_digest(settings: SourceSettings) -> str:
+def _draw(settings: DemoSettings, image_root: Path) -> SourceFrames:
+    from tasks.sources.demo import draw_demo  # draws with Pillow, which no other source needs
+
+    return draw_demo(settings.seed, settings.scenes, image_root)
+
+
+SOURCES: Mapping[str, Source] = {
+    "demo": Source(DemoSettings, 1, lambda _: [], _draw),
+    "vqa": Source(vqa.VqaSettings, vqa.VERSION, vqa.source_files, lambda settings, _: vqa.read_vqa(settings)),
+}
+
+
+def source_digest(settings: object) -> str:
     """Names what an ingest would read: settings, reader version and the bytes of every file; equal digests need no new ingest."""
-    if isinstance(settings, DemoSettings):
-        return digest_json(["demo", _DEMO_VERSION, dataclasses.asdict(settings)])
-    files = vqa.source_files(settings)
-    return digest_json(["vqa", vqa.VERSION, files_digest(files), [file.name for file in files]])
+    source = _find(settings)
+    files = source.files(settings)
+    values = {name: str(value) for name, value in dataclasses.asdict(settings).items()}  # type: ignore[call-overload]
+    return digest_json([source.version, type(settings).__name__, values, files_digest(files)])
 
 
-def read_source(settings: SourceSettings, image_root: Path) -> SourceFrames:
+def read_source(settings: object, image_root: Path) -> SourceFrames:
     """Read (or draw) a benchmark; raises SourceError where a file cannot be read at all."""
-    if isinstance(settings, DemoSettings):
-        from tasks.sources.demo import draw_demo  # draws with Pillow, which no other source needs
+    return _find(settings).read(settings, image_root)
 
-        return draw_demo(settings.seed, settings.scenes, image_root)
-    return vqa.read_vqa(settings)
+
+def _find(settings: object) -> Source:
+    return next(source for source in SOURCES.values() if type(settings) is source.settings)

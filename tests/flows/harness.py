@@ -23,7 +23,12 @@ def write_benchmark(folder: Path, n_items: int, models: tuple[str, ...] = ("m1",
     folder.mkdir(parents=True, exist_ok=True)
     questions = [{"question_id": k, "image_id": k // 2, "question": f"What is in place {k}?"} for k in range(n_items)]
     annotations = [
-        {"question_id": k, "image_id": k // 2, "question_type": "what is", "answers": [{"answer": text} for text in REFERENCES[k % 5]]}
+        {
+            "question_id": k,
+            "image_id": k // 2,
+            "question_type": "what is",
+            "answers": [{"answer": text} for text in REFERENCES[k % 5]],
+        }
         for k in range(n_items)
     ]
     (folder / "questions.json").write_text(json.dumps({"questions": questions}))

@@ -121,7 +121,9 @@ def test_okvqa_figures_by_sql(tmp_path: Path, data_folder: Path) -> None:
     with shell_in(tmp_path) as shell:
         code, output = shell.run("run", str(suite), "--lake", str(lake), "--judge", "vqa_accuracy", "--judge", "vqa_accuracy_raw")
         assert code == 0, output
-        query = "select metric, model, n, n_missing, printf('%.6f', 100 * mean) as mean from rpt_metrics where model <> '*' and n > 0"
+        query = (
+            "select metric, model, n, n_missing, printf('%.6f', 100 * mean) as mean from rpt_metrics where model <> '*' and n > 0"
+        )
         found = {(row["metric"], row["model"]): row["mean"] for row in shell.select(lake, query)}
         assert found == {
             ("vqa_accuracy_raw", "VinVL"): "46.809354",

@@ -18,18 +18,18 @@ Answer = Reply | Failure | Pending
 class Keeper:
     """Keeps in memory; `stored` are replies from before."""
 
-    stored: dict[str, Reply] = field(default_factory=dict)
-    replies: dict[str, Reply] = field(default_factory=dict)
+    stored: dict[tuple[str, int], Reply] = field(default_factory=dict)
+    replies: dict[tuple[str, int], Reply] = field(default_factory=dict)
     verdicts: dict[str, list[Verdict]] = field(default_factory=dict)
     rests_on: dict[str, list[str]] = field(default_factory=dict)
 
     def find_reply(self, digest: str, draw: int) -> Reply | None:
-        return self.stored.get(digest) or self.replies.get(digest)
+        return self.stored.get((digest, draw)) or self.replies.get((digest, draw))
 
     def keep_reply(self, digest: str, request: Request, reply: Reply) -> None:
         assert digest == request_digest(request)
-        assert digest not in self.replies
-        self.replies[digest] = reply
+        assert (digest, request.draw) not in self.replies
+        self.replies[digest, request.draw] = reply
 
     def keep_verdicts(self, case: Case, verdicts: list[Verdict], digests: list[str]) -> None:
         assert case.item_id not in self.verdicts
@@ -103,7 +103,7 @@ def test_every_case_is_asked_and_concluded_once() -> None:
     assert sorted(backend.asked) == sorted(f"a{number}" for number in range(20))
     assert {item: read(verdicts) for item, verdicts in keeper.verdicts.items()} == {f"i{n}": [f"a{n}!"] for n in range(20)}
     assert keeper.rests_on["i7"] == [request_digest(make_request("a7"))]
-    assert keeper.replies[keeper.rests_on["i7"][0]] == Reply("a7!")
+    assert keeper.replies[keeper.rests_on["i7"][0], 0] == Reply("a7!")
 
 
 def test_no_more_than_twice_the_window_is_open() -> None:
@@ -134,19 +134,10 @@ def test_another_draw_is_another_request() -> None:
         yield [make_request(case.answer, draw) for draw in range(2)]
         return []
 
-    backend = Backend()
-
-    class ByDraw(Keeper):
-        def find_reply(self, digest: str, draw: int) -> Reply | None:
-            return None
-
-        def keep_reply(self, digest: str, request: Request, reply: Reply) -> None:
-            self.replies[f"{digest}/{request.draw}"] = reply
-
-    keeper = ByDraw()
+    backend, keeper = Backend(), Keeper()
     judge([make_case(1)], backend, keeper, draw_twice)
     assert backend.asked == ["a1", "a1"]
-    assert len(keeper.replies) == 2
+    assert {draw for _, draw in keeper.replies} == {0, 1}
 
 
 def test_a_failed_request_is_not_kept_and_may_be_asked_again() -> None:
@@ -159,7 +150,7 @@ def test_a_failed_request_is_not_kept_and_may_be_asked_again() -> None:
 
 def test_stored_replies_are_not_asked() -> None:
     backend = Backend()
-    keeper = Keeper(stored={request_digest(make_request("a1")): Reply("from the lake")})
+    keeper = Keeper(stored={(request_digest(make_request("a1")), 0): Reply("from the lake")})
     judge(map(make_case, range(3)), backend, keeper)
     assert sorted(backend.asked) == ["a0", "a2"]
     assert read(keeper.verdicts["i1"]) == ["from the lake"]
@@ -280,7 +271,7 @@ def test_after_the_drain_what_still_hangs_is_given_up_without_a_verdict(monkeypa
 def test_a_keeper_that_fails_ends_the_run() -> None:
     class Full(Keeper):
         def keep_verdicts(self, case: Case, verdicts: list[Verdict], digests: list[str]) -> None:
-            raise OSError("no room")
+            raise OSError(f"no room for {case.item_id}: {verdicts}, {digests}")
 
     with pytest.raises(OSError, match="no room"):
         judge(map(make_case, range(50)), Backend(), Full())

@@ -52,8 +52,8 @@ def _no_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tasks.backends.openai_api.BackOff", functools.partial(BackOff, first_s=0.01))
 
 
-def make_judged(**endpoint: int) -> Suite:
-    return make_suite(lave_judge(endpoint=EndpointSettings("standin", **endpoint)), limits=LIMITS)
+def make_judged(max_attempts: int = 6) -> Suite:
+    return make_suite(lave_judge(endpoint=EndpointSettings("standin", max_attempts=max_attempts)), limits=LIMITS)
 
 
 def plan(lake: Lake, suite: Suite, run_id: str, address: str) -> ShardOrder:

@@ -16,7 +16,9 @@ TEXTS = st.text(max_size=30)
 REFERENCES = st.lists(st.sampled_from(["cat", "dog", "kitten", "yes", "no"]) | TEXTS, min_size=1, max_size=12).map(tuple)
 
 
-def make_case(answer: str = "cat", references: tuple[str, ...] = ("cat",), prompt: str = "What?", caption: str | None = None) -> Case:
+def make_case(
+    answer: str = "cat", references: tuple[str, ...] = ("cat",), prompt: str = "What?", caption: str | None = None
+) -> Case:
     return Case("b", "i", "vqa", prompt, references, answer, "", caption=caption)
 
 
@@ -25,7 +27,9 @@ def make_case(answer: str = "cat", references: tuple[str, ...] = ("cat",), promp
 def test_a_reader_never_raises_and_returns_only_a_digit_that_the_reply_holds(text: str) -> None:
     found = read_rating_at_end(text, "rating", LEVELS)
     assert found is None or (found.rating in LEVELS and str(found.rating) in text)
-    assert found is None or text.rstrip(" \t\n\r.*_`\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0\u3000\u2028\u2029").endswith(str(found.rating))
+    assert found is None or text.rstrip(" \t\n\r.*_`\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0\u3000\u2028\u2029").endswith(
+        str(found.rating)
+    )
 
 
 @settings(deadline=None)
@@ -62,7 +66,9 @@ def test_the_order_of_the_references_does_not_change_the_prompt(pair: tuple[tupl
     given_so, shuffled = pair
     for rule in (True, False, "at_or_below"):
         options = LaveOptions(filter_refs=rule)
-        assert build_prompt(make_case(references=given_so), options) == build_prompt(make_case(references=tuple(shuffled)), options)
+        assert build_prompt(make_case(references=given_so), options) == build_prompt(
+            make_case(references=tuple(shuffled)), options
+        )
 
 
 @settings(deadline=None)

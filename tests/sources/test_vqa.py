@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from tasks.errors import SourceError
@@ -19,7 +20,12 @@ from tests.rows import write_json
 REMEDY = "correct the record in the file and ingest again"
 NO_ID = "the question_id is missing or neither a whole number nor text"
 QUESTION = {"question_id": 7, "question": "What is it?", "image_id": 42}
-COMBINED = {"question_id": 7, "question": "What is it?", "answer": ["cat", "kitten"], "image": "val/COCO_val2014_000000000042.jpg"}
+COMBINED = {
+    "question_id": 7,
+    "question": "What is it?",
+    "answer": ["cat", "kitten"],
+    "image": "val/COCO_val2014_000000000042.jpg",
+}
 
 
 @dataclass(frozen=True)
@@ -110,7 +116,9 @@ def test_captions_of_the_items_images(tmp_path: Path) -> None:
     assert frames.rejected == (Rejected("captions", file, "record 3", "caption", None, reason, REMEDY),)
 
 
-@pytest.mark.parametrize(("value", "shown"), [(None, None), (True, "True"), (False, "False"), (7.5, "7.5"), ("", ""), ([7], "[7]")])
+@pytest.mark.parametrize(
+    ("value", "shown"), [(None, None), (True, "True"), (False, "False"), (7.5, "7.5"), ("", ""), ([7], "[7]")]
+)
 @pytest.mark.parametrize("table", ["items", "answers"])
 def test_record_without_a_usable_question_id(tmp_path: Path, table: str, value: object, shown: str | None) -> None:
     record = {"question_id": value, "question": "?", "answer": "x"}
@@ -155,7 +163,12 @@ def test_question_that_is_not_text(tmp_path: Path, question: object, shown: str 
 
 @pytest.mark.parametrize(
     ("answers", "kept", "shown"),
-    [(None, [], [None]), (5, [], ["5"]), (["cat", None, 3, "dog"], ["cat", "dog"], [None, "3"]), ([{"answer": "cat"}], ["cat"], [])],
+    [
+        (None, [], [None]),
+        (5, [], ["5"]),
+        (["cat", None, 3, "dog"], ["cat", "dog"], [None, "3"]),
+        ([{"answer": "cat"}], ["cat"], []),
+    ],
 )
 def test_reference_that_is_not_text_is_told_and_left_out(
     tmp_path: Path, answers: object, kept: list[str], shown: list[str | None]
@@ -195,7 +208,10 @@ def test_glob_names_the_models(tmp_path: Path) -> None:
     for name in ("run_gpt-4_v1.json", "run_gpt-4_x_v22.json", "run_.json", "other_a_v1.json"):
         write_json(tmp_path / "res" / name, [])
     found = find_answer_files(tmp_path / "res" / "run_{model}_v*.json")
-    assert {model: file.name for model, file in found.items()} == {"gpt-4": "run_gpt-4_v1.json", "gpt-4_x": "run_gpt-4_x_v22.json"}
+    assert {model: file.name for model, file in found.items()} == {
+        "gpt-4": "run_gpt-4_v1.json",
+        "gpt-4_x": "run_gpt-4_x_v22.json",
+    }
 
 
 def test_model_may_be_a_folder_and_its_files_are_told_apart(tmp_path: Path) -> None:
@@ -211,7 +227,11 @@ def test_model_may_be_a_folder_and_its_files_are_told_apart(tmp_path: Path) -> N
 def test_glob_with_relative_path_and_signs_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_json(tmp_path / "x[1]?" / "res[2]_a.json", [])
     monkeypatch.chdir(tmp_path / "x[1]?")
-    for pattern in (Path("res[2]_{model}.json"), Path("../x[1]?/res[2]_{model}.json"), tmp_path / "x[1]?" / "res[2]_{model}.json"):
+    for pattern in (
+        Path("res[2]_{model}.json"),
+        Path("../x[1]?/res[2]_{model}.json"),
+        tmp_path / "x[1]?" / "res[2]_{model}.json",
+    ):
         assert list(find_answer_files(pattern)) == ["a"]
 
 
@@ -232,7 +252,9 @@ def test_glob_that_does_not_name_the_model(tmp_path: Path, pattern: str) -> None
 def test_two_files_of_one_model_are_refused(tmp_path: Path) -> None:
     for name in ("a_1.json", "a_2.json"):
         write_json(tmp_path / name, [])
-    told = r"a_2\.json: is a second file of the model 'a' beside a_1\.json; expected one a model; make the answers' path .* narrower"
+    told = (
+        r"a_2\.json: is a second file of the model 'a' beside a_1\.json; expected one a model; make the answers' path .* narrower"
+    )
     with pytest.raises(SourceError, match=told):
         find_answer_files(tmp_path / "{model}_*.json")
 
@@ -240,14 +262,18 @@ def test_two_files_of_one_model_are_refused(tmp_path: Path) -> None:
 def test_absent_references_are_told_before_anything_is_read(tmp_path: Path) -> None:
     settings = Files(tmp_path, [COMBINED]).write()
     settings.references.unlink()
-    with pytest.raises(SourceError, match=r"references\.json: there is no such file; expected VQA questions or annotations; check"):
+    with pytest.raises(
+        SourceError, match=r"references\.json: there is no such file; expected VQA questions or annotations; check"
+    ):
         source_digest(settings)
 
 
 def test_truncated_json_names_line_and_column(tmp_path: Path) -> None:
     settings = Files(tmp_path, [COMBINED]).write()
     settings.references.write_text('[\n {"question_id": 7,\n  "question": "Wh')
-    with pytest.raises(SourceError, match=r"references\.json:3:1\d: is not valid JSON \(.*\); expected a whole UTF-8 JSON file; fetch"):
+    with pytest.raises(
+        SourceError, match=r"references\.json:3:1\d: is not valid JSON \(.*\); expected a whole UTF-8 JSON file; fetch"
+    ):
         read_vqa(settings)
 
 
@@ -276,7 +302,7 @@ def test_answers_to_unknown_questions_and_repeats_are_told_by_the_ingest(tmp_pat
     differ = {"column_name": None, "value": None, "reason": "rows with the same key differ"}
     either = {"remedy": "keep one of them, or give them different ids"}
     assert told[:2] == [{"locator": "record 2", **differ, **either}, {"locator": "record 3", **differ, **either}]
-    reason = "refers to an item that is not there or did not pass"
+    reason = "the item it refers to is not there or did not pass"
     lost = {"locator": "record 4", "column_name": "item_id", "value": "99", "reason": reason}
     assert told[2:] == [lost | {"remedy": "add the item to its file, or remove this row"}]
 
@@ -308,5 +334,5 @@ def test_vqav2_sample_has_the_question_type_as_category(data_folder: Path, tmp_p
     assert (frames.items.height, frames.rejected) == (589, ())
     assert set(frames.items["references"].list.len()) == {10}
     assert frames.items["category"].null_count() == 0
-    first = frames.items.row(by_predicate=frames.items["item_id"] == "42000", named=True)
+    first = frames.items.row(by_predicate=pl.col("item_id") == "42000", named=True)
     assert (first["prompt"], first["category"]) == ("What color are the gym shoes?", "what color are the")

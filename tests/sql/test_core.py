@@ -6,8 +6,21 @@ import pytest
 
 from tasks.lake import Lake, append_records
 from tests.lakes import (
-    answer, at, case_row, digest_of, ingest, item, judge_row, make_lake, metric_row, query, rating, score_row, verdict_row,
-)  # fmt: skip
+    Row,
+    answer,
+    at,
+    case_row,
+    digest_of,
+    ingest,
+    item,
+    judge_row,
+    make_lake,
+    metric_row,
+    query,
+    rating,
+    score_row,
+    verdict_row,
+)
 
 A, B, M = "a" * 16, "b" * 16, "c" * 16
 CAT, DOG = item("i0", image="0.png"), item("i1", "Which animal?", ("dog", "puppy"))
@@ -47,7 +60,7 @@ def test_only_the_current_ingest_of_a_benchmark_counts(lake: Lake) -> None:
 
 
 def test_the_mean_is_taken_on_the_annotators_scale(lake: Lake) -> None:
-    scale = {"scale_low": 1.0, "scale_high": 5.0}
+    scale: Row = {"scale_low": 1.0, "scale_high": 5.0}
     ingest(lake, [CAT], [answer("i0", "a cat")], [rating("i0", 2, "p1", **scale), rating("i0", 5, "p2", **scale)])
     # (2 - 1) / 4 = 0.25 and (5 - 1) / 4 = 1; their mean is 0.625
     assert query(lake, "select human_rule, score_0_1, n_annotators from core_human") == [

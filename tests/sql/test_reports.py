@@ -24,7 +24,7 @@ def give(lake: Lake, rows: list[tuple[str, str, str, int | None]], benchmark: st
     texts = {(item_id, model): f"{model} says" for _, item_id, model, _ in rows}
     ingest(lake, list(items.values()), [answer(*key[:1], text, key[1]) for key, text in texts.items()], benchmark=benchmark)
     digests = [(item_id, digest_of(items[item_id], texts[item_id, model]), found) for _, item_id, model, found in rows]
-    own = {"benchmark": benchmark}
+    own: Row = {"benchmark": benchmark}
     append_records(lake, "cases", [case_row(judge_id, item_id, digest, **own) for item_id, digest, _ in digests])
     append_records(lake, "verdicts", [verdict_row(judge_id, item_id, digest, found, **own) for item_id, digest, found in digests])
 

@@ -1,0 +1,109 @@
+-- grain: one row per benchmark x pair of raters x criterion: raw agreement and Cohen's kappa on what both labelled.
+-- Raters are judges and `human:<annotator>`; labels are scores of answers or choices between two answers; sample 0 of each.
+with labels as (
+    select * from core_labels
+    where sample = 0
+),
+
+paired as (
+    select
+        a.benchmark,
+        a.rater as judge_a,
+        b.rater as judge_b,
+        a.criterion,
+        a.label as label_a,
+        b.label as label_b
+    from labels as a
+    inner join labels as b
+        on
+            a.benchmark = b.benchmark
+            and a.item_id = b.item_id
+            and a.subject = b.subject
+            and a.criterion = b.criterion
+            and a.rater < b.rater
+),
+
+cells as (
+    select
+        benchmark,
+        judge_a,
+        judge_b,
+        criterion,
+        label_a,
+        label_b,
+        count(*) as n
+    from paired
+    group by benchmark, judge_a, judge_b, criterion, label_a, label_b
+),
+
+observed as (
+    select
+        benchmark,
+        judge_a,
+        judge_b,
+        criterion,
+        sum(n) as n,
+        coalesce(sum(n) filter (where label_a = label_b), 0) / sum(n) as agreement
+    from cells
+    group by benchmark, judge_a, judge_b, criterion
+),
+
+shares_a as (
+    select
+        benchmark,
+        judge_a,
+        judge_b,
+        criterion,
+        label_a as label,
+        sum(n) as n
+    from cells
+    group by benchmark, judge_a, judge_b, criterion, label_a
+),
+
+shares_b as (
+    select
+        benchmark,
+        judge_a,
+        judge_b,
+        criterion,
+        label_b as label,
+        sum(n) as n
+    from cells
+    group by benchmark, judge_a, judge_b, criterion, label_b
+),
+
+chance as (
+    select
+        a.benchmark,
+        a.judge_a,
+        a.judge_b,
+        a.criterion,
+        sum(a.n * b.n) as product
+    from shares_a as a
+    inner join shares_b as b
+        on
+            a.benchmark = b.benchmark
+            and a.judge_a = b.judge_a
+            and a.judge_b = b.judge_b
+            and a.criterion = b.criterion
+            and a.label = b.label
+    group by a.benchmark, a.judge_a, a.judge_b, a.criterion
+)
+
+select
+    observed.benchmark,
+    observed.judge_a,
+    observed.judge_b,
+    observed.criterion,
+    observed.n::bigint as n,
+    observed.agreement,
+    (observed.agreement - coalesce(chance.product, 0) / (observed.n * observed.n))
+    / nullif(1 - coalesce(chance.product, 0) / (observed.n * observed.n), 0) as kappa
+from observed
+left join chance
+    on
+        observed.benchmark = chance.benchmark
+        and observed.judge_a = chance.judge_a
+        and observed.judge_b = chance.judge_b
+        and observed.criterion = chance.criterion
+order by observed.benchmark, observed.judge_a, observed.judge_b, observed.criterion

@@ -1,0 +1,221 @@
+"""A suite's report from a lake: correlations equal to scipy's on planted scores, rows replaced, and when it is no longer fresh."""
+
+import dataclasses
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tasks.lake import Lake, append_records
+from tasks.reports.build import build_report
+from tasks.reports.freshness import is_fresh, page_path
+from tasks.suite import ReportSettings, Suite
+from tests.lakes import (
+    Row,
+    answer,
+    at,
+    caption,
+    case_row,
+    digest_of,
+    ingest,
+    item,
+    judge_row,
+    make_lake,
+    make_suite,
+    metric_row,
+    query,
+    rating,
+    score_row,
+    verdict_row,
+)
+
+A, B, M = "a" * 16, "b" * 16, "c" * 16
+SUITE = make_suite(report=ReportSettings(resamples=50, seed=0))
+N_ITEMS, N_IMAGES, MODELS = 24, 9, ("m1", "m2")
+RNG = np.random.default_rng(3)
+QUALITY = RNG.random((N_ITEMS, 2))
+HUMAN = np.round(QUALITY + RNG.normal(0, 0.2, QUALITY.shape)).clip(0, 1)[..., None] * np.ones(3)
+HUMAN[..., 1] = (QUALITY > 0.4).astype(float)
+RATING = np.digitize(QUALITY + RNG.normal(0, 0.2, QUALITY.shape), [0.3, 0.7]) + 1
+SCORE = QUALITY + RNG.normal(0, 0.3, QUALITY.shape)
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return make_lake(tmp_path)
+
+
+def plant(lake: Lake) -> None:
+    """24 items on 9 images, two models, three annotators; LAVE misses i00 of m1, the metric scores all."""
+    items = [item(f"i{n:02}", f"Q{n}", image=f"{n % N_IMAGES}.png") for n in range(N_ITEMS)]
+    answers = [answer(f"i{n:02}", f"{model} on {n}", model) for n in range(N_ITEMS) for model in MODELS]
+    ratings = [
+        rating(f"i{n:02}", HUMAN[n, m, p], f"p{p}", model)
+        for n in range(N_ITEMS)
+        for m, model in enumerate(MODELS)
+        for p in range(3)
+    ]
+    ingest(lake, items, answers, ratings)
+    append_records(lake, "judges", [judge_row("lave", A), metric_row("acc", M)])
+    keys = [(n, m, digest_of(items[n], f"{model} on {n}")) for n in range(N_ITEMS) for m, model in enumerate(MODELS)]
+    append_records(lake, "cases", [case_row(A, f"i{n:02}", digest) for n, _, digest in keys])
+    append_records(lake, "verdicts", [
+        verdict_row(A, f"i{n:02}", digest, None if (n, m) == (0, 0) else int(RATING[n, m])) for n, m, digest in keys
+    ])  # fmt: skip
+    append_records(lake, "metric_scores", [score_row(M, f"i{n:02}", digest, SCORE[n, m]) for n, m, digest in keys])
+
+
+def correlations(lake: Lake) -> dict[tuple[str, str, str], Row]:
+    rows = query(lake, "select * from rpt_correlation")
+    return {(row["judge"], row["model"], row["coefficient"]): row for row in rows}
+
+
+def test_coefficients_equal_scipy_s_on_planted_scores(lake: Lake) -> None:
+    plant(lake)
+    build_report(lake, SUITE)
+    found = correlations(lake)
+    assert len(found) == 2 * 3 * 4  # judges, models with '*', coefficients
+    human = HUMAN.mean(axis=2)
+    chosen = {
+        "*": np.ones((N_ITEMS, 2), bool),
+        "m1": np.array([[True, False]] * N_ITEMS),
+        "m2": np.array([[False, True]] * N_ITEMS),
+    }
+    read = np.ones((N_ITEMS, 2), bool)
+    read[0, 0] = False
+    for judge, scores, known in (("lave", (RATING - 1) / 2, read), (f"metric:call {M}", SCORE, np.ones_like(read))):
+        for model, mask in chosen.items():
+            x, y = scores[mask & known], human[mask & known]
+            expected = {
+                "pearson": stats.pearsonr(x, y).statistic,
+                "spearman": stats.spearmanr(x, y).statistic,
+                "kendall_tau_b": stats.kendalltau(x, y, variant="b").statistic,
+                "kendall_tau_c": stats.kendalltau(x, y, variant="c").statistic,
+            }
+            for name, value in expected.items():
+                row = found[judge, model, name]
+                assert row["value"] == pytest.approx(value, abs=1e-12), (judge, model, name)
+                assert (row["n"], row["n_clusters"]) == (x.size, N_IMAGES)
+                assert row["low"] < row["value"] < row["high"]
+
+
+def test_a_row_names_what_it_was_computed_from(lake: Lake) -> None:
+    plant(lake)
+    build_report(lake, SUITE)
+    row = correlations(lake)["lave", "*", "spearman"]
+    names = ("benchmark", "judge_criterion", "human_criterion", "human_rule", "sample_rule", "against", "resamples", "seed")
+    assert [row[name] for name in names] == ["b", "correctness", "correctness", "mean", "mean", "human", 50, 0]
+
+
+def test_the_same_seed_gives_the_same_intervals_and_another_seed_others(lake: Lake) -> None:
+    plant(lake)
+    ends = []
+    for seed in (0, 0, 1):
+        build_report(lake, make_suite(report=ReportSettings(resamples=50, seed=seed)))
+        ends.append([(key, row["low"], row["high"]) for key, row in correlations(lake).items()])
+    assert ends[0] == ends[1] != ends[2]
+
+
+def test_another_report_takes_the_place_of_the_former(lake: Lake) -> None:
+    plant(lake)
+    build_report(lake, SUITE)
+    build_report(lake, make_suite(name="other", report=SUITE.report))
+    assert query(lake, "select suite, count(*) as n from stg_correlations group by suite order by suite") == [
+        {"suite": "other", "n": 24},
+        {"suite": "s", "n": 24},
+    ]
+    append_records(lake, "judges", [judge_row("lave", A, registered_at=at(5))])
+    build_report(lake, SUITE)
+    assert query(lake, "select distinct judge from stg_correlations where suite = 's'") == [{"judge": "lave"}]
+    assert len(lake.part_files("correlations")) == 2
+
+
+def test_without_ratings_there_is_a_page_and_no_correlation(lake: Lake) -> None:
+    plant(lake)
+    build_report(lake, SUITE)
+    items = [item("i00", "Q0")]
+    ingest(lake, items, [answer("i00", "m1 on 0")], minute=9)
+    page = build_report(lake, SUITE)
+    assert page == page_path(lake, SUITE)
+    assert page.stat().st_size > 1000
+    assert lake.part_files("correlations") == []
+
+
+def test_a_constant_judge_has_no_coefficient_but_its_count(lake: Lake) -> None:
+    items = [item(f"i{n}", f"Q{n}") for n in range(4)]
+    ingest(lake, items, [answer(f"i{n}", "x") for n in range(4)], [rating(f"i{n}", n % 2) for n in range(4)])
+    append_records(lake, "judges", [metric_row("acc", M)])
+    append_records(lake, "metric_scores", [score_row(M, f"i{n}", digest_of(items[n], "x"), 0.5) for n in range(4)])
+    build_report(lake, SUITE)
+    row = correlations(lake)[f"metric:call {M}", "*", "pearson"]
+    assert (row["value"], row["low"], row["high"], row["n"], row["n_undefined"]) == (None, None, None, 4, 50)
+
+
+# ---- freshness
+
+
+def change(table: str, row: Row) -> Callable[[Lake, Suite], Suite]:
+    def make(lake: Lake, suite: Suite) -> Suite:
+        append_records(lake, table, [row])
+        return suite
+
+    return make
+
+
+def edit_an_answer(lake: Lake, suite: Suite) -> Suite:
+    ingest(lake, [item("i00", "Q0")], [answer("i00", "edited")], minute=9)
+    return suite
+
+
+def add_a_rating(lake: Lake, suite: Suite) -> Suite:
+    append_records(lake, "human_ratings", [{
+        **rating("i00", 1.0, "p9"), "benchmark": "b", "ingest_id": "b-0", "source_file": "given", "locator": "row",
+    }])  # fmt: skip
+    return suite
+
+
+def remove_the_page(lake: Lake, suite: Suite) -> Suite:
+    page_path(lake, suite).unlink()
+    return suite
+
+
+UNREAD_CAPTION = {**caption("0.png", "x"), "benchmark": "b", "ingest_id": "b-0", "source_file": "given", "locator": "row"}
+CHANGES: dict[str, Callable[[Lake, Suite], Suite]] = {
+    "a new verdict": change("verdicts", verdict_row(A, "i00", "d" * 64, 3)),
+    "a new case": change("cases", case_row(A, "i99", "d" * 64)),
+    "a new metric score": change("metric_scores", score_row(M, "i00", "d" * 64, 1.0, minute=9)),
+    "another current judge": change("judges", judge_row("lave", B, registered_at=at(9))),
+    "an edited answer": edit_an_answer,
+    "a new human rating": add_a_rating,
+    "another text of the suite": lambda _, suite: dataclasses.replace(suite, digest="another"),
+    "fewer metrics of the suite": lambda _, suite: dataclasses.replace(suite, metrics=("exact_match",)),
+    "the page is gone": remove_the_page,
+}
+NO_CHANGES: dict[str, Callable[[Lake, Suite], Suite]] = {
+    "nothing": lambda _, suite: suite,
+    "a caption that no judge saw": change("captions", UNREAD_CAPTION),
+}
+
+
+@pytest.fixture(scope="module")
+def reported(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    lake = make_lake(tmp_path_factory.mktemp("reported"))
+    plant(lake)
+    assert not is_fresh(lake, SUITE)
+    build_report(lake, SUITE)
+    return lake
+
+
+@pytest.mark.parametrize("what", [*CHANGES, *NO_CHANGES])
+def test_a_report_is_fresh_until_something_it_reads_changes(reported: Lake, tmp_path: Path, what: str) -> None:
+    lake = Lake(Path(shutil.copytree(reported.root, tmp_path / "copy")))
+    assert is_fresh(lake, SUITE)
+    suite = {**CHANGES, **NO_CHANGES}[what](lake, SUITE)
+    assert is_fresh(lake, suite) is (what in NO_CHANGES)
+
+
+def test_a_report_of_another_suite_is_not_this_one_s(reported: Lake) -> None:
+    assert not is_fresh(reported, make_suite(name="other"))

@@ -1,0 +1,233 @@
+"""`judgelake sql` as a user runs it: formats, files, piped statements, and everything that would write refused."""
+
+import csv
+import io
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+
+from flows.sql_command import answer
+from tasks.lake import Lake, append_rows, open_lake
+from tasks.reports.warehouse import open_warehouse
+from tests.conftest import CHECKOUT
+from tests.rows import make_frame
+
+MODELS = "select model, text, sample from answers order by item_id"
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """Three answers, one of them with every sign that a format must escape, one without a model."""
+    lake = open_lake(tmp_path_factory.mktemp("sql") / "lake", create=True)
+    append_rows(lake, "ingests", make_frame("ingests", {}))
+    odd = {"item_id": "2", "text": 'a|b, "c"\nü'}
+    append_rows(lake, "answers", make_frame("answers", {}, odd, {"item_id": "3", "model": None, "sample": 2}))
+    return lake
+
+
+def run(lake: Lake | Path, *arguments: str, given: str | None = None) -> subprocess.CompletedProcess[bytes]:
+    root = lake.root if isinstance(lake, Lake) else lake
+    command = [sys.executable, "-m", "flows.cli", "sql", "--lake", str(root), *arguments]
+    return subprocess.run(command, cwd=CHECKOUT, input=(given or "").encode(), capture_output=True, check=False)
+
+
+def show(lake: Lake, form: str, query: str) -> bytes:
+    ended = run(lake, "--format", form, query)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    return ended.stdout
+
+
+def test_table_is_the_default(lake: Lake) -> None:
+    ended = run(lake, "select model, count(*) as n from answers group by model order by n desc")
+    lines = [[cell.strip() for cell in line.split("│")[1:-1]] for line in ended.stdout.decode().splitlines() if line[0] == "│"]
+    assert lines == [["model", "n"], ["varchar", "int64"], ["m", "2"], ["NULL", "1"]]
+
+
+def test_csv(lake: Lake) -> None:
+    rows = list(csv.reader(io.StringIO(show(lake, "csv", MODELS).decode())))
+    assert rows == [["model", "text", "sample"], ["m", "cat", "0"], ["m", 'a|b, "c"\nü', "0"], ["", "cat", "2"]]
+
+
+def test_csv_holds_nested_values_as_json(lake: Lake) -> None:
+    text = show(
+        lake, "csv", "select ['a', null] as l, {'x': 'nan'::double} as s, timestamptz '2026-03-01 12:00:00+00' as t"
+    ).decode()
+    header, row = csv.reader(io.StringIO(text))
+    assert header == ["l", "s", "t"]
+    assert (json.loads(row[0]), json.loads(row[1]), row[2]) == (["a", None], {"x": None}, "2026-03-01 12:00:00+00:00")
+
+
+def test_csv_of_many_rows_holds_each_once(lake: Lake) -> None:
+    lines = show(lake, "csv", "select range as i from range(25000)").decode().splitlines()
+    assert lines[0] == "i"
+    assert sorted(map(int, lines[1:])) == list(range(25_000))
+
+
+def test_json(lake: Lake) -> None:
+    rows = json.loads(show(lake, "json", MODELS))
+    texts = ["cat", 'a|b, "c"\nü', "cat"]
+    assert rows == [{"model": m, "text": t, "sample": s} for m, t, s in zip(["m", "m", None], texts, [0, 0, 2], strict=True)]
+
+
+def test_json_is_valid_where_a_number_is_not(lake: Lake) -> None:
+    def refuse(word: str) -> float:
+        raise AssertionError(word)
+
+    text = show(lake, "json", "select 'nan'::double as a, ['inf'::double, 1.5] as b, map {1: '-inf'::double} as c")
+    assert json.loads(text, parse_constant=refuse) == [{"a": None, "b": [None, 1.5], "c": {"1": None}}]
+
+
+@pytest.mark.parametrize("form", ["json", "parquet"])
+def test_two_columns_of_one_name_are_refused_where_one_would_be_lost(lake: Lake, form: str) -> None:
+    ended = run(lake, "--format", form, "select 1 as a, 2 as a")
+    assert (ended.returncode, ended.stdout) == (1, b"")
+    told = b"judgelake: sql: two columns are named 'a'; expected distinct names; write `as` with another name\n"
+    assert ended.stderr == told
+
+
+def test_markdown(lake: Lake) -> None:
+    lines = show(lake, "markdown", MODELS).decode().splitlines()
+    assert lines[:2] == ["| model | text | sample |", "| --- | --- | --- |"]
+    assert lines[2:] == ["| m | cat | 0 |", '| m | a\\|b, "c" ü | 0 |', "|  | cat | 2 |"]
+
+
+def test_parquet_reads_back(lake: Lake) -> None:
+    table = pq.read_table(io.BytesIO(show(lake, "parquet", MODELS)))
+    assert table.column_names == ["model", "text", "sample"]
+    assert table.to_pylist()[1] == {"model": "m", "text": 'a|b, "c"\nü', "sample": 0}
+
+
+def test_query_from_a_file(lake: Lake, tmp_path: Path) -> None:
+    (tmp_path / "query.sql").write_text("-- a comment\nselect count(*) as n\nfrom answers;\nselect 'ü' as word")
+    ended = run(lake, "--format", "csv", "-f", str(tmp_path / "query.sql"))
+    assert (ended.returncode, ended.stdout.decode()) == (0, "n\n3\nword\nü\n")
+    absent = run(lake, "-f", str(tmp_path / "none.sql"))
+    assert absent.returncode == 1
+    assert b"none.sql: cannot be read" in absent.stderr
+    assert b"; expected a file of SQL; check the path" in absent.stderr
+
+
+def test_piped_statements_go_on_after_an_error(lake: Lake) -> None:
+    given = "select 1 as a;\nselect count(*) as n\n  from answers\n;\nselect * from nowhere;\nselect 2 as b;\n"
+    ended = run(lake, "--format", "csv", given=given)
+    assert (ended.returncode, ended.stdout.decode()) == (0, "a\n1\nn\n3\nb\n2\n")
+    assert b"Table with name nowhere does not exist" in ended.stderr
+    assert b"Traceback" not in ended.stderr
+
+
+def test_piped_statement_needs_no_semicolon_at_the_end(lake: Lake) -> None:
+    assert run(lake, "--format", "csv", given="select 1\nas a").stdout == b"a\n1\n"
+    assert run(lake, "--format", "csv", given="").stdout == b""
+    assert run(lake, "--format", "csv", given="select 1 as a;\n.quit\nselect 2 as b;").stdout == b"a\n1\n"
+
+
+def test_tables_are_listed(lake: Lake) -> None:
+    listed = run(lake, "--format", "csv", given=".tables\n").stdout.decode().split()
+    assert listed[0] == "table_name"
+    assert {"answers", "items", "quarantine", "stg_answers", "core_scores", "rpt_metrics"} <= set(listed)
+    assert [name for name in listed if name.startswith(("raw_", "empty_"))] == []
+
+
+def test_prompt_on_a_terminal(lake: Lake) -> None:
+    outer, inner = pty.openpty()
+    command = [sys.executable, "-m", "flows.cli", "sql", "--lake", str(lake.root), "--format", "csv"]
+    with subprocess.Popen(command, cwd=CHECKOUT, stdin=inner, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        os.write(outer, b"select 40 + 2\nas answer;\n.exit\n")
+        out, _ = process.communicate(timeout=60)
+    os.close(inner)
+    os.close(outer)
+    assert b"judgelake> " in out
+    assert b"answer\n42\n" in out
+
+
+@pytest.mark.parametrize(
+    ("statement", "kind"),
+    [
+        ("insert into answers values (1)", "insert"),
+        ("copy answers to '{lake}/stolen.csv'", "copy"),
+        ("attach '{lake}/other.db'", "attach"),
+        ("create table t as select 1", "create"),
+        ("delete from answers", "delete"),
+        ("drop view answers", "drop"),
+        ("set threads = 1", "set"),
+        ("prepare p as copy (select 1) to '{lake}/stolen.csv'", "prepare"),
+        ("explain analyze copy (select 1) to '{lake}/stolen.csv'", "copy"),
+        ("EXPLAIN (ANALYZE, FORMAT json) copy (select 1) to '{lake}/stolen.csv'", "copy"),
+        ("-- c\n/* d */ explain\nanalyze copy (select 1) to '{lake}/stolen.csv'", "copy"),
+        ("select 1; copy (select 1) to '{lake}/stolen.csv'", "copy"),
+    ],
+)
+def test_statements_that_write_are_refused(lake: Lake, statement: str, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    before = sorted(lake.root.rglob("*"))
+    ended = run_here(lake, statement.format(lake=lake.root))
+    assert ended == f"sql: {kind} statements are not allowed; expected SELECT; the lake is read-only"
+    assert sorted(lake.root.rglob("*")) == before
+
+
+@pytest.mark.parametrize("comment", ["/* x */", "-- x\n", "/**/ /**/"])
+def test_comments_do_not_hide_what_is_explained(lake: Lake, comment: str) -> None:
+    before = sorted(lake.root.rglob("*"))
+    assert run_here(lake, f"explain {comment} analyze {comment} copy (select 1) to '{lake.root}/stolen.csv'").startswith("sql: ")
+    assert sorted(lake.root.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["explain select 1", "explain analyze select 1", "-- c\nexplain (format json) select 1", "describe answers", "show tables"],
+)
+def test_statements_that_only_read_are_answered(lake: Lake, query: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_here(lake, query) == ""
+    assert capsys.readouterr().out != ""
+
+
+def test_refusal_ends_with_exit_code_1(lake: Lake) -> None:
+    ended = run(lake, "create table t as select 1")
+    told = b"judgelake: sql: create statements are not allowed; expected SELECT; the lake is read-only\n"
+    assert (ended.returncode, ended.stdout, ended.stderr) == (1, b"", told)
+
+
+def test_unknown_view_is_told_readably(lake: Lake) -> None:
+    ended = run(lake, "select * from rpt_metric")
+    assert ended.returncode == 1
+    assert ended.stderr.decode().startswith("judgelake: sql: Catalog Error: Table with name rpt_metric does not exist!")
+    assert b'Did you mean "rpt_metrics' in ended.stderr
+    assert b"Traceback" not in ended.stderr
+
+
+def test_files_outside_the_lake_are_out_of_reach(lake: Lake) -> None:
+    assert "disabled by configuration" in run_here(lake, f"select * from read_text('{CHECKOUT / 'pyproject.toml'}')")
+
+
+def test_no_lake(tmp_path: Path) -> None:
+    ended = run(tmp_path / "none", "select 1")
+    assert ended.returncode == 1
+    assert ended.stderr.decode().startswith(f"judgelake: {tmp_path / 'none'}: no lake here; expected a folder with lake.json")
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["sing"], ["run"], ["sql", "--format", "xml", "select 1"], ["run", "s.yaml", "--limit", "0"]]
+)
+def test_wrong_usage_ends_with_exit_code_1(arguments: list[str]) -> None:
+    ended = subprocess.run([sys.executable, "-m", "flows.cli", *arguments], cwd=CHECKOUT, capture_output=True, check=False)
+    assert (ended.returncode, ended.stdout) == (1, b"")
+    assert ended.stderr.startswith(b"usage: judgelake")
+
+
+def run_here(lake: Lake, query: str) -> str:
+    """What is said of a query in this process; '' where it is answered."""
+    from tasks.errors import QueryError
+
+    with open_warehouse(lake, sealed=True) as connection:
+        assert isinstance(connection, duckdb.DuckDBPyConnection)
+        try:
+            answer(connection, query, "csv")
+        except QueryError as error:
+            return str(error)
+    return ""
