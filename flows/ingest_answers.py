@@ -16,5 +16,8 @@ def ingest_answers(suite_file: str, lake_root: str, scope: Scope = Scope()) -> l
     suite = narrow(read_suite(Path(suite_file)), Scope(benchmarks=scope.benchmarks))
     lake = open_lake(Path(lake_root), create=True)
     images = suite.images or lake.root / "images"
-    ingests = [steps.ingest_source.submit(lake, benchmark, images, scope.limit) for benchmark in suite.benchmarks.values()]
+    ingests = [
+        steps.ingest_source.submit(lake, benchmark, images, scope.limit, suite.limits.images)
+        for benchmark in suite.benchmarks.values()
+    ]
     return [ingest.result() for ingest in ingests]

@@ -35,4 +35,5 @@ def nightly_evaluation(
         if "judge" in stages:
             record.shards = judge_answers.with_options(task_runner=runner)(suite_file, lake_root, run_id, scope, retry)
         if "report" in stages and not record.stopped:
+            record.write("reporting")  # so that the report tells of this run, too
             record.page = build_reports(suite_file, lake_root, scope)

@@ -43,7 +43,8 @@ def find_left(
     lake: Lake, full: Suite, suite: Suite, scope: Scope, stages: tuple[str, ...], retry: tuple[str, ...]
 ) -> tuple[str, ...]:
     """Which of `stages` have something to do; found without a server, without prefect and without dask."""
-    if "ingest" in stages and not all(find_current(lake, one, scope.limit) for one in suite.benchmarks.values()):
+    images, limits = suite.images or lake.root / "images", suite.limits.images
+    if "ingest" in stages and not all(find_current(lake, one, scope.limit, images, limits) for one in suite.benchmarks.values()):
         return stages
     left = ["judge"] if "judge" in stages and _is_judging_left(lake, full, suite, scope, retry) else []
     if "report" in stages and (left or not is_fresh(lake, suite)):

@@ -75,7 +75,7 @@ TABLES: dict[str, Table] = {
         _table("replies", judging.Replies, ("judge_id", "request_digest", "draw"), ("judge_id",)),
         _table("verdicts", judging.Verdicts, (*CASE_KEY, "reading", "judged_at"), ("judge_id",)),
         _table("metric_scores", judging.MetricScores, ("judge_id", "benchmark", "item_id", "content_digest"), ("judge_id",)),
-        _table("runs", judging.Runs, ("run_id",)),
+        _table("runs", judging.Runs, ("run_id", "ended_at")),
         _table("correlations", reports.Correlations, (), ("suite",), ("benchmark", "model", "judge", "coefficient")),
     )
 }

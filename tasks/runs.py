@@ -3,7 +3,7 @@
 import json
 import secrets
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,9 +20,13 @@ _PACKAGES = ("judgelake", "prefect", "dask", "duckdb", "pyarrow", "polars", "pan
 
 @dataclass
 class RunRecord:
-    """What the stages of a run hand in as they finish; `stop_flag` is there once somebody asked the run to stop."""
+    """What the stages of a run hand in as they finish; `stop_flag` is there once somebody asked the run to stop.
+
+    `write` puts the row as it stands into the lake, with the outcome so far.
+    """
 
     stop_flag: Path
+    write: Callable[[str], None]
     ingests: Sequence[IngestSummary] = ()
     shards: Sequence[ShardResult] = ()
     page: Path | None = None
@@ -40,15 +44,20 @@ def new_run_id() -> str:
 
 @contextmanager
 def record_run(lake: Lake, suite: Suite, run_id: str, stages: tuple[str, ...]) -> Iterator[RunRecord]:
-    """Write the run's row at its end, failed or not, and remove its work folder."""
-    record, started, outcome = RunRecord(stop_file(lake, run_id)), datetime.now(UTC), "failed"
+    """Write the run's row at its start and again at its end, failed or not; remove its work folder."""
+    started, outcome = datetime.now(UTC), "failed"
+
+    def write(outcome: str) -> None:
+        append_records(lake, "runs", [_row(suite, run_id, stages, record, started, outcome)])
+
+    record = RunRecord(stop_file(lake, run_id), write)
+    if stages:
+        write("running")
     try:
         yield record
-        outcome = "stopped" if record.stopped else "done"
+        outcome = "stopped" if record.stopped else "done" if stages else "nothing to do"
     finally:
-        if not stages:
-            outcome = "nothing to do"
-        append_records(lake, "runs", [_row(suite, run_id, stages, record, started, outcome)])
+        write(outcome)
         shutil.rmtree(lake.work_folder(run_id), ignore_errors=True)
 
 

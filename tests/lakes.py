@@ -1,12 +1,15 @@
 """Small lakes for tests: a few given rows written the way the product writes them. What is expected of them stands in the tests."""
 
+import functools
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import polars as pl
 
+from schemas.tables import TABLES
 from tasks.digests import content_digest
 from tasks.judging.lave import LaveOptions
 from tasks.lake import Lake, append_records, open_lake
@@ -57,12 +60,13 @@ def ingest(
     *,
     benchmark: str = "b",
     minute: float = 0,
+    **others: Sequence[Row],
 ) -> None:
-    """Make these rows the benchmark's current ones; a later ingest (by `minute`) hides them."""
+    """Make these rows the benchmark's current ones; a later ingest (by `minute`) hides them. `others` are named as their tables."""
     own = {"benchmark": benchmark, "ingest_id": f"{benchmark}-{minute}", "source_file": "given", "locator": "row"}
     by_id = {row["item_id"]: row for row in items}
     digested = [{**row, "content_digest": digest_of(by_id[row["item_id"]], row["text"])} for row in answers]
-    tables = {"items": items, "answers": digested, "human_ratings": ratings, "captions": captions}
+    tables = {"items": items, "answers": digested, "human_ratings": ratings, "captions": captions, **others}
     for name, rows in tables.items():
         append_records(lake, name, [{**row, **own} for row in rows])
     counts = {"n_items": len(items), "n_answers": len(answers), "n_quarantined": 0, "item_limit": None}
@@ -118,8 +122,17 @@ def lave_judge(alias: str = "lave", endpoint: EndpointSettings = STANDIN, **opti
 
 
 def query(lake: Lake, text: str, parameters: Mapping[str, object] | None = None) -> list[Row]:
-    with open_warehouse(lake) as connection:
-        return select_frame(connection, text, "test", parameters).to_dicts()
+    return select_frame(warehouse(lake), text, "test", parameters).to_dicts()
+
+
+def warehouse(lake: Lake) -> duckdb.DuckDBPyConnection:
+    """An open warehouse of the lake as it is now. Views find new part files by themselves, but not a table's first one."""
+    return _open(lake, tuple(name for name in TABLES if lake.part_files(name)))
+
+
+@functools.lru_cache(maxsize=4)
+def _open(lake: Lake, _filled: tuple[str, ...]) -> duckdb.DuckDBPyConnection:
+    return open_warehouse(lake)
 
 
 def read_shards(files: Sequence[Path]) -> list[Row]:

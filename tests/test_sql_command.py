@@ -46,7 +46,9 @@ def show(lake: Lake, form: str, query: str) -> bytes:
 
 def test_table_is_the_default(lake: Lake) -> None:
     ended = run(lake, "select model, count(*) as n from answers group by model order by n desc")
-    lines = [[cell.strip() for cell in line.split("│")[1:-1]] for line in ended.stdout.decode().splitlines() if line[0] == "│"]
+    lines = [
+        [cell.strip() for cell in line.split("│")[1:-1]] for line in ended.stdout.decode().splitlines() if line.startswith("│")
+    ]
     assert lines == [["model", "n"], ["varchar", "int64"], ["m", "2"], ["NULL", "1"]]
 
 

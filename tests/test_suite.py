@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from tasks.errors import SuiteError
-from tasks.sources.registry import DemoSettings, VqaSettings
+from tasks.sources.registry import DemoSettings
+from tasks.sources.vqa import VqaSettings
 from tasks.suite import (
     BenchmarkSettings,
     LimitSettings,

@@ -90,6 +90,12 @@ def test_lake_in_a_folder_of_an_odd_name(tmp_path: Path, folder: str) -> None:
     assert open_warehouse(lake, sealed=True).execute("select benchmark from ingests").fetchall() == [("bench",)]
 
 
+@pytest.mark.xfail(strict=True, reason="known: the root is part of a glob pattern, and its folders are read as partitions")
+@pytest.mark.parametrize("folder", ["a[1]", "benchmark=other"])
+def test_lake_in_a_folder_whose_name_means_something_to_globs(tmp_path: Path, folder: str) -> None:
+    test_lake_in_a_folder_of_an_odd_name(tmp_path, folder)
+
+
 @pytest.mark.parametrize(
     "statement",
     [

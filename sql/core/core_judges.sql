@@ -45,7 +45,8 @@ select
     alias,
     case
         when kind = 'metric' then 'metric:' || call_signature
-        when count(*) over (partition by kind, alias) > 1 then alias || '@' || judge_id || '/' || reading
+        when count(*) over (partition by kind, alias) > 1 or alias in (select name from recorded)
+            then alias || '@' || judge_id || '/' || reading
         else alias
     end as judge,
     call_signature as signature,

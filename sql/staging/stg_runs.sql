@@ -1,4 +1,4 @@
--- grain: one row per run
+-- grain: one row per run: what was last written of it (`running` or `reporting` where it was killed)
 select
     run_id,
     suite,
@@ -16,3 +16,4 @@ select
     seed,
     versions
 from raw_runs
+qualify row_number() over (partition by run_id order by ended_at desc) = 1

@@ -19,15 +19,23 @@ from tests.lakes import query
 from tests.rows import write_json
 
 SCALARS = st.none() | st.booleans() | st.integers(-3, 9) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=4)
-ANYTHING = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3), max_leaves=5)
+ANYTHING = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3), max_leaves=5
+)
 KEYS = ("question_id", "question", "answer", "answers", "image", "image_id", "question_type", "caption")
 RECORDS = st.lists(st.dictionaries(st.sampled_from(KEYS), ANYTHING, max_size=6) | ANYTHING, max_size=6)
-FILES = RECORDS | st.dictionaries(st.sampled_from(["annotations", "questions", "results", "data_type", "data_subtype"]), RECORDS) | ANYTHING
+FILES = (
+    RECORDS
+    | st.dictionaries(st.sampled_from(["annotations", "questions", "results", "data_type", "data_subtype"]), RECORDS)
+    | ANYTHING
+)
 SUITE_WORDS = st.sampled_from(
     "name benchmarks judges metrics report limits images notice source demo vqa protocol lave backend standin shots seed x".split()
 )
 SUITES = st.recursive(
-    SCALARS | SUITE_WORDS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(SUITE_WORDS, inner, max_size=5), max_leaves=12
+    SCALARS | SUITE_WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(SUITE_WORDS, inner, max_size=5),
+    max_leaves=12,
 )
 
 

@@ -18,12 +18,18 @@ from tests.rows import Row, make_frame
 
 WORDS = st.text(max_size=12)
 ANSWERS = st.lists(
-    st.fixed_dictionaries({"item_id": st.sampled_from("abc"), "text": st.sampled_from(["yes", "no"]), "sample": st.integers(0, 1)}),
+    st.fixed_dictionaries(
+        {"item_id": st.sampled_from("abc"), "text": st.sampled_from(["yes", "no"]), "sample": st.integers(0, 1)}
+    ),
     max_size=12,
 )
 RATINGS = st.lists(
     st.fixed_dictionaries(
-        {"rating": st.none() | st.floats(width=32), "scale_low": st.sampled_from([0.0, 1.0]), "scale_high": st.sampled_from([1.0, 5.0])}
+        {
+            "rating": st.none() | st.floats(width=32),
+            "scale_low": st.sampled_from([0.0, 1.0]),
+            "scale_high": st.sampled_from([1.0, 5.0]),
+        }
     ),
     max_size=12,
 )
@@ -77,7 +83,10 @@ def test_lake_gives_back_what_was_written(rows: Sequence[tuple[str, str, list[st
     with tempfile.TemporaryDirectory() as folder:
         lake = open_lake(Path(folder) / "lake", create=True)
         parts = append_rows(lake, "items", frame)
-        read = [pl.DataFrame(pq.read_table(part, partitioning=None)).with_columns(benchmark=pl.lit(part.parent.name[10:])) for part in parts]
+        read = [
+            pl.DataFrame(pq.read_table(part, partitioning=None)).with_columns(benchmark=pl.lit(part.parent.name[10:]))
+            for part in parts
+        ]
         assert [part.stem for part in parts] == [hashlib.sha256(part.read_bytes()).hexdigest() for part in parts]
     found = pl.concat([frame.clear(), *(part.select(frame.columns) for part in read)])
     assert found.sort("item_id").equals(frame.sort("item_id"))

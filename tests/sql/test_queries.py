@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tasks.lake import Lake, append_records
-from tasks.reports.warehouse import keep_result, open_warehouse, select_file, select_frame
+from tasks.reports.warehouse import keep_result, select_file, select_frame
 from tests.lakes import (
     answer,
     at,
@@ -25,6 +25,7 @@ from tests.lakes import (
     rating,
     score_row,
     verdict_row,
+    warehouse,
 )
 
 A, B, M = "a" * 16, "b" * 16, "c" * 16
@@ -47,16 +48,16 @@ def run(
     lake: Lake, file: str, parameters: Mapping[str, object], wanted: Mapping[str, object] | None = None
 ) -> list[tuple[Any, ...]]:
     """The rows of one query; `wanted` fills the table of wanted cases first."""
-    with open_warehouse(lake) as connection:
-        if wanted is not None:
-            keep_result(connection, "queries/wanted_cases.sql", "wanted_cases", wanted)
-        return select_file(connection, f"queries/{file}.sql", parameters).rows()
+    connection = warehouse(lake)
+    if wanted is not None:
+        keep_result(connection, "queries/wanted_cases.sql", "wanted_cases", wanted)
+    return select_file(connection, f"queries/{file}.sql", parameters).rows()
 
 
 def run_wanted(lake: Lake, columns: str = "benchmark, item_id, answer", **more: object) -> list[tuple[Any, ...]]:
-    with open_warehouse(lake) as connection:
-        keep_result(connection, "queries/wanted_cases.sql", "wanted_cases", {**WANTED, **more})
-        return sorted(select_frame(connection, f"select {columns} from wanted_cases", "test").rows())
+    connection = warehouse(lake)
+    keep_result(connection, "queries/wanted_cases.sql", "wanted_cases", {**WANTED, **more})
+    return sorted(select_frame(connection, f"select {columns} from wanted_cases", "test").rows())
 
 
 def test_every_view_and_query_has_a_test_that_names_it() -> None:
