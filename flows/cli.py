@@ -39,8 +39,11 @@ def make_parser() -> argparse.ArgumentParser:
     """The command line."""
     parser = _Parser(prog="judgelake", description="Judges the judges of vision-language models.", epilog=_ENDING)
     commands = parser.add_subparsers(dest="command", required=True, metavar="command", parser_class=_Parser)
-    for name, text in _HELP.items():
-        _add_stage(commands.add_parser(name, help=text, description=text))
+    stages = {name: commands.add_parser(name, help=text, description=text) for name, text in _HELP.items()}
+    for stage in stages.values():
+        _add_stage(stage)
+    preview = "show the first rows as they would land and what would be quarantined; write nothing"
+    stages["ingest"].add_argument("--preview", action="store_true", help=preview)
     sql = commands.add_parser("sql", help="ask the lake in SQL; a prompt where no query is given")
     sql.add_argument("query", nargs="?", help="one SELECT over the tables, core_* and rpt_* views")
     sql.add_argument("-f", "--file", type=Path, help="read the query from a file")
@@ -80,6 +83,10 @@ def _guarded(options: argparse.Namespace) -> int:
             from flows.sql_command import run_query
 
             return run_query(options)
+        if options.command == "ingest" and options.preview:
+            from flows.preview_command import run_preview
+
+            return run_preview(options)
         from flows.run_command import run_stages
 
         return run_stages(options, STAGES[options.command])

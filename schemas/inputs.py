@@ -76,10 +76,11 @@ class HumanRatings(Ingested):
 
     @pa.dataframe_check
     def rating_within_scale(cls, data: pa.PolarsData) -> pl.LazyFrame:  # noqa: N805
-        """A finite rating between the ends of its scale."""
+        """A finite rating between the ends of its scale, which are finite and differ."""
         rating = pl.col("rating")
-        within = rating.is_finite() & (rating >= pl.col("scale_low")) & (rating <= pl.col("scale_high"))
-        return data.lazyframe.select(within)
+        low, high = pl.col("scale_low"), pl.col("scale_high")
+        within = rating.is_finite() & (rating >= low) & (rating <= high)
+        return data.lazyframe.select(within & low.is_finite() & high.is_finite() & (low < high))
 
 
 class Ingests(pa.DataFrameModel):

@@ -4,18 +4,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import polars as pl
 
 from schemas.tables import TABLES
 from tasks.digests import content_digest, digest_json
+from tasks.errors import SourceError
+from tasks.images import ImageLimits, check_images, stamp_images
 from tasks.lake import Lake, append_records, append_rows, remove_parts
-from tasks.reports.warehouse import open_warehouse, run_sql
+from tasks.reports.warehouse import open_warehouse, select_frame
 from tasks.sources.frames import SourceFrames
 from tasks.sources.registry import read_source, source_digest
 from tasks.suite import BenchmarkSettings
 from tasks.validation import QUARANTINE, collapse_repeats, quarantine, validate_rows
 
+_SLICE = 20_000
 _INGESTED = (*(part.name for part in fields(SourceFrames) if part.name != "rejected"), "quarantine")
 _Reference = tuple[list[str], str, dict[str, str]]
 _ITEM: _Reference = (["item_id"], "items", {})
@@ -44,29 +48,57 @@ class IngestSummary:
     skipped: bool = False
 
 
-def find_current(lake: Lake, benchmark: BenchmarkSettings, limit: int | None) -> IngestSummary | None:
+def find_current(
+    lake: Lake,
+    benchmark: BenchmarkSettings,
+    limit: int | None,
+    image_root: Path | None = None,
+    image_limits: ImageLimits = ImageLimits(),  # noqa: B008  # frozen
+) -> IngestSummary | None:
     """The lake's ingest of this source if it is still what an ingest (of `limit` items) would give, else None."""
-    row = run_sql(
-        open_warehouse(lake),
-        "select n_items, n_answers, n_quarantined, item_limit from stg_ingests "
-        "where benchmark = $benchmark and source = $source and source_digest = $digest",
+    source = source_digest(benchmark.settings)
+    connection = open_warehouse(lake)
+    rows = select_frame(
+        connection,
+        "select n_items, n_answers, n_quarantined, item_limit, source_digest from stg_ingests "
+        "where benchmark = $benchmark and source = $source",
         "current ingest",
-        {"benchmark": benchmark.name, "source": benchmark.source, "digest": source_digest(benchmark.settings)},
-    ).fetchone()
-    if row is None or not (row[3] is None or (limit is not None and limit <= row[3])):
+        {"benchmark": benchmark.name, "source": benchmark.source},
+    ).rows()
+    if not rows or not (rows[0][3] is None or (limit is not None and limit <= rows[0][3])):
         return None
-    return IngestSummary(benchmark.name, row[0], row[1], row[2], skipped=True)
+    text = "select distinct unnest(images).uri as uri from stg_items where benchmark = $benchmark"
+    uris = select_frame(connection, text, "images of the current ingest", {"benchmark": benchmark.name})["uri"].drop_nulls()
+    images = stamp_images(image_root or lake.root / "images", uris, image_limits)
+    if rows[0][4] != _digest_inputs(source, images) or (benchmark.strict and rows[0][2]):
+        return None
+    n_items, n_answers, n_quarantined = rows[0][:3]
+    return IngestSummary(benchmark.name, n_items, n_answers, n_quarantined, skipped=True)
 
 
-def ingest_benchmark(lake: Lake, benchmark: BenchmarkSettings, image_root: Path, limit: int | None) -> IngestSummary:
+def _digest_inputs(source: str, images: str) -> str:
+    """A source's digest, with that of its images' state where it has local ones: an image that appears later is a new input."""
+    return digest_json([source, images]) if images else source
+
+
+def ingest_benchmark(
+    lake: Lake,
+    benchmark: BenchmarkSettings,
+    image_root: Path,
+    limit: int | None,
+    image_limits: ImageLimits = ImageLimits(),  # noqa: B008  # frozen
+) -> IngestSummary:
     """Read one source into the lake in place of its former ingest; a source that has not changed is left alone."""
-    current = find_current(lake, benchmark, limit)
+    current = find_current(lake, benchmark, limit, image_root, image_limits)
     if current is not None:
         return current
-    digest = source_digest(benchmark.settings)
+    source = source_digest(benchmark.settings)  # before the reading, so that a file changed meanwhile is read again
     now = datetime.now(UTC)
-    ingest_id = digest_json([benchmark.name, benchmark.source, digest, limit, now.isoformat()])[:16]
-    checked = _check(read_source(benchmark.settings, image_root), benchmark.name, ingest_id, limit)
+    ingest_id = digest_json([benchmark.name, benchmark.source, source, limit, now.isoformat()])[:16]
+    checked, images = check_source(benchmark, image_root, limit, image_limits, ingest_id)
+    digest = _digest_inputs(source, images)
+    if benchmark.strict:
+        _refuse_quarantined(benchmark.name, checked["quarantine"])
     replaced = [file for name in (*_INGESTED, "ingests") for file in _files_of(lake, name, benchmark.name)]
     for name in _INGESTED:
         append_rows(lake, name, checked[name])
@@ -76,6 +108,39 @@ def ingest_benchmark(lake: Lake, benchmark: BenchmarkSettings, image_root: Path,
     append_records(lake, "ingests", [{**record, **counts, "item_limit": limit, "ingested_at": now}])
     remove_parts(replaced)
     return summary
+
+
+class CheckedSource(NamedTuple):
+    """Table name -> rows that keep the contract, and `quarantine`; `images` is the state of the local image files."""
+
+    tables: dict[str, pl.DataFrame]
+    images: str
+
+
+def check_source(
+    benchmark: BenchmarkSettings,
+    image_root: Path,
+    limit: int | None,
+    image_limits: ImageLimits = ImageLimits(),  # noqa: B008  # frozen
+    ingest_id: str = "preview",
+) -> CheckedSource:
+    """Read and check a source as an ingest would, and write nothing."""
+    checked = _check(read_source(benchmark.settings, image_root), benchmark.name, ingest_id, limit)
+    uris = checked["items"]["images"].explode().struct.field("uri").drop_nulls().unique()
+    stamp = stamp_images(image_root, uris, image_limits)
+    images = check_images(checked["items"], image_root, image_limits)
+    faults = _stamp(images.quarantined, benchmark.name, ingest_id)
+    return CheckedSource(checked | {"items": images.items, "quarantine": pl.concat([checked["quarantine"], faults])}, stamp)
+
+
+def _refuse_quarantined(benchmark: str, told: pl.DataFrame) -> None:
+    """Raises SourceError that names the first row where there is one."""
+    for row in told.head(1).iter_rows(named=True):
+        place = f"{row['source_file']}:{row['locator']}"
+        raise SourceError(
+            f"{place}: {benchmark} is strict and {told.height:,} rows would be quarantined; the first: {row['reason']} "
+            f"(column {row['column_name']}, value {row['value']!r}); expected none, nothing was written; {row['remedy']}"
+        )
 
 
 def _files_of(lake: Lake, name: str, benchmark: str) -> list[Path]:
@@ -131,8 +196,9 @@ def _known(name: str, frame: pl.DataFrame, known: pl.DataFrame, keys: list[str],
 
 def _digest_answers(answers: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
     seen = answers.join(items.select("item_id", "prompt", "references"), on="item_id", how="left", maintain_order="left")
-    rows = zip(seen["prompt"], seen["references"].to_list(), seen["text"], strict=True)
-    digests = [content_digest(prompt, references, text or "") for prompt, references, text in rows]
+    digests: list[str] = []
+    for part in seen.iter_slices(_SLICE):  # the references of all answers as Python texts would take a gigabyte a million answers
+        digests += map(content_digest, part["prompt"], part["references"].to_list(), part["text"].fill_null(""))
     return answers.with_columns(content_digest=pl.Series(digests, dtype=pl.String))
 
 

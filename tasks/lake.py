@@ -22,6 +22,7 @@ from schemas.tables import TABLES, Table
 from tasks.errors import LakeError
 
 FORMAT = 1
+_PARTITIONS = frozenset(name for table in TABLES.values() for name in table.partitions)
 _SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
@@ -46,6 +47,9 @@ class Lake:
 
 def open_lake(root: Path, *, create: bool = False) -> Lake:
     """Open the lake at `root`; raises LakeError where there is none (unless `create`) or its format is newer than this program's."""
+    for part in root.absolute().parts:
+        if part.split("=")[0] in _PARTITIONS and "=" in part:
+            raise LakeError(f"{root}: {part!r} reads as a partition of a table; expected another folder name; move the lake")
     marker = root / "lake.json"
     if not marker.exists():
         if not create:

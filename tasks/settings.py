@@ -90,12 +90,16 @@ def build(cls: type[T], place: Place, *, skip: Collection[str] = ()) -> T:
 
 
 def convert(hint: Any, place: Place, key: str) -> Any:
-    """One YAML value as the type `hint`."""
+    """One YAML value as the type `hint`; a type with `from_yaml(place, key)` reads itself."""
     origin = get_origin(hint)
+    if hasattr(hint, "from_yaml"):
+        return hint.from_yaml(place, key)
     if origin in (Union, types.UnionType):
         return _convert_optional(hint, place, key)
     if origin is tuple:
-        return tuple(convert(get_args(hint)[0], item, key) for item in _sequence(place, key))
+        part = get_args(hint)[0]
+        alone = dataclasses.is_dataclass(part) and isinstance(place.node, yaml.MappingNode)  # one group of keys is a list of one
+        return tuple(convert(part, item, key) for item in ([place] if alone else sequence(place, key)))
     if origin in (dict, Mapping, typing.cast("Any", Mapping)):
         return {name: convert(get_args(hint)[1], value, name) for name, value in entries(place).items()}
     if dataclasses.is_dataclass(hint):
@@ -119,7 +123,8 @@ def _convert_optional(hint: Any, place: Place, key: str) -> Any:
     return convert(inner[0], place, key)
 
 
-def _sequence(place: Place, key: str) -> list[Place]:
+def sequence(place: Place, key: str) -> list[Place]:
+    """The elements of a YAML list."""
     if not isinstance(place.node, yaml.SequenceNode):
         raise place.fail(f"{key}: expected a list; write it as [a, b] or as lines that begin with '- '")
     return [Place(place.file, node) for node in place.node.value]

@@ -9,6 +9,7 @@ from typing import Literal, TypeVar
 
 from tasks.digests import digest_json
 from tasks.errors import MetricError, SuiteError
+from tasks.images import ImageLimits
 from tasks.judging.protocols import PROTOCOLS, Identity, Options, identify_judge, identify_metric
 from tasks.metrics.registry import resolve_metric
 from tasks.settings import Place, build, convert, entries, expand, nearest, read_yaml
@@ -40,15 +41,26 @@ class ReportSettings:
 
 @dataclass(frozen=True)
 class LimitSettings:
-    """What an endpoint may be asked: requests in flight, and requests a minute (None: no limit)."""
+    """What an endpoint may be asked: requests in flight, and requests a minute (None: no limit); what an image file may be."""
 
     concurrency: int = 64
     requests_per_minute: int | None = None
+    image_mb: float = 50.0
+    image_megapixels: float = 89.478485
 
     def __post_init__(self) -> None:
         _expect(self.concurrency >= 1, "concurrency", self.concurrency, "a whole number from 1")
         per_minute = self.requests_per_minute
         _expect(per_minute is None or per_minute >= 1, "requests_per_minute", per_minute, "a whole number from 1, or null")
+        _expect(self.image_mb > 0, "image_mb", self.image_mb, "megabytes above 0")
+        _expect(
+            0 < self.image_megapixels <= 178, "image_megapixels", self.image_megapixels, "above 0 and up to 178, Pillow's end"
+        )
+
+    @property
+    def images(self) -> ImageLimits:
+        """The limits that the image check at ingest takes."""
+        return ImageLimits(round(self.image_mb * 1e6), round(self.image_megapixels * 1e6))
 
 
 @dataclass(frozen=True)
@@ -90,11 +102,12 @@ class JudgeSettings:
 
 @dataclass(frozen=True)
 class BenchmarkSettings:
-    """One benchmark of a suite: the kind of source and its settings."""
+    """One benchmark of a suite: the kind of source and its settings; `strict` stops an ingest that would quarantine anything."""
 
     name: str
     source: str
     settings: object
+    strict: bool = False
 
 
 @dataclass(frozen=True)
@@ -190,7 +203,9 @@ def _benchmark(name: str, place: Place) -> BenchmarkSettings:
     if not _NAME.fullmatch(name):
         raise place.fail(f"benchmark {name!r}; expected lower-case letters, digits, '_', '.', '-' (it names a folder); rename it")
     kind = _kind(place, "source", SOURCES)
-    return BenchmarkSettings(name, kind, build(SOURCES[kind].settings, place, skip=("source",)))
+    found = entries(place)
+    strict = convert(bool, found["strict"], "strict") if "strict" in found else False
+    return BenchmarkSettings(name, kind, build(SOURCES[kind].settings, place, skip=("source", "strict")), strict)
 
 
 def _kind(place: Place, key: str, valid: Mapping[str, object]) -> str:

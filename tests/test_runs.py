@@ -59,6 +59,15 @@ def test_a_run_that_fails_writes_its_row_all_the_same(lake: Lake, error: type[Ba
     assert not lake.work_folder("run-1").exists()
 
 
+def test_a_run_stands_in_the_history_while_it_runs_and_as_running_when_it_was_killed(lake: Lake) -> None:
+    with record_run(lake, SUITE, "run-1", STAGES) as record:
+        assert (run_row(lake)["outcome"], run_row(lake)["n_verdicts"]) == ("running", 0)
+        record.shards = [ShardResult(1, 0, 10, 1, (("ok", 1),))]
+        record.write("judged")
+        assert (run_row(lake)["outcome"], run_row(lake)["n_verdicts"]) == ("judged", 1)
+    assert (run_row(lake)["outcome"], run_row(lake)["n_verdicts"]) == ("done", 1)
+
+
 def test_a_run_that_was_asked_to_stop_says_so(lake: Lake) -> None:
     with record_run(lake, SUITE, "run-1", STAGES) as record:
         stop_file(lake, "run-1").touch()

@@ -94,7 +94,7 @@ def test_digest_names_the_text(tmp_path: Path) -> None:
             "name: a\nbenchmarks:\n  D: {source: demo}",
             "suite.yaml:3: benchmark 'D'; expected lower-case letters, digits, '_', '.', '-'",
         ),
-        ("name: a\nbenchmarks:\n  d: {sauce: demo}", "suite.yaml:3: the key 'source' is missing; expected one of demo, "),
+        ("name: a\nbenchmarks:\n  d: {sauce: demo}", "suite.yaml:3: the key 'source' is missing; expected one of "),
         ("name: a\nbenchmarks:\n  d: {source: vqs}", "suite.yaml:3: source: 'vqs'; did you mean 'vqa'?"),
         ("name: a\nbenchmarks:\n  d:\n    source: demo\n    sead: 3", "suite.yaml:5: unknown key 'sead'; did you mean 'seed'?"),
         (
@@ -208,7 +208,7 @@ def test_identities_name_kind_and_benchmarks(tmp_path: Path, monkeypatch: pytest
 def test_suites_that_come_with_the_project_are_valid(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JUDGELAKE_DATA", str(tmp_path))
     suite = read_suite(file)
-    assert suite.name == file.stem.replace("_", "-")
+    assert suite.name.replace("-", "_") == file.stem
     for benchmark in suite.benchmarks.values():
         if isinstance(benchmark.settings, VqaSettings):
-            assert benchmark.settings.references.parent == tmp_path / "okvqa"
+            assert tmp_path in benchmark.settings.references.parents

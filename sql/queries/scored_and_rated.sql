@@ -1,4 +1,5 @@
--- grain: one row per judge x judge criterion x human criterion x human rule x answer of one benchmark that both have scored
+-- grain: one row per judge x judge criterion x human criterion x human rule x answer of one benchmark that both have scored; human
+-- rule `each` has a row for every annotator of an answer, and only answers that more than one annotator rated
 with scores as (
     select
         benchmark,
@@ -14,8 +15,39 @@ with scores as (
     group by benchmark, item_id, answer_id, model, cluster, judge, criterion
 ),
 
+each_rating as (
+    select
+        benchmark,
+        item_id,
+        answer_id,
+        criterion,
+        annotator,
+        score_0_1
+    from stg_human_ratings
+    where benchmark = $benchmark
+    qualify count(*) over (partition by item_id, answer_id, criterion) > 1
+),
+
 human as (
-    select * from core_human
+    select
+        benchmark,
+        item_id,
+        answer_id,
+        criterion,
+        human_rule,
+        null as annotator,
+        score_0_1
+    from core_human
+    union all
+    select
+        benchmark,
+        item_id,
+        answer_id,
+        criterion,
+        'each' as human_rule,
+        annotator,
+        score_0_1
+    from each_rating
 )
 
 select
@@ -33,4 +65,12 @@ inner join human
         scores.benchmark = human.benchmark
         and scores.item_id = human.item_id
         and scores.answer_id = human.answer_id
-order by scores.judge, scores.judge_criterion, human.criterion, human.human_rule, scores.model, scores.item_id, scores.answer_id
+order by
+    scores.judge,
+    scores.judge_criterion,
+    human.criterion,
+    human.human_rule,
+    scores.model,
+    scores.item_id,
+    scores.answer_id,
+    human.annotator

@@ -8,6 +8,22 @@ from tasks.judging.types import Reply, Status
 
 _TAIL = re.compile(r"[\s.*_`]*")
 _ALONE = re.compile(r"[\s*_`]*([0-9]+)\Z")
+_RESULT = re.compile(
+    r"(?i)(?:\[RESULT\]|\b(?:so\s+)?the\s+overall\s+score\s+is\b)[\s*_:]*\(?([0-9]+(?:[.,][0-9]+|\s?[-–]\s?[0-9]+)?)", re.ASCII
+)
+
+
+_NUMBER = r"([0-9]{1,3}(?:\.[0-9]{1,2})?)(?:[ \t]*/[ \t]*10(?:\.0)?)?"
+_PAIR = rf"{_NUMBER}(?:[ \t]*[,;][ \t]*|[ \t]+and[ \t]+|[ \t]+){_NUMBER}"
+_LABEL = r"[^\n:0-9]{0,40}\b(?:scores?|ratings?|output)\b[^\n:0-9]{0,40}:[ \t]*"
+_PAIR_LINE = re.compile(rf"(?:{_LABEL})?[*_` \t]{{0,9}}\(?{_PAIR}\)?", re.ASCII | re.IGNORECASE)
+_LONGEST_PAIR_LINE = 160
+_PAIR_TOLD = re.compile(rf"\b(?:scores?|ratings?|output)\b[^\n().]{{0,60}}\({_PAIR}\)", re.ASCII | re.IGNORECASE)
+_SIDE_LABEL = r"^[ \t*_#-]*(?:assistant|answer|response|model)[ \t]+"
+_SIDE_SCORE = rf"[*_ \t]*:[*_ \t]*{_NUMBER}[*_ \t]*(?:\([^\n]*)?$"
+_PAIR_OF_LINES = re.compile(
+    rf"{_SIDE_LABEL}(?:1|A){_SIDE_SCORE}\n+{_SIDE_LABEL}(?:2|B){_SIDE_SCORE}", re.ASCII | re.IGNORECASE | re.MULTILINE
+)
 
 
 class RatingRead(NamedTuple):
@@ -33,6 +49,55 @@ def read_rating_at_end(text: str, marker: str, levels: Iterable[int]) -> RatingR
     if is_code or before.endswith(('"', "'", "“", "‘", "«", "`")):
         return None
     return RatingRead(int(found[1]), before.strip())
+
+
+def read_result_marker(text: str, levels: Iterable[int]) -> RatingRead | None:
+    """The last score that `[RESULT] n` or `So the overall score is n` gives; None where there is none or it is not one of `levels`.
+
+    A marker without a number, as in a prompt's words repeated, is passed over; a fraction or a span (`3-4`) is no score of a level.
+    """
+    found = _last(_RESULT.finditer(text))
+    if found is None or len(found[1]) > 2 or not found[1].isdigit() or int(found[1]) not in set(levels):
+        return None
+    return RatingRead(int(found[1]), text[: found.start()].strip())
+
+
+class TwoNumbers(NamedTuple):
+    """The scores of two answers, that of the one shown first before that of the other."""
+
+    first: float
+    second: float
+
+
+def read_two_numbers(text: str, low: float, high: float) -> TwoNumbers | None:
+    """The two scores of a pairwise review, both from `low` to `high`; None where it does not clearly give two.
+
+    In this order: the first line that is not blank, if it is the pair alone (`9 8.5`, `9, 8.5`, `8/10 7/10`); the last pair of lines
+    `Assistant 1: n`, `Assistant 2: n`; the last pair in parentheses after the word scores, ratings or output; the last line that is
+    the pair alone. Other numbers of the text, such as those of a calculation, are nobody's scores.
+    """
+    lines = [line for line in text.splitlines() if line.strip()]
+    ways = (
+        (_match_pair(lines[0]) if lines else None),
+        _last(_PAIR_OF_LINES.finditer(text)),
+        _last(_PAIR_TOLD.finditer(text)),
+        (_match_pair(lines[-1]) if lines else None),
+    )
+    found = next((match for match in ways if match), None)
+    if found is None:
+        return None
+    scores = TwoNumbers(*(float(number) for number in found.groups()))
+    return scores if all(low <= score <= high for score in scores) else None
+
+
+def _match_pair(line: str) -> re.Match[str] | None:
+    """The pair that a line is, Markdown's emphasis around it left aside; a long line is none."""
+    bare = line.strip(" \t\r*_`.")
+    return _PAIR_LINE.fullmatch(bare) if len(bare) <= _LONGEST_PAIR_LINE else None
+
+
+def _last(matches: Iterable[re.Match[str]]) -> re.Match[str] | None:
+    return max(matches, key=lambda match: match.start(), default=None)
 
 
 def reply_status(reply: Reply) -> Status | None:

@@ -4,6 +4,7 @@ Each file under `sql/` is one select; its name is the view's name. Files in `sql
 """
 
 import functools
+import glob
 import graphlib
 import re
 from collections.abc import Mapping
@@ -23,7 +24,7 @@ _FOLDERS = ("staging", "core", "reports")
 
 
 def open_warehouse(lake: Lake, *, sealed: bool = False) -> duckdb.DuckDBPyConnection:
-    """A connection with every view over the lake as it is now; `sealed`: nothing outside the lake can be read, nothing written."""
+    """A connection with every view over the lake as it is now; `sealed`: nothing outside the lake can be reached."""
     connection = duckdb.connect(config={"preserve_insertion_order": False})
     connection.execute("set time zone 'UTC'")
     for name in TABLES:
@@ -33,7 +34,7 @@ def open_warehouse(lake: Lake, *, sealed: bool = False) -> duckdb.DuckDBPyConnec
     for name in TABLES:
         connection.execute(f"create view {name} as select * from stg_{name}")
     if sealed:
-        seal(connection, lake.root)
+        seal(connection, lake.root, Path(glob.escape(str(lake.root))))  # as views name it, and as it is
     return connection
 
 
@@ -113,7 +114,7 @@ def _create_raw_view(connection: duckdb.DuckDBPyConnection, lake: Lake, name: st
     if not lake.part_files(name):
         connection.execute(f"create view raw_{name} as select * from empty_{name}")
         return
-    pattern = str(lake.table_folder(name) / "**" / "*.parquet").replace("'", "''")
+    pattern = f"{glob.escape(str(lake.table_folder(name)))}/**/*.parquet".replace("'", "''")
     connection.execute(
         f"create view raw_{name} as select * from empty_{name} union all by name "  # noqa: S608  # names come from TABLES
         f"select * from read_parquet('{pattern}', hive_partitioning = true, hive_types_autocast = false, union_by_name = true)"

@@ -7,7 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from tasks.digests import digest_json, files_digest
-from tasks.sources import vqa
+from tasks.sources import (
+    alpaca_eval,
+    fastchat,
+    flickr8k,
+    judge_retest,
+    nq301,
+    owleval,
+    prometheus_vision,
+    table,
+    table_settings,
+    visit_bench,
+    vqa,
+)
 from tasks.sources.frames import SourceFrames
 
 
@@ -36,7 +48,47 @@ def _draw(settings: DemoSettings, image_root: Path) -> SourceFrames:
 
 
 SOURCES: Mapping[str, Source] = {
+    "alpaca_eval": Source(
+        alpaca_eval.AlpacaEvalSettings,
+        alpaca_eval.VERSION,
+        alpaca_eval.source_files,
+        lambda settings, _: alpaca_eval.read_alpaca_eval(settings),
+    ),
     "demo": Source(DemoSettings, 1, lambda _: [], _draw),
+    "fastchat": Source(
+        fastchat.FastchatSettings, fastchat.VERSION, fastchat.source_files, lambda settings, _: fastchat.read_fastchat(settings)
+    ),
+    "flickr8k": Source(
+        flickr8k.Flickr8kSettings, flickr8k.VERSION, flickr8k.source_files, lambda settings, _: flickr8k.read_flickr8k(settings)
+    ),
+    "judge_retest": Source(
+        judge_retest.JudgeRetestSettings,
+        judge_retest.VERSION,
+        judge_retest.source_files,
+        lambda settings, _: judge_retest.read_judge_retest(settings),
+    ),
+    "nq301": Source(nq301.Nq301Settings, nq301.VERSION, nq301.source_files, lambda settings, _: nq301.read_nq301(settings)),
+    "nq_outputs": Source(
+        nq301.NqOutputsSettings, nq301.VERSION, nq301.output_files, lambda settings, _: nq301.read_nq_outputs(settings)
+    ),
+    "owleval": Source(
+        owleval.OwlEvalSettings, owleval.VERSION, owleval.source_files, lambda settings, _: owleval.read_owleval(settings)
+    ),
+    "prometheus_vision": Source(
+        prometheus_vision.PrometheusVisionSettings,
+        prometheus_vision.VERSION,
+        prometheus_vision.source_files,
+        lambda settings, _: prometheus_vision.read_prometheus_vision(settings),
+    ),
+    "table": Source(
+        table_settings.TableSettings, table.VERSION, table.source_files, lambda settings, _: table.read_table(settings)
+    ),
+    "visit_bench": Source(
+        visit_bench.VisitBenchSettings,
+        visit_bench.VERSION,
+        visit_bench.source_files,
+        lambda settings, _: visit_bench.read_visit_bench(settings),
+    ),
     "vqa": Source(vqa.VqaSettings, vqa.VERSION, vqa.source_files, lambda settings, _: vqa.read_vqa(settings)),
 }
 
@@ -46,7 +98,8 @@ def source_digest(settings: object) -> str:
     source = _find(settings)
     files = source.files(settings)
     values = {name: str(value) for name, value in dataclasses.asdict(settings).items()}  # type: ignore[call-overload]
-    return digest_json([source.version, type(settings).__name__, values, files_digest(files)])
+    names = sorted("/".join(file.parts[-2:]) for file in files)  # a folder may name the model
+    return digest_json([source.version, type(settings).__name__, values, names, files_digest(files)])
 
 
 def read_source(settings: object, image_root: Path) -> SourceFrames:

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tasks.judging.reading import read_rating_at_end, reply_status
+from tasks.judging.reading import read_rating_at_end, read_two_numbers, reply_status
 from tasks.judging.types import Reply
 
 LEVELS = (1, 2, 3)
@@ -115,3 +115,61 @@ def test_long_runs_take_linear_time(run: str) -> None:
 )
 def test_why_a_reply_is_not_read(reply: Reply, status: str | None) -> None:
     assert reply_status(reply) == status
+
+
+# ---- read_two_numbers
+
+MATHS = "First, f(2) = 5 * 8 - 4 + 3 = 39; the points are (2, 4) and (10, 4).\n\nAssistant 1:\n1. The first step is right.\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "scores"),
+    [
+        ("9 8.5\nBoth are good.", (9, 8.5)),
+        ("  9 8\n", (9, 8)),
+        ("9, 8.5", (9, 8.5)),
+        ("9,8\nText", (9, 8)),
+        ("**7 7**\nText", (7, 7)),
+        ("8/10 7/10\nText", (8, 7)),
+        ("Scores: 7 and 10\nText", (7, 10)),
+        ("9 8\nOn reflection:\nAssistant 1: 3\nAssistant 2: 4", (9, 8)),
+        (MATHS + "Scores:\nAssistant 1: 10\nAssistant 2: 6\n\nAssistant 1 was better.", (10, 6)),
+        (MATHS + "Scores:\nAssistant 1: 1/10\nAssistant 2: 2/10\nBoth were poor.", (1, 2)),
+        (MATHS + "Assistant 1: 1 (no steps)\nAssistant 2: 8 (detailed, f(2) = 40)", (1, 8)),
+        (MATHS + "Answer A: 1\n\nAnswer B: 2.5\n", (1, 2.5)),
+        (MATHS + "In conclusion, the scores are (1, 5) for Assistant 1 and Assistant 2.", (1, 5)),
+        (MATHS + "Output: (1, 7)", (1, 7)),
+        (MATHS + "8 9", (8, 9)),
+    ],
+)
+def test_two_scores_are_read_where_reviewers_put_them(text: str, scores: tuple[float, float]) -> None:
+    assert read_two_numbers(text, 1, 10) == scores
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "8/10",
+        "9\nGood.",
+        "8 9 7\nThree numbers.",
+        "8,5 9\nA decimal comma is a guess.",
+        "39 4\nNot on the scale.",
+        "-3 4",
+        "I would give 8 to one and 9 to the other.",
+        MATHS,
+        MATHS + "The length is 8 units.\nAssistant 1: 10 units\nAssistant 2: 17.973 units",
+        "８ ９\nDigits of another script.",
+    ],
+)
+def test_a_review_that_does_not_clearly_give_two_scores_is_not_read(text: str) -> None:
+    assert read_two_numbers(text, 1, 10) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["1 " * 100_000, "* " * 100_000, "Assistant 1: 1\n" * 10_000, "scores " * 50_000, " " * 200_000 + "x"]
+)
+def test_long_texts_take_no_time(text: str) -> None:
+    began = time.monotonic()
+    read_two_numbers(text, 1, 10)
+    assert time.monotonic() - began < 2

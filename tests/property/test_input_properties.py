@@ -30,7 +30,22 @@ FILES = (
     | ANYTHING
 )
 SUITE_WORDS = st.sampled_from(
-    "name benchmarks judges metrics report limits images notice source demo vqa protocol lave backend standin shots seed x".split()
+    [
+        "name",
+        "benchmarks",
+        "judges",
+        "metrics",
+        "report",
+        "limits",
+        "source",
+        "demo",
+        "vqa",
+        "protocol",
+        "lave",
+        "backend",
+        "shots",
+        "x",
+    ]
 )
 SUITES = st.recursive(
     SCALARS | SUITE_WORDS,
@@ -50,15 +65,17 @@ def test_vqa_reads_anything_or_names_the_file(references: object, results: objec
             None if questions is None else write_json(root / "questions.json", questions),
             None if captions is None else write_json(root / "captions.json", captions),
         )
+        frames, refusal = None, ""
         try:
             frames = read_vqa(settings)
         except SourceError as error:
-            assert str(error).startswith(folder)
-            assert "; expected a " in str(error)
-            return
-    told = {(row.source_file, row.locator) for row in frames.rejected if row.table_name == "answers"}
-    records = results if isinstance(results, list) else next(results[key] for key in ("annotations", "results") if key in results)  # type: ignore[index]
-    assert len(told) + frames.answers.height == len(records)
+            refusal = str(error)
+    if frames is None:
+        assert refusal.startswith(folder)
+        assert "; expected a " in refusal
+    else:
+        told = {row.locator for row in frames.rejected if row.table_name == "answers"}
+        assert len(told) + frames.answers.height == count_records(results)
 
 
 @settings(max_examples=8, deadline=None)
@@ -101,12 +118,21 @@ def test_digest_of_json_does_not_see_the_order_of_keys(value: dict[str, object])
     assert digest_json(value) == digest_json(dict(reversed(value.items()))) == digest_json(json.loads(json.dumps(value)))
 
 
+def count_records(content: object) -> int:
+    """How many records a result file holds, counted without the reader."""
+    if isinstance(content, dict):
+        content = content["annotations"] if "annotations" in content else content["results"]
+    assert isinstance(content, list)
+    return len(content)
+
+
 def read_or_refuse(text: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "suite.yaml"
         file.write_text(text, encoding="utf-8")
+        refusal: JudgelakeError | None = None
         try:
             read_suite(file)
         except JudgelakeError as error:
-            assert isinstance(error, SuiteError)
-            assert str(error).startswith(str(file))
+            refusal = error
+    assert refusal is None or (isinstance(refusal, SuiteError) and str(refusal).startswith(str(file)))

@@ -1,10 +1,12 @@
 """What holds for every reply and every case, not only for the ones we thought of."""
 
+import re
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.judging.lave import LaveOptions, build_prompt, filter_references, read_verdict
-from tasks.judging.reading import read_rating_at_end
+from tasks.judging.reading import read_rating_at_end, read_two_numbers
 from tasks.judging.types import Case, Reply
 
 LEVELS = (1, 2, 3)
@@ -13,6 +15,29 @@ PIECES = st.sampled_from(
 )
 REPLIES = st.text() | st.lists(PIECES, max_size=12).map("".join)
 TEXTS = st.text(max_size=30)
+PAIR_PIECES = st.sampled_from(
+    [
+        "8",
+        "9.5",
+        "10",
+        "/10",
+        " ",
+        ", ",
+        ";",
+        "(",
+        ")",
+        "\n",
+        "Assistant 1: ",
+        "Assistant 2: ",
+        "Score: ",
+        "scores are ",
+        "*",
+        "-",
+        "x",
+        "８",
+    ]
+)
+REVIEWS = st.text() | st.lists(PAIR_PIECES, max_size=14).map("".join)
 REFERENCES = st.lists(st.sampled_from(["cat", "dog", "kitten", "yes", "no"]) | TEXTS, min_size=1, max_size=12).map(tuple)
 
 
@@ -80,3 +105,20 @@ def test_the_filter_keeps_every_copy_or_none_and_never_the_most_frequent(referen
         assert filter_references(references, True).count(text) == (copies if share >= 0.25 else 0)
         assert filter_references(references, "at_or_below").count(text) == (copies if share > 0.25 else 0)
         assert filter_references(references, False).count(text) == copies
+
+
+@settings(deadline=None)
+@given(REVIEWS)
+def test_a_reader_of_pairs_never_raises_and_returns_only_numbers_within_the_scale_that_the_review_holds(text: str) -> None:
+    found = read_two_numbers(text, 1, 10)
+    held = [float(number) for number in re.findall(r"[0-9]+(?:\.[0-9]+)?", text)]
+    assert found is None or (1 <= min(found) <= max(found) <= 10 and len(held) >= 2 and set(found) <= set(held))
+
+
+@settings(deadline=None)
+@given(
+    st.integers(2, 20), st.integers(2, 20), st.sampled_from([" ", ", ", ",", "; ", " and "]), st.text().map(lambda s: "\n" + s)
+)
+def test_scores_on_the_first_line_count_whatever_follows(first: int, second: int, between: str, after: str) -> None:
+    found = read_two_numbers(f"{first / 2:g}{between}{second / 2:g}{after}", 1, 10)
+    assert found == (first / 2, second / 2)

@@ -68,17 +68,27 @@ def plant(lake: Lake) -> None:
     append_records(lake, "metric_scores", [score_row(M, f"i{n:02}", digest, SCORE[n, m]) for n, m, digest in keys])
 
 
-def correlations(lake: Lake) -> dict[tuple[str, str, str], Row]:
-    rows = query(lake, "select * from rpt_correlation")
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """The planted scores with SUITE's report; for tests that only read, or copy."""
+    lake = make_lake(tmp_path_factory.mktemp("planted"))
+    plant(lake)
+    assert not is_fresh(lake, SUITE)
+    build_report(lake, SUITE)
+    return lake
+
+
+def correlations(lake: Lake, human_rule: str = "mean") -> dict[tuple[str, str, str], Row]:
+    rows = query(lake, "select * from rpt_correlation where human_rule = $rule", {"rule": human_rule})
     return {(row["judge"], row["model"], row["coefficient"]): row for row in rows}
 
 
-def test_coefficients_equal_scipy_s_on_planted_scores(lake: Lake) -> None:
-    plant(lake)
-    build_report(lake, SUITE)
-    found = correlations(lake)
+@pytest.mark.parametrize("rule", ["mean", "each"])
+def test_coefficients_equal_scipy_s_on_planted_scores(planted: Lake, rule: str) -> None:
+    """`mean` takes the annotators' mean, `each` has a row for every one of the three."""
+    found = correlations(planted, rule)
     assert len(found) == 2 * 3 * 4  # judges, models with '*', coefficients
-    human = HUMAN.mean(axis=2)
+    human = HUMAN.mean(axis=2, keepdims=True) if rule == "mean" else HUMAN
     chosen = {
         "*": np.ones((N_ITEMS, 2), bool),
         "m1": np.array([[True, False]] * N_ITEMS),
@@ -88,7 +98,8 @@ def test_coefficients_equal_scipy_s_on_planted_scores(lake: Lake) -> None:
     read[0, 0] = False
     for judge, scores, known in (("lave", (RATING - 1) / 2, read), (f"metric:call {M}", SCORE, np.ones_like(read))):
         for model, mask in chosen.items():
-            x, y = scores[mask & known], human[mask & known]
+            y = human[mask & known].ravel()
+            x = scores[mask & known].repeat(human.shape[2])
             expected = {
                 "pearson": stats.pearsonr(x, y).statistic,
                 "spearman": stats.spearmanr(x, y).statistic,
@@ -102,10 +113,8 @@ def test_coefficients_equal_scipy_s_on_planted_scores(lake: Lake) -> None:
                 assert row["low"] < row["value"] < row["high"]
 
 
-def test_a_row_names_what_it_was_computed_from(lake: Lake) -> None:
-    plant(lake)
-    build_report(lake, SUITE)
-    row = correlations(lake)["lave", "*", "spearman"]
+def test_a_row_names_what_it_was_computed_from(planted: Lake) -> None:
+    row = correlations(planted)["lave", "*", "spearman"]
     names = ("benchmark", "judge_criterion", "human_criterion", "human_rule", "sample_rule", "against", "resamples", "seed")
     assert [row[name] for name in names] == ["b", "correctness", "correctness", "mean", "mean", "human", 50, 0]
 
@@ -124,8 +133,8 @@ def test_another_report_takes_the_place_of_the_former(lake: Lake) -> None:
     build_report(lake, SUITE)
     build_report(lake, make_suite(name="other", report=SUITE.report))
     assert query(lake, "select suite, count(*) as n from stg_correlations group by suite order by suite") == [
-        {"suite": "other", "n": 24},
-        {"suite": "s", "n": 24},
+        {"suite": "other", "n": 48},
+        {"suite": "s", "n": 48},
     ]
     append_records(lake, "judges", [judge_row("lave", A, registered_at=at(5))])
     build_report(lake, SUITE)
@@ -200,22 +209,13 @@ NO_CHANGES: dict[str, Callable[[Lake, Suite], Suite]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def reported(tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    lake = make_lake(tmp_path_factory.mktemp("reported"))
-    plant(lake)
-    assert not is_fresh(lake, SUITE)
-    build_report(lake, SUITE)
-    return lake
-
-
 @pytest.mark.parametrize("what", [*CHANGES, *NO_CHANGES])
-def test_a_report_is_fresh_until_something_it_reads_changes(reported: Lake, tmp_path: Path, what: str) -> None:
-    lake = Lake(Path(shutil.copytree(reported.root, tmp_path / "copy")))
+def test_a_report_is_fresh_until_something_it_reads_changes(planted: Lake, tmp_path: Path, what: str) -> None:
+    lake = Lake(Path(shutil.copytree(planted.root, tmp_path / "copy")))
     assert is_fresh(lake, SUITE)
     suite = {**CHANGES, **NO_CHANGES}[what](lake, SUITE)
     assert is_fresh(lake, suite) is (what in NO_CHANGES)
 
 
-def test_a_report_of_another_suite_is_not_this_one_s(reported: Lake) -> None:
-    assert not is_fresh(reported, make_suite(name="other"))
+def test_a_report_of_another_suite_is_not_this_one_s(planted: Lake) -> None:
+    assert not is_fresh(planted, make_suite(name="other"))

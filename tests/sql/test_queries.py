@@ -200,13 +200,15 @@ def test_scores_meet_ratings_answer_by_answer(lake: Lake) -> None:
         verdict_row(A, "i1", digest, None), verdict_row(A, "i2", digest, 2), verdict_row(A, "i3", digest, 3),
     ])  # fmt: skip
     append_records(lake, "metric_scores", [score_row(M, "i2", digest, 0.3)])
-    correctness = ("correctness", "correctness", "mean")
+    correctness = ("correctness", "correctness")
     # i1 was not read, i3 not rated; i0 has the samples 1 and 0.5, mean 0.75, and the ratings 1 and 0, mean 0.5.
-    # The clusters that are left, x of i2 and z of i0, are numbered densely: 0 and 1.
+    # Only i0 of m1 has more than one annotator, and so a row for each. The clusters that are left, x of i2 and z of i0, are 0 and 1.
     assert run(lake, "scored_and_rated", {"benchmark": "b"}) == [
-        ("lave", *correctness, "m1", 0.75, 0.5, 1),
-        ("lave", *correctness, "m1", 0.5, 1.0, 0),
-        ("lave", *correctness, "m2", 0.0, 0.0, 1),
+        ("lave", *correctness, "each", "m1", 0.75, 1.0, 1),
+        ("lave", *correctness, "each", "m1", 0.75, 0.0, 1),
+        ("lave", *correctness, "mean", "m1", 0.75, 0.5, 1),
+        ("lave", *correctness, "mean", "m1", 0.5, 1.0, 0),
+        ("lave", *correctness, "mean", "m2", 0.0, 0.0, 1),
         ("lave", "correctness", "fluency", "mean", "m1", 0.75, 0.0, 1),
         (f"metric:call {M}", "overall", "correctness", "mean", "m1", 0.3, 1.0, 0),
     ]

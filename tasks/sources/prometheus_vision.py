@@ -1,0 +1,137 @@
+"""Source `prometheus_vision`: evaluation and training rows of Prometheus-Vision (github.com/prometheus-eval/prometheus-vision).
+
+An evaluation row (JSONL) has an image and a rubric prompt; a training row (JSON) also the feedback and score that GPT-4V gave.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from tasks.digests import digest_json
+from tasks.judging.reading import read_result_marker
+from tasks.sources.frames import SourceFrames, frame_schema
+from tasks.sources.json_files import read_records
+from tasks.sources.line_files import Rejects, find_files, read_json_lines
+from tasks.sources.rubric_prompt import RubricPrompt, parse_rubric_prompt
+
+VERSION = 1
+CRITERION = "rubric"
+_JUDGE = "gpt-4v"
+_LEVELS = range(1, 6)
+_UPWARDS = re.compile(r"(?:\.\.?/)*")
+_REMEDY = "correct the record in the file and ingest again"
+_Row = dict[str, object]
+
+
+@dataclass(frozen=True)
+class PrometheusVisionSettings:
+    """`evaluation`: JSONL files, `training`: JSON files; globs too, at least one of both."""
+
+    evaluation: tuple[Path, ...] = ()
+    training: tuple[Path, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.evaluation and not self.training:
+            raise ValueError("evaluation: there are no files; expected `evaluation:` or `training:`; add one")
+
+
+class _Case(NamedTuple):
+    """A row of either kind; `feedback` is None where nobody judged it."""
+
+    place: tuple[str, str]
+    split: str
+    image: object
+    prompt: object
+    feedback: str | None
+
+
+def source_files(settings: PrometheusVisionSettings) -> list[Path]:
+    """All files this source reads; raises SourceError for a path that finds none."""
+    return [*_evaluation_files(settings), *_training_files(settings)]
+
+
+def _evaluation_files(settings: PrometheusVisionSettings) -> list[Path]:
+    return find_files(settings.evaluation, "Prometheus-Vision's evaluation rows (JSONL)")
+
+
+def _training_files(settings: PrometheusVisionSettings) -> list[Path]:
+    return find_files(settings.training, "Prometheus-Vision's training rows (JSON)")
+
+
+def read_prometheus_vision(settings: PrometheusVisionSettings) -> SourceFrames:
+    """Items (instruction, image, reference), responses as answers of no known model, rubrics, and GPT-4V's recorded verdicts.
+
+    The rows of one split, instruction, image, reference and rubric are one item. An image's path begins below the `../` of the release, so
+    that `../mmmu/1.png` is `mmmu/1.png` in the image folder.
+    """
+    rejects = Rejects()
+    names = ("items", "answers", "rubrics", "item_rubrics", "recorded_verdicts")
+    tables: dict[str, list[_Row]] = {name: [] for name in names}
+    for case in _read_cases(settings, rejects):
+        parsed = parse_rubric_prompt(case.prompt) if isinstance(case.prompt, str) else None
+        if parsed is None or not isinstance(case.image, str) or not case.image:
+            column = "image" if parsed else "instruction"
+            told = "the image is missing" if parsed else "the prompt does not hold instruction, response, reference and rubric"
+            rejects.add("items", case.place, column, case.image if parsed else case.prompt, told, _REMEDY)
+            continue
+        for name, row in _rows(case, parsed, case.image).items():
+            tables[name].append(row | {"source_file": case.place[0], "locator": case.place[1]})
+    frames = {name: pl.DataFrame(rows, schema=frame_schema(name)) for name, rows in tables.items()}
+    return SourceFrames(**frames, rejected=tuple(rejects))
+
+
+def _read_cases(settings: PrometheusVisionSettings, rejects: Rejects) -> Iterator[_Case]:
+    for file in _evaluation_files(settings):
+        for place, record in read_json_lines(file, "items", rejects):
+            yield _Case(place, "evaluation", record.get("image"), record.get("instruction"), None)
+    for file in _training_files(settings):
+        for number, record in enumerate(read_records(file, "data")):
+            turns = _turns(record)
+            place = (file.name, f"record {number}")
+            if turns is None:
+                reason = "the record has no turn of `human` followed by one of `gpt`"
+                rejects.add("items", place, "conversations", record, reason, _REMEDY)
+            else:
+                yield _Case(place, "train", record.get("image"), *turns)
+
+
+def _turns(record: Any) -> tuple[str, str] | None:
+    """The prompt and the reply of a training row."""
+    turns = record.get("conversations") if isinstance(record, dict) else None
+    if not isinstance(turns, list) or not all(isinstance(turn, dict) for turn in turns):
+        return None
+    said = [(turn.get("from"), turn.get("value")) for turn in turns]
+    match said:
+        case [("human", str(prompt)), ("gpt", str(reply))]:
+            return prompt, reply
+    return None
+
+
+def _rows(case: _Case, parsed: RubricPrompt, image: str) -> dict[str, _Row]:
+    """Table -> the row that a case gives it."""
+    uri = _UPWARDS.sub("", image, count=1)
+    rubric_id = digest_json([parsed.criterion, parsed.levels])[:16]
+    item_id = digest_json([case.split, parsed.instruction, uri, parsed.reference, rubric_id])[:16]
+    answer: _Row = {"item_id": item_id, "answer_id": f"response-{digest_json(parsed.response)[:12]}"}
+    item: _Row = {"item_id": item_id, "task": "instruction", "prompt": parsed.instruction, "references": [parsed.reference]}
+    item |= {"images": [{"uri": uri, "sha256": None}], "regions": [], "category": None, "split": case.split, "cluster": uri}
+    rows: dict[str, _Row] = {
+        "items": item,
+        "answers": {**answer, "model": None, "style": "long", "sample": 0, "text": parsed.response},
+        "rubrics": {"rubric_id": rubric_id, "criterion": parsed.criterion, "levels": list(parsed.levels)},
+        "item_rubrics": {"item_id": item_id, "rubric_id": rubric_id},
+    }
+    if case.feedback is not None:
+        rows["recorded_verdicts"] = answer | _verdict(case.feedback)
+    return rows
+
+
+def _verdict(feedback: str) -> _Row:
+    read = read_result_marker(feedback, _LEVELS)
+    status, reason = ("ok", None) if read else ("unparsed", "the feedback ends in no score from 1 to 5")
+    told: _Row = {"judge": _JUDGE, "criterion": CRITERION, "sample": 0, "status": status, "reason": reason, "text": feedback}
+    return {**told, "rating": float(read.rating) if read else None, "scale_low": 1.0, "scale_high": 5.0}
