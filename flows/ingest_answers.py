@@ -11,7 +11,7 @@ from tasks.suite import Scope, narrow, read_suite
 
 
 @flow(name="ingest-answers", validate_parameters=False)
-def ingest_answers(suite_file: str, lake_root: str, scope: Scope = Scope()) -> list[IngestSummary]:  # noqa: B008  # frozen
+def ingest_answers(suite_file: str, lake_root: str, scope: Scope = Scope()) -> list[IngestSummary]:  # frozen
     """Ingest each benchmark as one task; a source that has not changed is left alone."""
     suite = narrow(read_suite(Path(suite_file)), Scope(benchmarks=scope.benchmarks))
     lake = open_lake(Path(lake_root), create=True)

@@ -20,7 +20,7 @@ def nightly_evaluation(
     suite_file: str,
     lake_root: str,
     run_id: str | None = None,
-    scope: Scope = Scope(),  # noqa: B008  # frozen
+    scope: Scope = Scope(),  # frozen
     retry: tuple[str, ...] = (),
     stages: tuple[str, ...] = ("ingest", "judge", "report"),
 ) -> None:

@@ -108,8 +108,17 @@ def _print_table(relation: duckdb.DuckDBPyRelation) -> None:
     relation.show(max_rows=_TABLE_ROWS, max_width=shutil.get_terminal_size((160, 40)).columns)
 
 
+class _UnixLines:
+    """Where csv writes its lines: they end in a line feed. The writer is left to end them in CR LF, for then it also quotes cells with a
+    lone carriage return, which Python before 3.13 otherwise does not.
+    """
+
+    def write(self, line: str) -> int:
+        return sys.stdout.write(line.removesuffix("\r\n") + "\n")
+
+
 def _print_csv(relation: duckdb.DuckDBPyRelation) -> None:
-    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer = csv.writer(_UnixLines(), lineterminator="\r\n")
     writer.writerow(relation.columns)
     for row in relation.iter_rows(_BATCH_ROWS):
         writer.writerow(["" if value is None else _plain(value) for value in row])

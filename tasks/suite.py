@@ -11,7 +11,7 @@ from tasks.digests import digest_json
 from tasks.errors import MetricError, SuiteError
 from tasks.images import ImageLimits
 from tasks.judging.protocols import PROTOCOLS, Identity, Options, identify_judge, identify_metric
-from tasks.metrics.registry import resolve_metric
+from tasks.metrics.registry import METRICS, resolve_metric
 from tasks.settings import Place, build, convert, entries, expand, nearest, read_yaml
 from tasks.sources.registry import SOURCES
 
@@ -238,6 +238,11 @@ def _judges(place: Place | None, benchmarks: Mapping[str, object]) -> dict[str, 
 
 
 def _judge(alias: str, place: Place, benchmarks: Mapping[str, object]) -> JudgeSettings:
+    if not _NAME.fullmatch(alias) or alias in METRICS:
+        what = "is a metric's name" if alias in METRICS else "is no alias"
+        raise place.fail(
+            f"judge {alias!r} {what}; expected lower-case letters, digits, '_', '.', '-' and no metric's name; rename it"
+        )
     protocol = _kind(place, "protocol", PROTOCOLS)
     options_type = PROTOCOLS[protocol].options
     own = {part.name for part in dataclasses.fields(options_type)}

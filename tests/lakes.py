@@ -1,5 +1,6 @@
 """Small lakes for tests: a few given rows written the way the product writes them. What is expected of them stands in the tests."""
 
+import atexit
 import functools
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -133,6 +134,9 @@ def warehouse(lake: Lake) -> duckdb.DuckDBPyConnection:
 @functools.lru_cache(maxsize=4)
 def _open(lake: Lake, _filled: tuple[str, ...]) -> duckdb.DuckDBPyConnection:
     return open_warehouse(lake)
+
+
+atexit.register(_open.cache_clear)  # duckdb complains of connections that outlive the interpreter
 
 
 def read_shards(files: Sequence[Path]) -> list[Row]:

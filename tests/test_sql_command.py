@@ -57,6 +57,13 @@ def test_csv(lake: Lake) -> None:
     assert rows == [["model", "text", "sample"], ["m", "cat", "0"], ["m", 'a|b, "c"\nü', "0"], ["", "cat", "2"]]
 
 
+def test_csv_quotes_a_lone_carriage_return_and_ends_lines_in_a_line_feed(lake: Lake) -> None:
+    text = show(
+        lake, "csv", "select 'a' || chr(13) || 'b' as x, 'c' as y union all select 'd' || chr(13) || chr(10), 'e' order by 2"
+    )
+    assert text == b'x,y\n"a\rb",c\n"d\r\n",e\n'
+
+
 def test_csv_holds_nested_values_as_json(lake: Lake) -> None:
     text = show(
         lake, "csv", "select ['a', null] as l, {'x': 'nan'::double} as s, timestamptz '2026-03-01 12:00:00+00' as t"

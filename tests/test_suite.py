@@ -107,6 +107,14 @@ def test_digest_names_the_text(tmp_path: Path) -> None:
             "suite.yaml:6: metrics: 'exact_mach' is no metric; expected one of vqa_accuracy",
         ),
         (START + "metrics:\n- exact_match\n- exact_match", "suite.yaml:6: metrics: 'exact_match' stands twice; remove one"),
+        (
+            START + "judges:\n  exact_match: {protocol: lave, backend: standin}",
+            "suite.yaml:5: judge 'exact_match' is a metric's name; expected lower-case letters",
+        ),
+        (
+            START + "judges:\n  a/b: {protocol: lave, backend: standin}",
+            "suite.yaml:5: judge 'a/b' is no alias; expected lower-case",
+        ),
         (START + "judges:\n  l: {backend: standin}", "suite.yaml:5: the key 'protocol' is missing; expected one of "),
         (START + "judges:\n  l: {protocol: lav, backend: standin}", "suite.yaml:5: protocol: 'lav'; did you mean 'lave'?"),
         (START + "judges:\n  l: {protocol: lave}", "suite.yaml:5: the key 'backend' is missing; expected one of openai, "),

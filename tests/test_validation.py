@@ -101,13 +101,6 @@ def test_no_rule_of_the_contracts_is_left_out_here(table: str) -> None:
     assert rules == {(broken.column, broken.rule) for broken in RULES if broken.table == table}
 
 
-def test_rating_that_is_no_number_is_quarantined() -> None:
-    good, bad = validate_rows("human_ratings", make_frame("human_ratings", {}, {"rating": NAN, "locator": "record 7"}))
-    assert set(bad["locator"]) == {"record 7"}
-    assert set(bad["reason"]) == {MISSING[0], SCALE[0]}
-    assert good.height == 1
-
-
 def test_ends_of_the_scale_are_within_it() -> None:
     frame = make_frame("human_ratings", {"rating": 1.0}, {"rating": 5.0})
     assert validate_rows("human_ratings", frame).good.equals(frame)
@@ -166,3 +159,39 @@ def test_quarantine_quotes_the_named_column() -> None:
     rows = quarantine(make_frame("answers", {"sample": 4}), "answers", "sample", "sample", "why", "what")
     assert rows.rows() == [("answers", "file.json", "record 0", "sample", "4", "why", "what")]
     assert quarantine(make_frame("answers", {}), "answers", None, None, "why", "what").rows()[0][3:5] == (None, None)
+
+
+def test_nan_rating_is_told_once() -> None:
+    frame = make_frame("human_ratings", {"rating": NAN}, {"rating": 3.0, "item_id": "2"}, {"rating": None, "item_id": "3"})
+    good, bad = validate_rows("human_ratings", frame)
+    assert good["item_id"].to_list() == ["2"]
+    assert bad.select("column_name", "value", "reason", "remedy").rows() == [
+        ("rating", None, *MISSING),
+        ("rating", "NaN", *SCALE),
+    ]
+
+
+def test_nan_without_a_scale_is_not_called_missing() -> None:
+    row = {
+        "model": "m",
+        "published_benchmark": "mmmu",
+        "benchmark": "b",
+        "ingest_id": "i",
+        "source_file": "f",
+        "locator": "line 2",
+    }
+    frame = pl.DataFrame(
+        [row | {"score": NAN}, row | {"model": "n", "score": 1.0}], schema=TABLES["benchmark_scores"].polars_schema
+    )
+    good, bad = validate_rows("benchmark_scores", frame)
+    assert good["model"].to_list() == ["n"]
+    reason = ("the value is not a finite number", "correct the value in the file")
+    assert bad.select("locator", "column_name", "value", "reason", "remedy").rows() == [("line 2", "score", "NaN", *reason)]
+
+
+@pytest.mark.parametrize("table", ["items", "recorded_duels"])
+def test_frame_without_rows_keeps_the_contract_only_with_its_types(table: str) -> None:
+    empty = pl.DataFrame(schema=TABLES[table].polars_schema)
+    assert validate_rows(table, empty).good.schema == empty.schema
+    with pytest.raises(pandera.errors.SchemaErrors):
+        validate_rows(table, empty.with_columns(pl.col("item_id").cast(pl.Int64)))

@@ -23,7 +23,11 @@ with judged as (
             answers.benchmark = cases.benchmark
             and answers.item_id = cases.item_id
             and answers.content_digest = cases.content_digest
-    inner join core_judges as judges on cases.judge_id = judges.judge_id and judges.kind = 'judge'
+    inner join core_judges as judges
+        on
+            cases.judge_id = judges.judge_id
+            and judges.kind = 'judge'
+            and list_contains(judges.benchmarks, cases.benchmark)
     left join stg_verdicts as verdicts
         on
             cases.judge_id = verdicts.judge_id

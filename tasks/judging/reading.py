@@ -11,7 +11,9 @@ _ALONE = re.compile(r"[\s*_`]*([0-9]+)\Z")
 _RESULT = re.compile(
     r"(?i)(?:\[RESULT\]|\b(?:so\s+)?the\s+overall\s+score\s+is\b)[\s*_:]*\(?([0-9]+(?:[.,][0-9]+|\s?[-–]\s?[0-9]+)?)", re.ASCII
 )
-
+_WORD_ENDS = r"(?![^\W_]|[*_]*(?i:['’\u0300-\u036f]|-\w|\s*/|\s+(?:or|and)\s+(?:yes|no)\b))"
+_YES_NO = re.compile(rf"[\s*_]*(?:([yY][eE][sS])|[nN][oO](?![*_]*\s+(?:one|idea|doubt)\b)){_WORD_ENDS}")
+"""Without IGNORECASE, which takes a long s for an s."""
 
 _NUMBER = r"([0-9]{1,3}(?:\.[0-9]{1,2})?)(?:[ \t]*/[ \t]*10(?:\.0)?)?"
 _PAIR = rf"{_NUMBER}(?:[ \t]*[,;][ \t]*|[ \t]+and[ \t]+|[ \t]+){_NUMBER}"
@@ -60,6 +62,15 @@ def read_result_marker(text: str, levels: Iterable[int]) -> RatingRead | None:
     if found is None or len(found[1]) > 2 or not found[1].isdigit() or int(found[1]) not in set(levels):
         return None
     return RatingRead(int(found[1]), text[: found.start()].strip())
+
+
+def read_yes_no(text: str) -> bool | None:
+    """Whether `text` begins with yes (True) or no (False), Markdown's emphasis around it left aside; None where with neither.
+
+    `nobody`, `no-one`, `no idea`, `yes/no` and `yes or no` are neither.
+    """
+    found = _YES_NO.match(text)
+    return None if found is None else found[1] is not None
 
 
 class TwoNumbers(NamedTuple):

@@ -116,7 +116,7 @@ def _create_raw_view(connection: duckdb.DuckDBPyConnection, lake: Lake, name: st
         return
     pattern = f"{glob.escape(str(lake.table_folder(name)))}/**/*.parquet".replace("'", "''")
     connection.execute(
-        f"create view raw_{name} as select * from empty_{name} union all by name "  # noqa: S608  # names come from TABLES
+        f"create view raw_{name} as select * from empty_{name} union all by name "  # names come from TABLES
         f"select * from read_parquet('{pattern}', hive_partitioning = true, hive_types_autocast = false, union_by_name = true)"
     )
 

@@ -58,7 +58,7 @@ def expect_files(files: Iterable[Path | None], what: str) -> list[Path]:
 
 
 def find_files(patterns: Iterable[Path], what: str) -> list[Path]:
-    """The files that paths with `*` in the file name stand for, in the order of the patterns; raises SourceError for a pattern that finds none."""
+    """The files that paths with `*` in the file name stand for, in the patterns' order; raises SourceError where one finds none."""
     found: dict[Path, None] = {}
     for pattern in patterns:
         files = [file for file in sorted(pattern.parent.glob(pattern.name)) if file.is_file()]

@@ -109,10 +109,10 @@ def _verdicts(judge: str, file: Path, answers: Sequence[TabRow], settings: Nq301
         if row.cells is None or answer.cells is None:
             continue  # told by read_tab_rows
         if row.cells[_QUESTION] != answer.cells[_QUESTION]:
-            reason = (
+            misplaced = (
                 f"the question differs from that of {settings.answers.name} {answer.place[1]}; rows are matched by their order"
             )
-            rejects.add("recorded_verdicts", row.place, _QUESTION, row.cells[_QUESTION], reason)
+            rejects.add("recorded_verdicts", row.place, _QUESTION, row.cells[_QUESTION], misplaced)
             continue
         status, rating, reason = _read_verdict(row.cells[_LABEL], settings.undecided)
         judged = row.cells[_ANSWER]

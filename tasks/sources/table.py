@@ -222,6 +222,7 @@ def _tables(part: PartSettings) -> Iterator[str]:
         "human_ratings": part.human_ratings,
         "human_preferences": part.preferences,
         "recorded_verdicts": part.judge_verdicts,
+        "recorded_duels": part.judge_duels,
         "recorded_scores": part.metric_scores,
         "captions": part.captions,
         "models": part.models,

@@ -1,25 +1,33 @@
 """From a batch of columns to rows of the lake's tables, as a part of the suite's settings says. Reading files is `reading_files`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import polars as pl
 
 from schemas.inputs import Image, Region
 from tasks.sources.frames import Rejected, frame_schema
 from tasks.sources.record_paths import FILE, LOCATOR
+from tasks.sources.table_judges import (
+    DuelCells,
+    DuelSettings,
+    VerdictSettings,
+    decide_duel,
+    decide_verdict,
+    read_ratings,
+    read_scores,
+    scale_cells,
+)
 from tasks.sources.table_settings import (
     AnswerSettings,
     PartSettings,
     PreferenceSettings,
     PublishedSettings,
     RatingSettings,
-    VerdictSettings,
 )
-from tasks.sources.table_values import Cell, Value, place_cells, read_number, read_text, read_texts
+from tasks.sources.table_values import Cell, Value, place_cells, read_finite, read_number, read_text, read_texts
 
 _GIVES_ITEMS = ("prompt", "references", "images")
 _TEXTS = ("prompt", "text", "answer")
-_NO_VERDICT = "the file holds no verdict"
 
 
 class RowMaker:
@@ -40,15 +48,21 @@ class RowMaker:
             batch = batch.filter(pl.col(name).fill_null("").is_in(list(values)))
         if any(name in self.part.columns for name in _GIVES_ITEMS):
             self._make("items", batch, self._item())
+            self._tell_gaps(batch)
         for number, answer in enumerate(self.part.every_answer):
             if answer.text is not None:
                 self._make("answers", batch, self._answer(answer, number))
         for ratings in self.part.human_ratings:
             self._add_ratings(batch, ratings)
         for verdicts in self.part.judge_verdicts:
-            self._make("recorded_verdicts", batch, self._verdict(verdicts))
+            self._add_verdicts(batch, verdicts)
         for preferences in self.part.preferences:
-            self._add_choices(batch, preferences)
+            cells = {**self._pair(preferences), "annotator": self._text(preferences.annotator)}
+            choice = self._text(_with_values(preferences.choice, preferences.values))
+            shown_first = self._text(preferences.shown_first)
+            self._make("human_preferences", batch, {**cells, "choice": choice, "shown_first": shown_first})
+        for duels in self.part.judge_duels:
+            self._add_duels(batch, duels)
         for scores in self.part.metric_scores:
             cells = {"metric": self._text(scores.metric), "score": read_number(scores.score, self.nulls)}
             self._make("recorded_scores", batch, {**self._about(scores.answer), **cells})
@@ -77,6 +91,16 @@ class RowMaker:
             pl.col(FILE), pl.col(LOCATOR), cell.raw.cast(pl.String).alias("::value")
         ).iter_rows():
             self.rejected.append(Rejected(table, file, locator, cell.name, value[:200], cell.reason, cell.remedy))
+
+    def _tell_gaps(self, batch: pl.DataFrame) -> None:
+        """Lists of references with missing ones among them, which their items go on without."""
+        value = self.part.columns.get("references")
+        for path in [path for path in (value.paths if value else ()) if path in self.lists]:
+            gaps = (pl.col(path).list.len() - pl.col(path).list.drop_nulls().list.len()).cast(pl.Int64).alias("::gaps")
+            for file, locator, count in batch.select(FILE, LOCATOR, gaps).filter(pl.col("::gaps") > 0).iter_rows():
+                reason = f"{count} of the references are missing; the item goes on without them"
+                remedy = "fill them in, or take them out of the list"
+                self.rejected.append(Rejected("items", file, locator, path, None, reason, remedy))
 
     def _text(self, value: Value | None, default: pl.Expr | None = None, *, is_text: bool = False) -> Cell:
         return read_text(value, self.text_nulls if is_text else self.nulls, default)
@@ -143,46 +167,46 @@ class RowMaker:
         columns += [(Value((name,)), self._text(None, pl.lit(known)), annotator) for name, known in ratings.criteria.items()]
         for value, of, by in columns:
             rating = read_number(_with_values(value, ratings.values), self.nulls)
-            cells = {"criterion": of, "annotator": by, "rating": rating, **_scale(ratings.scale)}
+            cells = {"criterion": of, "annotator": by, "rating": rating, **scale_cells(ratings.scale)}
             self._make("human_ratings", batch, {**self._about(ratings.answer), **cells}, filled="rating")
 
-    def _verdict(self, verdicts: VerdictSettings) -> dict[str, Cell]:
-        rating = read_number(_with_values(verdicts.rating, verdicts.values), self.nulls)
+    def _add_verdicts(self, batch: pl.DataFrame, verdicts: VerdictSettings) -> None:
         text = self._text(verdicts.text, is_text=True)
-        given, replied = rating.read.is_not_null(), text.read.is_not_null()
-        return {
+        if verdicts.rating is None:
+            batch, rating = read_ratings(batch, verdicts, text)
+        else:
+            rating = read_number(_with_values(verdicts.rating, verdicts.values), self.nulls)
+        cells = {
             **self._about(verdicts.answer),
             "judge": self._text(verdicts.judge),
             "criterion": self._text(verdicts.criterion),
             "sample": read_number(verdicts.sample, self.nulls, pl.Int64, 0),
-            "status": self._text(None, _status(given, replied)),
-            "rating": rating,
-            **_scale(verdicts.scale),
-            "text": text,
-            "reason": self._text(None, pl.when(~given).then(pl.lit(_NO_VERDICT))),
         }
+        self._make("recorded_verdicts", batch, {**cells, **decide_verdict(verdicts, rating, text)})
 
-    def _add_choices(self, batch: pl.DataFrame, settings: PreferenceSettings) -> None:
-        choice = self._text(_with_values(settings.choice, settings.values))
-        cells = {
+    def _pair(self, settings: PreferenceSettings | DuelSettings) -> dict[str, Cell]:
+        return {
             "item_id": self._item_id(),
             "answer_a": self._text(settings.answer_a) if settings.answer_a else self._answer_id(0),
             "answer_b": self._text(settings.answer_b) if settings.answer_b else self._answer_id(1),
             "criterion": self._text(settings.criterion),
-            "shown_first": self._text(settings.shown_first),
-            "choice": choice,
         }
-        if settings.judge is None:
-            self._make("human_preferences", batch, {**cells, "annotator": self._text(settings.annotator)})
-            return
-        text, given = self._text(settings.text, is_text=True), choice.read.is_not_null()
-        status = self._text(None, _status(given, text.read.is_not_null()))
-        own = {"judge": self._text(settings.judge), "sample": read_number(None, (), pl.Int64, 0), "status": status, "text": text}
-        logprobs = frame_schema("recorded_duels")["top_logprobs"]
-        reason = self._text(None, pl.when(~given).then(pl.lit(_NO_VERDICT)))
-        self._make(
-            "recorded_duels", batch, {**cells, **own, "reason": reason, "top_logprobs": self._text(None, pl.lit([], logprobs))}
+
+    def _add_duels(self, batch: pl.DataFrame, duels: DuelSettings) -> None:
+        choice = None if duels.choice is None else _with_values(duels.choice, duels.values)
+        given = DuelCells(
+            choice=self._text(choice),
+            preference=read_finite(duels.preference, self.nulls),
+            score_a=read_finite(duels.score_a, self.nulls),
+            score_b=read_finite(duels.score_b, self.nulls),
+            shown_first=self._text(duels.shown_first),
+            text=self._text(duels.text, is_text=True),
         )
+        if duels.reader is not None:
+            batch, given = read_scores(batch, duels, given)
+        sample = read_number(duels.sample, self.nulls, pl.Int64, 0)
+        cells = {**self._pair(duels), "judge": self._text(duels.judge), "sample": sample}
+        self._make("recorded_duels", batch, {**cells, **decide_duel(duels, given)})
 
     def _add_others(self, batch: pl.DataFrame) -> None:
         """Captions, rubrics, models and published scores."""
@@ -222,14 +246,6 @@ def _as_read(cell: Cell, read: pl.Expr) -> Cell:
 
 def _with_values(value: Value, values: Mapping[str, str | None] | None) -> Value:
     return value if values is None else Value(value.columns, value.pattern, value.constant, values, value.split)
-
-
-def _scale(scale: Sequence[float]) -> dict[str, Cell]:
-    return {"scale_low": read_number(None, (), default=scale[0]), "scale_high": read_number(None, (), default=scale[1])}
-
-
-def _status(given: pl.Expr, replied: pl.Expr) -> pl.Expr:
-    return pl.when(given).then(pl.lit("ok")).when(replied).then(pl.lit("unparsed")).otherwise(pl.lit("failed"))
 
 
 def _member(name: str) -> pl.Expr:

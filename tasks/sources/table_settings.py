@@ -8,21 +8,13 @@ from typing import Any, Literal
 from tasks.settings import nearest
 from tasks.sources.reading_files import FileSettings, Names
 from tasks.sources.record_paths import Kind
-from tasks.sources.table_values import Name, Value
+from tasks.sources.table_judges import DuelSettings, VerdictSettings
+from tasks.sources.table_values import Name, Value, check_scale, need
 
 ITEM_COLUMNS = ("task", "prompt", "references", "images", "regions", "category", "split", "cluster")
 ANSWER_COLUMNS = ("answer", "answer_id", "model", "style", "sample")
 MODEL_COLUMNS = ("model", "family", "llm_parameters_b", "vision_encoder_parameters_b", "training_loss")
 _LISTS: Mapping[str, Kind] = {"references": "texts", "levels": "texts", "images": "elements", "regions": "elements"}
-
-
-def _need(holds: bool, key: str, what: str) -> None:
-    if not holds:
-        raise ValueError(f"{key}: {what}")
-
-
-def _check_scale(scale: tuple[float, ...]) -> None:
-    _need(len(scale) == 2 and scale[0] < scale[-1], "scale", f"{list(scale)}; expected [lowest, highest]; correct it")
 
 
 @dataclass(frozen=True)
@@ -52,52 +44,26 @@ class RatingSettings:
     answer: str | None = None
 
     def __post_init__(self) -> None:
-        _check_scale(self.scale)
+        check_scale(self.scale)
         given = sum(map(bool, (self.rating, self.annotators, self.criteria)))
-        _need(given == 1, "rating", "expected one of `rating`, `annotators` and `criteria`; keep one of them")
+        need(given == 1, "rating", "expected one of `rating`, `annotators` and `criteria`; keep one of them")
         named = self.annotators or self.annotator
-        _need(bool(named), "annotator", "missing; expected the column of the annotator's name, or {constant: name}; add it")
+        need(bool(named), "annotator", "missing; expected the column of the annotator's name, or {constant: name}; add it")
 
 
 @dataclass(frozen=True)
 class PreferenceSettings:
-    """A choice between two answers: `values` maps the column's texts to a, b and tie. `answer_a` and `answer_b` are answer ids, by
-    default those of the first two `answers`. With `judge` it is that judge's choice, not a person's.
+    """A person's choice between two answers: `values` maps the column's texts to a, b and tie. `answer_a` and `answer_b` are answer ids,
+    by default those of the first two `answers`.
     """
 
     choice: Value
+    annotator: Value
     values: Mapping[str, str | None] | None = None
     answer_a: Value | None = None
     answer_b: Value | None = None
     criterion: Name = Name(constant="overall")  # noqa: RUF009
-    annotator: Value | None = None
-    judge: Name | None = None
     shown_first: Value | None = None
-    text: Value | None = None
-
-    def __post_init__(self) -> None:
-        _need(
-            (self.annotator is None) != (self.judge is None),
-            "annotator",
-            "expected either `annotator` or `judge`; write one of them",
-        )
-
-
-@dataclass(frozen=True)
-class VerdictSettings:
-    """A recorded judge's ratings, with the reply's `text` where there is one. No rating is a verdict that failed, never a score."""
-
-    judge: Name
-    rating: Value
-    scale: tuple[float, ...]
-    criterion: Name = Name(constant="correctness")  # noqa: RUF009
-    values: Mapping[str, str | None] | None = None
-    text: Value | None = None
-    sample: Value | None = None
-    answer: str | None = None
-
-    def __post_init__(self) -> None:
-        _check_scale(self.scale)
 
 
 @dataclass(frozen=True)
@@ -138,7 +104,7 @@ class PublishedSettings:
 
     def __post_init__(self) -> None:
         one = self.score is not None and self.published_benchmark is not None
-        _need(one != bool(self.scores), "score", "expected `score` with `published_benchmark`, or `scores`; write one of them")
+        need(one != bool(self.scores), "score", "expected `score` with `published_benchmark`, or `scores`; write one of them")
 
 
 @dataclass(frozen=True)
@@ -158,6 +124,7 @@ class PartSettings(FileSettings):
     human_ratings: tuple[RatingSettings, ...] = ()
     preferences: tuple[PreferenceSettings, ...] = ()
     judge_verdicts: tuple[VerdictSettings, ...] = ()
+    judge_duels: tuple[DuelSettings, ...] = ()
     metric_scores: tuple[ScoreSettings, ...] = ()
     captions: tuple[CaptionSettings, ...] = ()
     rubrics: tuple[RubricSettings, ...] = ()
@@ -167,20 +134,18 @@ class PartSettings(FileSettings):
     def __post_init__(self) -> None:
         known = ("item_id", *ITEM_COLUMNS, *ANSWER_COLUMNS)
         for name in self.columns:
-            _need(name in known, "columns", f"unknown name {name!r}; {nearest(name, known)}")
+            need(name in known, "columns", f"unknown name {name!r}; {nearest(name, known)}")
         for name in self.models:
-            _need(name in MODEL_COLUMNS, "models", f"unknown name {name!r}; {nearest(name, MODEL_COLUMNS)}")
+            need(name in MODEL_COLUMNS, "models", f"unknown name {name!r}; {nearest(name, MODEL_COLUMNS)}")
         clash = self.answers and any(name in self.columns for name in ANSWER_COLUMNS)
-        _need(not clash, "answers", "stands beside columns of one answer; expected either; move them into `answers`")
+        need(not clash, "answers", "stands beside columns of one answer; expected either; move them into `answers`")
         for section in (self.human_ratings, self.judge_verdicts, self.metric_scores):
             for settings in section:
                 self.find_answer(settings.answer)
-        pairs = any(one.answer_a is None or one.answer_b is None for one in self.preferences)
-        _need(
-            not pairs or len(self.answers) > 1,
-            "preferences",
-            "name no pair; expected `answer_a` and `answer_b`; or list two `answers`",
-        )
+        for key, pairs in (("preferences", self.preferences), ("judge_duels", self.judge_duels)):
+            named = all(one.answer_a is not None and one.answer_b is not None for one in pairs)
+            what = "name no pair; expected `answer_a` and `answer_b`; or list two `answers`"
+            need(named or len(self.answers) > 1, key, what)
 
     @property
     def every_answer(self) -> tuple[AnswerSettings, ...]:
@@ -194,11 +159,9 @@ class PartSettings(FileSettings):
         """The number of the answer that a section is about; raises ValueError where that is not said."""
         names = [answer.model.constant if answer.model else None for answer in self.every_answer]
         if model is None:
-            _need(
-                len(names) == 1, "answers", "a section does not say which answer it is about; write `answer: <its model>` there"
-            )
+            need(len(names) == 1, "answers", "a section does not say which answer it is about; write `answer: <its model>` there")
             return 0
-        _need(model in names, "answers", f"there is none of the model {model!r}; {nearest(model, [str(name) for name in names])}")
+        need(model in names, "answers", f"there is none of the model {model!r}; {nearest(model, [str(name) for name in names])}")
         return names.index(model)
 
     def wanted(self) -> dict[str, Kind]:
@@ -221,9 +184,9 @@ class TableSettings(PartSettings):
     parts: tuple[PartSettings, ...] = ()
 
     def __post_init__(self) -> None:
-        _need((self.file is None) == bool(self.parts), "file", "expected either `file` or `parts`; write one of them")
+        need((self.file is None) == bool(self.parts), "file", "expected either `file` or `parts`; write one of them")
         for part in self.parts:
-            _need(part.file is not None, "parts", "one has no `file`; expected a path or a glob; add it")
+            need(part.file is not None, "parts", "one has no `file`; expected a path or a glob; add it")
         super().__post_init__()
 
     @property

@@ -17,6 +17,17 @@ _PART = re.compile(r"\{([^{}]+?)(?::0(\d+))?\}")
 _KEYS = ("from", "constant", "values", "split")
 
 
+def need(holds: bool, key: str, what: str) -> None:
+    """Raises ValueError for settings of which something does not hold."""
+    if not holds:
+        raise ValueError(f"{key}: {what}")
+
+
+def check_scale(scale: tuple[float, ...]) -> None:
+    """Raises ValueError for a scale that is not its two ends, the lowest first."""
+    need(len(scale) == 2 and scale[0] < scale[-1], "scale", f"{list(scale)}; expected [lowest, highest]; correct it")
+
+
 @dataclass(frozen=True)
 class Value:
     """Where a value comes from: `column` (or a path such as `a.b[0].c`, `a[*].b`), `[column, column]` (the first that is filled; as a
@@ -85,25 +96,30 @@ class Cell(NamedTuple):
     remedy: str = ""
 
 
+def plain_cell(expression: pl.Expr, name: str) -> Cell:
+    """A column that takes whatever the expression gives."""
+    return Cell(expression, expression, name)
+
+
 def place_cells() -> dict[str, Cell]:
     """The place columns."""
-    return {"source_file": _plain(pl.col(FILE), "file"), "locator": _plain(pl.col(LOCATOR), "place")}
+    return {"source_file": plain_cell(pl.col(FILE), "file"), "locator": plain_cell(pl.col(LOCATOR), "place")}
 
 
 def read_text(value: Value | None, nulls: tuple[str, ...], default: pl.Expr | None = None) -> Cell:
     """Text; what is blank or a null marker is null, what a value map lacks is told."""
     if value is None:
-        return _plain(pl.lit(None, pl.String) if default is None else default, "")
+        return plain_cell(pl.lit(None, pl.String) if default is None else default, "")
     raw = _text(value, nulls)
     if value.values is None:
-        return _plain(raw if default is None else pl.coalesce(raw, default), value.name)
+        return plain_cell(raw if default is None else pl.coalesce(raw, default), value.name)
     return _mapped(raw, value.values, value.name)
 
 
 def read_number(value: Value | None, nulls: tuple[str, ...], dtype: Any = pl.Float64, default: Any = None) -> Cell:
     """A number; what is none is told."""
     if value is None:
-        return _plain(pl.lit(default, dtype), "")
+        return plain_cell(pl.lit(default, dtype), "")
     text = read_text(value, nulls)
     number = text.read.str.strip_chars().cast(pl.Float64, strict=False)
     if dtype == pl.Int64:
@@ -114,10 +130,17 @@ def read_number(value: Value | None, nulls: tuple[str, ...], dtype: Any = pl.Flo
     )
 
 
+def read_finite(value: Value | None, nulls: tuple[str, ...]) -> Cell:
+    """A finite number; what is none is told, NaN and infinity too."""
+    cell = read_number(value, nulls)
+    finite = pl.when(cell.read.is_finite()).then(cell.read)
+    return cell._replace(read=finite, reason=cell.reason and cell.reason.replace("a number", "a finite number"))
+
+
 def read_texts(value: Value | None, lists: frozenset[str], nulls: tuple[str, ...]) -> Cell:
     """A list of texts, missing ones left out; `lists` are the paths that hold lists."""
     if value is None:
-        return _plain(pl.lit([], pl.List(pl.String)), "")
+        return plain_cell(pl.lit([], pl.List(pl.String)), "")
     if value.constant is not None or value.pattern is not None:
         parts = pl.concat_list(_text(value, nulls))
     else:
@@ -128,14 +151,10 @@ def read_texts(value: Value | None, lists: frozenset[str], nulls: tuple[str, ...
     if value.split is not None:
         pieces = parts.list.join("\x00", ignore_nulls=True).str.replace_all(value.split, "\x00", literal=True).str.split("\x00")
         parts = pieces.list.eval(pl.element().str.strip_chars()).list.eval(pl.element().filter(pl.element() != ""))
-    return _plain(parts.list.drop_nulls().fill_null(pl.lit([], pl.List(pl.String))), value.name)
+    return plain_cell(parts.list.drop_nulls().fill_null(pl.lit([], pl.List(pl.String))), value.name)
 
 
 _CORRECT = "correct the value in the file"
-
-
-def _plain(expression: pl.Expr, name: str) -> Cell:
-    return Cell(expression, expression, name)
 
 
 def _text(value: Value, nulls: tuple[str, ...]) -> pl.Expr:

@@ -6,16 +6,27 @@ Official formats: visualqa.org/download (questions, annotations) and visualqa.or
 
 import glob
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 
 from tasks.errors import SourceError
-from tasks.sources.frames import ANSWERS, CAPTIONS, ITEMS, Rejected, SourceFrames
-from tasks.sources.json_files import read_json, read_records
+from tasks.sources.frames import ANSWERS, CAPTIONS, ITEMS, SourceFrames
+from tasks.sources.json_files import read_record_batches
+from tasks.sources.vqa_records import (
+    Rejects,
+    Unusable,
+    as_text,
+    digest_record,
+    find_references,
+    name_image,
+    read_identified,
+    read_image_naming,
+    usable_text,
+)
 
 VERSION = 1
 
@@ -30,25 +41,17 @@ class VqaSettings:
     captions: Path | None = None
 
 
-class _Record(NamedTuple):
-    """A record with its question's id and its place in the file."""
-
-    question_id: str
-    locator: str
-    content: Mapping[str, Any]
-
-
-_NOTHING = _Record("", "", {})
-
-
-class _Rejects(list[Rejected]):
-    """Records that cannot become a row, with the reasons."""
-
-    def add(self, table: str, place: tuple[str, str], column: str, value: object, reason: str) -> None:
-        file, locator = place
-        shown = None if value is None else str(value)[:200]
-        remedy = "correct the record in the file and ingest again"
-        self.append(Rejected(table, file, locator, column, shown, reason, remedy))
+_ANNOTATIONS: dict[str, Any] = {"item_id": pl.String, "annotation": pl.Int64, "digest": pl.Int64, "told_question": pl.String}
+_ANNOTATIONS |= {"references": ITEMS["references"], "image": pl.String, "own_image": pl.String, "category": pl.String}
+"""One row an annotation with its number; `image` is its own word, `own_image` by its image id, if there is no questions' file."""
+_QUESTIONS: dict[str, Any] = {
+    "item_id": pl.String,
+    "number": pl.Int64,
+    "asks": pl.Boolean,
+    "question": pl.String,
+    "id_image": pl.String,
+}
+"""One row a question; where it does not ask (usably or not) its annotation may hold the text."""
 
 
 def source_files(settings: VqaSettings) -> list[Path]:
@@ -95,13 +98,13 @@ def _split_pattern(text: str) -> list[str]:
 
 def read_vqa(settings: VqaSettings) -> SourceFrames:
     """Items with their references, and every model's answers; records that make no row come back as rejected."""
-    rejects = _Rejects()
+    rejects = Rejects()
     items = _read_items(settings, rejects)
     files = find_answer_files(settings.answers).items()
-    answers = [row for model, file in files for row in _read_results(model, file, _name(settings.answers, file), rejects)]
+    answers = [part for model, file in files for part in _read_results(model, file, _name(settings.answers, file), rejects)]
     return SourceFrames(
-        items=pl.DataFrame(items, schema=ITEMS, orient="row"),
-        answers=pl.DataFrame(answers, schema=ANSWERS, orient="row"),
+        items=items,
+        answers=pl.concat([pl.DataFrame(schema=ANSWERS), *answers]),
         captions=pl.DataFrame(_read_captions(settings, items, rejects), schema=CAPTIONS, orient="row"),
         rejected=tuple(rejects),
     )
@@ -113,104 +116,132 @@ def _name(pattern: Path, file: Path) -> str:
     return "/".join(file.parts[-depth:])
 
 
-def _read_items(settings: VqaSettings, rejects: _Rejects) -> list[tuple[object, ...]]:
-    annotations = _annotations(settings.references, rejects)
-    source = settings.questions or settings.references
-    naming = _image_naming(settings.questions) if settings.questions else ""
-    asked = read_records(settings.questions, "questions") if settings.questions else None
-    kept = [record for record in annotations.values() if record]
-    records = kept if asked is None else _identified("items", source.name, asked, rejects)
-    rows: list[tuple[object, ...]] = []
-    for record in records:
-        found = annotations.get(record.question_id, _NOTHING)
-        if found is None:
-            continue  # told by _annotations
-        question = record.content.get("question", found.content.get("question"))
-        if not isinstance(question, str) or not question.strip():
+def _read_items(settings: VqaSettings, rejects: Rejects) -> pl.DataFrame:
+    unusable, unasked = Unusable({}, {}), dict[int, object]()
+    read = _read_annotations(settings, unusable, rejects)
+    differ = _tell_differing(read, settings.references.name, rejects)
+    annotations = read.unique("item_id", keep="first", maintain_order=True) if read["item_id"].is_duplicated().any() else read
+    del read
+    if settings.questions is None:
+        asked = annotations.with_columns(number="annotation", asks=False, question=None, id_image="own_image")
+    else:
+        asked = _read_questions(settings.questions, unasked, rejects)
+        asked = asked.join(annotations, on="item_id", how="left", maintain_order="left")
+    asked = asked.filter(~pl.col("item_id").is_in(differ)) if differ else asked
+    asked = asked.with_columns(question=pl.when("asks").then("question").otherwise("told_question"))
+    _tell_unusable(asked, unasked, unusable, settings, rejects)
+    return _make_items(asked.filter(pl.col("question").is_not_null()), (settings.questions or settings.references).name)
+
+
+def _make_items(asked: pl.DataFrame, file: str) -> pl.DataFrame:
+    uri = pl.coalesce("image", "id_image")
+    image = pl.concat_list(pl.struct(uri=uri, sha256=pl.lit(None, pl.String)))
+    return asked.select(
+        "item_id",
+        pl.lit("vqa").alias("task"),
+        pl.col("question").alias("prompt"),
+        pl.col("references").fill_null([]),
+        pl.when(uri != "").then(image).otherwise(pl.lit([], ITEMS["images"])).alias("images"),
+        pl.lit([], ITEMS["regions"]).alias("regions"),
+        "category",
+        pl.lit(None, pl.String).alias("split"),
+        pl.when(uri != "").then(uri).otherwise(pl.concat_str(pl.lit("item:"), "item_id")).alias("cluster"),
+        pl.lit(file).alias("source_file"),
+        _locator("number"),
+    )
+
+
+def _locator(number: str) -> pl.Expr:
+    return pl.concat_str(pl.lit("record "), number).alias("locator")
+
+
+def _read_annotations(settings: VqaSettings, unusable: Unusable, rejects: Rejects) -> pl.DataFrame:
+    frames = [pl.DataFrame(schema=_ANNOTATIONS)]
+    for batch in read_identified("items", settings.references.name, settings.references, ("annotations", "questions"), rejects):
+        rows = []
+        for question_id, number, content in batch:
+            question, references = usable_text(content.get("question")), find_references(number, content, unusable)
+            if question is None and content.get("question") is not None:
+                unusable.questions[number] = content["question"]
+            image, own = content.get("image"), "" if settings.questions else name_image("", content)
+            place = (question_id, number, digest_record(content))
+            rows.append((*place, question, references, str(image) if image else None, own, as_text(content.get("question_type"))))
+        frames.append(pl.DataFrame(rows, schema=_ANNOTATIONS, orient="row"))
+    return pl.concat(frames)
+
+
+def _read_questions(file: Path, unasked: dict[int, object], rejects: Rejects) -> pl.DataFrame:
+    """The questions; what is no usable text comes into `unasked` by the record's number."""
+    naming = read_image_naming(file)
+    frames = [pl.DataFrame(schema=_QUESTIONS)]
+    for batch in read_identified("items", file.name, file, ("questions",), rejects):
+        rows = []
+        for question_id, number, content in batch:
+            question = usable_text(content.get("question"))
+            if question is None:
+                unasked[number] = content.get("question")
+            rows.append((question_id, number, "question" in content, question, name_image(naming, content)))
+        frames.append(pl.DataFrame(rows, schema=_QUESTIONS, orient="row"))
+    return pl.concat(frames)
+
+
+def _tell_differing(annotations: pl.DataFrame, file: str, rejects: Rejects) -> list[str]:
+    """Annotations of one question that differ are all told; the ids of those questions."""
+    seen = annotations.select("item_id", "annotation", "digest").filter(pl.col("item_id").is_duplicated())
+    differ = seen.filter(pl.col("digest").n_unique().over("item_id") > 1).sort("item_id", "annotation")
+    for key, number in differ.select("item_id", "annotation").iter_rows():
+        rejects.add("items", (file, f"record {number}"), "question_id", key, "records of the same question differ")
+    return differ["item_id"].unique().to_list()
+
+
+def _tell_unusable(
+    asked: pl.DataFrame, unasked: Mapping[int, object], unusable: Unusable, settings: VqaSettings, rejects: Rejects
+) -> None:
+    """Questions that are no text, and reference answers that are none, in the order of the questions."""
+    file = (settings.questions or settings.references).name
+    marked = asked.filter(pl.col("question").is_null() | pl.col("annotation").is_in(list(unusable.references)))
+    for number, annotation, asks, question in marked.select("number", "annotation", "asks", "question").iter_rows():
+        if question is None:
+            value = unasked.get(number) if asks else unusable.questions.get(annotation)
             reason = "the question is missing or not text"
-            rejects.add("items", (source.name, record.locator), "question", question, reason)
+            rejects.add("items", (file, f"record {number}"), "question", value, reason)
             continue
-        references = _references(found.content, (settings.references.name, found.locator), rejects)
-        image = str(found.content.get("image") or _image_name(naming, record.content))
-        images = [{"uri": image, "sha256": None}] if image else []
-        category, cluster = found.content.get("question_type"), image or f"item:{record.question_id}"
-        place = (source.name, record.locator)
-        rows.append((record.question_id, "vqa", question, references, images, [], _text(category), None, cluster, *place))
-    return rows
+        place, reason = (
+            (settings.references.name, f"record {annotation}"),
+            "a reference answer is not text; the item goes on without it",
+        )
+        for value in unusable.references[annotation]:
+            rejects.add("items", place, "answers", value, reason)
 
 
-def _annotations(file: Path, rejects: _Rejects) -> dict[str, _Record | None]:
-    """Annotations by question id; those of one id are all told where they differ, and None stands in their place."""
-    found: dict[str, list[_Record]] = {}
-    for record in _identified("items", file.name, read_records(file, "annotations", "questions"), rejects):
-        found.setdefault(record.question_id, []).append(record)
-    differ = {key for key, records in found.items() if any(one.content != records[0].content for one in records)}
-    for key in sorted(differ):
-        for record in found[key]:
-            rejects.add("items", (file.name, record.locator), "question_id", key, "records of the same question differ")
-    return {key: None if key in differ else records[0] for key, records in found.items()}
+def _read_results(model: str, file: Path, name: str, rejects: Rejects) -> Iterator[pl.DataFrame]:
+    for batch in read_identified("answers", name, file, ("annotations", "results"), rejects):
+        rows = []
+        for question_id, number, content in batch:
+            answer = content.get("answer")
+            if isinstance(answer, bool) or not isinstance(answer, str | int | float):
+                rejects.add("answers", (name, f"record {number}"), "answer", answer, "the answer is missing or not text")
+                continue
+            rows.append((question_id, str(answer), number))
+        frame = pl.DataFrame(rows, schema={"item_id": pl.String, "text": pl.String, "number": pl.Int64}, orient="row")
+        fixed = {
+            "answer_id": pl.lit(f"{model}/short/0"),
+            "model": pl.lit(model),
+            "style": pl.lit("short"),
+            "sample": pl.lit(0, pl.Int64),
+        }
+        yield frame.with_columns(**fixed, source_file=pl.lit(name), locator=_locator("number")).select(list(ANSWERS))
 
 
-def _identified(table: str, file: str, records: Sequence[Any], rejects: _Rejects) -> Iterator[_Record]:
-    """The records that have a question id, a whole number or text; the others are told."""
-    for number, record in enumerate(records):
-        locator = f"record {number}"
-        question_id = record.get("question_id") if isinstance(record, dict) else record
-        usable = isinstance(question_id, int | str) and not isinstance(question_id, bool) and question_id != ""
-        if isinstance(record, dict) and usable:
-            yield _Record(str(question_id), locator, record)
-            continue
-        reason = "the question_id is missing or neither a whole number nor text"
-        rejects.add(table, (file, locator), "question_id", question_id, reason)
-
-
-def _references(annotation: Mapping[str, Any], place: tuple[str, str], rejects: _Rejects) -> list[str]:
-    """The annotators' answers in the file's order, duplicates kept; an unusable one is told and left out."""
-    given = annotation.get("answers", annotation.get("answer", []))
-    texts = []
-    for answer in given if isinstance(given, list) else [given]:
-        text = answer.get("answer") if isinstance(answer, dict) else answer
-        if isinstance(text, str):
-            texts.append(text)
-        else:
-            rejects.add("items", place, "answers", text, "a reference answer is not text; the item goes on without it")
-    return texts
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
-
-
-def _image_naming(questions: Path) -> str:
-    content = read_json(questions)
-    subtype = content.get("data_subtype", "") if isinstance(content, dict) else ""
-    return f"{subtype}/COCO_{subtype}_" if subtype and content.get("data_type") == "mscoco" else ""
-
-
-def _image_name(naming: str, record: Mapping[str, Any]) -> str:
-    """COCO's file name of an image id, as the VQA site lays images out."""
-    image_id = record.get("image_id")
-    if naming and isinstance(image_id, int):
-        return f"{naming}{image_id:012d}.jpg"
-    return "" if image_id is None else str(image_id)
-
-
-def _read_results(model: str, file: Path, name: str, rejects: _Rejects) -> Iterator[tuple[object, ...]]:
-    for record in _identified("answers", name, read_records(file, "annotations", "results"), rejects):
-        answer = record.content.get("answer")
-        if isinstance(answer, bool) or not isinstance(answer, str | int | float):
-            rejects.add("answers", (name, record.locator), "answer", answer, "the answer is missing or not text")
-            continue
-        yield (record.question_id, f"{model}/short/0", model, "short", 0, str(answer), name, record.locator)
-
-
-def _read_captions(settings: VqaSettings, items: list[tuple[object, ...]], rejects: _Rejects) -> list[tuple[object, ...]]:
+def _read_captions(settings: VqaSettings, items: pl.DataFrame, rejects: Rejects) -> list[tuple[object, ...]]:
     """COCO captions (`annotations: [{image_id, caption}]`) of the items' images, as the captioner `dataset`."""
     if settings.captions is None:
         return []
-    by_id = {int(match[1]): str(row[8]) for row in items if (match := re.search(r"(\d+)(?:\.\w+)?$", str(row[8])))}
+    images = items.select("cluster").unique(keep="last", maintain_order=True)["cluster"]
+    by_id = {int(match[1]): image for image in images if (match := re.search(r"(\d+)(?:\.\w+)?$", image))}
     rows: list[tuple[object, ...]] = []
-    for number, record in enumerate(read_records(settings.captions, "annotations")):
+    records = (record for batch in read_record_batches(settings.captions, "annotations") for record in batch)
+    for number, record in enumerate(records):
         image_id = record.get("image_id") if isinstance(record, dict) else None
         image = by_id.get(image_id) if isinstance(image_id, int) else None
         if image is None:

@@ -10,10 +10,10 @@ from PIL import Image
 from tests.flows.harness import Shell, shell_in
 
 CHECKOUT = Path(__file__).parents[2]
-CHROMIUM = (
-    "chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync --hide-scrollbars"
-).split()
+CHROMIUM = [
+    "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
 
 
 @pytest.mark.full
@@ -24,7 +24,9 @@ def test_demo_from_nothing_to_a_report_in_chromium(tmp_path: Path) -> None:
         assert code == 0, output
         _follow_the_hints(shell, output)
         assert shell.left_after(10) == []
-        agreement = shell.select(lake, "select judge, value, low, high from rpt_correlation where model = '*' and coefficient = 'spearman'")
+        agreement = shell.select(
+            lake, "select judge, value, low, high from rpt_correlation where model = '*' and coefficient = 'spearman'"
+        )
         assert len(agreement) == 6  # five metrics and LAVE
         assert all(-1 <= row["low"] <= row["value"] <= row["high"] <= 1 for row in agreement)  # type: ignore[operator]
         coverage = shell.select(lake, "select distinct status from rpt_coverage")

@@ -42,6 +42,7 @@ def ran(suite: str, folder: Path, data: Path, monkeypatch: pytest.MonkeyPatch, c
         assert shell.left_after(10) == []
 
 
+@pytest.mark.full
 @pytest.mark.data
 def test_alpaca_eval(tmp_path: Path, data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with ran("alpaca_eval", tmp_path, data_folder, monkeypatch, "run") as run:
@@ -83,6 +84,7 @@ def test_alpaca_eval(tmp_path: Path, data_folder: Path, monkeypatch: pytest.Monk
         assert run.select("select count(*) from quarantine") == [(0,)]
 
 
+@pytest.mark.full
 @pytest.mark.data
 def test_owleval(tmp_path: Path, data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with ran("owleval", tmp_path, data_folder, monkeypatch) as run:
@@ -98,6 +100,7 @@ def test_owleval(tmp_path: Path, data_folder: Path, monkeypatch: pytest.MonkeyPa
         assert run.select("select count(*) from quarantine") == [(0,)]
 
 
+@pytest.mark.full
 @pytest.mark.data
 def test_visit_bench(tmp_path: Path, data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with ran("visit_bench", tmp_path, data_folder, monkeypatch) as run:
@@ -117,6 +120,7 @@ def test_visit_bench(tmp_path: Path, data_folder: Path, monkeypatch: pytest.Monk
         assert run.select("select count(*) from quarantine") == [(0,)]
 
 
+@pytest.mark.full
 @pytest.mark.data
 def test_prometheus_vision(tmp_path: Path, data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with ran("prometheus_vision", tmp_path, data_folder, monkeypatch) as run:
@@ -134,6 +138,7 @@ def test_prometheus_vision(tmp_path: Path, data_folder: Path, monkeypatch: pytes
         assert told == [("images", "4 images")]  # the release has no images: told once
 
 
+@pytest.mark.full
 @pytest.mark.data
 def test_okvqa_says_once_that_its_images_are_missing(tmp_path: Path, data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JUDGELAKE_DATA", str(data_folder))

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tasks.judging.reading import read_rating_at_end, read_two_numbers, reply_status
+from tasks.judging.reading import read_rating_at_end, read_two_numbers, read_yes_no, reply_status
 from tasks.judging.types import Reply
 
 LEVELS = (1, 2, 3)
@@ -173,3 +173,46 @@ def test_long_texts_take_no_time(text: str) -> None:
     began = time.monotonic()
     read_two_numbers(text, 1, 10)
     assert time.monotonic() - began < 2
+
+
+@pytest.mark.parametrize(
+    ("text", "says_yes"),
+    [
+        ("yes", True),
+        ("No", False),
+        ("YES, the answer names the cat.", True),
+        ("no it does not", False),
+        ("**Yes**, it does.", True),
+        ("\n __No__.\nThe image shows a dog.", False),
+        ("*Yes*: no doubt.", True),
+        ("Yes\u2014it is", True),
+        ("No - the sign is red", False),
+        ("Yes. No. Perhaps.", True),
+        # words that only begin so
+        ("Nobody is there", None),
+        ("No-one is there", None),
+        ("No one is there", None),
+        ("**No** idea.", None),
+        ("No doubt it is right", None),
+        ("Yesterday", None),
+        ("yes_man", True),  # emphasis and a part of a word look alike: the word is there
+        ("no\u0308n", None),
+        ("noël", None),
+        ("ye\u017f", None),
+        ("Yes's", None),
+        # both
+        ("Yes/No", None),
+        ("**Yes** / No", None),
+        ("Yes or no? Hard to say.", None),
+        ("NO AND YES", None),
+        # elsewhere
+        ("The answer is yes", None),
+        ('"Yes"', None),
+        ("`no`", None),
+        ("1. Yes", None),
+        ("", None),
+        ("**", None),
+    ],
+)
+def test_yes_or_no_at_the_beginning(text: str, says_yes: bool | None) -> None:
+    assert read_yes_no(text) is says_yes

@@ -1,12 +1,13 @@
 """What holds for every reply and every case, not only for the ones we thought of."""
 
+import itertools
 import re
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.judging.lave import LaveOptions, build_prompt, filter_references, read_verdict
-from tasks.judging.reading import read_rating_at_end, read_two_numbers
+from tasks.judging.reading import read_rating_at_end, read_two_numbers, read_yes_no
 from tasks.judging.types import Case, Reply
 
 LEVELS = (1, 2, 3)
@@ -122,3 +123,33 @@ def test_a_reader_of_pairs_never_raises_and_returns_only_numbers_within_the_scal
 def test_scores_on_the_first_line_count_whatever_follows(first: int, second: int, between: str, after: str) -> None:
     found = read_two_numbers(f"{first / 2:g}{between}{second / 2:g}{after}", 1, 10)
     assert found == (first / 2, second / 2)
+
+
+_SPELLINGS = {
+    word == "yes": {"".join(signs) for signs in itertools.product(*zip(word, word.upper(), strict=True))}
+    for word in ("yes", "no")
+}
+YES_NO_PIECES = st.sampled_from(
+    ["yes", "No", "nO", "YES", " ", "\n", "*", "__", "/", "-", "'", ".", ",", "or", "and", "body", "ſ", "\u0301"]
+)
+
+
+@settings(deadline=None)
+@given(st.text() | st.lists(YES_NO_PIECES, max_size=8).map("".join))
+def test_yes_or_no_is_the_reply_s_first_word(text: str) -> None:
+    says_yes = read_yes_no(text)
+    opening = text.lstrip(
+        " \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000*_" + "".join(map(chr, range(0x2000, 0x200B)))
+    )
+    letters = "".join(itertools.takewhile(str.isalpha, opening))
+    assert says_yes is None or letters in _SPELLINGS[says_yes]
+
+
+@given(
+    st.sampled_from(["yes", "no"]),
+    st.sampled_from(["", "*", "**", "_", "__"]),
+    st.sampled_from(["", ".", ", it is.", "\nBecause.", ": x", "!"]),
+)
+def test_plain_yes_or_no_is_read_whatever_its_emphasis(word: str, mark: str, rest: str) -> None:
+    assert read_yes_no(f"{mark}{word}{mark}{rest}") is (word == "yes")
+    assert read_yes_no(f"{mark}{word.upper()}{rest}{mark}") is (word == "yes")

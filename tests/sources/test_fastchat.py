@@ -26,7 +26,7 @@ def review(number: int, text: str, first: str, second: str) -> Record:
 
 @pytest.fixture
 def settings(tmp_path: Path) -> FastchatSettings:
-    questions = [{"question_id": number, "text": f"Q{number}?", "category": "math"} for number in (1, 2, 3)]
+    questions: list[Record] = [{"question_id": number, "text": f"Q{number}?", "category": "math"} for number in (1, 2, 3)]
     write(tmp_path / "question.jsonl", *questions)
     for model in ("ann", "bob"):
         write(tmp_path / f"answer_{model}.jsonl", *(said(number, model, f"{model} {number}") for number in (1, 2, 3)))
@@ -114,7 +114,7 @@ def test_llava_bench_has_images_references_and_captions_but_no_regions(tmp_path:
 
 
 def test_human_verdicts_need_their_two_words(settings: FastchatSettings) -> None:
-    with pytest.raises(ValueError, match="^human_labels: "):
+    with pytest.raises(ValueError, match=r"^human_labels: "):
         FastchatSettings(settings.questions, human=settings.human, human_labels={"ANN": "ann:v1"})
 
 

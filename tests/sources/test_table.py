@@ -200,7 +200,7 @@ def test_a_judge_s_choice_is_a_duel(tmp_path: Path) -> None:
     duel = {"choice": "verdict", "values": {"1": "a", "2": "b"}, "judge": "gpt-4"}
     columns = {"item_id": "id", "prompt": {"constant": "?"}}
     lake = ingest(
-        write_suite(tmp_path, {"file": str(tmp_path / "d.csv"), "columns": columns, "answers": answers, "preferences": duel}),
+        write_suite(tmp_path, {"file": str(tmp_path / "d.csv"), "columns": columns, "answers": answers, "judge_duels": duel}),
         tmp_path,
     )
     assert [(row["item_id"], row["status"], row["choice"]) for row in rows(lake, "recorded_duels")] == [
@@ -234,7 +234,7 @@ def test_parquet_with_lists_structs_and_numbers(tmp_path: Path) -> None:
         ({"columns": {}}, "file: expected either `file` or `parts`; write one of them"),
         ({"file": "a.csv", "human_ratings": {"rating": "x", "scale": [1, 5]}}, "annotator: missing; expected the column"),
         ({"file": "a.csv", "human_ratings": {"rating": "x", "scale": [5, 1], "annotator": "y"}}, "scale: [5.0, 1.0]; expected"),
-        ({"file": "a.csv", "preferences": {"choice": "x", "annotator": "y"}}, "preferences: name no pair"),
+        ({"file": "a.csv", "judge_duels": {"choice": "x", "judge": "y"}}, "judge_duels: name no pair"),
     ],
 )
 def test_refused_settings_name_the_line(tmp_path: Path, mapping: dict[str, object], message: str) -> None:

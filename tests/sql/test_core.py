@@ -205,6 +205,12 @@ def test_judges_that_are_not_current_have_no_scores(lake: Lake) -> None:
     assert scores(lake) == []
 
 
+def test_a_benchmark_that_a_judge_is_no_longer_for_has_none_of_its_scores(lake: Lake) -> None:
+    judged(lake, ("ok", 3, 1, "r1"))
+    append_records(lake, "judges", [judge_row("lave", A, benchmarks=["another"], registered_at=at(5))])
+    assert scores(lake) == []
+
+
 def test_samples_stand_apart(lake: Lake) -> None:
     judged(lake, ("ok", 3, 1, "r1"))
     digest = digest_of(CAT, "a cat")
