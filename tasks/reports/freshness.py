@@ -7,7 +7,7 @@ from tasks.lake import Lake
 from tasks.suite import Suite
 
 _READ_BY_REPORTS = ("items", "answers", "human_ratings", "ingests", "quarantine", "judges", "cases", "verdicts", "metric_scores")
-_PAGE_VERSION = 1
+_PAGE_VERSION = 2
 
 
 def page_path(lake: Lake, suite: Suite) -> Path:

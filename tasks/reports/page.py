@@ -46,6 +46,16 @@ select * from rpt_quarantine
 where $benchmarks::varchar[] is null or list_contains($benchmarks::varchar[], benchmark)
 order by benchmark, n desc, source_file, reason, column_name
 """
+_AGREEMENT = """
+select * from rpt_agreement
+where $benchmarks::varchar[] is null or list_contains($benchmarks::varchar[], benchmark)
+order by benchmark, criterion, judge_a, judge_b
+"""
+_WIN_RATE = """
+select * from rpt_win_rate
+where ($benchmarks::varchar[] is null or list_contains($benchmarks::varchar[], benchmark)) and model_a < model_b
+order by benchmark, judge, criterion, model_a, model_b
+"""
 _RUNS = """
 select run_id, suite, epoch_us(started_at) as started_us, epoch_us(ended_at) as ended_us,
     outcome, n_calls, n_replies_reused, prompt_tokens, completion_tokens, n_failed
@@ -143,6 +153,8 @@ def render_report(
         correlations=correlations,
         coverage=coverage,
         quarantine=_select(connection, _QUARANTINE, chosen),
+        agreement=_select(connection, _AGREEMENT, chosen),
+        win_rates=_select(connection, _WIN_RATE, chosen),
         runs=_select(connection, _RUNS, {"n": _RUNS_SHOWN}),
         min_coverage=min_coverage,
         nonce=secrets.token_urlsafe(16),

@@ -36,6 +36,10 @@ create table core_human (benchmark varchar, item_id varchar, answer_id varchar, 
     score_0_1 double, n_annotators bigint);
 create table rpt_quarantine (benchmark varchar, source_file varchar, reason varchar, column_name varchar, n bigint,
     example_locator varchar, example_value varchar);
+create table rpt_agreement (benchmark varchar, judge_a varchar, judge_b varchar, criterion varchar, n bigint,
+    agreement double, kappa double);
+create table rpt_win_rate (benchmark varchar, judge varchar, criterion varchar, model_a varchar, model_b varchar, n bigint,
+    wins bigint, ties bigint, losses bigint, win_rate double);
 create table core_runs (run_id varchar, suite varchar, started_at timestamptz, ended_at timestamptz, outcome varchar,
     n_calls bigint, n_replies_reused bigint, prompt_tokens bigint, completion_tokens bigint, n_failed bigint);
 """
@@ -367,6 +371,20 @@ def test_notice_time_runs_and_chosen_benchmarks(lake: duckdb.DuckDBPyConnection,
     assert "2026-11-20 03:04 UTC" in page.text
     assert page.table_with("Run")[1] == ["r9", "nightly", "2026-11-19 23:00", "–", "–", "12,345", "1", "2", "–", "0"]
     assert "hidden" not in page.text
+
+
+def test_agreement_and_win_rates_are_shown_once_a_pair(lake: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+    empty = render(lake, tmp_path).text
+    assert "No two raters labelled" in empty
+    assert "Nobody compared two answers" in empty
+    add_answer(lake, "1", text="a")
+    lake.execute("insert into rpt_agreement values ('vqa', 'gpt-4', 'human:p1', 'overall', 1480, 0.847, 0.6934)")
+    lake.execute("insert into rpt_win_rate values ('vqa', 'gpt-4', 'overall', 'alpaca', 'davinci', 805, 205, 16, 584, 0.264596)")
+    lake.execute("insert into rpt_win_rate values ('vqa', 'gpt-4', 'overall', 'davinci', 'alpaca', 805, 584, 16, 205, 0.735404)")
+    page = render(lake, tmp_path)
+    assert page.table_with("Kappa")[1] == ["vqa", "gpt-4", "human:p1", "overall", "1,480", "0.847", "0.693"]
+    rows = page.table_with("Losses")
+    assert rows[1:] == [["vqa", "gpt-4", "overall", "alpaca", "davinci", "805", "205", "16", "584", "26.46"]]
 
 
 @pytest.mark.parametrize(
