@@ -28,6 +28,7 @@ bench: setup
 	$(BIN)/python -m tests.bench.bench_vqa_accuracy
 	$(BIN)/python -m tests.bench.bench_correlation
 	$(BIN)/python -m tests.bench.bench_command
+	$(BIN)/python -m tests.bench.bench_ingest
 
 lint: setup
 	$(BIN)/ruff check .

@@ -8,13 +8,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
+import duckdb
+
 from flows.cli import EXIT_COVERAGE, EXIT_STOPPED
 from tasks.ingestion import find_current
 from tasks.judging.shard import stop_file
 from tasks.lake import Lake, open_lake
 from tasks.planning import find_work
 from tasks.reports.freshness import is_fresh, page_path
-from tasks.reports.warehouse import open_warehouse, run_sql, select_file
+from tasks.reports.warehouse import open_warehouse, run_sql, select_file, select_frame
 from tasks.runs import new_run_id, record_run
 from tasks.suite import Scope, Suite, identify_all, narrow, read_suite
 
@@ -107,8 +109,9 @@ def _tell_end(lake: Lake, suite: Suite, run_id: str, stages: tuple[str, ...]) ->
     connection = open_warehouse(lake)
     text = "select outcome, n_calls, n_replies_reused, n_verdicts, n_failed, prompt_tokens + completion_tokens, "
     text += "round(epoch(ended_at) - epoch(started_at), 1) from stg_runs where run_id = $run_id"
-    row = run_sql(connection, text, "this run", {"run_id": run_id}).fetchone()
-    outcome, calls, reused, verdicts, failed, tokens, seconds = row or ("failed", 0, 0, 0, 0, 0, 0.0)
+    outcome, calls, reused, verdicts, failed, tokens, seconds = select_frame(
+        connection, text, "this run", {"run_id": run_id}
+    ).row(0)
     out = sys.stdout.write
     out(f"run {run_id}: {outcome} in {seconds} s; {calls:,} calls, {reused:,} replies reused, {verdicts:,} verdicts, ")
     out(f"{failed:,} failed, {tokens:,} tokens\n")
@@ -121,10 +124,10 @@ def _tell_end(lake: Lake, suite: Suite, run_id: str, stages: tuple[str, ...]) ->
     first = next(iter(suite.benchmarks))
     for query in _TRY:
         out(f'try: judgelake sql --lake {lake.root} "{query.format(benchmark=first)}"\n')
-    return _check_coverage(lake, suite)
+    return _check_coverage(connection, suite)
 
 
-def _check_coverage(lake: Lake, suite: Suite) -> int:
+def _check_coverage(connection: duckdb.DuckDBPyConnection, suite: Suite) -> int:
     """3 where a judge or metric of the suite has fewer scores than `min_coverage` of those wanted, and say which."""
     least = suite.report.min_coverage
     parameters = {
@@ -132,7 +135,7 @@ def _check_coverage(lake: Lake, suite: Suite) -> int:
         "ids": [one.judge_id + one.reading for one in identify_all(suite)],
         "least": least,
     }
-    thin = select_file(open_warehouse(lake), "queries/thin_coverage.sql", parameters)
+    thin = select_file(connection, "queries/thin_coverage.sql", parameters)
     for benchmark, judge, share in thin.iter_rows():
         sys.stdout.write(
             f"coverage: {judge} has {100 * share:.1f} % of its scores on {benchmark}; expected {100 * least:.1f} %\n"

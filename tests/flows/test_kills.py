@@ -7,7 +7,7 @@ from tasks.backends.standin_process import start_standin
 from tests.flows.harness import busiest_worker, interrupt, read_requests, shell_in, wait_until, write_benchmark, write_suite
 from tests.flows.test_whole_runs import ONE_EACH
 
-N_CASES = 3000
+N_CASES = 2400
 
 
 def test_kill_nine_a_worker_then_everything(tmp_path: Path) -> None:

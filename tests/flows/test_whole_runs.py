@@ -97,6 +97,7 @@ def test_failures_are_rows_with_a_reason_and_are_tried_again(tmp_path: Path) -> 
         assert shell.left_after(10) == []
 
 
+@pytest.mark.full
 def test_faults_on_the_wire_end_with_one_verdict_each(tmp_path: Path) -> None:
     write_benchmark(tmp_path, 60)
     log, lake = tmp_path / "requests.jsonl", tmp_path / "lake"
