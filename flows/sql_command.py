@@ -41,11 +41,18 @@ def answer(connection: duckdb.DuckDBPyConnection, query: str, form: str) -> None
             kind = _kind(connection, statement.query, statement.type.name)
             if kind not in _READING:
                 raise QueryError(f"sql: {kind.lower()} statements are not allowed; expected SELECT; the lake is read-only")
-            relation = connection.sql(statement.query)
+            relation = connection.sql(_bare(statement.query))
             if relation is not None:
                 _FORMATS[form](relation)
     except duckdb.Error as error:
         raise QueryError(f"sql: {error}") from None
+
+
+def _bare(query: str) -> str:
+    """A statement without its semicolon and what follows: duckdb shows a relation as a subquery, where a semicolon is an error."""
+    text = query.encode()
+    code = [place for place, kind in duckdb.tokenize(query) if kind != duckdb.token_type.comment]  # places count bytes
+    return text[: code[-1]].decode() if code and text[code[-1] :].startswith(b";") else query
 
 
 def _kind(connection: duckdb.DuckDBPyConnection, query: str, kind: str) -> str:

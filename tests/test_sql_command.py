@@ -123,6 +123,19 @@ def test_query_from_a_file(lake: Lake, tmp_path: Path) -> None:
     assert b"; expected a file of SQL; check the path" in absent.stderr
 
 
+@pytest.mark.parametrize("ending", [";", ";\n", "; -- a note; more\n", " ; /* über; */ ", ""])
+@pytest.mark.parametrize("form", ["table", "csv", "json", "markdown"])
+def test_statements_of_a_file_end_in_semicolons_and_comments(lake: Lake, tmp_path: Path, form: str, ending: str) -> None:
+    file = tmp_path / "recipes.sql"
+    file.write_text(
+        f"-- first\nselect 'ü;--' as a\norder by a desc;\n-- second; one\nselect 41 + 1 as b{ending}", encoding="utf-8"
+    )
+    done = run(lake, "--format", form, "-f", str(file))
+    assert done.returncode == 0, done.stderr
+    assert "ü;--" in done.stdout.decode()
+    assert "42" in done.stdout.decode()
+
+
 def test_piped_statements_go_on_after_an_error(lake: Lake) -> None:
     given = "select 1 as a;\nselect count(*) as n\n  from answers\n;\nselect * from nowhere;\nselect 2 as b;\n"
     ended = run(lake, "--format", "csv", given=given)
