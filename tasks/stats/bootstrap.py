@@ -1,19 +1,19 @@
-"""Correlations with cluster-bootstrap intervals, many resamples in lockstep.
+"""Correlations on cluster-bootstrap resamples, many resamples in lockstep.
 
-A resample is a column of cell counts (`tasks.stats.cells`), never a list of rows. The coefficients of such columns live in
-`tasks.stats.weighted_correlation`, drawing and intervals in `tasks.stats.resampling`, one sample in `tasks.stats.correlation`.
+A resample is a count for each cluster, never a list of rows. The loops live in `tasks.stats.correlation_kernel`, the coefficients of their
+sums in `tasks.stats.weighted_correlation`, drawing and intervals in `tasks.stats.resampling`, one sample in
+`tasks.stats.correlation`; what is made of several such results in `tasks.stats.combining` and `tasks.stats.judge_comparison`.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from tasks.stats.cells import AnyWeights, Cells, Floats, Indices, fold_rows
+from tasks.stats.cluster_sums import AnyWeights, Floats, Indices, check_clusters
 from tasks.stats.correlation import COEFFICIENTS, check_pair
-from tasks.stats.few_levels import MOST_LEVELS, plan_few_levels
-from tasks.stats.many_levels import plan_many_levels
-from tasks.stats.resampling import draw_cluster_weights, percentile_interval
-from tasks.stats.weighted_correlation import Sums, correlate_sums, pearson_of_counts
+from tasks.stats.ordered_rows import OrderedRows, order_rows
+from tasks.stats.resampling import draw_cluster_weights, expanded_interval
+from tasks.stats.weighted_correlation import Moments, Sums, correlate_sums, pearson_of_counts
 
 _CHUNK_BYTES = 150 << 20
 _LARGEST_CHUNK = 128
@@ -21,7 +21,7 @@ _LARGEST_CHUNK = 128
 
 
 class Correlation(NamedTuple):
-    """A coefficient, its 95 % percentile interval, its rows and clusters, and the resamples on which it was undefined."""
+    """A coefficient, its 95 % interval, its rows and clusters, and the resamples on which it was undefined."""
 
     value: float
     low: float
@@ -29,6 +29,20 @@ class Correlation(NamedTuple):
     n: int
     n_clusters: int
     n_undefined: int
+
+
+class Resampled(NamedTuple):
+    """A coefficient of a sample and, (resamples,), of each resample (NaN where undefined), with its rows and clusters."""
+
+    value: float
+    drawn: Floats
+    n: int
+    n_clusters: int
+
+    def summarise(self) -> Correlation:
+        """The coefficient with its interval."""
+        interval = expanded_interval(self.drawn, self.n_clusters)
+        return Correlation(self.value, interval.low, interval.high, self.n, self.n_clusters, interval.n_undefined)
 
 
 def correlate(
@@ -43,13 +57,14 @@ def correlate(
         raise ValueError(
             f"correlate: the weights hold {len(weights)} resamples; expected {resamples}; pass as many as are asked for"
         )
+    return {name: found.summarise() for name, found in resample_correlations(x, y, clusters, weights).items()}
+
+
+def resample_correlations(x: Floats, y: Floats, clusters: Indices, weights: AnyWeights) -> dict[str, Resampled]:
+    """All four coefficients of the sample and of its resamples, for what is made of several of them."""
     drawn = bootstrap_correlations(x, y, clusters, weights)
     n_clusters = int(np.unique(clusters).size)
-    found = {}
-    for name, coefficient in COEFFICIENTS.items():
-        interval = percentile_interval(drawn[name])
-        found[name] = Correlation(coefficient(x, y), interval.low, interval.high, x.size, n_clusters, interval.n_undefined)
-    return found
+    return {name: Resampled(coefficient(x, y), drawn[name], x.size, n_clusters) for name, coefficient in COEFFICIENTS.items()}
 
 
 def bootstrap_correlations(x: Floats, y: Floats, clusters: Indices, weights: AnyWeights) -> dict[str, Floats]:
@@ -59,35 +74,55 @@ def bootstrap_correlations(x: Floats, y: Floats, clusters: Indices, weights: Any
     judges that scored different rows share the draws.
     """
     check_pair("bootstrap_correlations", x, y)
-    _check_clusters(x, clusters, weights)
+    check_clusters("bootstrap_correlations", clusters, x.size, weights)
+    if weights.dtype != np.uint16 and weights.size and not 0 <= weights.min() <= weights.max() < 1 << 16:
+        raise ValueError(
+            f"bootstrap_correlations: weights {weights.min()} to {weights.max()}; expected 0 to 65535; use draw_cluster_weights"
+        )
     found = {name: np.full(len(weights), np.nan) for name in COEFFICIENTS}
     if x.size == 0:
         return found
-    cells = fold_rows(x, y, clusters, weights.shape[1])
-    plan = plan_few_levels(cells) if cells.y.size <= MOST_LEVELS else plan_many_levels(cells)
-    step = int(np.clip(_CHUNK_BYTES // plan.column_bytes, 1, _LARGEST_CHUNK))
+    rows = order_rows(x, y, clusters)
+    moments = rows.sum_moments()
+    bytes_each = 8 * (rows.n_levels + rows.widest_group) + 2 * rows.present.size
+    step = int(np.clip(_CHUNK_BYTES // bytes_each, 1, _LARGEST_CHUNK))
     for start in range(0, len(weights), step):
-        drawn = weights[start : start + step].T
-        for name, values in _correlate_chunk(cells, drawn, plan.sum_resamples(drawn)).items():
+        drawn = weights.T[rows.present, start : start + step].astype(np.uint16, order="C")
+        for name, values in _correlate_chunk(rows, drawn, sum_resamples(rows, moments, drawn)).items():
             found[name][start : start + step] = values
     return found
 
 
-def _correlate_chunk(cells: Cells, drawn: AnyWeights, sums: Sums) -> dict[str, Floats]:
+def sum_resamples(rows: OrderedRows, moments: Floats, drawn: AnyWeights) -> Sums:
+    """Sums for each column of `drawn`, (clusters present, resamples)."""
+    from tasks.stats.correlation_kernel import rank_levels, sum_moments, visit_groups
+
+    n_resamples = drawn.shape[1]
+    y_sums, x_sums, moment_sums = (np.zeros((k, n_resamples)) for k in (3, 6, 5))
+    ranks = np.empty((rows.n_levels, n_resamples), np.int32)
+    n = rank_levels(drawn, rows.clusters_by_y, rows.level_starts, ranks, y_sums)
+    by_x = rows.clusters_by_x, rows.cell_starts, rows.cell_levels, rows.group_starts, rows.widest_group
+    visit_groups(drawn, *by_x, ranks, n, x_sums)
+    sum_moments(drawn, moments, moment_sums)
+    y_squares, y_cubes, y_levels = y_sums
+    x_squares, x_cubes, x_levels, cell_squares, concordant, rank_product = x_sums
+    return Sums(
+        n=n.astype(np.float64),
+        x_squares=x_squares,
+        y_squares=y_squares,
+        cell_squares=cell_squares,
+        x_cubes=x_cubes,
+        y_cubes=y_cubes,
+        fewest_levels=np.minimum(x_levels, y_levels),
+        concordant=concordant,
+        rank_product=rank_product,
+        moments=Moments(*moment_sums),
+    )
+
+
+def _correlate_chunk(rows: OrderedRows, drawn: AnyWeights, sums: Sums) -> dict[str, Floats]:
     found = correlate_sums(sums)
     for column in np.flatnonzero(sums.is_defined & ~sums.has_digits):
-        found["pearson"][column] = pearson_of_counts(cells, cells.rows @ drawn[:, column].astype(np.float64))
+        counts = drawn[rows.clusters, column].astype(np.float64)
+        found["pearson"][column] = pearson_of_counts(rows.x, rows.y, counts)
     return found
-
-
-def _check_clusters(x: Floats, clusters: Indices, weights: AnyWeights) -> None:
-    where = "bootstrap_correlations"
-    if clusters.shape != x.shape:
-        raise ValueError(f"{where}: {clusters.size} cluster codes for {x.size} rows; expected one a row; pass them together")
-    if weights.ndim != 2:
-        raise ValueError(f"{where}: weights have shape {weights.shape}; expected (resamples, clusters); use draw_cluster_weights")
-    if clusters.size and not 0 <= clusters.min() <= clusters.max() < weights.shape[1]:
-        raise ValueError(
-            f"{where}: cluster codes {clusters.min()} to {clusters.max()}; expected 0 to {weights.shape[1] - 1}, "
-            "the columns of the weights; number the clusters as they were drawn"
-        )

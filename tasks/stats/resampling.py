@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 Weights = NDArray[np.uint16]
 """(resamples, clusters): how often each resample draws each cluster."""
@@ -26,12 +27,15 @@ def draw_cluster_weights(n_clusters: int, resamples: int, rng: np.random.Generat
     """
     if n_clusters < 0 or resamples < 0:
         raise ValueError(f"draw_cluster_weights: {n_clusters} clusters, {resamples} resamples; expected 0 or more; count again")
+    from tasks.stats.draw_kernel import count_draws
+
     # Held with one cluster's draws side by side, the order in which `bootstrap_correlations` reads them.
     by_cluster = np.zeros((n_clusters, resamples), dtype=np.uint16)
     for start in range(0, resamples if n_clusters else 0, _RESAMPLES_AT_ONCE):
         stop = min(start + _RESAMPLES_AT_ONCE, resamples)
-        drawn = [np.bincount(rng.integers(n_clusters, size=n_clusters), minlength=n_clusters) for _ in range(start, stop)]
-        by_cluster[:, start:stop] = np.array(drawn, dtype=np.uint16).T
+        counts = np.zeros((n_clusters, stop - start), dtype=np.uint16)
+        count_draws(rng.integers(n_clusters, size=(stop - start, n_clusters), dtype=np.uint32), counts)
+        by_cluster[:, start:stop] = counts
     return by_cluster.T
 
 
@@ -45,3 +49,20 @@ def percentile_interval(values: NDArray[np.float64], level: float = 0.95) -> Int
         return Interval(float("nan"), float("nan"), n_undefined)
     low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(low), float(high), n_undefined)
+
+
+def expanded_interval(values: NDArray[np.float64], n_clusters: int, level: float = 0.95) -> Interval:
+    """Percentile interval at the level that makes up for few clusters; without ends where there are fewer than two.
+
+    With n clusters the percentiles are those at Phi(-+ sqrt(n / (n - 1)) t), t the quantile of Student's distribution with n - 1
+    degrees of freedom (Hesterberg 2015, The American Statistician 69, "expanded percentile interval"). Measured on correlations
+    with several rows a cluster (`tests.bench.bench_coverage`): at 95 % it covers 93 to 97 % with 100 clusters and 93 to 98 % with 15,
+    where plain percentiles cover 90 to 96 % and BCa intervals with a cluster jackknife 87 to 97 %. Exception, as for those two:
+    Pearson's coefficient of heavy-tailed scores (log-normal ones 89 % with 100 clusters).
+    """
+    if n_clusters < 2:
+        return Interval(float("nan"), float("nan"), int(np.isnan(values).sum()))
+    t = special.stdtrit(n_clusters - 1, (1 + level) / 2)
+    widened = float(1 - 2 * special.ndtr(-np.sqrt(n_clusters / (n_clusters - 1)) * t))
+    # With two or three clusters this rounds to 1: then the ends are the least and the largest value.
+    return percentile_interval(values, min(widened, np.nextafter(1.0, 0.0)))

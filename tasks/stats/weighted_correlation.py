@@ -1,6 +1,6 @@
-"""The four coefficients from sums over the cells of a resample; equal to those of its explicitly repeated rows.
+"""The four coefficients from sums over the rows of a resample; equal to those of its explicitly repeated rows.
 
-Where the sums come from is the matter of `tasks.stats.few_levels` and `tasks.stats.many_levels`.
+Where the sums come from is the matter of `tasks.stats.correlation_kernel`.
 """
 
 from typing import NamedTuple
@@ -8,13 +8,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.stats.cells import Cells, Floats, recentre
+from tasks.stats.cluster_sums import Floats
+from tasks.stats.ordered_rows import recentre
 
 _WORST_CONDITION = 100.0
 
 
 class Moments(NamedTuple):
-    """Sums of the (centred, scaled) values; each of shape (resamples,)."""
+    """Sums of the centred and scaled values; each of shape (resamples,)."""
 
     x: Floats
     y: Floats
@@ -26,8 +27,8 @@ class Moments(NamedTuple):
 class Sums(NamedTuple):
     """What the coefficients need to know of resamples; each of shape (resamples,). Sums of counts are exact below 2^53.
 
-    `x_squares` sums the squares of the level counts (ordered pairs tied in x, a row with itself included), and so on.
-    `rank_product` sums products of `centred_ranks`.
+    `x_squares` sums the squares of the counts of equal x (ordered pairs tied in x, a row with itself included), and so on;
+    `rank_product` sums over rows the products of twice their mid-ranks, less the mean.
     """
 
     n: Floats
@@ -37,7 +38,7 @@ class Sums(NamedTuple):
     x_cubes: Floats
     y_cubes: Floats
     fewest_levels: Floats
-    discordant: Floats
+    concordant: Floats
     rank_product: Floats
     moments: Moments
 
@@ -69,11 +70,13 @@ def correlate_sums(sums: Sums) -> dict[str, Floats]:
     return {name: np.where(sums.is_defined, np.clip(values, -1.0, 1.0), np.nan) for name, values in found.items()}
 
 
-def pearson_of_counts(cells: Cells, counts: Floats) -> float:
-    """Pearson's coefficient of one resample, centred on its own means."""
+def pearson_of_counts(x: Floats, y: Floats, counts: Floats) -> float:
+    """Pearson's coefficient of rows that count so often, centred on its own means."""
     drawn = counts > 0
-    x, y = (recentre(side.values[side.of_cell[drawn]], counts[drawn]) for side in (cells.x, cells.y))
-    return float(np.clip(counts[drawn] @ (x * y) / np.sqrt(counts[drawn] @ x**2) / np.sqrt(counts[drawn] @ y**2), -1.0, 1.0))
+    weight = counts[drawn]
+    x_unit, y_unit = recentre(x[drawn], weight), recentre(y[drawn], weight)
+    r = weight @ (x_unit * y_unit) / np.sqrt(weight @ x_unit**2) / np.sqrt(weight @ y_unit**2)
+    return float(np.clip(r, -1.0, 1.0))
 
 
 def _pearson(sums: Sums) -> Floats:
@@ -91,7 +94,7 @@ def _spearman(sums: Sums) -> Floats:
 def _concordant_minus_discordant(sums: Sums) -> Floats:
     # Pairs tied on neither side by inclusion and exclusion, each counted twice; a row's pair with itself cancels.
     untied = sums.n**2 - sums.x_squares - sums.y_squares + sums.cell_squares
-    excess: Floats = untied / 2 - 2 * sums.discordant
+    excess: Floats = 2 * sums.concordant - untied / 2
     return excess
 
 

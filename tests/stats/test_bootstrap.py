@@ -2,7 +2,6 @@
 
 import math
 import warnings
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -11,16 +10,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from tasks.stats import bootstrap, few_levels, many_levels
+from tasks.stats import bootstrap
 from tasks.stats.bootstrap import bootstrap_correlations, correlate
-from tasks.stats.cells import AnyWeights, Cells, fold_rows
+from tasks.stats.cluster_sums import AnyWeights
 from tasks.stats.correlation import COEFFICIENTS
 from tasks.stats.resampling import draw_cluster_weights
-from tasks.stats.weighted_correlation import Sums, correlate_sums
 
 Floats = NDArray[np.float64]
-Plan = Callable[[Cells], few_levels.FewLevels | many_levels.ManyLevels]
-PLANS: dict[str, Plan] = {"few": few_levels.plan_few_levels, "many": many_levels.plan_many_levels}
 
 
 def repeat_and_ask_scipy(x: Floats, y: Floats, clusters: NDArray[np.int64], weights: AnyWeights) -> dict[str, Floats]:
@@ -59,24 +55,20 @@ ROWS = st.lists(st.tuples(st.integers(0, 6), st.integers(-2, 2), st.integers(0, 
 WEIGHTS = st.lists(st.lists(st.integers(0, 3), min_size=6, max_size=6), min_size=1, max_size=5)
 
 
-@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
 @given(rows=ROWS, drawn=WEIGHTS)
-@settings(max_examples=60, deadline=None)
-def test_equals_scipy_on_repeated_rows(plan: Plan, rows: list[tuple[int, int, int]], drawn: list[list[int]]) -> None:
+@settings(max_examples=100, deadline=None)
+def test_equals_scipy_on_repeated_rows(rows: list[tuple[int, int, int]], drawn: list[list[int]]) -> None:
     x, y, clusters = np.array(rows).T
-    weights = np.array(drawn)
-    cells = fold_rows(x.astype(np.float64), y.astype(np.float64), clusters, 6)
-    sums: Sums = plan(cells).sum_resamples(weights.T)
-    assert_same(correlate_sums(sums), repeat_and_ask_scipy(x.astype(np.float64), y.astype(np.float64), clusters, weights))
+    scores = x.astype(np.float64), y.astype(np.float64), clusters
+    assert_same(bootstrap_correlations(*scores, np.array(drawn)), repeat_and_ask_scipy(*scores, np.array(drawn)))
 
 
-@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
-def test_tau_c_counts_the_levels_that_were_drawn(plan: Plan) -> None:
+def test_tau_c_counts_the_levels_that_were_drawn() -> None:
     # x has five values and y three, but the resample holds (1,0) (1,1) (2,1) (2,2): m = 2, and of six pairs two are tied in x, one
     # in y, three concordant: 2 * 3 / (4^2 * 1/2) = 0.75. With m = 3 it would be 6 / (16 * 2/3) = 0.5625.
     x, y = np.array([1.0, 1.0, 2.0, 2.0, 3.0, 4.0, 5.0]), np.array([0.0, 1.0, 1.0, 2.0, 0.0, 1.0, 2.0])
-    sums = plan(fold_rows(x, y, np.arange(7), 7)).sum_resamples(np.array([[1, 1, 1, 1, 0, 0, 0]]).T)
-    assert correlate_sums(sums)["kendall_tau_c"] == pytest.approx([0.75], abs=1e-15)
+    found = bootstrap_correlations(x, y, np.arange(7), np.array([[1, 1, 1, 1, 0, 0, 0]]))
+    assert found["kendall_tau_c"] == pytest.approx([0.75], abs=1e-15)
 
 
 def draw_scores(kind: str, n: int, rng: np.random.Generator) -> Floats:
@@ -85,7 +77,7 @@ def draw_scores(kind: str, n: int, rng: np.random.Generator) -> Floats:
     return rng.integers(0, int(kind), n).astype(np.float64)
 
 
-# Several tiles and blocks, runs of equal x of many lengths, sides changing places, and both ways of summing.
+# Runs of equal x of many lengths, sides changing places, few and many levels.
 @pytest.mark.parametrize(
     ("x_kind", "y_kind"),
     [

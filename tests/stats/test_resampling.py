@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tasks.stats.resampling import draw_cluster_weights, percentile_interval
+from tasks.stats.resampling import draw_cluster_weights, expanded_interval, percentile_interval
 
 
 def test_each_resample_draws_as_many_clusters_as_there_are() -> None:
@@ -57,3 +57,19 @@ def test_no_defined_value_has_no_interval() -> None:
 def test_level_is_a_fraction(level: float) -> None:
     with pytest.raises(ValueError, match=f"level is {level}"):
         percentile_interval(np.zeros(3), level)
+
+
+def test_few_clusters_widen_the_percentiles() -> None:
+    # 15 clusters: t(14) at 97.5 % is 2.1448, times sqrt(15/14) 2.2201; Phi(-2.2201) = 0.013207, so the 1.32 % and 98.68 % points.
+    values = np.append(np.random.default_rng(0).permutation(10_001) / 10_000, math.nan)
+    assert expanded_interval(values, 15) == pytest.approx((0.013207, 1 - 0.013207, 1), abs=2e-6)
+    assert expanded_interval(values, 10**9) == pytest.approx((0.025, 0.975, 1), abs=1e-6)
+    widths = [interval.high - interval.low for interval in (expanded_interval(values, n) for n in (2, 3, 10, 100))]
+    assert widths == sorted(widths, reverse=True)
+
+
+def test_one_cluster_has_no_interval() -> None:
+    interval = expanded_interval(np.array([0.5, 0.5, math.nan]), 1)
+    assert math.isnan(interval.low)
+    assert math.isnan(interval.high)
+    assert interval.n_undefined == 1

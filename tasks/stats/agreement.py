@@ -1,0 +1,170 @@
+"""Agreement of two raters on what both labelled: confusion matrix, raw agreement, Cohen's kappa and its relatives.
+
+Labels are numbers (codes or scores); NaN is a missing label and never a class. Intervals live in `tasks.stats.kappa_bootstrap`,
+more than two raters in `tasks.stats.fleiss_kappa` and `tasks.stats.krippendorff_alpha`.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from tasks.stats.cluster_sums import Floats, Indices, sum_groups
+from tasks.stats.estimates import divide
+
+Weighting = Literal["nominal", "linear", "quadratic"]
+"""How far apart two labels are: 1 if they differ; |difference of their values|; its square (Cohen 1968)."""
+
+_LANDIS_KOCH = ((0.2, "slight"), (0.4, "fair"), (0.6, "moderate"), (0.8, "substantial"))
+
+
+class Confusion(NamedTuple):
+    """The labels in order and how often rater a gave the row's label and rater b the column's."""
+
+    levels: Floats
+    counts: Indices
+
+
+@dataclass(frozen=True, slots=True)
+class LabelPairs:
+    """What two raters both labelled, folded into the occupied cells of their table, one table a matchup.
+
+    `rows` are the places of those labels in the raters' vectors, `cell` the cell of each; `group_a` and `group_b` give each
+    cell's place among matchup x level for either rater, `matchup` its matchup.
+    """
+
+    levels: Floats
+    rows: Indices
+    cell: Indices
+    group_a: Indices
+    group_b: Indices
+    matchup: Indices
+    n_matchups: int
+
+    @property
+    def n_cells(self) -> int:
+        """The number of occupied cells."""
+        return self.group_a.size
+
+    @property
+    def n_groups(self) -> int:
+        """The number of matchups times levels."""
+        return self.n_matchups * self.levels.size
+
+
+def fold_labels(a: Floats, b: Floats, matchups: Indices | None = None) -> LabelPairs:
+    """Fold the rows that both raters labelled; without matchups all rows share one table."""
+    _check_labels(a, b, matchups)
+    rows = np.flatnonzero(~np.isnan(a) & ~np.isnan(b))
+    levels, level = np.unique(np.concatenate([a[rows], b[rows]]), return_inverse=True)
+    names, matchup = np.unique(np.zeros_like(rows) if matchups is None else matchups[rows], return_inverse=True)
+    k = max(levels.size, 1)
+    occupied, cell = np.unique((matchup * k + level[: rows.size]) * k + level[rows.size :], return_inverse=True)
+    of_cell = occupied // (k * k)
+    return LabelPairs(levels, rows, cell, occupied // k, of_cell * k + occupied % k, of_cell, names.size)
+
+
+def count_confusion(a: Floats, b: Floats) -> Confusion:
+    """Confusion matrix of the rows that both raters labelled."""
+    pairs = fold_labels(a, b)
+    counts = np.zeros((pairs.levels.size, pairs.levels.size), dtype=np.int64)
+    counts[pairs.group_a, pairs.group_b] = np.bincount(pairs.cell, minlength=pairs.n_cells)
+    return Confusion(pairs.levels, counts)
+
+
+def observed_agreement(a: Floats, b: Floats) -> float:
+    """Share of the rows labelled by both on which the labels are equal; NaN without such rows."""
+    pairs = fold_labels(a, b)
+    return float(agree_cells(pairs, count_rows(pairs))[0])
+
+
+def cohen_kappa(a: Floats, b: Floats, weighting: Weighting = "nominal") -> float:
+    """1 - D_o / D_e, the disagreement found over the one expected by chance (Cohen 1960; weighted, Cohen 1968).
+
+    NaN where chance alone would agree always, that is where both raters gave one and the same label throughout; a rater who
+    is constant while the other is not has kappa 0. Without rows NaN.
+    """
+    pairs = fold_labels(a, b)
+    return float(kappa_of_cells(pairs, count_rows(pairs), weighting)[0])
+
+
+def matchup_kappa(a: Floats, b: Floats, matchups: Indices) -> float:
+    """Kappa whose chance term is taken per matchup and weighted by the matchups' frequency (CHIRP, appendix C.2.5).
+
+    Labels say which model of the matchup is preferred, so both orders of two models must be one matchup
+    (`tasks.stats.comparisons.orient_matchups`). NaN as in `cohen_kappa`, in every matchup at once.
+    """
+    pairs = fold_labels(a, b, matchups)
+    return float(kappa_of_cells(pairs, count_rows(pairs), "nominal")[0])
+
+
+def landis_koch(kappa: float) -> str:
+    """The word for a kappa: poor below 0, slight to 0.2, fair to 0.4, moderate, substantial, almost perfect (Landis & Koch 1977)."""
+    if np.isnan(kappa):
+        return "undefined"
+    if kappa < 0:
+        return "poor"
+    return next((word for highest, word in _LANDIS_KOCH if kappa <= highest), "almost perfect")
+
+
+def count_rows(pairs: LabelPairs) -> Floats:
+    """Rows in each cell as one column: (cells, 1)."""
+    return np.bincount(pairs.cell, minlength=pairs.n_cells).astype(np.float64)[:, None]
+
+
+def agree_cells(pairs: LabelPairs, counts: Floats) -> Floats:
+    """Raw agreement for each column of counts, (cells, resamples) -> (resamples,)."""
+    return divide(counts[pairs.group_a == pairs.group_b].sum(axis=0), counts.sum(axis=0))
+
+
+def kappa_of_cells(pairs: LabelPairs, counts: Floats, weighting: Weighting) -> Floats:
+    """Kappa for each column of counts, (cells, resamples) -> (resamples,)."""
+    side_a, side_b = (sum_groups(counts, group, pairs.n_groups) for group in (pairs.group_a, pairs.group_b))
+    if weighting == "nominal":
+        observed = counts[pairs.group_a != pairs.group_b].sum(axis=0)
+        expected = _differ_by_chance(pairs, counts, side_a, side_b)
+    else:
+        values = pairs.levels - pairs.levels.mean() if pairs.levels.size else pairs.levels
+        power = 1 if weighting == "linear" else 2
+        observed = (np.abs(values[pairs.group_a] - values[pairs.group_b]) ** power) @ counts
+        expected = (_linear_by_chance if weighting == "linear" else _quadratic_by_chance)(values, side_a, side_b)
+        # Rounding must not hide that both raters gave one label throughout.
+        total = counts.sum(axis=0)
+        expected[((side_a == total) & (side_b == total)).any(axis=0)] = 0
+    return 1 - divide(observed, expected)
+
+
+def _differ_by_chance(pairs: LabelPairs, counts: Floats, side_a: Floats, side_b: Floats) -> Floats:
+    """Rows expected to differ: sum over matchups of n - sum of (rows of a) (rows of b) / n."""
+    matchup_of_group = np.repeat(np.arange(pairs.n_matchups), pairs.levels.size)
+    total = sum_groups(counts, pairs.matchup, pairs.n_matchups)
+    alike = sum_groups(side_a * side_b, matchup_of_group, pairs.n_matchups)
+    differ: Floats = (total - alike / np.maximum(total, 1)).sum(axis=0)
+    return differ
+
+
+def _linear_by_chance(values: Floats, side_a: Floats, side_b: Floats) -> Floats:
+    """Sum of |v_i - v_j| a_i b_j / n, from the gaps between neighbouring values that lie between i and j."""
+    total = side_a.sum(axis=0)
+    below_a, below_b = np.cumsum(side_a, axis=0)[:-1], np.cumsum(side_b, axis=0)[:-1]
+    crossing = below_a * (total - below_b) + below_b * (total - below_a)
+    expected: Floats = np.diff(values) @ crossing / np.maximum(total, 1)
+    return expected
+
+
+def _quadratic_by_chance(values: Floats, side_a: Floats, side_b: Floats) -> Floats:
+    """Sum of (v_i - v_j)^2 a_i b_j / n."""
+    total = np.maximum(side_a.sum(axis=0), 1)
+    expected: Floats = (values**2) @ (side_a + side_b) - 2 * (values @ side_a) * (values @ side_b) / total
+    return expected
+
+
+def _check_labels(a: Floats, b: Floats, matchups: Indices | None) -> None:
+    if a.ndim != 1 or a.shape != b.shape:
+        raise ValueError(
+            f"fold_labels: labels have shapes {a.shape} and {b.shape}; expected two vectors of one length; pair them"
+        )
+    if np.isinf(a).any() or np.isinf(b).any():
+        raise ValueError("fold_labels: a label is infinite; expected finite numbers or NaN for a missing label; check the scores")
+    if matchups is not None and matchups.shape != a.shape:
+        raise ValueError(f"fold_labels: {matchups.size} matchups for {a.size} rows; expected one a row; pass them together")

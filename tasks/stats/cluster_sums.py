@@ -1,0 +1,84 @@
+"""Sums of rows over bootstrap resamples of their clusters. What is counted, and which statistic follows, lives elsewhere."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
+AnyWeights = NDArray[np.integer[Any]]
+"""(resamples, clusters): how often each resample draws each cluster (`tasks.stats.resampling.draw_cluster_weights`)."""
+
+_CHUNK_BYTES = 32 << 20
+_WORTH_TWO_THREADS = 1 << 22
+_Part = TypeVar("_Part")
+
+
+def check_clusters(where: str, clusters: Indices, n_rows: int, weights: AnyWeights) -> None:
+    """Raise ValueError unless there is one cluster code a row and each is a column of the weights."""
+    if weights.ndim != 2:
+        raise ValueError(f"{where}: weights have shape {weights.shape}; expected (resamples, clusters); use draw_cluster_weights")
+    if clusters.shape != (n_rows,):
+        raise ValueError(f"{where}: {clusters.size} cluster codes for {n_rows} rows; expected one a row; pass them together")
+    if clusters.size and not 0 <= clusters.min() <= clusters.max() < weights.shape[1]:
+        raise ValueError(
+            f"{where}: cluster codes {clusters.min()} to {clusters.max()}; expected 0 to {weights.shape[1] - 1}, "
+            "the columns of the weights; number the clusters as they were drawn"
+        )
+
+
+def slice_resamples(bytes_each: int, weights: AnyWeights) -> list[slice]:
+    """Cut the resamples so that arrays of `bytes_each` a resample stay within 32 MB."""
+    step = max(_CHUNK_BYTES // max(bytes_each, 1), 1)
+    return [slice(start, start + step) for start in range(0, len(weights), step)]
+
+
+def count_cells(cells: Indices, n_cells: int, clusters: Indices, weights: AnyWeights) -> Floats:
+    """How many rows of each cell a resample holds: (cells, resamples). `cells` and `clusters` have one code a row."""
+    from tasks.stats.count_kernel import add_rows
+
+    by_cluster = np.ascontiguousarray(weights.T)
+    of_rows = clusters[np.argsort(cells, kind="stable")]
+    ends = np.cumsum(np.bincount(cells, minlength=n_cells)).tolist()
+    counted = np.zeros((n_cells, len(weights)), dtype=np.uint32)
+
+    def count_part(part: tuple[int, int]) -> None:
+        for start, end, counts in zip([0, *ends], ends, counted, strict=False):
+            add_rows(by_cluster, of_rows[start:end], *part, counts)
+
+    middle = len(weights) // 2 if cells.size * len(weights) >= _WORTH_TWO_THREADS else 0
+    run_in_threads(count_part, [(0, middle), (middle, len(weights))] if middle else [(0, len(weights))])
+    return counted.astype(np.float64)
+
+
+def run_in_threads(work: Callable[[_Part], None], parts: Sequence[_Part]) -> None:
+    """Do the parts in two threads; the compiled loops inside them run without the interpreter's lock."""
+    if len(parts) == 1:
+        work(parts[0])
+        return
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(work, parts))
+
+
+def sum_columns(table: csr_array, weights: AnyWeights) -> Floats:
+    """Weighted sums of the columns of `table`, (quantities, clusters): (quantities, resamples)."""
+    summed = np.empty((table.shape[0], len(weights)))
+    for part in slice_resamples(8 * (table.shape[0] + table.shape[1]), weights):
+        summed[:, part] = table @ weights[part].T.astype(np.float64)
+    return summed
+
+
+def sum_groups(values: Floats, groups: Indices, n_groups: int) -> Floats:
+    """Sum the rows of `values`, (members, resamples), by group: (groups, resamples)."""
+    membership: csr_array = csr_array((np.ones(groups.size), (groups, np.arange(groups.size))), shape=(n_groups, groups.size))
+    summed: Floats = membership @ values
+    return summed
+
+
+def draw_once(n_clusters: int) -> AnyWeights:
+    """The sample itself as a resample: every cluster once, shape (1, clusters)."""
+    return np.ones((1, n_clusters), dtype=np.uint16)

@@ -1,0 +1,31 @@
+"""The compiled inner loop of `tasks.stats.cluster_sums`. Imports numba, so import it inside functions."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.stats.compiled import compile_loop
+
+Drawn = NDArray[np.integer[Any]]
+Places = NDArray[np.int64]
+Counts = NDArray[np.uint32]
+
+
+@compile_loop
+def add_rows(drawn: Drawn, rows: Places, start: int, stop: int, counts: Counts) -> None:
+    """Add drawn[row], (clusters, resamples), of each of the rows to `counts`, for the resamples from start to stop."""
+    # Eight at a time, so that a sum is written once for them; rows cut alone, which stay known as contiguous, so vectors are used.
+    sums = counts[start:stop]
+    whole = rows.size // 8 * 8
+    for e in range(0, whole, 8):
+        a, b = drawn[rows[e], start:stop], drawn[rows[e + 1], start:stop]
+        c, d = drawn[rows[e + 2], start:stop], drawn[rows[e + 3], start:stop]
+        f, g = drawn[rows[e + 4], start:stop], drawn[rows[e + 5], start:stop]
+        h, i = drawn[rows[e + 6], start:stop], drawn[rows[e + 7], start:stop]
+        for r in range(sums.size):
+            sums[r] += np.uint32(a[r] + b[r] + c[r] + d[r] + f[r] + g[r] + h[r] + i[r])
+    for e in range(whole, rows.size):
+        one = drawn[rows[e], start:stop]
+        for r in range(sums.size):
+            sums[r] += np.uint32(one[r])

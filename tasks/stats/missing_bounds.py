@@ -1,0 +1,118 @@
+"""How far missing verdicts could move a correlation: the least and the largest value over scores that could have been given."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize
+
+from tasks.stats.bootstrap import bootstrap_correlations
+from tasks.stats.cluster_sums import Floats
+from tasks.stats.correlation import COEFFICIENTS
+
+Flags = NDArray[np.bool_]
+
+_MOST_CUTS = 129
+_SPREADLESS = 1e-12
+
+
+class MissingBounds(NamedTuple):
+    """Both ends are reached by some filling-in; where `is_exact`, none goes beyond them (up to the optimiser's digits)."""
+
+    low: float
+    high: float
+    n_missing: int
+    is_exact: bool
+
+
+def bound_missing(x: Floats, y: Floats, scale: tuple[float, float]) -> dict[str, MissingBounds]:
+    """Bounds of `x` with `y` over all rows that have a target, were the missing scores (NaN in x) anywhere on the `scale`.
+
+    Worst-case bounds (Manski 1990, American Economic Review 80): they cover a judge's unparsed, refused and failed verdicts, and
+    nothing of sampling. Pearson's are exact where any number of the scale may be a score, and hold on a scale of levels. Those of
+    the rank coefficients are by construction, not exact: the extremes over fillings-in at the scale's ends, high above a cut of
+    the target and low below it or the other way round, for every cut (129 of them where there are more), and those of Pearson's.
+    """
+    scored = x[~np.isnan(x)]
+    least, largest = (float(scored.min()), float(scored.max())) if scored.size else scale
+    if not scale[0] < scale[1] or least < scale[0] or largest > scale[1]:
+        raise ValueError(
+            f"bound_missing: the scale is {scale} and scores go from {least} to {largest}; expected scores on the scale; "
+            "pass the judge's own ends"
+        )
+    has_target = ~np.isnan(y)
+    unit, target = (x[has_target] - scale[0]) / (scale[1] - scale[0]), y[has_target]
+    is_missing = np.isnan(unit)
+    n_missing = int(is_missing.sum())
+    if n_missing == 0 or (target == target[0]).all():  # nothing to fill in, or nothing that a score could change
+        whole = {name: coefficient(np.nan_to_num(unit), target) for name, coefficient in COEFFICIENTS.items()}
+        return {name: MissingBounds(value, value, n_missing, True) for name, value in whole.items()}
+    found = _correlate_cuts(unit, target, is_missing)
+    for sign in (1.0, -1.0):
+        filled = unit.copy()
+        filled[is_missing] = _fill_towards(unit[~is_missing], sign * target[~is_missing], sign * target[is_missing])
+        for name, coefficient in COEFFICIENTS.items():
+            found[name] = np.append(found[name], coefficient(filled, target))
+    found["pearson"] = np.append(found["pearson"], _correlate_corners(unit, target, is_missing))
+    return {name: _bound(values, n_missing, name == "pearson") for name, values in found.items()}
+
+
+def _bound(values: Floats, n_missing: int, is_exact: bool) -> MissingBounds:
+    defined = values[~np.isnan(values)]
+    if not defined.size:
+        return MissingBounds(float("nan"), float("nan"), n_missing, is_exact)
+    return MissingBounds(float(defined.min()), float(defined.max()), n_missing, is_exact)
+
+
+def _fill_towards(x: Floats, y: Floats, y_missing: Floats) -> Floats:
+    """The missing scores in [0, 1] with which Pearson's coefficient is highest, provided that it can be above 0.
+
+    1 - r^2 is the least of sum (y - a - b x)^2 / sum (y - mean)^2. With u = b x for the missing rows the sum is convex in a, b >= 0
+    and u in [0, b], and the best u is y - a cut to [0, b]: two numbers are left to find.
+    """
+    spread = max(float(np.append(y, y_missing).std()), np.finfo(np.float64).tiny)
+    centre = float(np.append(y, y_missing).mean())
+    known, missing = (y - centre) / spread, (y_missing - centre) / spread
+
+    def sum_squares(line: Floats) -> tuple[float, Floats]:
+        a, b = line
+        rest = known - a - b * x
+        over = missing - a - np.clip(missing - a, 0.0, b)
+        down = rest.sum() + over.sum(), rest @ x + over[over > 0].sum()
+        return float(rest @ rest + over @ over), -2.0 * np.array(down)
+
+    bounds: list[tuple[float | None, float | None]] = [(None, None), (0.0, None)]
+    start = np.array([0.0, 1.0])
+    found = optimize.minimize(
+        sum_squares, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-15, "gtol": 1e-10}
+    )
+    a, b = found.x
+    return np.clip((missing - a) / b, 0.0, 1.0) if b > 0 else np.where(missing > a, 1.0, 0.0)
+
+
+def _correlate_corners(x: Floats, y: Floats, is_missing: Flags) -> Floats:
+    """Pearson's coefficient with the k missing rows of highest or of lowest target at 1 and the others at 0, for every k.
+
+    Where no filling-in gives a coefficient above 0, the highest is one of these (and the lowest, where none is below): r is then
+    quasi-convex, and of fillings-in with k scores at 1 all have the same spread.
+    """
+    unit = (y - y.mean()) / max(float(y.std()), np.finfo(np.float64).tiny)
+    known = x[~is_missing]
+    ordered = np.sort(unit[is_missing])
+    k = np.arange(ordered.size + 1)
+    gained = np.stack([np.append(0.0, np.cumsum(side)) for side in (ordered, ordered[::-1])])
+    squares = (known**2).sum() + k - (known.sum() + k) ** 2 / x.size
+    with np.errstate(divide="ignore", invalid="ignore"):
+        r = (known @ unit[~is_missing] + gained) / np.sqrt(squares * x.size)
+    return np.where(squares > _SPREADLESS * x.size, r, np.nan).ravel()
+
+
+def _correlate_cuts(x: Floats, y: Floats, is_missing: Flags) -> dict[str, Floats]:
+    """Each coefficient for each filling-in at the ends: a missing row stands in the list twice, once at 0 and once at 1."""
+    targets = y[is_missing]
+    cuts = np.append(-np.inf, np.unique(targets))
+    cuts = cuts[np.unique(np.linspace(0, cuts.size - 1, min(cuts.size, _MOST_CUTS)).astype(np.int64))]
+    is_high = np.concatenate([targets > cuts[:, None], targets <= cuts[:, None]])
+    scores = np.concatenate([x[~is_missing], np.zeros(targets.size), np.ones(targets.size)])
+    weights = np.concatenate([np.ones((len(is_high), x.size - targets.size)), ~is_high, is_high], axis=1).astype(np.uint16)
+    return bootstrap_correlations(scores, np.concatenate([y[~is_missing], targets, targets]), np.arange(scores.size), weights)

@@ -1,0 +1,157 @@
+"""Accuracy over pairs of answers, fair to ties: tie-calibrated accuracy, and winners of best-of-n choices."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.stats.cluster_sums import AnyWeights, Floats, Indices, check_clusters, draw_once
+from tasks.stats.correlation import check_pair
+from tasks.stats.estimates import Estimate, divide, estimate_mean, summarise_draws
+
+MOST_PAIRS = 1 << 22
+"""Pairs that are looked at for epsilon; where there are more, so many are drawn."""
+_LARGEST_CHUNK = 128
+_DIGITS = 12
+
+
+class TieCalibration(NamedTuple):
+    """Tie-calibrated accuracy, its epsilon, the accuracy at epsilon 0, and the pairs that chose epsilon."""
+
+    accuracy: Estimate
+    epsilon: float
+    uncalibrated: float
+    n_pairs: int
+
+
+class ChoiceAccuracy(NamedTuple):
+    """Share of winner-loser pairs whose winner the judge scores higher, its ties counting half; `accuracy.n` counts pairs."""
+
+    accuracy: Estimate
+    n_ties: int
+    n_missing: int
+
+
+class _Pairs(NamedTuple):
+    """Pairs of rows: how far apart the judge's scores are, whether people tie, whether both rank alike, each pair's group."""
+
+    distance: Floats
+    is_tie: NDArray[np.bool_]
+    is_concordant: NDArray[np.bool_]
+    group: Indices
+
+
+def tie_calibrated_accuracy(
+    x: Floats, y: Floats, groups: Indices | None, clusters: Indices, weights: AnyWeights, rng: np.random.Generator
+) -> TieCalibration:
+    """acc_eq of a judge's scores `x` for people's `y` after tie calibration (Deutsch et al. 2023, EMNLP, "Ties Matter").
+
+    acc_eq is the share of pairs that both rank alike or both tie; a judge ties a pair when its scores are at most epsilon apart,
+    and epsilon (0, or the distance of a pair) is the one of highest accuracy. Pairs are of rows of one group (an item, say), and
+    the mean over groups counts; groups None pairs all rows. Epsilon is chosen on the sample and kept on the resamples, so the
+    interval does not hold what choosing adds. More than `MOST_PAIRS` pairs are drawn by `rng`.
+    """
+    check_pair("tie_calibrated_accuracy", x, y)
+    check_clusters("tie_calibrated_accuracy", clusters, x.size, weights)
+    if groups is None:
+        pairs = _list_pairs(x, y, np.zeros(x.size, dtype=np.int64), rng)
+        epsilon = _choose_epsilon(pairs)
+        whole, without = (float(_accuracy_of_all(x, y, clusters, draw_once(weights.shape[1]), e)[0]) for e in (epsilon, 0.0))
+        drawn = _accuracy_of_all(x, y, clusters, weights, epsilon)
+        return TieCalibration(summarise_draws(whole, drawn, x.size, clusters), epsilon, without, pairs.group.size)
+    pairs = _list_pairs(x, y, groups, rng)
+    epsilon = _choose_epsilon(pairs)
+    held, by_group = _accuracy_of_groups(pairs, epsilon)
+    without = float(_accuracy_of_groups(pairs, 0.0)[1].mean()) if held.size else float("nan")
+    accuracy = estimate_mean(by_group, _find_clusters(groups, clusters)[held], weights)
+    return TieCalibration(accuracy, epsilon, without, pairs.group.size)
+
+
+def choice_accuracy(scores: Floats, chosen: Indices, clusters: Indices, weights: AnyWeights) -> ChoiceAccuracy:
+    """Accuracy over the pairs winner-loser of best-of-n choices (HarmonicEval, appendix D.3: pairs from best-of-three).
+
+    `scores` is (choices, options), NaN where the judge has none; `chosen` the option that people chose, below 0 where none. A pair
+    without both scores is missing and counted.
+    """
+    made = np.flatnonzero(chosen >= 0)
+    if made.size and chosen[made].max() >= scores.shape[1]:
+        raise ValueError(
+            f"choice_accuracy: option {chosen.max()} was chosen; expected 0 to {scores.shape[1] - 1}, the columns of the scores; "
+            "number the options as they are scored"
+        )
+    is_loser = np.arange(scores.shape[1]) != chosen[made, None]
+    lead = (scores[made, chosen[made]][:, None] - scores[made])[is_loser]
+    right = np.where(np.isnan(lead), np.nan, (np.sign(lead) + 1) / 2)
+    accuracy = estimate_mean(right, np.repeat(clusters[made], scores.shape[1] - 1), weights)
+    return ChoiceAccuracy(accuracy, int((lead == 0).sum()), int(np.isnan(lead).sum()))
+
+
+def _list_pairs(x: Floats, y: Floats, groups: Indices, rng: np.random.Generator) -> _Pairs:
+    order = np.argsort(groups, kind="stable")
+    _, starts, sizes = np.unique(groups[order], return_index=True, return_counts=True)
+    n_pairs = sizes * (sizes - 1) // 2
+    if n_pairs.sum() > MOST_PAIRS:
+        group = rng.choice(sizes.size, MOST_PAIRS, p=n_pairs / n_pairs.sum())
+        a = rng.integers(sizes[group])
+        b = (a + rng.integers(1, sizes[group])) % sizes[group]
+        first, second = order[starts[group] + a], order[starts[group] + b]
+    else:
+        group = np.repeat(np.arange(sizes.size), n_pairs)
+        to_come = np.repeat(starts + sizes, sizes) - np.arange(order.size) - 1
+        a = np.repeat(np.arange(order.size), to_come)
+        b = a + 1 + np.arange(a.size) - np.repeat(np.cumsum(to_come) - to_come, to_come)
+        first, second = order[a], order[b]
+    x_step, y_step = x[first] - x[second], y[first] - y[second]
+    return _Pairs(np.abs(x_step), y_step == 0, x_step * y_step > 0, group)
+
+
+def _choose_epsilon(pairs: _Pairs) -> float:
+    """The smallest epsilon of the highest mean accuracy over groups."""
+    if not pairs.group.size:
+        return 0.0
+    share = 1 / np.bincount(pairs.group)[pairs.group]
+    order = np.argsort(pairs.distance, kind="stable")
+    distance = pairs.distance[order]
+    # Made ties one after the other: a pair tied by people becomes right, one ranked alike wrong.
+    change = np.cumsum(((pairs.is_tie * 1.0 - pairs.is_concordant) * share)[order])
+    last = np.flatnonzero(np.append(distance[1:] > distance[:-1], True))
+    candidates, gain = distance[last], np.round(change[last], _DIGITS)
+    if candidates[0] > 0:  # no tie of the judge's own: epsilon 0 changes nothing
+        candidates, gain = np.append(0.0, candidates), np.append(0.0, gain)
+    return float(candidates[np.argmax(gain)])
+
+
+def _accuracy_of_groups(pairs: _Pairs, epsilon: float) -> tuple[Indices, Floats]:
+    """Groups that have a pair, and their accuracies."""
+    right = np.where(pairs.distance <= epsilon, pairs.is_tie, pairs.is_concordant)
+    counts = np.bincount(pairs.group)
+    held = np.flatnonzero(counts)
+    return held, np.bincount(pairs.group, right)[held] / counts[held]
+
+
+def _accuracy_of_all(x: Floats, y: Floats, clusters: Indices, weights: AnyWeights, epsilon: float) -> Floats:
+    """Accuracy over all pairs of different rows on each resample."""
+    from tasks.stats.pair_kernel import count_right_pairs
+
+    order = np.argsort(x, kind="stable")
+    values, levels = np.unique(y, return_inverse=True)
+    sums = np.zeros((2, len(weights)))
+    for start in range(0, len(weights), _LARGEST_CHUNK):
+        drawn = weights.T[:, start : start + _LARGEST_CHUNK].astype(np.uint16, order="C")
+        found = np.zeros((2, drawn.shape[1]))
+        counts = np.zeros((2, values.size + 1, drawn.shape[1]), np.int32)
+        count_right_pairs(drawn, x[order], epsilon, levels[order], clusters[order], counts, found)
+        sums[:, start : start + _LARGEST_CHUNK] = found
+    return divide(*sums)
+
+
+def _find_clusters(groups: Indices, clusters: Indices) -> Indices:
+    """Each group's cluster, groups in rising order."""
+    codes, first, group = np.unique(groups, return_index=True, return_inverse=True)
+    astray = np.flatnonzero(clusters != clusters[first][group])
+    if astray.size:
+        raise ValueError(
+            f"tie_calibrated_accuracy: group {codes[group[astray[0]]]} has rows of several clusters; expected one; "
+            "group by item, or pass None to pair all rows"
+        )
+    return clusters[first]

@@ -1,0 +1,69 @@
+"""Comparisons are checked once; win rates count them; means have cluster intervals."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tasks.stats.comparisons import count_meetings, count_win_rates, count_wins, estimate_win_rate, select_comparisons
+from tasks.stats.estimates import estimate_mean
+from tasks.stats.resampling import draw_cluster_weights
+
+NAN = math.nan
+# Rows of three models (code 2 meets nobody but 1): 0 beats 1 twice, loses once, one tie; 1 beats 2; one row is missing.
+A = np.array([0, 0, 1, 1, 1, 2])
+B = np.array([1, 1, 0, 0, 2, 1])
+PREFERENCE_B = np.array([0.0, 0.0, 0.0, 0.5, 0.0, NAN])
+CLUSTERS = np.array([0, 1, 2, 3, 4, 5])
+
+
+def test_missing_preferences_are_no_losses() -> None:
+    found = select_comparisons(A, B, PREFERENCE_B, CLUSTERS, 4)
+    assert found.n_missing == 1
+    assert found.clusters.tolist() == [0, 1, 2, 3, 4]
+
+
+def test_win_rates_by_hand() -> None:
+    found = select_comparisons(A, B, PREFERENCE_B, CLUSTERS, 4)
+    expected = np.zeros((4, 4))
+    expected[0, 1], expected[1, 0], expected[1, 2] = 2.5, 1.5, 1
+    np.testing.assert_array_equal(count_wins(found), expected)
+    np.testing.assert_array_equal(count_meetings(found), expected + expected.T)
+    rates = count_win_rates(found)
+    assert (rates.share[0, 1], rates.share[1, 0], rates.share[2, 1]) == (2.5 / 4, 1.5 / 4, 0)
+    assert np.isnan(rates.share[[0, 3, 0], [2, 1, 0]]).all()
+
+
+def test_win_rate_of_a_model_with_interval() -> None:
+    weights = draw_cluster_weights(6, 300, np.random.default_rng(0))
+    found = estimate_win_rate(select_comparisons(A, B, PREFERENCE_B, CLUSTERS, 4), 1, weights)
+    assert (found.value, found.n, found.n_clusters) == (2.5 / 5, 5, 5)
+    assert found.low < 0.5 < found.high
+    nobody = estimate_win_rate(select_comparisons(A, B, PREFERENCE_B, CLUSTERS, 4), 3, weights)
+    assert math.isnan(nobody.value)
+    assert nobody.n_undefined == 300
+
+
+def test_means_of_resamples_are_means_of_repeated_rows() -> None:
+    rng = np.random.default_rng(0)
+    values, clusters = rng.normal(size=60), rng.integers(0, 12, 60)
+    values[::7] = NAN
+    for one in draw_cluster_weights(12, 20, rng):
+        found = estimate_mean(values, clusters, one[None])
+        assert found.low == pytest.approx(np.nanmean(np.repeat(values, one[clusters])), abs=1e-12)
+        assert found.value == pytest.approx(np.nanmean(values), abs=1e-12)
+        assert found.n == np.count_nonzero(~np.isnan(values))
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "preference", "message"),
+    [
+        ([0], [0], [1.0], "compares model 0 with itself"),
+        ([0], [5], [1.0], "model codes 0 to 5; expected 0 to 3"),
+        ([0], [1], [1.5], r"preference_b\[0\] is 1.5"),
+        ([0, 1], [1, 2], [1.0], "shapes"),
+    ],
+)
+def test_wrong_rows_are_refused(a: list[int], b: list[int], preference: list[float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        select_comparisons(np.array(a), np.array(b), np.array(preference), np.zeros(len(a), dtype=np.int64), 4)

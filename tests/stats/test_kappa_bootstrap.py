@@ -1,0 +1,157 @@
+"""Intervals of agreement: equal to the same statistic on repeated rows, and they cover what they should."""
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.metrics import cohen_kappa_score
+
+from tasks.stats.agreement import Weighting, cohen_kappa, matchup_kappa, observed_agreement
+from tasks.stats.kappa_bootstrap import agree_on_matchups, agree_raters, grade_grader
+from tasks.stats.resampling import draw_cluster_weights, expanded_interval
+
+WEIGHTINGS: tuple[Weighting, ...] = ("nominal", "linear", "quadratic")
+
+
+def draw_raters(rng: np.random.Generator, n: int = 90) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Labels 1 to 4 of two raters, some missing, three rows a cluster."""
+    a = rng.integers(1, 5, n).astype(np.float64)
+    b = np.clip(a + rng.integers(-1, 2, n), 1, 4)
+    a[rng.random(n) < 0.1] = math.nan
+    b[rng.random(n) < 0.1] = math.nan
+    return a, b, np.arange(n) // 3
+
+
+def test_each_resample_is_the_statistic_of_its_rows() -> None:
+    rng = np.random.default_rng(0)
+    a, b, clusters = draw_raters(rng)
+    matchups = rng.integers(0, 4, a.size)
+    weights = draw_cluster_weights(30, 25, rng)
+    for one in weights:
+        rows = np.repeat(np.arange(a.size), one[clusters])
+        alone = agree_raters(a, b, clusters, one[None], WEIGHTINGS)
+        assert alone["agreement"].low == pytest.approx(observed_agreement(a[rows], b[rows]), abs=1e-12)
+        for weighting in WEIGHTINGS:
+            expected = cohen_kappa(a[rows], b[rows], weighting)
+            assert alone[f"kappa_{weighting}"].low == pytest.approx(expected, abs=1e-12)
+        by_matchup = agree_on_matchups(a, b, matchups, clusters, one[None])
+        assert by_matchup["kappa_matchups"].low == pytest.approx(matchup_kappa(a[rows], b[rows], matchups[rows]), abs=1e-12)
+
+
+def test_the_chance_term_is_recomputed_in_each_resample() -> None:
+    # With the chance term held fixed the interval would be (p_o - p_e) / (1 - p_e) of the ends of agreement.
+    rng = np.random.default_rng(1)
+    a = (rng.random(60) < 0.9).astype(np.float64)
+    b = np.where(rng.random(60) < 0.9, a, 1 - a)
+    weights = draw_cluster_weights(60, 150, rng)
+    drawn = [cohen_kappa_score(a[rows], b[rows]) for rows in (np.repeat(np.arange(60), one) for one in weights)]
+    found = agree_raters(a, b, np.arange(60), weights)["kappa_nominal"]
+    assert (found.low, found.high) == pytest.approx(expanded_interval(np.array(drawn), 60)[:2], abs=1e-12)
+
+
+def test_only_rows_of_both_count() -> None:
+    rng = np.random.default_rng(2)
+    a, b, clusters = draw_raters(rng)
+    found = agree_raters(a, b, clusters, draw_cluster_weights(30, 10, rng))["agreement"]
+    both = ~np.isnan(a) & ~np.isnan(b)
+    assert (found.n, found.n_clusters) == (both.sum(), np.unique(clusters[both]).size)
+    assert found.value == (a == b)[both].mean()
+
+
+def test_undefined_resamples_are_counted() -> None:
+    # Both raters say 1 but for one row: a resample without it has no kappa, but agreement 1.
+    a = np.array([1.0, 1, 1, 0])
+    weights = np.array([[2, 1, 1, 0], [1, 1, 1, 1], [4, 0, 0, 0]], dtype=np.uint16)
+    found = agree_raters(a, a, np.arange(4), weights, WEIGHTINGS)
+    assert found["agreement"].n_undefined == 0
+    for weighting in WEIGHTINGS:
+        assert found[f"kappa_{weighting}"] == (1.0, 1.0, 1.0, 4, 4, 2)
+
+
+def test_no_common_rows() -> None:
+    nothing = np.full(3, math.nan)
+    found = agree_raters(nothing, np.ones(3), np.arange(3), draw_cluster_weights(3, 7, np.random.default_rng(0)))
+    for estimate in found.values():
+        assert math.isnan(estimate.value)
+        assert (estimate.n, estimate.n_clusters, estimate.n_undefined) == (0, 0, 7)
+
+
+def test_weights_of_any_size_and_layout_give_the_same() -> None:
+    rng = np.random.default_rng(4)
+    a, b, clusters = draw_raters(rng, 600)
+    weights = draw_cluster_weights(200, 40, rng)
+    expected = agree_raters(a, b, clusters, weights)
+    assert agree_raters(a, b, clusters, np.ascontiguousarray(weights).astype(np.int64)) == expected
+    # Drawing each cluster 9,000 times as often changes no share; sums of 16 bits would overflow.
+    many = weights[:1] * np.uint16(9_000)
+    for name, found in agree_raters(a, b, clusters, many).items():
+        assert found == pytest.approx(agree_raters(a, b, clusters, weights[:1])[name], abs=1e-12)
+
+
+def test_two_threads_count_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(6)
+    a, b, clusters = draw_raters(rng)
+    weights = draw_cluster_weights(30, 101, rng)
+    expected = agree_raters(a, b, clusters, weights)
+    monkeypatch.setattr("tasks.stats.cluster_sums._WORTH_TWO_THREADS", 1)
+    assert agree_raters(a, b, clusters, weights) == expected
+
+
+def test_resamples_in_slices_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(7)
+    a, b, clusters = draw_raters(rng)
+    weights = draw_cluster_weights(30, 101, rng)
+    expected = agree_raters(a, b, clusters, weights, WEIGHTINGS)
+    monkeypatch.setattr("tasks.stats.cluster_sums._CHUNK_BYTES", 3_000)
+    assert agree_raters(a, b, clusters, weights, WEIGHTINGS) == expected
+
+
+def test_grader_against_people_by_hand() -> None:
+    # 10 right by people, the grader misses 3 of them; 5 wrong, it passes 1: accuracy 11/15, false positives 1/5, negatives 3/10.
+    human = np.array([1.0] * 10 + [0.0] * 5 + [1.0])
+    graded = np.array([1.0] * 7 + [0.0] * 3 + [0.0] * 4 + [1.0] + [math.nan])
+    found = grade_grader(graded, human, np.arange(16), draw_cluster_weights(16, 200, np.random.default_rng(0)))
+    assert found["accuracy"].value == pytest.approx(11 / 15)
+    assert found["false_positive_rate"].value == pytest.approx(1 / 5)
+    assert found["false_negative_rate"].value == pytest.approx(3 / 10)
+    assert found["accuracy"].n == 15
+    assert found["false_positive_rate"].low < 0.2 < found["false_positive_rate"].high
+
+
+def test_grader_labels_are_right_or_wrong() -> None:
+    with pytest.raises(ValueError, match=r"a label is 0\.5"):
+        grade_grader(np.array([1.0, 0.5]), np.ones(2), np.arange(2), np.ones((1, 2), dtype=np.uint16))
+
+
+@pytest.mark.parametrize(
+    ("clusters", "weights", "message"),
+    [
+        (np.arange(2), np.ones((4, 3), dtype=np.uint16), "2 cluster codes for 3 rows"),
+        (np.array([0, 1, 3]), np.ones((4, 3), dtype=np.uint16), "cluster codes 0 to 3"),
+        (np.arange(3), np.ones(3, dtype=np.uint16), r"weights have shape \(3,\)"),
+    ],
+)
+def test_wrong_clusters_are_refused(clusters: np.ndarray, weights: np.ndarray, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        agree_raters(np.ones(3), np.ones(3), clusters, weights)
+
+
+@pytest.mark.full
+def test_intervals_cover_the_planted_kappa() -> None:
+    # Two raters see the truth through noise of their own; kappa of the population by 2,000,000 rows. 60 clusters of 4 rows that
+    # share a difficulty: 93 to 97 % of 600 intervals must hold it (binomial error 0.9 %).
+    rng = np.random.default_rng(11)
+
+    def draw(n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
+        error = np.repeat(rng.beta(2, 6, n_clusters), 4)
+        truth = rng.random(error.size) < 0.6
+        a, b = (np.where(rng.random(error.size) < error, ~truth, truth).astype(np.float64) for _ in range(2))
+        return a, b
+
+    planted = cohen_kappa(*draw(500_000))
+    held = 0
+    for _ in range(600):
+        a, b = draw(60)
+        found = agree_raters(a, b, np.arange(240) // 4, draw_cluster_weights(60, 500, rng))["kappa_nominal"]
+        held += found.low <= planted <= found.high
+    assert 0.92 <= held / 600 <= 0.98

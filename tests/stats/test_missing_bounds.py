@@ -1,0 +1,91 @@
+"""Worst-case bounds against every filling-in on a grid."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from tasks.stats.correlation import COEFFICIENTS, pearson
+from tasks.stats.missing_bounds import bound_missing
+
+Floats = NDArray[np.float64]
+
+
+def fill_everywhere(x: Floats, y: Floats, grid: Floats, name: str = "pearson") -> Floats:
+    found = []
+    missing = np.flatnonzero(np.isnan(x))
+    for scores in itertools.product(grid, repeat=missing.size):
+        filled = x.copy()
+        filled[missing] = scores
+        found.append(COEFFICIENTS[name](filled, y))
+    return np.array(found)
+
+
+def test_one_missing_score_by_hand() -> None:
+    # Rows (0, 0), (1, 1) and one of target 0 whose score u is missing: deviations of y are -1/3, 2/3, -1/3, so the sums are
+    # xy = 2/3 - u/3, yy = 2/3, xx = 1 + u^2 - (1 + u)^2/3. u = 0: (2/3) / sqrt(2/3 * 2/3) = 1. u = 1: (1/3) / (2/3) = 0.5.
+    found = bound_missing(np.array([0.0, 1.0, math.nan]), np.array([0.0, 1.0, 0.0]), (0.0, 1.0))["pearson"]
+    assert (found.low, found.high) == pytest.approx((0.5, 1.0), abs=1e-9)
+    assert found[2:] == (1, True)
+
+
+def test_the_best_score_may_lie_inside_the_scale() -> None:
+    # On the line through (1, 0) and (5, 4) a target of 1 belongs to score 2: then r = 1.
+    found = bound_missing(np.array([1.0, 5.0, math.nan]), np.array([0.0, 4.0, 1.0]), (1.0, 5.0))["pearson"]
+    assert found.high == pytest.approx(1.0, abs=1e-9)
+    assert found.low == pytest.approx(pearson(np.array([1.0, 5.0, 5.0]), np.array([0.0, 4.0, 1.0])), abs=1e-9)
+
+
+ROWS = st.lists(st.tuples(st.sampled_from([0.0, 0.25, 0.5, 1.0, 0.83]), st.integers(0, 3)), min_size=2, max_size=9)
+
+
+@given(ROWS, st.lists(st.integers(0, 3), min_size=1, max_size=2))
+@settings(max_examples=25, deadline=None)
+def test_no_filling_in_of_pearson_goes_beyond(rows: list[tuple[float, int]], unscored: list[int]) -> None:
+    x, y = np.array([*rows, *[(math.nan, target) for target in unscored]]).T
+    found = bound_missing(x, y, (0.0, 1.0))["pearson"]
+    everywhere = fill_everywhere(x, y, np.linspace(0, 1, 7))
+    if np.isnan(everywhere).all():
+        assert math.isnan(found.low)
+        return
+    assert found.low <= np.nanmin(everywhere) + 1e-7
+    assert found.high >= np.nanmax(everywhere) - 1e-7
+    # The grid comes near the ends, too, so the bounds are not merely wide.
+    assert found.low >= np.nanmin(everywhere) - 0.25
+    assert found.high <= np.nanmax(everywhere) + 0.25
+
+
+def test_bounds_of_rank_coefficients_are_reached_and_hold_the_ends_of_the_scale() -> None:
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 3, 60).astype(np.float64)
+    x = np.clip(y / 2 + rng.normal(size=60) * 0.3, 0, 1)
+    whole = {name: coefficient(x, y) for name, coefficient in COEFFICIENTS.items()}
+    x[::10] = math.nan
+    found = bound_missing(x, y, (0.0, 1.0))
+    for name, bounds in found.items():
+        assert bounds.low < whole[name] < bounds.high, name
+        assert bounds.is_exact == (name == "pearson")
+        ends = fill_everywhere(x, y, np.array([0.0, 1.0]), name)
+        assert bounds.low <= ends.min() + 1e-12
+        assert bounds.high >= ends.max() - 1e-12
+
+
+def test_nothing_missing_is_no_width_and_all_missing_all_of_it() -> None:
+    x, y = np.array([0.0, 1.0, 0.5]), np.array([0.0, 1.0, 2.0])
+    found = bound_missing(np.append(x, math.nan), np.append(y, math.nan), (0.0, 1.0))["spearman"]
+    assert (found.low, found.high) == pytest.approx((0.5, 0.5))
+    assert found[2:] == (0, True)
+    nothing = bound_missing(np.full(3, math.nan), y, (0.0, 1.0))
+    assert nothing["pearson"][:3] == pytest.approx((-1.0, 1.0, 3), abs=1e-9)
+    empty = bound_missing(np.empty(0), np.empty(0), (0.0, 1.0))["pearson"]
+    assert math.isnan(empty.low)
+
+
+@pytest.mark.parametrize("scale", [(0.0, 0.5), (1.0, 1.0), (2.0, 1.0), (0.2, 2.0)])
+def test_scores_off_the_scale_are_refused(scale: tuple[float, float]) -> None:
+    with pytest.raises(ValueError, match=r"scores go from 0\.0 to 1\.0"):
+        bound_missing(np.array([0.0, 1.0, math.nan]), np.array([0.0, 1.0, 1.0]), scale)
