@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-EXIT_USAGE, EXIT_CRASH, EXIT_COVERAGE, EXIT_STOPPED = 1, 2, 3, 130
+EXIT_USAGE, EXIT_CRASH, EXIT_COVERAGE, EXIT_CHECK, EXIT_STOPPED = 1, 2, 3, 5, 130
 STAGES = {"run": ("ingest", "judge", "report"), "ingest": ("ingest",), "judge": ("judge",), "report": ("report",)}
 _HELP = {
     "run": "ingest, judge and report a suite; what is done already is left alone",
@@ -17,7 +17,7 @@ _HELP = {
     "report": "compute a suite's correlations and write its report",
 }
 _ENDING = """exit codes: 0 all there; 1 usage or configuration; 2 a crash; 3 finished with coverage below the suite's min_coverage;
-130 stopped by Ctrl-C (what was paid for is kept)"""
+5 finished, and a check found rows that are wrong; 130 stopped by Ctrl-C (what was paid for is kept)"""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -45,8 +45,12 @@ def make_parser() -> argparse.ArgumentParser:
     preview = "show the first rows as they would land and what would be quarantined; write nothing"
     stages["ingest"].add_argument("--preview", action="store_true", help=preview)
     sql = commands.add_parser("sql", help="ask the lake in SQL; a prompt where no query is given")
-    sql.add_argument("query", nargs="?", help="one SELECT over the tables, core_* and rpt_* views")
-    sql.add_argument("-f", "--file", type=Path, help="read the query from a file")
+    asked = sql.add_mutually_exclusive_group()
+    asked.add_argument("query", nargs="?", help="one SELECT over the tables, core_* and rpt_* views")
+    asked.add_argument("-f", "--file", type=Path, help="read the query from a file")
+    asked.add_argument("--recipe", metavar="NAME", help="answer one of the questions that --list names")
+    asked.add_argument("--list", action="store_true", help="list tables, views, checks and recipes; needs no lake")
+    sql.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="an option of the recipe (repeatable)")
     sql.add_argument("--format", choices=["table", "csv", "json", "markdown", "parquet"], default="table")
     _add_lake(sql)
     return parser

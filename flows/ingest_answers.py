@@ -15,7 +15,7 @@ def ingest_answers(suite_file: str, lake_root: str, scope: Scope = Scope()) -> l
     """Ingest each benchmark as one task; a source that has not changed is left alone."""
     suite = narrow(read_suite(Path(suite_file)), Scope(benchmarks=scope.benchmarks))
     lake = open_lake(Path(lake_root), create=True)
-    images = suite.images or lake.root / "images"
+    images = suite.image_root(lake.root)
     ingests = [
         steps.ingest_source.submit(lake, benchmark, images, scope.limit, suite.limits.images)
         for benchmark in suite.benchmarks.values()

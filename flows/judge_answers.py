@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import dask
 from prefect import flow
@@ -10,11 +11,18 @@ from prefect import flow
 from flows import steps
 from flows.runners import ENDPOINT_SLOT, METRIC_SLOT
 from tasks.backends.standin_process import start_standin
+from tasks.judge_settings import JudgeSettings
 from tasks.judging.shard import ShardOrder, ShardResult
 from tasks.lake import Lake, open_lake
-from tasks.metrics.shard import ScoreOrder
 from tasks.planning import Work, register_judges
-from tasks.suite import Scope, Suite, narrow, read_suite
+from tasks.suite import Scope, Suite, narrow, read_suite, stages_of
+
+
+class Judged(NamedTuple):
+    """What the judges' shards did, and why some metric could not run (a line each)."""
+
+    shards: list[ShardResult]
+    failures: list[str]
 
 
 @flow(name="judge-answers", validate_parameters=False)
@@ -24,27 +32,37 @@ def judge_answers(
     run_id: str,
     scope: Scope = Scope(),
     retry: tuple[str, ...] = (),  # frozen
-) -> list[ShardResult]:
+) -> Judged:
     """Plan, then judge and score side by side: a shard is a task, on a worker that has its slot."""
     full = read_suite(Path(suite_file))
     lake = open_lake(Path(lake_root))
     register_judges(lake, full)
     suite = narrow(full, scope)
-    works = steps.plan_work(lake, suite, scope, run_id, retry)
-    judging = [work for work in works if work.identity.kind == "judge" and work.shards]
-    with _standin_if(_needs_standin(suite, judging)) as address:
-        with dask.annotate(resources={METRIC_SLOT: 1}):
-            scored = steps.metric_shard.map([order for work in works for order in _score_orders(lake, run_id, work)])
-        with dask.annotate(resources={ENDPOINT_SLOT: 1}):
-            orders = [order for work in judging for order in _shard_orders(lake, suite, run_id, work, address)]
-            judged = steps.judge_shard.map(orders)
-        scored.result()
-        results: list[ShardResult] = judged.result()
+    with dask.annotate(resources={METRIC_SLOT: 1}):
+        scored = steps.metric_shard.map(steps.plan_scores(lake, suite, scope, run_id))
+    try:
+        shards = _judge_stages(lake, suite, scope, run_id, retry)
+    except Exception:  # ends the run; what the metrics are about to compute is kept
+        scored.wait()
+        raise
+    failures = [line for result in scored.result() for line in result.failures]
+    return Judged(shards, list(dict.fromkeys(failures)))
+
+
+def _judge_stages(lake: Lake, suite: Suite, scope: Scope, run_id: str, retry: tuple[str, ...]) -> list[ShardResult]:
+    results: list[ShardResult] = []
+    with _standin_if(any(_asks_standin(judge) for judge in suite.judges.values())) as address:
+        for stage in stages_of(suite):
+            works = steps.plan_work(lake, stage, scope, run_id, retry)
+            with dask.annotate(resources={ENDPOINT_SLOT: 1}):
+                orders = [order for work in works for order in _shard_orders(lake, suite, run_id, work, address)]
+                judged = steps.judge_shard.map(orders)
+            results += judged.result()
     return results
 
 
-def _needs_standin(suite: Suite, judging: list[Work]) -> bool:
-    return any(suite.judges[work.identity.alias].endpoint.backend == "standin" for work in judging)
+def _asks_standin(judge: JudgeSettings) -> bool:
+    return any(endpoint.backend == "standin" for endpoint in judge.endpoints.values())
 
 
 @contextmanager
@@ -58,10 +76,5 @@ def _standin_if(needed: bool) -> Iterator[str | None]:
 
 
 def _shard_orders(lake: Lake, suite: Suite, run_id: str, work: Work, standin: str | None) -> list[ShardOrder]:
-    judge = suite.judges[work.identity.alias]
-    address = standin if judge.endpoint.backend == "standin" else None
-    return [ShardOrder(lake, run_id, judge, work.identity, suite.limits, file, address) for file in work.shards]
-
-
-def _score_orders(lake: Lake, run_id: str, work: Work) -> list[ScoreOrder]:
-    return [ScoreOrder(lake, run_id, work.identity, file) for file in work.shards if work.identity.kind == "metric"]
+    judge, images = suite.judges[work.identity.alias], suite.image_root(lake.root)
+    return [ShardOrder(lake, run_id, judge, work.identity, suite.limits, file, images, standin) for file in work.shards]

@@ -55,6 +55,6 @@ def describe_progress(plan: Path, seconds: float) -> str:
     statuses: Counter[str] = Counter()
     for one in told:
         statuses.update(one["statuses"])
-    judged, tokens = statuses.total(), sum(one["tokens"] for one in told)
+    judged, tokens = sum(one["cases"] for one in told), sum(one["tokens"] for one in told)
     words = ", ".join(f"{count:,} {status}" for status, count in statuses.most_common())
     return f"judging {judged:,}/{total:,}  {judged / max(seconds, 1e-9):,.0f}/s  {words or 'starting'}  {tokens:,} tokens"

@@ -10,11 +10,13 @@ from types import FrameType
 
 import duckdb
 
-from flows.cli import EXIT_COVERAGE, EXIT_STOPPED
+from flows.cli import EXIT_CHECK, EXIT_COVERAGE, EXIT_STOPPED
 from tasks.ingestion import find_current
 from tasks.judging.shard import stop_file
 from tasks.lake import Lake, open_lake
+from tasks.metrics.planning import name_ingests
 from tasks.planning import find_work
+from tasks.reports.checks import check_lake
 from tasks.reports.freshness import is_fresh, page_path
 from tasks.reports.warehouse import open_warehouse, run_sql, select_file, select_frame
 from tasks.runs import new_run_id, record_run
@@ -45,7 +47,7 @@ def find_left(
     lake: Lake, full: Suite, suite: Suite, scope: Scope, stages: tuple[str, ...], retry: tuple[str, ...]
 ) -> tuple[str, ...]:
     """Which of `stages` have something to do; found without a server, without prefect and without dask."""
-    images, limits = suite.images or lake.root / "images", suite.limits.images
+    images, limits = suite.image_root(lake.root), suite.limits.images
     if "ingest" in stages and not all(find_current(lake, one, scope.limit, images, limits) for one in suite.benchmarks.values()):
         return stages
     left = ["judge"] if "judge" in stages and _is_judging_left(lake, full, suite, scope, retry) else []
@@ -56,9 +58,10 @@ def find_left(
 
 def _is_judging_left(lake: Lake, full: Suite, suite: Suite, scope: Scope, retry: tuple[str, ...]) -> bool:
     text = "select count(*) from stg_judges where suite = $suite and list_contains($ids, judge_id || reading)"
-    identities = identify_all(full)
+    connection = open_warehouse(lake, lazy=True)
+    identities = identify_all(full, name_ingests(connection))
     ids = [one.judge_id + one.reading for one in identities]
-    held = run_sql(open_warehouse(lake), text, "registered judges", {"suite": suite.name, "ids": ids}).fetchone()
+    held = run_sql(connection, text, "registered judges", {"suite": suite.name, "ids": ids}).fetchone()
     return (held or (0,))[0] != len(identities) or any(work.n_pending for work in find_work(lake, suite, scope, retry))
 
 
@@ -106,7 +109,7 @@ def _stop_on_signal(lake: Lake, run_id: str) -> Iterator[None]:
 
 def _tell_end(lake: Lake, suite: Suite, run_id: str, stages: tuple[str, ...]) -> int:
     """Tell what the run did and where to look; returns the exit code."""
-    connection = open_warehouse(lake)
+    connection = open_warehouse(lake, lazy=True)
     text = "select outcome, n_calls, n_replies_reused, n_verdicts, n_failed, prompt_tokens + completion_tokens, "
     text += "round(epoch(ended_at) - epoch(started_at), 1) from stg_runs where run_id = $run_id"
     outcome, calls, reused, verdicts, failed, tokens, seconds = select_frame(
@@ -118,13 +121,24 @@ def _tell_end(lake: Lake, suite: Suite, run_id: str, stages: tuple[str, ...]) ->
     if outcome == "stopped":
         out("stopped before the end: what came in is kept; run the same command again to go on\n")
         return EXIT_STOPPED
+    checked = _tell_checks(lake, connection)
     if "report" not in stages:
-        return 0
+        return checked
     out(f"report: {page_path(lake, suite)}\n")
     first = next(iter(suite.benchmarks))
     for query in _TRY:
         out(f'try: judgelake sql --lake {lake.root} "{query.format(benchmark=first)}"\n')
-    return _check_coverage(connection, suite)
+    return max(checked, _check_coverage(connection, suite))
+
+
+def _tell_checks(lake: Lake, connection: duckdb.DuckDBPyConnection) -> int:
+    """5 where a check finds rows that are wrong, 0 where none or only warnings do, and say which and how to see them."""
+    findings = check_lake(lake, connection)
+    for finding in findings:
+        kind = "warning" if finding.warns else "check"
+        sys.stdout.write(f"{kind}: {finding.n:,} rows against: {finding.says}\n")
+        sys.stdout.write(f'see: judgelake sql --lake {lake.root} "select * from {finding.view}"\n')
+    return EXIT_CHECK if any(not finding.warns for finding in findings) else 0
 
 
 def _check_coverage(connection: duckdb.DuckDBPyConnection, suite: Suite) -> int:
@@ -132,7 +146,7 @@ def _check_coverage(connection: duckdb.DuckDBPyConnection, suite: Suite) -> int:
     least = suite.report.min_coverage
     parameters = {
         "benchmarks": list(suite.benchmarks),
-        "ids": [one.judge_id + one.reading for one in identify_all(suite)],
+        "ids": [one.judge_id + one.reading for one in identify_all(suite, name_ingests(connection))],
         "least": least,
     }
     thin = select_file(connection, "queries/thin_coverage.sql", parameters)

@@ -66,7 +66,10 @@ def local_cluster() -> Iterator[str]:
     workers = {
         slot.lower(): {"cls": Nanny, "options": {**options, "resources": {slot: 1}}} for slot in (ENDPOINT_SLOT, METRIC_SLOT)
     }
-    scheduler = {"cls": Scheduler, "options": {"host": "127.0.0.1", "port": 0, "dashboard": False}}
+    scheduler = {
+        "cls": Scheduler,
+        "options": {"host": "127.0.0.1", "port": 0, "dashboard": False, "dashboard_address": "127.0.0.1:0"},
+    }
     with SpecCluster(workers=workers, scheduler=scheduler, silence_logs=50) as cluster:
         yield cluster.scheduler_address
 

@@ -1,9 +1,8 @@
-"""`judgelake sql`: read-only SQL over a lake, once or at a prompt. What views there are is `sql/`."""
+"""`judgelake sql`: read-only SQL over a lake, once, as a recipe or at a prompt. What can be asked is `tasks.reports.catalog`."""
 
 import argparse
 import csv
 import json
-import math
 import re
 import shutil
 import sys
@@ -11,10 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import duckdb
+import polars as pl
 import pyarrow.parquet as pq
 
 from tasks.errors import QueryError
 from tasks.lake import open_lake
+from tasks.reports.catalog import Listed, find_recipe, list_all
+from tasks.reports.cells import keep_finite, markdown_line, plain_cell
 from tasks.reports.warehouse import open_warehouse
 
 _TABLE_ROWS = 1000
@@ -25,8 +27,18 @@ _EXPLAIN = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*explain\b(?:\s+analyze\b|\s*
 
 
 def run_query(options: argparse.Namespace) -> int:
-    """Answer one query, or many at a prompt; returns the exit code."""
+    """Answer one query or recipe, or many queries at a prompt, or list what there is; returns the exit code."""
+    if options.set and options.recipe is None:
+        raise QueryError(
+            f"sql: --set {options.set[0]!r} has no recipe; expected --recipe NAME beside it; see judgelake sql --list"
+        )
+    if options.list:
+        _list_all(options.format)
+        return 0
     connection = open_warehouse(open_lake(options.lake), sealed=True)
+    if options.recipe is not None:
+        answer_recipe(connection, options.recipe, options.set, options.format)
+        return 0
     query = _read_file(options.file) if options.file else options.query
     if query is None:
         return _prompt(connection, options.format)
@@ -46,6 +58,22 @@ def answer(connection: duckdb.DuckDBPyConnection, query: str, form: str) -> None
                 _FORMATS[form](relation)
     except duckdb.Error as error:
         raise QueryError(f"sql: {error}") from None
+
+
+def answer_recipe(connection: duckdb.DuckDBPyConnection, name: str, given: Sequence[str], form: str) -> None:
+    """Print what a recipe finds; `given` are its options as `name=value`."""
+    recipe = find_recipe(name)
+    try:
+        _FORMATS[form](connection.sql(recipe.text, params=recipe.fill_options(given)))
+    except duckdb.Error as error:
+        raise QueryError(f"sql: the recipe {name}: {error}") from None
+
+
+def _list_all(form: str) -> None:
+    """Print what can be asked; the connection has nothing to do with a lake."""
+    rows = pl.DataFrame(list_all(), schema=Listed._fields, orient="row")
+    with duckdb.connect() as connection:
+        _FORMATS[form](connection.from_arrow(rows.to_arrow()))
 
 
 def _bare(query: str) -> str:
@@ -128,48 +156,25 @@ def _print_csv(relation: duckdb.DuckDBPyRelation) -> None:
     writer = csv.writer(_UnixLines(), lineterminator="\r\n")
     writer.writerow(relation.columns)
     for row in relation.iter_rows(_BATCH_ROWS):
-        writer.writerow(["" if value is None else _plain(value) for value in row])
+        writer.writerow([plain_cell(value) for value in row])
 
 
 def _print_json(relation: duckdb.DuckDBPyRelation) -> None:
     names = _distinct_names(relation)
-    rows = [{name: _finite(value) for name, value in zip(names, row, strict=True)} for row in relation.fetchall()]
+    rows = [{name: keep_finite(value) for name, value in zip(names, row, strict=True)} for row in relation.fetchall()]
     json.dump(rows, sys.stdout, ensure_ascii=False, indent=1, default=str)
     sys.stdout.write("\n")
 
 
 def _print_markdown(relation: duckdb.DuckDBPyRelation) -> None:
-    _markdown_line(relation.columns)
-    _markdown_line(["---"] * len(relation.columns))
+    sys.stdout.write(markdown_line(relation.columns) + markdown_line(["---"] * len(relation.columns)))
     for row in relation.fetchall():
-        _markdown_line(["" if value is None else _plain(value) for value in row])
-
-
-def _markdown_line(cells: Sequence[object]) -> None:
-    escaped = [str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells]
-    sys.stdout.write(f"| {' | '.join(escaped)} |\n")
+        sys.stdout.write(markdown_line([plain_cell(value) for value in row]))
 
 
 def _print_parquet(relation: duckdb.DuckDBPyRelation) -> None:
     _distinct_names(relation)
     pq.write_table(relation.to_arrow_table(), sys.stdout.buffer, compression="zstd")
-
-
-def _plain(value: object) -> object:
-    """A cell as text a spreadsheet can hold: nested values as JSON."""
-    return json.dumps(_finite(value), ensure_ascii=False, default=str) if isinstance(value, list | dict | tuple) else value
-
-
-def _finite(value: object) -> object:
-    """A value that JSON can hold: what is not a finite number is null, keys are text."""
-    match value:
-        case float():
-            return value if math.isfinite(value) else None
-        case list() | tuple():
-            return [_finite(part) for part in value]
-        case dict():
-            return {str(key): _finite(part) for key, part in value.items()}
-    return value
 
 
 def _distinct_names(relation: duckdb.DuckDBPyRelation) -> list[str]:

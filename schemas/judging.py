@@ -1,4 +1,4 @@
-"""Tables that judging writes: judges, cases, replies, verdicts, metric scores, runs.
+"""Tables that judging writes: judges, matchups, cases, replies, verdicts, duels, captions, metric scores, runs.
 
 Only contracts live here. Who writes which row when is told in `tasks.judging.engine` and `tasks.planning`.
 """
@@ -26,7 +26,7 @@ class Judges(Strict):
 
     judge_id: str = pa.Field(str_matches=r"^[0-9a-f]{16}$")
     reading: str
-    kind: str = pa.Field(isin=("judge", "metric"))
+    kind: str = pa.Field(isin=("judge", "captioner", "labeller", "metric"))
     alias: str
     suite: str
     call_signature: str
@@ -48,11 +48,30 @@ class CaseKey(Strict):
     sample: pl.Int64
 
 
-class Cases(CaseKey):
-    """One row per case that some run wanted; a key is written again only when its context changed."""
+class PairKey(CaseKey):
+    """A case of two contents: `content_digest` is a, `other_digest` b, `shown_first` which of them the judge was shown first."""
+
+    other_digest: str = pa.Field(nullable=True)
+    shown_first: str = pa.Field(nullable=True, isin=("", "a", "b"))
+
+
+class Cases(PairKey):
+    """One row per case that some run wanted; a key is written again only when its context changed. Only pairs have an `other_digest`."""
 
     run_id: str
     planned_at: Instant
+
+
+class Matchups(Strict):
+    """One row per plan × pair of answers of an item that was drawn to be compared; drawn once, extended, never redrawn."""
+
+    benchmark: str
+    plan: str
+    item_id: str
+    answer_a: str
+    answer_b: str
+    run_id: str
+    drawn_at: Instant
 
 
 class Replies(Strict):
@@ -95,14 +114,61 @@ class Verdicts(CaseKey):
         return data.lazyframe.select((pl.col("status") == "ok") == pl.col("score_0_1").is_not_null())
 
 
+class Duels(PairKey):
+    """One row per attempt at a pair under one reading. `preference_b` is the share of the win that b gets, in [0, 1]."""
+
+    reading: str
+    status: str = pa.Field(isin=STATUSES)
+    choice: str = pa.Field(nullable=True, isin=("a", "b", "tie"))
+    preference_b: pl.Float64 = pa.Field(nullable=True, ge=0, le=1)
+    score_a: pl.Float64 = pa.Field(nullable=True)
+    score_b: pl.Float64 = pa.Field(nullable=True)
+    probabilities: pl.List(pl.Struct({"level": pl.String, "probability": pl.Float64}))
+    captured_mass: pl.Float64 = pa.Field(nullable=True)
+    rationale: str = pa.Field(nullable=True)
+    reason: str = pa.Field(nullable=True)
+    reply_digests: pl.List(pl.String)
+    run_id: str
+    judged_at: Instant
+
+    @pa.dataframe_check
+    def choice_only_when_ok(cls, data: pa.PolarsData) -> pl.LazyFrame:  # noqa: N805
+        """A choice stands exactly where the status is `ok`."""
+        return data.lazyframe.select((pl.col("status") == "ok") == pl.col("choice").is_not_null())
+
+
+class GeneratedCaptions(CaseKey):
+    """One row per attempt at an image: the caption that a judge wrote. The context is the image; `content_digest` is empty."""
+
+    image_uri: str
+    reading: str
+    status: str = pa.Field(isin=STATUSES)
+    text: str = pa.Field(nullable=True)
+    reason: str = pa.Field(nullable=True)
+    reply_digests: pl.List(pl.String)
+    run_id: str
+    judged_at: Instant
+
+    @pa.dataframe_check
+    def text_only_when_ok(cls, data: pa.PolarsData) -> pl.LazyFrame:  # noqa: N805
+        """A caption stands exactly where the status is `ok`."""
+        return data.lazyframe.select((pl.col("status") == "ok") == pl.col("text").is_not_null())
+
+
 class MetricScores(Strict):
-    """One row per metric × answer content; `score` is null, with a reason, where the metric is undefined."""
+    """One row per metric × answer content; `score` is null, with a reason, where the metric is undefined.
+
+    `context_digest` is the sha256 of the item's first image (`none` where it has none) for a metric that sees it, else empty.
+    `statistics` are the row's additive numbers, by which the metric's corpus score is computed from their sums.
+    """
 
     judge_id: str
     benchmark: str
     item_id: str
     content_digest: str
+    context_digest: str = pa.Field(nullable=True)
     score: pl.Float64 = pa.Field(nullable=True)
+    statistics: pl.List(pl.Float64) = pa.Field(nullable=True)
     reason: str = pa.Field(nullable=True)
     run_id: str
     scored_at: Instant

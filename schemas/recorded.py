@@ -1,4 +1,4 @@
-"""Tables of what others judged, chose or published: recorded judges, human preferences, rubrics, models.
+"""Tables of what others judged, chose, labelled or published: recorded judges, human preferences, labels, rubrics, models.
 
 They come from outside like items and answers, so a source's new ingest replaces them; verdicts of our own runs are `schemas.judging`.
 """
@@ -10,6 +10,18 @@ from schemas.inputs import Ingested
 from schemas.judging import STATUSES, Logprob
 
 CHOICES = ("a", "b", "tie")
+FAILURE_CATEGORIES = (
+    "multiple_answers",
+    "specificity_or_verbosity",
+    "synonym",
+    "broad_question",
+    "incorrect",
+    "same_stem",
+    "hypernym",
+    "unknown",
+    "ambiguous_object",
+)
+"""Why string matching misses an answer that people call correct (LAVE, Table 1, in its order); `incorrect`: the people are wrong."""
 
 
 class Paired(Ingested):
@@ -80,6 +92,25 @@ class RecordedScores(Ingested):
     answer_id: str = pa.Field(str_length={"min_value": 1})
     metric: str = pa.Field(str_length={"min_value": 1})
     score: pl.Float64 = pa.Field(nullable=True)
+
+
+class FailureLabels(Ingested):
+    """One row per answer × category × labeller: whether it holds of the answer; several may, and an answer may have none that does."""
+
+    item_id: str = pa.Field(str_length={"min_value": 1})
+    answer_id: str = pa.Field(str_length={"min_value": 1})
+    category: str = pa.Field(isin=FAILURE_CATEGORIES)
+    labeller: str = pa.Field(str_length={"min_value": 1})
+    holds: pl.Boolean
+
+
+class ItemLabels(Ingested):
+    """One row per item × label × labeller: whether it holds of the item, such as `ground truth is wrong`."""
+
+    item_id: str = pa.Field(str_length={"min_value": 1})
+    label: str = pa.Field(str_length={"min_value": 1})
+    labeller: str = pa.Field(str_length={"min_value": 1})
+    holds: pl.Boolean
 
 
 class Rubrics(Ingested):

@@ -5,12 +5,21 @@ import polars as pl
 
 from schemas.inputs import Instant
 from schemas.judging import Strict
+from schemas.recorded import FAILURE_CATEGORIES
 
 COEFFICIENTS = ("pearson", "spearman", "kendall_tau_b", "kendall_tau_c")
+ACCURACIES = ("tie_calibrated_accuracy", "soft_pairwise_accuracy")
 
 
 class Correlations(Strict):
-    """One row per benchmark × model ('*' all pooled) × judge × criteria × rules × coefficient, with its bootstrap interval."""
+    """One row per benchmark × model × judge × criteria × rules × coefficient, with its bootstrap interval.
+
+    `model` is '*' for all rows pooled, '(mean of models)' for the mean of the models' coefficients (`n` sums their rows), '(systems)' for
+    the models' means correlated (`n` counts models, which are resampled too). `against` is `human`, or the judge that is the target
+    (`human_criterion` is then its criterion). Judge `human ceiling` is one annotator against the mean of the others, mean over
+    annotators: `human_rule` `mean_of_others`, under which judges stand on the very same targets. `sample_rule`: `mean` of the
+    samples, then correlated; `correlate_then_mean`; `pooled`. Tie-calibrated accuracy is over pairs of answers to one item.
+    """
 
     suite: str
     benchmark: str
@@ -21,7 +30,7 @@ class Correlations(Strict):
     human_rule: str
     sample_rule: str
     against: str
-    coefficient: str = pa.Field(isin=COEFFICIENTS)
+    coefficient: str = pa.Field(isin=(*COEFFICIENTS, *ACCURACIES))
     n: pl.Int64
     n_clusters: pl.Int64
     value: pl.Float64 = pa.Field(nullable=True)
@@ -30,4 +39,78 @@ class Correlations(Strict):
     n_undefined: pl.Int64
     resamples: pl.Int64
     seed: pl.Int64
+    reported_at: Instant
+
+
+class JudgeComparisons(Strict):
+    """One row per benchmark × target (criterion, rule) × coefficient × judge and criterion, beside the best of the others.
+
+    `value` is of the judge's own `n` rows, `least` and `most` what it could be were its `n_missing` scores there; null for metrics, and
+    where none is missing. `other` is the judge of the highest value, for that judge the runner-up: `common_value`, `other_value` and
+    their `difference` are of the `n_common` rows both scored. `p_holm` is corrected for all that the leader is compared with.
+    """
+
+    suite: str
+    benchmark: str
+    human_criterion: str
+    human_rule: str
+    against: str
+    coefficient: str = pa.Field(isin=COEFFICIENTS)
+    judge: str
+    judge_criterion: str
+    n: pl.Int64
+    n_missing: pl.Int64
+    value: pl.Float64 = pa.Field(nullable=True)
+    low: pl.Float64 = pa.Field(nullable=True)
+    high: pl.Float64 = pa.Field(nullable=True)
+    least: pl.Float64 = pa.Field(nullable=True)
+    most: pl.Float64 = pa.Field(nullable=True)
+    other: str = pa.Field(nullable=True)
+    other_criterion: str = pa.Field(nullable=True)
+    n_common: pl.Int64 = pa.Field(nullable=True)
+    common_value: pl.Float64 = pa.Field(nullable=True)
+    other_value: pl.Float64 = pa.Field(nullable=True)
+    difference: pl.Float64 = pa.Field(nullable=True)
+    difference_low: pl.Float64 = pa.Field(nullable=True)
+    difference_high: pl.Float64 = pa.Field(nullable=True)
+    p_holm: pl.Float64 = pa.Field(nullable=True)
+    is_best: pl.Boolean
+    resamples: pl.Int64
+    seed: pl.Int64
+    reported_at: Instant
+
+
+class CorpusScores(Strict):
+    """One row per benchmark × metric × model ('*' all pooled): the score of the corpus, with its bootstrap interval.
+
+    `n` answers have a score, `n_missing` have none; `n_undefined` resamples had none.
+    """
+
+    suite: str
+    benchmark: str
+    judge: str
+    metric: str
+    model: str
+    n: pl.Int64
+    n_missing: pl.Int64
+    n_clusters: pl.Int64
+    value: pl.Float64 = pa.Field(nullable=True)
+    low: pl.Float64 = pa.Field(nullable=True)
+    high: pl.Float64 = pa.Field(nullable=True)
+    n_undefined: pl.Int64
+    resamples: pl.Int64
+    seed: pl.Int64
+    reported_at: Instant
+
+
+class RuleLabels(Strict):
+    """One row per answer content × failure category that a rule decided, of the answers where people and string matching differ."""
+
+    suite: str
+    benchmark: str
+    item_id: str
+    content_digest: str
+    labeller: str
+    category: str = pa.Field(isin=FAILURE_CATEGORIES)
+    holds: pl.Boolean
     reported_at: Instant

@@ -6,9 +6,10 @@ import pandera.polars as pa
 import polars as pl
 import pyarrow as arrow
 
-from schemas import inputs, judging, recorded, reports
+from schemas import embeddings, inputs, judging, raters, recorded, reports
 
 CASE_KEY = ("judge_id", "benchmark", "item_id", "content_digest", "context_digest", "criterion", "sample")
+PAIR_KEY = (*CASE_KEY, "other_digest", "shown_first")
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,8 @@ def _table(
 
 _ANSWER = ("benchmark", "item_id", "answer_id")
 _PAIR = ("benchmark", "item_id", "answer_a", "answer_b")
+_RATED = ("suite", "benchmark", "rater", "criterion")
+_GRADED = ("suite", "benchmark", "judge", "judge_criterion", "human_criterion")
 
 TABLES: dict[str, Table] = {
     table.name: table
@@ -64,6 +67,8 @@ TABLES: dict[str, Table] = {
         _table("recorded_verdicts", recorded.RecordedVerdicts, (*_ANSWER, "judge", "criterion", "sample"), ("benchmark",)),
         _table("recorded_duels", recorded.RecordedDuels, (*_PAIR, "judge", "criterion", "sample"), ("benchmark",)),
         _table("recorded_scores", recorded.RecordedScores, (*_ANSWER, "metric"), ("benchmark",)),
+        _table("failure_labels", recorded.FailureLabels, (*_ANSWER, "category", "labeller"), ("benchmark",)),
+        _table("item_labels", recorded.ItemLabels, ("benchmark", "item_id", "label", "labeller"), ("benchmark",)),
         _table("rubrics", recorded.Rubrics, ("benchmark", "rubric_id"), ("benchmark",)),
         _table("item_rubrics", recorded.ItemRubrics, ("benchmark", "item_id", "rubric_id"), ("benchmark",)),
         _table("models", recorded.Models, ("benchmark", "model"), ("benchmark",)),
@@ -71,11 +76,28 @@ TABLES: dict[str, Table] = {
         _table("ingests", inputs.Ingests, ("ingest_id",), ("benchmark",)),
         _table("quarantine", inputs.Quarantine, (), ("benchmark",), ("source_file", "locator")),
         _table("judges", judging.Judges, ("suite", "alias", "reading", "registered_at")),
-        _table("cases", judging.Cases, (*CASE_KEY, "planned_at"), ("judge_id",)),
+        _table("matchups", judging.Matchups, ("benchmark", "plan", "item_id", "answer_a", "answer_b"), ("benchmark",)),
+        _table("cases", judging.Cases, (*PAIR_KEY, "planned_at"), ("judge_id",)),
         _table("replies", judging.Replies, ("judge_id", "request_digest", "draw"), ("judge_id",)),
         _table("verdicts", judging.Verdicts, (*CASE_KEY, "reading", "judged_at"), ("judge_id",)),
+        _table("duels", judging.Duels, (*PAIR_KEY, "reading", "judged_at"), ("judge_id",)),
+        _table("generated_captions", judging.GeneratedCaptions, (*CASE_KEY, "reading", "judged_at"), ("judge_id",)),
         _table("metric_scores", judging.MetricScores, ("judge_id", "benchmark", "item_id", "content_digest"), ("judge_id",)),
+        _table("embeddings", embeddings.Embeddings, ("encoder", "digest"), ("encoder",)),
         _table("runs", judging.Runs, ("run_id", "ended_at")),
         _table("correlations", reports.Correlations, (), ("suite",), ("benchmark", "model", "judge", "coefficient")),
+        _table("judge_comparisons", reports.JudgeComparisons, (), ("suite",), ("benchmark", "coefficient", "judge")),
+        _table(
+            "rule_labels",
+            reports.RuleLabels,
+            ("suite", "benchmark", "item_id", "content_digest", "category", "labeller"),
+            ("suite",),
+        ),
+        _table("corpus_scores", reports.CorpusScores, ("suite", "benchmark", "judge", "model"), ("suite",)),
+        _table("rankings", raters.Rankings, (*_RATED, "category", "method", "model"), ("suite",)),
+        _table("kappas", raters.Kappas, ("suite", "benchmark", "rater_a", "rater_b", "criterion", "chance"), ("suite",)),
+        _table("contradictions", raters.Contradictions, _RATED, ("suite",)),
+        _table("grader_accuracy", raters.GraderAccuracy, _GRADED, ("suite",)),
+        _table("attribute_agreement", raters.AttributeAgreement, (*_RATED, "attribute"), ("suite",)),
     )
 }

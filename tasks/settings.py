@@ -3,6 +3,7 @@
 What a suite contains is `tasks.suite`; this module knows only dataclasses and types.
 """
 
+import contextlib
 import dataclasses
 import difflib
 import os
@@ -11,6 +12,7 @@ import types
 import typing
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import yaml
@@ -68,11 +70,14 @@ def nearest(name: str, valid: Iterable[str]) -> str:
     return f"did you mean {close[0]!r}?" if close else f"expected one of {', '.join(names)}"
 
 
-def build(cls: type[T], place: Place, *, skip: Collection[str] = ()) -> T:
-    """Make the dataclass `cls` from a mapping; keys in `skip` are someone else's. A ValueError of the class begins with `<key>: `."""
+def build(cls: type[T], place: Place, *, skip: Collection[str] = (), defaults: Mapping[str, object] = MappingProxyType({})) -> T:
+    """Make the dataclass `cls` from a mapping; keys in `skip` are someone else's, `defaults` go before the class's own.
+
+    A ValueError of the class begins with `<key>: `.
+    """
     hints = get_type_hints(cls)
     fields = {field.name: field for field in dataclasses.fields(typing.cast("Any", cls)) if field.init}
-    given, values = entries(place), dict[str, object]()
+    given, values = entries(place), dict(defaults)
     for key, value in given.items():
         if key in skip:
             continue
@@ -95,7 +100,7 @@ def convert(hint: Any, place: Place, key: str) -> Any:
     if hasattr(hint, "from_yaml"):
         return hint.from_yaml(place, key)
     if origin in (Union, types.UnionType):
-        return _convert_optional(hint, place, key)
+        return _convert_union(hint, place, key)
     if origin is tuple:
         part = get_args(hint)[0]
         alone = dataclasses.is_dataclass(part) and isinstance(place.node, yaml.MappingNode)  # one group of keys is a list of one
@@ -107,6 +112,17 @@ def convert(hint: Any, place: Place, key: str) -> Any:
     return _convert_scalar(hint, place, key)
 
 
+def read_kind(place: Place, key: str, valid: Mapping[str, object]) -> str:
+    """The value of `key` in a mapping: one of the names `valid`."""
+    found = entries(place)
+    if key not in found:
+        raise place.fail(f"the key {key!r} is missing; expected one of {', '.join(sorted(valid))}")
+    kind = expand(found[key])
+    if kind not in valid:
+        raise found[key].fail(f"{key}: {kind!r}; {nearest(kind, valid)}")
+    return kind
+
+
 def describe(hint: Any) -> str:
     """A type in words."""
     if get_origin(hint) is Literal:
@@ -116,11 +132,18 @@ def describe(hint: Any) -> str:
     return _WORDS.get(hint, "a value")
 
 
-def _convert_optional(hint: Any, place: Place, key: str) -> Any:
-    if place.node.tag == "tag:yaml.org,2002:null":
+def _convert_union(hint: Any, place: Place, key: str) -> Any:
+    """The first of several kinds that the value is; nothing where `null` is one of them."""
+    kinds = [part for part in get_args(hint) if part is not types.NoneType]
+    if place.node.tag == "tag:yaml.org,2002:null" and len(kinds) < len(get_args(hint)):
         return None
-    inner = [part for part in get_args(hint) if part is not type(None)]
-    return convert(inner[0], place, key)
+    if len(kinds) == 1:
+        return convert(kinds[0], place, key)
+    for kind in kinds:
+        with contextlib.suppress(SuiteError):
+            return convert(kind, place, key)
+    told = repr(place.node.value) if isinstance(place.node, yaml.ScalarNode) else "a list or keys"
+    raise place.fail(f"{key}: {told}; expected {', or '.join(map(describe, kinds))}")
 
 
 def sequence(place: Place, key: str) -> list[Place]:

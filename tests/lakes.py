@@ -12,11 +12,13 @@ import polars as pl
 
 from schemas.tables import TABLES
 from tasks.digests import content_digest
+from tasks.judge_settings import EndpointSettings, JudgeSettings
 from tasks.judging.lave import LaveOptions
 from tasks.lake import Lake, append_records, open_lake
+from tasks.metrics.settings import MetricSettings, name_metric
 from tasks.reports.warehouse import open_warehouse, select_frame
 from tasks.sources.registry import DemoSettings
-from tasks.suite import BenchmarkSettings, EndpointSettings, JudgeSettings, ReportSettings, Suite
+from tasks.suite import BenchmarkSettings, ReportSettings, Suite
 
 Row = dict[str, Any]
 STANDIN = EndpointSettings("standin")
@@ -91,31 +93,65 @@ def metric_row(alias: str, judge_id: str, **more: object) -> Row:
 
 def case_row(judge_id: str, item_id: str, digest: str, **more: object) -> Row:
     row: Row = {"judge_id": judge_id, "benchmark": "b", "item_id": item_id, "content_digest": digest, "context_digest": ""}
-    return {**row, "criterion": "correctness", "sample": 0, "run_id": "run", "planned_at": at(2), **more}
+    row |= {"other_digest": "", "shown_first": "", "criterion": "correctness", "sample": 0}
+    return {**row, "run_id": "run", "planned_at": at(2), **more}
 
 
 def verdict_row(judge_id: str, item_id: str, digest: str, rating: int | None, minute: float = 3, **more: object) -> Row:
     """A verdict on LAVE's scale: `ok` with a rating, else `unparsed` unless `status` says otherwise."""
     row = case_row(judge_id, item_id, digest)
-    del row["planned_at"]
+    row = {name: value for name, value in row.items() if name not in ("planned_at", "other_digest", "shown_first")}
     row |= {"reading": "r1", "status": "unparsed" if rating is None else "ok", "rating": rating, "judged_at": at(minute)}
     row |= {"score_0_1": None if rating is None else (rating - 1) / 2, "probabilities": [], "captured_mass": None}
     return {**row, "rationale": None, "reason": None, "reply_digests": [], **more}
 
 
+def duel_row(judge_id: str, item_id: str, digest: str, other: str, shown_first: str, choice: str | None, **more: object) -> Row:
+    """A verdict on a pair: `ok` with a choice, else `unparsed` unless `status` says otherwise."""
+    row = case_row(judge_id, item_id, digest, other_digest=other, shown_first=shown_first)
+    del row["planned_at"]
+    row |= {"reading": "r1", "status": "ok" if choice else "unparsed", "choice": choice, "judged_at": at(3), "probabilities": []}
+    row |= {"preference_b": {"a": 0.0, "b": 1.0, "tie": 0.5}.get(choice or ""), "score_a": None, "score_b": None}
+    return {**row, "captured_mass": None, "rationale": None, "reason": None, "reply_digests": [], **more}
+
+
+def reply_row(judge_id: str, digest: str, minute: float = 3, **more: object) -> Row:
+    """A reply of 20 tokens to a prompt of 100; `digest` is the request's first letters."""
+    row: Row = {"judge_id": judge_id, "request_digest": digest.ljust(64, "0"), "draw": 0, "text": "So rating=3", "refusal": None}
+    row |= {
+        "finish_reason": "stop",
+        "top_logprobs": [],
+        "requested_model": "gpt",
+        "resolved_model": "gpt-1",
+        "prompt_tokens": 100,
+    }
+    return {**row, "completion_tokens": 20, "latency_ms": 500.0, "run_id": "run", "replied_at": at(minute), **more}
+
+
+def preference(item_id: str, answer_a: str, answer_b: str, choice: str | None, annotator: str = "p1", **more: object) -> Row:
+    row: Row = {"item_id": item_id, "answer_a": answer_a, "answer_b": answer_b, "criterion": "overall", "shown_first": None}
+    return {**row, "choice": choice, "annotator": annotator, "study": None, **more}
+
+
 def score_row(judge_id: str, item_id: str, digest: str, score: float | None, minute: float = 3, **more: object) -> Row:
     row: Row = {"judge_id": judge_id, "benchmark": "b", "item_id": item_id, "content_digest": digest, "score": score}
+    row |= {"context_digest": "", "statistics": None}
     return {**row, "reason": None, "run_id": "run", "scored_at": at(minute), **more}
 
 
 def make_suite(
-    *judges: JudgeSettings, benchmarks: Sequence[str] = ("b",), metrics: Sequence[str] = (), name: str = "s", **more: Any
+    *judges: JudgeSettings,
+    benchmarks: Sequence[str] = ("b",),
+    metrics: Sequence[str | MetricSettings] = (),
+    name: str = "s",
+    **more: Any,
 ) -> Suite:
     """A suite without a file; its benchmarks' rows are given by `ingest`, never read from a source."""
     sources = {one: BenchmarkSettings(one, "demo", DemoSettings()) for one in benchmarks}
     settings: Mapping[str, JudgeSettings] = {judge.alias: judge for judge in judges}
     more.setdefault("report", ReportSettings(resamples=20))
-    return Suite(name, Path("suite.yaml"), "digest", sources, tuple(metrics), settings, **more)
+    named = tuple(name_metric(one) if isinstance(one, str) else one for one in metrics)
+    return Suite(name, Path("suite.yaml"), "digest", sources, named, settings, **more)
 
 
 def lave_judge(alias: str = "lave", endpoint: EndpointSettings = STANDIN, **options: Any) -> JudgeSettings:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tasks.errors import SuiteError
+from tasks.metrics.settings import name_metric
 from tasks.sources.registry import DemoSettings
 from tasks.sources.vqa import VqaSettings
 from tasks.suite import (
@@ -58,7 +59,7 @@ def test_whole_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert suite.benchmarks["demo"] == BenchmarkSettings("demo", "demo", DemoSettings(seed=0, scenes=3))
     vqa = VqaSettings(references=tmp_path / "refs.json", answers=Path("/data/{model}.json"))
     assert suite.benchmarks["okvqa"] == BenchmarkSettings("okvqa", "vqa", vqa)
-    assert suite.metrics == ("exact_match", "vqa_accuracy")
+    assert suite.metrics == (name_metric("exact_match"), name_metric("vqa_accuracy"))
     assert suite.report == ReportSettings(resamples=10, seed=0, min_coverage=1.0)
     assert suite.limits == LimitSettings(concurrency=2, requests_per_minute=60)
     mini, rules = suite.judges["mini"], suite.judges["rules"]
@@ -104,7 +105,7 @@ def test_digest_names_the_text(tmp_path: Path) -> None:
         (START + "metrics: exact_match", "suite.yaml:4: metrics: expected a list; write it as [a, b]"),
         (
             START + "metrics:\n- exact_match\n- exact_mach",
-            "suite.yaml:6: metrics: 'exact_mach' is no metric; expected one of vqa_accuracy",
+            "suite.yaml:6: metrics: 'exact_mach' is no metric; did you mean 'exact_match'?",
         ),
         (START + "metrics:\n- exact_match\n- exact_match", "suite.yaml:6: metrics: 'exact_match' stands twice; remove one"),
         (
@@ -180,7 +181,8 @@ def test_narrow_keeps_what_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     suite = read_suite(write(tmp_path, FULL))
     assert narrow(suite, Scope()) == suite
     chosen = narrow(suite, Scope(judges=("mini", "exact_match"), benchmarks=("okvqa",)))
-    assert (list(chosen.judges), chosen.metrics, list(chosen.benchmarks)) == (["mini"], ("exact_match",), ["okvqa"])
+    assert (list(chosen.judges), list(chosen.benchmarks)) == (["mini"], ["okvqa"])
+    assert chosen.metrics == (name_metric("exact_match"),)
     assert narrow(suite, Scope(judges=("rules",))).metrics == ()
 
 
@@ -220,3 +222,15 @@ def test_suites_that_come_with_the_project_are_valid(file: Path, tmp_path: Path,
     for benchmark in suite.benchmarks.values():
         if isinstance(benchmark.settings, VqaSettings):
             assert tmp_path in benchmark.settings.references.parents
+
+
+def test_two_judges_that_ask_and_read_alike_are_refused_on_one_benchmark(tmp_path: Path) -> None:
+    alike = "{protocol: chirp, backend: standin, matchups: all}"
+    text = f"name: s\nbenchmarks:\n  a: {{source: demo}}\n  b: {{source: demo}}\njudges:\n  one: {alike}\n"
+    file = tmp_path / "suite.yaml"
+    file.write_text(text + "  two: {protocol: chirp, backend: standin, matchups: 5}\n")
+    with pytest.raises(SuiteError, match=r"suite\.yaml:7.*judge 'two': asks and reads a just as 'one' does"):
+        read_suite(file)
+    apart = [alike.replace("}", f", benchmarks: [{name}]}}") for name in "ab"]
+    file.write_text(text.replace(alike, apart[0]) + f"  two: {apart[1]}\n")
+    assert set(read_suite(file).judges) == {"one", "two"}

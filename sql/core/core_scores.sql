@@ -1,4 +1,4 @@
--- grain: one row per judge x answer x criterion x sample that was wanted; `score_0_1` only where `status` is ok
+-- grain: one row per judge x answer x criterion x sample that was wanted; `score_0_1` only where `status` is ok. Pairs are core_duels
 with judged as (
     select
         judges.judge,
@@ -23,6 +23,7 @@ with judged as (
             answers.benchmark = cases.benchmark
             and answers.item_id = cases.item_id
             and answers.content_digest = cases.content_digest
+            and cases.other_digest = ''
     inner join core_judges as judges
         on
             cases.judge_id = judges.judge_id
@@ -70,6 +71,7 @@ measured as (
             and answers.benchmark = scores.benchmark
             and answers.item_id = scores.item_id
             and answers.content_digest = scores.content_digest
+            and scores.context_digest in ('', coalesce(answers.images[1].sha256, 'none'))
 ),
 
 recorded as (

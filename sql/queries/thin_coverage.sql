@@ -8,7 +8,7 @@ with chosen as (
 select
     coverage.benchmark,
     coverage.judge,
-    coalesce(sum(coverage.n) filter (where coverage.status = 'ok'), 0) / sum(coverage.n) as share
+    coalesce(sum(coverage.n) filter (where coverage.status in ('ok', 'inconsistent')), 0) / sum(coverage.n) as share
 from rpt_coverage as coverage
 semi join chosen on coverage.judge = chosen.judge
 where list_contains($benchmarks, coverage.benchmark)

@@ -1,8 +1,9 @@
--- grain: one row per benchmark x rater x criterion x ordered pair of models; win_rate is model_a's mean share of the win (a tie is half).
+-- grain: one row per benchmark x rater x criterion x ordered pair of models; win_rate is model_a's mean share of the win (a tie is half, and
+-- so is a pair on which the judge's two orders differ, counted in `n_inconsistent` and not among the ties).
 -- Both orders of a pair of models are there: their win rates sum to 1. A missing verdict is no row, never a loss.
 with choices as (
     select * from core_choices
-    where status = 'ok'
+    where status in ('ok', 'inconsistent')
 ),
 
 sided as (
@@ -12,6 +13,7 @@ sided as (
         criterion,
         model_a,
         model_b,
+        status,
         1 - preference_b as share
     from choices
     union all
@@ -21,6 +23,7 @@ sided as (
         criterion,
         model_b as model_a,
         model_a as model_b,
+        status,
         preference_b as share
     from choices
 )
@@ -33,7 +36,8 @@ select
     model_b,
     count(*) as n,
     count(*) filter (where share > 0.5) as wins,
-    count(*) filter (where share = 0.5) as ties,
+    count(*) filter (where share = 0.5 and status = 'ok') as ties,
+    count(*) filter (where status = 'inconsistent') as n_inconsistent,
     count(*) filter (where share < 0.5) as losses,
     avg(share) as win_rate
 from sided

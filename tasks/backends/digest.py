@@ -4,18 +4,19 @@ The digest is part of the lake's format. Changing what goes into it, or the fiel
 """
 
 from tasks.digests import digest_json
-from tasks.judging.types import Decoding, Message, Request
+from tasks.judging.types import Decoding, Image, Message, Request
 
 
 def request_digest(request: Request) -> str:
-    """Sha256 (hex) of the canonical JSON of model, messages and decoding; the draw is left out, images count by URI."""
-    return digest_json(
-        {
-            "decoding": _decoding_fields(request.decoding),
-            "messages": [_message_fields(message) for message in request.messages],
-            "model": request.model,
-        }
-    )
+    """Sha256 (hex) of the canonical JSON of model, messages and decoding; the draw is left out, images count by their sha256."""
+    asked: dict[str, object] = {
+        "decoding": _decoding_fields(request.decoding),
+        "messages": [_message_fields(message) for message in request.messages],
+        "model": request.model,
+    }
+    if request.scored:
+        asked["scored"] = request.scored
+    return digest_json(asked)
 
 
 def _decoding_fields(decoding: Decoding) -> dict[str, float | int | None]:
@@ -28,5 +29,10 @@ def _decoding_fields(decoding: Decoding) -> dict[str, float | int | None]:
     }
 
 
-def _message_fields(message: Message) -> dict[str, str | list[str]]:
-    return {"images": list(message.images), "role": message.role, "text": message.text}
+def _message_fields(message: Message) -> dict[str, object]:
+    return {"images": [_image_fields(image) for image in message.images], "role": message.role, "text": message.text}
+
+
+def _image_fields(image: Image) -> dict[str, object]:
+    named: dict[str, object] = {"sha256": image.sha256} if image.sha256 else {"uri": image.uri}
+    return named | ({"boxes": [list(map(float, box)) for box in image.boxes]} if image.boxes else {})

@@ -1,7 +1,7 @@
 """Judges behind any OpenAI-compatible endpoint: which endpoint and key, how often to try, when to stop asking.
 
-The body format lives in `tasks.backends.openai_format`, the exchange itself in `tasks.backends.wire`,
-waiting in `tasks.backends.retrying`.
+The body formats live in `tasks.backends.openai_format` and, of texts to be scored, `echo_format`, the exchange itself in
+`tasks.backends.wire`, waiting in `tasks.backends.retrying`.
 """
 
 import asyncio
@@ -11,12 +11,13 @@ import time
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from tasks.backends import echo_format
 from tasks.backends.base import make_reason
 from tasks.backends.openai_format import EncodeImage, decode_reply, encode_request, read_error, read_error_code
 from tasks.backends.retrying import LONGEST_WAIT_S, BackOff, Pacer, read_retry_after
 from tasks.backends.wire import Endpoint, HttpAnswer, Wire, WireError
 from tasks.errors import BackendError
-from tasks.judging.types import Failure, Pending, Reply, Request
+from tasks.judging.types import Failure, Image, Pending, Reply, Request
 
 OPENAI_URL = "https://api.openai.com/v1"
 KNOWN_PROVIDERS = ("openai",)
@@ -71,8 +72,7 @@ class OpenAIBackend:
             if request.model in self._broken:
                 return Failure(self._broken[request.model])
             try:
-                newer_limit = self._endpoint.base_url == OPENAI_URL
-                body = encode_request(request, sent_model(request.model), self._encode_image, newer_limit)
+                body = self._encode(request)
             except (BackendError, OSError, TypeError, ValueError) as error:
                 return self._fail(request, f"the request cannot be encoded: {error}")
             return await self._try_until_settled(request, body)
@@ -81,6 +81,12 @@ class OpenAIBackend:
         """Closes the connections."""
         await self._wire.close()
 
+    def _encode(self, request: Request) -> bytes:
+        model = sent_model(request.model)
+        if request.scored:
+            return echo_format.encode_scoring(request, model)
+        return encode_request(request, model, self._encode_image, newer_limit=self._endpoint.base_url == OPENAI_URL)
+
     async def _try_until_settled(self, request: Request, body: bytes) -> Reply | Failure:
         attempt = 0
         while True:
@@ -88,7 +94,7 @@ class OpenAIBackend:
             await self._pacer.admit()
             if request.model in self._broken:
                 return Failure(self._broken[request.model])
-            outcome = await self._try_once(body)
+            outcome = await self._try_once(request, body)
             if isinstance(outcome, Reply):
                 return outcome
             if not outcome.again or attempt >= self._max_attempts:
@@ -102,21 +108,25 @@ class OpenAIBackend:
             self._broken.setdefault(request.model, failure.reason)
         return failure
 
-    async def _try_once(self, body: bytes) -> Reply | _Setback:
+    async def _try_once(self, request: Request, body: bytes) -> Reply | _Setback:
         started = time.perf_counter()
+        route = echo_format.ROUTE if request.scored else "/chat/completions"
         try:
             async with asyncio.timeout(self._timeout_s):
-                answer = await self._wire.post(body)
+                answer = await self._wire.post(body, route)
         except TimeoutError:
             return _Setback(f"no answer within {self._timeout_s:g} s", again=True)
         except WireError as error:
             return _Setback(str(error), again=True)
         if not 200 <= answer.status < 300:
-            return _judge_status(answer)
+            return _judge_status(answer, echo_format.NEEDS if request.scored else "")
+        latency_ms = 1000 * (time.perf_counter() - started)
         try:
-            return decode_reply(answer.content, latency_ms=1000 * (time.perf_counter() - started))
+            if request.scored:
+                return echo_format.decode_scores(request, answer.content, latency_ms)
+            return decode_reply(answer.content, latency_ms)
         except ValueError as error:
-            return _Setback(f"{answer.status} {error}", again=True)
+            return _Setback(f"{answer.status} {error}", again=not isinstance(error, echo_format.NoEchoError))
 
     def _fail(self, request: Request, reason: str) -> Failure:
         return Failure(make_reason(f"{self._endpoint.host}, {request.model}: {reason}", self._endpoint.key))
@@ -158,8 +168,10 @@ def clean_base_url(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}{path}"
 
 
-def _judge_status(answer: HttpAnswer) -> _Setback:
-    reason = f"{answer.status} {read_error(answer.content)}"
+def _judge_status(answer: HttpAnswer, needs: str) -> _Setback:
+    """What a status other than success means; `needs` is what the request takes of an endpoint, told where it was refused for good."""
+    refused = answer.status in (400, 404, 405, 422)
+    reason = f"{answer.status} {f'{needs}; it says: ' if needs and refused else ''}{read_error(answer.content)}"
     if answer.status in BREAKING_STATUSES or read_error_code(answer.content) == "insufficient_quota":
         return _Setback(reason, again=False, breaks=True)
     if answer.status not in (408, 409, 429) and answer.status < 500:
@@ -180,5 +192,7 @@ def _allow_open_files(connections: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-def _refuse_image(uri: str) -> str:
-    raise BackendError(f"image {uri!r}: this judge sends text only; expected a request without images; use a vision protocol")
+def _refuse_image(image: Image) -> str:
+    raise BackendError(
+        f"image {image.uri!r}: this judge sends text only; expected a request without images; use a vision protocol"
+    )

@@ -12,10 +12,10 @@ from openai.types.chat.chat_completion import Choice
 from openai.types.chat.chat_completion_token_logprob import ChatCompletionTokenLogprob
 from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
 
-from tasks.judging.types import Decoding, Message, Reply, Request, TokenLogprobs
+from tasks.judging.types import Decoding, Image, Message, Reply, Request, TokenLogprobs
 
-EncodeImage = Callable[[str], str]
-"""From an image URI to a data URL."""
+EncodeImage = Callable[[Image], str]
+"""From an image to a data URL."""
 
 
 def encode_request(request: Request, model: str, encode_image: EncodeImage, newer_limit: bool) -> bytes:
@@ -46,7 +46,7 @@ def _encode_message(message: Message, encode_image: EncodeImage) -> ChatCompleti
     if not message.images:
         return {"role": "user", "content": message.text}
     parts: list[ChatCompletionContentPartParam] = [
-        {"type": "image_url", "image_url": {"url": encode_image(uri)}} for uri in message.images
+        {"type": "image_url", "image_url": {"url": encode_image(image)}} for image in message.images
     ]
     return {"role": "user", "content": [*parts, {"type": "text", "text": message.text}]}
 

@@ -1,12 +1,14 @@
 """The stand-in endpoint: an OpenAI-compatible server on loopback with one model, `standin/rules`, and faults on demand.
 
 Serves demos and tests where no model and no network are at hand; `python -m tasks.backends.standin --help` tells its options.
-Routes: `POST /v1/chat/completions`, `GET /v1/models`, `GET /healthz`. Replies are a function of the request alone. Its answers
-live in `tasks.backends.standin_rules`, its faults in `standin_faults`, how another process starts it in `standin_process`.
+Routes: `POST /v1/chat/completions`, `POST /v1/completions` (scores a text, see `standin_echo`), `GET /v1/models`, `GET /healthz`.
+Replies are a function of the request alone. Its answers live in `tasks.backends.standin_rules`, its faults in `standin_faults`, how
+another process starts it in `standin_process`.
 """
 
 import argparse
 import asyncio
+import base64
 import hashlib
 import math
 import os
@@ -23,8 +25,10 @@ from typing import Any
 import orjson
 from aiohttp import web
 
+from tasks.backends.standin_answers import answer_request
+from tasks.backends.standin_echo import score_text
 from tasks.backends.standin_faults import FAULT_KINDS, FaultPlan, parse_faults
-from tasks.backends.standin_rules import Answer, answer_prompt
+from tasks.backends.standin_rules import Answer, Asked
 from tasks.errors import BackendError
 
 MODEL = "standin/rules"
@@ -54,6 +58,7 @@ class Standin:
         """The application with its routes."""
         app = web.Application(client_max_size=_BODY_LIMIT_BYTES)
         app.router.add_post("/v1/chat/completions", self.complete)
+        app.router.add_post("/v1/completions", self.complete)
         app.router.add_get("/v1/models", self.list_models)
         app.router.add_get("/healthz", self.tell_health)
         return app
@@ -67,7 +72,7 @@ class Standin:
         return _json(200, {"object": "list", "data": [{"id": MODEL, "object": "model", "owned_by": "judgelake"}]})
 
     async def complete(self, request: web.Request) -> web.StreamResponse:
-        """One chat completion, or the fault that the plan has for it."""
+        """One completion, or the fault that the plan has for it."""
         try:
             body = orjson.loads(await request.read())
             digest = hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()
@@ -106,8 +111,12 @@ class Standin:
 def _answer_body(body: dict[str, Any], digest: str) -> tuple[int, dict[str, Any]]:
     if body["model"] != MODEL:
         return 404, _error_body(404, f"The model `{body['model']}` does not exist; this endpoint has only `{MODEL}`.")
+    if "prompt" in body:
+        scored = {"id": f"cmpl-{digest[:24]}", "object": "text_completion", "created": 0, "model": MODEL}
+        return 200, scored | {"choices": [score_text(body)], "usage": _count_usage(body["prompt"], 0)}
     prompt = "\n".join(_message_text(message["content"]) for message in body["messages"])
-    answer = answer_prompt(prompt)
+    images = tuple(image for message in body["messages"] for image in _digest_images(message["content"]))
+    answer = answer_request(Asked(prompt, images))
     limit = body.get("max_completion_tokens") or body.get("max_tokens") or len(answer.tokens)
     tokens = answer.tokens[:limit]
     choice = {
@@ -118,10 +127,14 @@ def _answer_body(body: dict[str, Any], digest: str) -> tuple[int, dict[str, Any]
         if body.get("logprobs")
         else None,
     }
-    prompt_tokens = max(len(prompt.split()), math.ceil(len(prompt) / 4))
-    usage = {"prompt_tokens": prompt_tokens, "completion_tokens": len(tokens), "total_tokens": prompt_tokens + len(tokens)}
     completion = {"id": f"chatcmpl-{digest[:24]}", "object": "chat.completion", "created": 0, "model": MODEL}
-    return 200, completion | {"choices": [choice], "usage": usage}
+    return 200, completion | {"choices": [choice], "usage": _count_usage(prompt, len(tokens))}
+
+
+def _count_usage(prompt: str, completion_tokens: int) -> dict[str, int]:
+    prompt_tokens = max(len(prompt.split()), math.ceil(len(prompt) / 4))
+    total = prompt_tokens + completion_tokens
+    return {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens, "total_tokens": total}
 
 
 def _message_text(content: str | list[dict[str, Any]] | None) -> str:
@@ -130,11 +143,17 @@ def _message_text(content: str | list[dict[str, Any]] | None) -> str:
     return content or ""
 
 
+def _digest_images(content: str | list[dict[str, Any]] | None) -> list[str]:
+    parts = content if isinstance(content, list) else []
+    urls = [part["image_url"]["url"] for part in parts if part["type"] == "image_url"]
+    return [hashlib.sha256(base64.b64decode(url.partition(",")[2], validate=True)).hexdigest() for url in urls]
+
+
 def _list_logprobs(answer: Answer, length: int, top: int) -> list[dict[str, Any]]:
-    ranked = sorted(answer.probabilities.items(), key=lambda pair: -pair[1])
     positions = []
     for position, token in enumerate(answer.tokens[:length]):
-        alternatives = [(t, math.log(p)) for t, p in ranked if p > 0] if position == answer.rating_at else [(token, _CERTAIN)]
+        ranked = sorted(answer.alternatives.get(position, {}).items(), key=lambda pair: -pair[1])
+        alternatives = [(t, math.log(p)) for t, p in ranked if p > 0] or [(token, _CERTAIN)]
         entries = [{"token": t, "logprob": logprob, "bytes": list(t.encode())} for t, logprob in alternatives]
         positions.append({**entries[0], "top_logprobs": entries[:top]})
     return positions

@@ -23,8 +23,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-NO_RULE = "The stand-in has no rule for a prompt of this kind."
-
 _FIELD = re.compile(r"^[ \t]*(question|reference answers?|candidate answer)[ \t]*:[ \t]*(.*)$", re.IGNORECASE | re.MULTILINE)
 _BETWEEN_QUOTED = re.compile(r"""['"]\s*,\s*['"]""")
 _RATIONALE = re.compile(r"\brationale\b", re.IGNORECASE)
@@ -63,25 +61,31 @@ class Judgement(NamedTuple):
     rationale: str
 
 
+class Asked(NamedTuple):
+    """What a request holds: all its messages' texts, one after another, and the sha256 of each image's bytes."""
+
+    text: str
+    images: tuple[str, ...] = ()
+
+
 class Answer(NamedTuple):
-    """A reply as tokens; `rating_at` is the position of the rating digit, if there is one."""
+    """A reply as tokens; `alternatives` are the probabilities of tokens at some positions, elsewhere the token itself is certain."""
 
     tokens: tuple[str, ...]
-    rating_at: int | None
-    probabilities: Mapping[str, float]
+    alternatives: Mapping[int, Mapping[str, float]]
 
 
-def answer_prompt(prompt: str) -> Answer:
-    """What the stand-in says to a prompt (all its messages, one after another)."""
-    case = read_case(prompt)
+def rate_answer(asked: Asked) -> Answer | None:
+    """The answer to a prompt of answer rating; None to any other."""
+    case = read_case(asked.text)
     if case is None:
-        return Answer(split_tokens(NO_RULE), None, {})
+        return None
     judgement = judge_case(case)
     text = str(judgement.rating)
-    if _RATIONALE.search(prompt):
+    if _RATIONALE.search(asked.text):
         text = f"{judgement.rationale} So rating={text}"
     tokens = split_tokens(text)
-    return Answer(tokens, len(tokens) - 1, judgement.probabilities)
+    return Answer(tokens, {len(tokens) - 1: judgement.probabilities})
 
 
 def read_case(prompt: str) -> RatingCase | None:

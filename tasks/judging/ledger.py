@@ -14,12 +14,19 @@ from typing import Any
 import polars as pl
 
 from schemas.tables import TABLES
+from tasks.judging.settling import settle_verdicts
 from tasks.judging.types import Case, Reply, Request, Verdict
+from tasks.judging.wants import TABLE_OF, Unit
 from tasks.lake import Lake, append_rows
 from tasks.reports.warehouse import open_warehouse, select_frame
 
 FLUSH_SECONDS = 10.0
 FLUSH_REPLIES = 2000
+_CASE_FIELDS = ("benchmark", "item_id", "content_digest", "other_digest", "shown_first", "context_digest", "sample")
+_VERDICT_FIELDS = (
+    "criterion", "status", "rating", "score_0_1", "choice", "preference_b", "score_a", "score_b", "captured_mass", "rationale",
+    "reason", "text",
+)  # fmt: skip
 
 
 @dataclass
@@ -28,6 +35,7 @@ class Tally:
 
     n_calls: int = 0
     n_replies_reused: int = 0
+    n_cases: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
     statuses: Counter[str] = field(default_factory=Counter)
@@ -57,15 +65,18 @@ def load_replies(lake: Lake, judge_id: str | None = None) -> StoredReplies:
     """The replies in a lake, of one judge or (None) of all."""
     text = "select request_digest, draw, text, finish_reason, refusal, top_logprobs, resolved_model, prompt_tokens, "
     text += "completion_tokens, latency_ms from stg_replies where $judge_id is null or judge_id = $judge_id"
-    return StoredReplies(select_frame(open_warehouse(lake), text, "stored replies", {"judge_id": judge_id}))
+    return StoredReplies(select_frame(open_warehouse(lake, lazy=True), text, "stored replies", {"judge_id": judge_id}))
 
 
 class Ledger:
     """One shard's keeper (see `tasks.judging.engine.Keeper`); `flush` writes what has come since the last one."""
 
-    def __init__(self, lake: Lake, run_id: str, judge_id: str, reading: str, *, flush_replies: int = FLUSH_REPLIES) -> None:
+    def __init__(
+        self, lake: Lake, run_id: str, judge_id: str, reading: str, unit: Unit = "answer", *, flush_replies: int = FLUSH_REPLIES
+    ) -> None:
         self.tally = Tally()
         self._lake, self._run_id, self._judge_id, self._reading = lake, run_id, judge_id, reading
+        self._unit = unit
         self._stored = load_replies(lake, judge_id)
         self._recent: dict[tuple[str, int], Reply] = {}
         self._replies: list[dict[str, object]] = []
@@ -96,21 +107,20 @@ class Ledger:
             self._full.set()
 
     def keep_verdicts(self, case: Case, verdicts: list[Verdict], digests: list[str]) -> None:
-        """Take what a judge concluded on a case."""
-        for verdict in verdicts:
+        """Take what a judge concluded on a case: one row for each of its criteria."""
+        self.tally.n_cases += 1
+        for verdict in settle_verdicts(case, verdicts, self._unit):
             self.tally.statuses[verdict.status] += 1
             self._verdicts.append(self._verdict_row(case, verdict, digests))
 
     def _verdict_row(self, case: Case, verdict: Verdict, digests: list[str]) -> dict[str, object]:
-        row: dict[str, object] = {
-            name: getattr(case, name)
-            for name in ("benchmark", "item_id", "content_digest", "context_digest", "criterion", "sample")
-        }
-        row |= dataclasses.asdict(dataclasses.replace(verdict, probabilities=None))
+        values: dict[str, object] = {name: getattr(case, name) for name in _CASE_FIELDS}
+        values |= {name: getattr(verdict, name) for name in _VERDICT_FIELDS}
+        values |= {"image_uri": case.images[0].uri if case.images else "", "judged_at": datetime.now(UTC)}
         levels = verdict.probabilities or {}
-        row["probabilities"] = [{"level": level, "probability": value} for level, value in levels.items()]
-        own = {"judge_id": self._judge_id, "reading": self._reading, "reply_digests": digests, "run_id": self._run_id}
-        return {**row, **own, "judged_at": datetime.now(UTC)}
+        values["probabilities"] = [{"level": level, "probability": value} for level, value in levels.items()]
+        values |= {"judge_id": self._judge_id, "reading": self._reading, "reply_digests": digests, "run_id": self._run_id}
+        return {name: values[name] for name in TABLES[TABLE_OF[self._unit]].polars_schema}
 
     async def flush(self) -> None:
         """Write replies, then the verdicts that rest on them, as new part files; cancelled or failed, none of them is lost."""
@@ -121,7 +131,7 @@ class Ledger:
             n_verdicts = len(self._verdicts)  # those that come during the write rest on replies that it does not hold
             await self._write("replies", self._replies, len(self._replies))
             self._full.clear()
-            await self._write("verdicts", self._verdicts, n_verdicts)
+            await self._write(TABLE_OF[self._unit], self._verdicts, n_verdicts)
 
     async def _write(self, name: str, rows: list[dict[str, object]], count: int) -> None:
         await asyncio.to_thread(

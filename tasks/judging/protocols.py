@@ -1,38 +1,117 @@
-"""Which judge protocols there are, and the identity of a suite's judges and metrics. What a protocol asks is its own file."""
+"""Which judge protocols there are, and the identity of a suite's judges. What a protocol asks is its own file."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any, Literal
 
 from tasks.digests import digest_json, judge_id
-from tasks.judging import lave
+from tasks.judging import (
+    captions,
+    chirp_grading,
+    chirp_pairs,
+    failure_labels,
+    feedback_preference,
+    fleur,
+    harmonic,
+    lave,
+    likelihood,
+    prometheus,
+    two_numbers,
+)
+from tasks.judging.captions import CaptionsOptions
+from tasks.judging.chirp_grading import ChirpGradingOptions
+from tasks.judging.chirp_pairs import ChirpOptions
+from tasks.judging.failure_labels import FailureLabelsOptions
+from tasks.judging.feedback_preference import FeedbackPreferenceOptions
+from tasks.judging.fleur import FleurOptions
+from tasks.judging.harmonic import HarmonicOptions
 from tasks.judging.lave import LaveOptions
-from tasks.judging.types import Case, Judge
-from tasks.metrics.registry import resolve_metric
-
-Options = LaveOptions
+from tasks.judging.likelihood import LikelihoodOptions
+from tasks.judging.prometheus import PrometheusOptions
+from tasks.judging.two_numbers import LlavaBenchOptions
+from tasks.judging.types import Case, Judge, Models
+from tasks.judging.wants import Wants
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """One way of judging: its options, the item tasks it is for, its criterion, its signatures and its generator."""
+    """One way of judging: its options, the cases it wants, its signatures, its generator, its models beside the judge's own (`endpoints`).
 
-    options: type[Options]
-    tasks: tuple[str, ...]
-    criterion: str
-    call_signature: Callable[[Options, str], dict[str, object]]
-    reading_signature: Callable[[], dict[str, object]]
-    judge: Callable[[Case, Options, str], Judge]
+    An endpoint that a suite does not name is the judge's own. A protocol that `tells_missing_images` gives its criteria that see the text
+    alone a verdict where an image is not there; of the others the whole case is `missing_image`. A `labeller` says what holds of an answer,
+    not how good it is: its verdicts are no scores.
+    """
+
+    options: type[Any]
+    wants: Callable[[Any], Wants]
+    call_signature: Callable[[Any, Models], dict[str, object]]
+    reading_signature: Callable[[Any], dict[str, object]]
+    judge: Callable[[Case, Any, Models], Judge]
+    endpoints: tuple[str, ...] = ()
+    tells_missing_images: bool = False
+    kind: Literal["judge", "labeller"] = "judge"
 
 
 PROTOCOLS: Mapping[str, Protocol] = {
-    "lave": Protocol(LaveOptions, lave.TASKS, lave.CRITERION, lave.call_signature, lave.reading_signature, lave.judge),
+    "lave": Protocol(LaveOptions, lave.list_wants, lave.call_signature, lave.reading_signature, lave.judge),
+    "prometheus": Protocol(
+        PrometheusOptions, prometheus.list_wants, prometheus.call_signature, prometheus.reading_signature, prometheus.judge
+    ),
+    "feedback_preference": Protocol(
+        FeedbackPreferenceOptions,
+        feedback_preference.list_wants,
+        feedback_preference.call_signature,
+        feedback_preference.reading_signature,
+        feedback_preference.judge,
+    ),
+    "llava_bench": Protocol(
+        LlavaBenchOptions, two_numbers.list_wants, two_numbers.call_signature, two_numbers.reading_signature, two_numbers.judge
+    ),
+    "captions": Protocol(
+        CaptionsOptions, captions.list_wants, captions.call_signature, captions.reading_signature, captions.judge
+    ),
+    "chirp": Protocol(
+        ChirpOptions,
+        chirp_pairs.list_wants,
+        chirp_pairs.call_signature,
+        chirp_pairs.reading_signature,
+        chirp_pairs.judge,
+        chirp_pairs.ENDPOINTS,
+    ),
+    "chirp_grading": Protocol(
+        ChirpGradingOptions,
+        chirp_grading.list_wants,
+        chirp_grading.call_signature,
+        chirp_grading.reading_signature,
+        chirp_grading.judge,
+        chirp_grading.ENDPOINTS,
+    ),
+    "likelihood": Protocol(
+        LikelihoodOptions, likelihood.list_wants, likelihood.call_signature, likelihood.reading_signature, likelihood.judge
+    ),
+    "harmonic": Protocol(
+        HarmonicOptions,
+        harmonic.list_wants,
+        harmonic.call_signature,
+        harmonic.reading_signature,
+        harmonic.judge,
+        tells_missing_images=True,
+    ),
+    "fleur": Protocol(FleurOptions, fleur.list_wants, fleur.call_signature, fleur.reading_signature, fleur.judge),
+    "failure_labels": Protocol(
+        FailureLabelsOptions,
+        failure_labels.list_wants,
+        failure_labels.call_signature,
+        failure_labels.reading_signature,
+        failure_labels.judge,
+        kind="labeller",
+    ),
 }
-READING_OF_METRICS = "score"
 
 
 @dataclass(frozen=True)
 class Identity:
-    """What the lake calls a judge or metric, and what it is for; `captioner` is whose caption it is shown ('' for none)."""
+    """What the lake calls a judge or metric, and what cases it wants of which benchmarks."""
 
     kind: str
     alias: str
@@ -40,37 +119,37 @@ class Identity:
     reading: str
     call_signature: str
     reading_signature: str
-    tasks: tuple[str, ...]
     benchmarks: tuple[str, ...]
-    criterion: str
-    captioner: str = ""
+    wants: Wants
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The item tasks it is for."""
+        return self.wants.tasks
 
 
-def identify_judge(alias: str, protocol_name: str, options: Options, model: str, benchmarks: tuple[str, ...]) -> Identity:
-    """The identity of an LLM or VLM judge."""
+def identify_judge(
+    alias: str, protocol_name: str, options: Any, models: Models, benchmarks: tuple[str, ...], image_max_side: int
+) -> Identity:
+    """The identity of an LLM or VLM judge; how images are shown is part of every judge's call signature that can see them."""
     protocol = PROTOCOLS[protocol_name]
-    call, reading = protocol.call_signature(options, model), protocol.reading_signature()
+    wants = protocol.wants(options)
+    call, reading = protocol.call_signature(options, models), protocol.reading_signature(options)
+    if hasattr(options, "image"):
+        shown = {True: "true", "swapped": f"swapped-{wants.seed}"}.get(options.image, "absent")
+        call |= {"image": shown} | ({} if shown == "absent" else {"image_max_side": image_max_side})
     return Identity(
-        kind="judge",
+        kind="captioner" if wants.unit == "image" else protocol.kind,
         alias=alias,
         judge_id=judge_id(call),
         reading=digest_json(reading)[:8],
         call_signature=format_signature(call),
         reading_signature=format_signature(reading),
-        tasks=protocol.tasks,
         benchmarks=benchmarks,
-        criterion=protocol.criterion,
-        captioner=options.caption or "",
+        wants=wants,
     )
 
 
 def format_signature(signature: Mapping[str, object]) -> str:
     """A signature as people read it beside a number: `protocol:lave|model:...|shots:8|...`."""
     return "|".join(f"{key}:{value}" for key, value in signature.items())
-
-
-def identify_metric(name: str, benchmarks: tuple[str, ...]) -> Identity:
-    """The identity of a reference metric, `metric:<signature>` in reports."""
-    metric = resolve_metric(name)
-    own_id = judge_id({"metric": metric.signature})
-    return Identity("metric", name, own_id, READING_OF_METRICS, metric.signature, "", metric.tasks, benchmarks, "overall")

@@ -1,18 +1,37 @@
-"""Readers: from a reply's text to a rating, or to nothing. A reader never raises and never invents a rating the reply does not hold."""
+"""Readers: from a reply's text to a rating, or to nothing. A reader never raises and never invents a rating the reply does not hold.
+
+What the probabilities of tokens say is `tasks.judging.token_reading`.
+"""
 
 import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from tasks.judging.types import Reply, Status
+from tasks.judging.types import Failure, Reply, Status, Verdict
 
 _TAIL = re.compile(r"[\s.*_`]*")
 _ALONE = re.compile(r"[\s*_`]*([0-9]+)\Z")
-_RESULT = re.compile(
-    r"(?i)(?:\[RESULT\]|\b(?:so\s+)?the\s+overall\s+score\s+is\b)[\s*_:]*\(?([0-9]+(?:[.,][0-9]+|\s?[-–]\s?[0-9]+)?)", re.ASCII
+_LIST_NUMBER = re.compile(r"^[ \t]*([0-9]{1,2})[.)][ \t]", re.MULTILINE)
+_MARKER = re.compile(r"\[RESULT\]|\b(?:so[ \t]+)?the\s+overall\s+score\s+is\b", re.IGNORECASE)
+_GAP = r"[\s*_:=]*+(?:(?:score|rating)\b[\s*_:=]*+)?+[(\[]?[ \t]*+"
+_SCORE = re.compile(
+    rf"(?P<gap>{_GAP})(?P<sign>[-+−]?)(?P<value>\d+(?:[.,]\d+)*+)(?P<tail>[^\W_]|%|)"
+    r"(?:[ \t]?(?P<link>/|out[ \t]of\b|[-–—~]|to\b|or\b|and\b)[ \t]?(?P<other>\d{1,9}))?",
+    re.IGNORECASE,
 )
-_WORD_ENDS = r"(?![^\W_]|[*_]*(?i:['’\u0300-\u036f]|-\w|\s*/|\s+(?:or|and)\s+(?:yes|no)\b))"
-_YES_NO = re.compile(rf"[\s*_]*(?:([yY][eE][sS])|[nN][oO](?![*_]*\s+(?:one|idea|doubt)\b)){_WORD_ENDS}")
+_NUMBER_WORD = re.compile(
+    rf"{_GAP}(?:(?:between|from)[ \t]+)?(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|[-+−]?[0-9])\b", re.IGNORECASE
+)
+_CHOICE = re.compile(
+    r"[\s*_:=]*+(?P<open>[(\[]?)[ \t]*+(?:(?:feedback|answer|response)[ \t]+)?(?P<value>[^\W_]+)"
+    r"(?P<more>[ \t]*(?:/|,|or\b|and\b)[ \t]*\w)?",
+    re.IGNORECASE,
+)
+_LINE_ENDS = re.compile(r"[ \t*_`)\]]*(?:[.,;:!][\s*_`)\]]|[.!]?[*_`\"'”’»]*(?:\n|\Z))")
+_OPENING, _CLOSING, _BEFORE_QUOTES = "\"'`“”„‘«", "\"'`”“’»", "([{:,—–-"
+_WORD_ENDS = r"(?![^\W_]|[*_]*(?i:['’?\u0300-\u036f]|-\w|[ \t]*/|[ \t]+(?:or|and)[ \t]+(?:yes|no)\b))"
+_NO_OF = "one|idea|doubt|problems?|questions?|matter|wonder|need|worries|objections?|issues?|errors?|mistakes?"
+_YES_NO = re.compile(rf"[\s*_]*(?:([yY][eE][sS])|[nN][oO](?![*_]*[ \t]+(?i:{_NO_OF})\b)){_WORD_ENDS}")
 """Without IGNORECASE, which takes a long s for an s."""
 
 _NUMBER = r"([0-9]{1,3}(?:\.[0-9]{1,2})?)(?:[ \t]*/[ \t]*10(?:\.0)?)?"
@@ -29,16 +48,18 @@ _PAIR_OF_LINES = re.compile(
 
 
 class RatingRead(NamedTuple):
-    """A rating and the text before it."""
+    """A rating, the text before it, and where in the reply its last digit stands."""
 
     rating: int
     rationale: str
+    offset: int
 
 
 def read_rating_at_end(text: str, marker: str, levels: Iterable[int]) -> RatingRead | None:
     """The rating with which `text` ends: `<marker>=n` or `<marker>: n`, or a last line that is the number alone; n one of `levels`.
 
-    Only white space, full stops and Markdown's emphasis may follow; a rating in quotation marks is somebody's words, not the verdict.
+    Only white space, full stops and Markdown's emphasis may follow; a rating in quotation marks or in a Markdown quotation is somebody's
+    words, not the verdict, and the last number of a list that breaks off is none.
     """
     backwards = _TAIL.match(text[::-1])  # a search forwards takes quadratic time on long runs of dots or blanks
     end = text[: len(text) - (backwards.end() if backwards else 0)]
@@ -48,26 +69,100 @@ def read_rating_at_end(text: str, marker: str, levels: Iterable[int]) -> RatingR
         return None
     before, after = end[: found.start()], text[len(end) :]
     is_code = "`" in after and before.replace("```", "").count("`") % 2 == 1
-    if is_code or before.endswith(('"', "'", "“", "‘", "«", "`")):
+    is_quoted = end[end.rfind("\n") + 1 :].lstrip().startswith(">")
+    if (
+        is_code
+        or is_quoted
+        or before.endswith(('"', "'", "“", "‘", "«", "`"))
+        or (not marked and _breaks_off(before, after, found[1]))
+    ):
         return None
-    return RatingRead(int(found[1]), before.strip())
+    return RatingRead(int(found[1]), before.strip(), len(end) - 1)
+
+
+def _breaks_off(before: str, after: str, number: str) -> bool:
+    """Whether a number alone on the last line is that of a list's next point, of which nothing came."""
+    return after.startswith(".") and str(int(number) - 1) in _LIST_NUMBER.findall(before)
 
 
 def read_result_marker(text: str, levels: Iterable[int]) -> RatingRead | None:
     """The last score that `[RESULT] n` or `So the overall score is n` gives; None where there is none or it is not one of `levels`.
 
-    A marker without a number, as in a prompt's words repeated, is passed over; a fraction or a span (`3-4`) is no score of a level.
+    A marker in quotation marks or a Markdown quotation, and one without a number, as in a prompt's words repeated, are passed over.
+    A fraction, a span (`3-4`, `3 or 4`), a number of another scale (`3/10`) or in another script is no score of a level.
     """
-    found = _last(_RESULT.finditer(text))
-    if found is None or len(found[1]) > 2 or not found[1].isdigit() or int(found[1]) not in set(levels):
-        return None
-    return RatingRead(int(found[1]), text[: found.start()].strip())
+    allowed, wrapped = set(levels), _is_wrapped(text)
+    for marker in reversed([*_MARKER.finditer(text)]):
+        score = _SCORE.match(text, marker.end())
+        if not wrapped and _is_quoted(text, marker.start(), score.end() if score else marker.end()):
+            continue
+        if score is not None and not _is_list_number(text, score):
+            rating = _read_level(score, max(allowed, default=0))
+            return RatingRead(rating, text[: marker.start()].strip(), score.end("value") - 1) if rating in allowed else None
+        if score is None and _tells_otherwise(text, marker.end()):
+            return None
+    return None
+
+
+def _read_level(score: re.Match[str], top: int) -> int:
+    """The level that a score is, -1 for none."""
+    value, link = score["value"], score["link"]
+    plain = not score["sign"] and not score["tail"] and value.isascii() and value.isdigit() and len(value) <= 2
+    on_scale = link is None or ((link == "/" or (link[0] in "oO" and len(link) > 2)) and int(score["other"]) == top)
+    return int(value) if plain and on_scale else -1
+
+
+def _is_list_number(text: str, score: re.Match[str]) -> bool:
+    """Whether the number after a marker opens a list on the next line."""
+    return "\n" in score["gap"] and re.match(r"[.)][ \t]+\S", text[score.end() : score.end() + 20]) is not None
+
+
+def _tells_otherwise(text: str, end: int) -> bool:
+    """Whether a score follows that is no number in digits: a word, a sign such as `④`, a span `between 3 and 4`."""
+    following = text[end : end + 40].lstrip(" \t\n*_:=([")
+    return following[:1].isnumeric() or _NUMBER_WORD.match(text, end) is not None
+
+
+def read_marked_choice(text: str, choices: Iterable[str]) -> str | None:
+    """The last of `choices` that `[RESULT] <choice>` gives; None where there is none or the last marker gives something else.
+
+    A marker in quotation marks or a Markdown quotation, and one followed by several choices in brackets (a prompt's words), are passed over.
+    """
+    spelled, wrapped = {_spell(choice): choice for choice in choices}, _is_wrapped(text)
+    for marker in reversed([*_MARKER.finditer(text)]):
+        told = _CHOICE.match(text, marker.end())
+        if told is None or (told["open"] and told["more"]) or (not wrapped and _is_quoted(text, marker.start(), told.end())):
+            continue
+        alone = not told["more"] and _LINE_ENDS.match(text, told.end())
+        return spelled.get(_spell(told["value"])) if alone else None
+    return None
+
+
+def _spell(choice: str) -> str:
+    return choice if len(choice) == 1 else choice.casefold()
+
+
+def _is_wrapped(text: str) -> bool:
+    """Whether quotation marks stand around the whole of `text` and nowhere else."""
+    bare = text.strip()
+    return len(bare) > 1 and bare[0] in _OPENING and bare[-1] in _CLOSING and not {bare[0], bare[-1]} & set(bare[1:-1])
+
+
+def _is_quoted(text: str, start: int, end: int) -> bool:
+    """Whether what stands from `start` to `end` is somebody's words: right within quotation marks, or in a Markdown quotation."""
+    line = text.rfind("\n", 0, start) + 1
+    if text[line : line + 20].lstrip().startswith(">"):
+        return True
+    before, after = text[max(0, start - 9) : start].rstrip("*_"), text[end : end + 9].lstrip(".!,)]*_")
+    opened = before[-1:] in _OPENING and (before[-2:-1].isspace() or before[-2:-1] in _BEFORE_QUOTES)
+    closed = after[:1] in _CLOSING
+    return (before != "" and opened and not before.endswith("```")) or (after != "" and closed and not after.startswith("```"))
 
 
 def read_yes_no(text: str) -> bool | None:
     """Whether `text` begins with yes (True) or no (False), Markdown's emphasis around it left aside; None where with neither.
 
-    `nobody`, `no-one`, `no idea`, `yes/no` and `yes or no` are neither.
+    `nobody`, `no-one`, `no idea`, `no problem`, `yes/no`, `yes?` and `yes or no` are neither.
     """
     found = _YES_NO.match(text)
     return None if found is None else found[1] is not None
@@ -99,6 +194,14 @@ def read_two_numbers(text: str, low: float, high: float) -> TwoNumbers | None:
         return None
     scores = TwoNumbers(*(float(number) for number in found.groups()))
     return scores if all(low <= score <= high for score in scores) else None
+
+
+def check_reply(reply: Reply | Failure) -> Reply | Verdict:
+    """The reply, or, where no reader can try it, the verdict that says why."""
+    if isinstance(reply, Failure):
+        return Verdict("failed", reason=reply.reason)
+    status = reply_status(reply)
+    return Verdict(status, rationale=reply.text or None, reason=reply.refusal) if status else reply
 
 
 def _match_pair(line: str) -> re.Match[str] | None:

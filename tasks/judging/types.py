@@ -5,21 +5,47 @@ Values only. How a request travels lives in `tasks.backends`, how judges are dri
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Status = Literal["ok", "unparsed", "refused", "truncated", "filtered", "failed", "missing_image"]
 """Why a verdict has, or lacks, a score. Only `ok` has one."""
 
+Choice = Literal["a", "b", "tie"]
+
 Role = Literal["system", "user", "assistant"]
+
+JUDGE = "judge"
+"""The endpoint of a judge's own model; a protocol may name others (`extractor`, `vlm`)."""
+
+Models = Mapping[str, str]
+"""Endpoint name -> requested model, `JUDGE` always among them."""
+
+
+class Box(NamedTuple):
+    """A region in pixels of the original image, from its upper left corner."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image as the lake names it; `boxes` are drawn in red when it is sent. `sha256` is None for a URL and for what is not there."""
+
+    uri: str
+    sha256: str | None
+    boxes: tuple[Box, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of a conversation; `images` are URIs, encoded only when the request is sent."""
+    """One turn of a conversation; its images are encoded only when the request is sent, and stand before the text."""
 
     role: Role
     text: str
-    images: tuple[str, ...] = ()
+    images: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +61,18 @@ class Decoding:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked of a model. Requests with the same digest and draw have the same reply."""
+    """What is asked of a model. Requests with the same digest and draw have the same reply.
+
+    `endpoint` names which of a judge's models it goes to. With `scored` nothing is generated: the reply holds the log-probability of
+    each token of that text, which follows the messages.
+    """
 
     model: str
     messages: tuple[Message, ...]
     decoding: Decoding = field(default_factory=Decoding)
     draw: int = 0
+    endpoint: str = JUDGE
+    scored: str = ""
 
 
 TokenLogprobs = tuple[tuple[str, float], ...]
@@ -76,10 +108,20 @@ class Pending:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
-    """One thing to be judged: an answer's content under one criterion, one sample.
+class Rubric:
+    """What is judged, and what each level means, the lowest first."""
 
-    `references` is a multiset: duplicates count. `context_digest` covers what only some judges see (a caption); '' without any.
+    criterion: str
+    levels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One thing to be judged: an answer's content (or a pair of them, or an image), one sample.
+
+    `references` is a multiset: duplicates count. `context_digest` covers what only some judges see (caption, images, rubric); '' without
+    any. `criteria` are those that the verdicts are about, `criterion` the first of them. Of a pair, `answer` is a and `other_answer` b,
+    `shown_first` says which the judge is shown first. `feedbacks` are two judges' texts on one answer.
     """
 
     benchmark: str
@@ -93,11 +135,22 @@ class Case:
     criterion: str = "correctness"
     sample: int = 0
     caption: str | None = None
+    criteria: tuple[str, ...] = ()
+    images: tuple[Image, ...] = ()
+    rubric: Rubric | None = None
+    other_answer: str | None = None
+    other_digest: str = ""
+    shown_first: str = ""
+    feedbacks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a judge concluded. `rating` is on the judge's own scale, `score_0_1` its linear map; both None unless `ok`."""
+    """What a judge concluded. `rating` is on the judge's own scale, `score_0_1` its linear map; both None unless `ok`.
+
+    On a pair: `choice`, and `preference_b`, the share of the win that b gets (by default 0, 0.5 or 1); `score_a`, `score_b` where the judge
+    scores both. Of an image: `text`, its caption. `criterion` is that of the case unless it is told.
+    """
 
     status: Status
     rating: float | None = None
@@ -106,6 +159,12 @@ class Verdict:
     reason: str | None = None
     probabilities: Mapping[str, float] | None = None
     captured_mass: float | None = None
+    criterion: str | None = None
+    choice: Choice | None = None
+    preference_b: float | None = None
+    score_a: float | None = None
+    score_b: float | None = None
+    text: str | None = None
 
 
 Judge = Generator[list[Request], list[Reply | Failure], list[Verdict]]

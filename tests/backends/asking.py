@@ -40,6 +40,7 @@ def read_log(file: Path) -> list[dict[str, Any]]:
 async def scripted_endpoint(handler: Handler) -> AsyncIterator[str]:
     app = web.Application()
     app.router.add_post("/v1/chat/completions", handler)
+    app.router.add_post("/v1/completions", handler)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
     await runner.setup()
     try:

@@ -5,16 +5,23 @@ import sys
 from pathlib import Path
 
 from tasks.backends.digest import request_digest
-from tasks.judging.types import Decoding, Message, Request
+from tasks.judging.types import Box, Decoding, Image, Message, Request
 
-REQUEST = Request("openai/gpt-4o", (Message("system", "Gib acht: ä"), Message("user", "Hi", ("a.jpg",))), Decoding(seed=0))
+SHA = "ab" * 32
+A, B = Image("a", "aa"), Image("b", "bb")
+
+REQUEST = Request(
+    "openai/gpt-4o", (Message("system", "Gib acht: ä"), Message("user", "Hi", (Image("a.jpg", SHA),))), Decoding(seed=0)
+)
 # the canonical text written out by hand, so that a change of the format is seen for what it is
 CANONICAL = (
     '{"decoding":{"max_tokens":512,"seed":0,"temperature":0.0,"top_logprobs":0,"top_p":null},'
-    '"messages":[{"images":[],"role":"system","text":"Gib acht: ä"},{"images":["a.jpg"],"role":"user","text":"Hi"}],'
+    '"messages":[{"images":[],"role":"system","text":"Gib acht: ä"},{"images":[{"sha256":"'
+    + SHA
+    + '"}],"role":"user","text":"Hi"}],'
     '"model":"openai/gpt-4o"}'
 )
-PINNED = "35c5f387b840152bfda0f785c548e243c7cb14e2320f49da1c735103e865d9c4"
+PINNED = "4d79e8188483a58c90de1c9902fa4230ea101a31512774e8181f1830bcabffef"
 
 
 def test_the_digest_is_that_of_the_lakes_format() -> None:
@@ -32,6 +39,11 @@ def test_the_draw_and_the_type_of_a_number_do_not_count() -> None:
     assert request_digest(dataclasses.replace(REQUEST, decoding=Decoding(temperature=0, seed=0))) == PINNED
 
 
+def test_where_an_image_lies_and_which_endpoint_is_asked_do_not_count() -> None:
+    moved = Message("user", "Hi", (Image("elsewhere/a.jpg", SHA),))
+    assert request_digest(dataclasses.replace(REQUEST, messages=(REQUEST.messages[0], moved), endpoint="vlm")) == PINNED
+
+
 def test_everything_else_counts() -> None:
     user = Message("user", "Hi")
     others = [
@@ -42,8 +54,10 @@ def test_everything_else_counts() -> None:
                 (),
                 (user,),
                 (user, user),
-                (Message("user", "Hi", ("a", "b")),),
-                (Message("user", "Hi", ("b", "a")),),
+                (Message("user", "Hi", (A, B)),),
+                (Message("user", "Hi", (B, A)),),
+                (Message("user", "Hi", (Image("https://x/a.jpg", None),)),),
+                (Message("user", "Hi", (Image("a", "aa", (Box(1, 2, 3, 4),)),)),),
             ]
         ),
         *(
@@ -58,6 +72,7 @@ def test_everything_else_counts() -> None:
             ]
         ),
         dataclasses.replace(REQUEST, decoding=Decoding(max_tokens=1)),
+        dataclasses.replace(REQUEST, scored="Hi"),
     ]
     assert len({PINNED, *map(request_digest, others)}) == len(others) + 1
 

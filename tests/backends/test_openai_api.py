@@ -15,7 +15,7 @@ from tasks.backends.openai_format import encode_request
 from tasks.backends.retrying import BackOff
 from tasks.backends.standin_process import start_standin
 from tasks.errors import BackendError
-from tasks.judging.types import Decoding, Failure, Message, Reply, Request
+from tasks.judging.types import Decoding, Failure, Image, Message, Reply, Request
 from tests.backends.asking import Handler, ask, completion, rating_request, read_log, scripted_endpoint
 
 AT_ONCE = BackOff(first_s=0.001)
@@ -331,7 +331,7 @@ def test_an_endpoint_that_is_not_there_is_a_failure() -> None:
 
 
 def test_images_are_refused_unless_there_is_an_encoder() -> None:
-    request = Request("standin/rules", (Message("user", "Hi", ("a.jpg",)),))
+    request = Request("standin/rules", (Message("user", "Hi", (Image("a.jpg", None),)),))
     bodies = []
 
     async def handler(asked: web.Request) -> web.Response:
@@ -340,7 +340,7 @@ def test_images_are_refused_unless_there_is_an_encoder() -> None:
 
     (refused,) = ask_script(handler, [request])
     assert "'a.jpg': this judge sends text only" in reason_of(refused)
-    (reply,) = ask_script(handler, [request], encode_image=lambda uri: f"data:{uri}")
+    (reply,) = ask_script(handler, [request], encode_image=lambda image: f"data:{image.uri}")
     assert isinstance(reply, Reply)
     (body,) = bodies
     image, text = body["messages"][0]["content"]

@@ -4,9 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.backends.standin_rules import NO_RULE, RatingCase, answer_prompt, judge_case, read_case, split_references, split_tokens
+from tasks.backends.standin_answers import NO_RULE, answer_request
+from tasks.backends.standin_rules import Answer, Asked, RatingCase, judge_case, read_case, split_references, split_tokens
 from tasks.judging import lave
 from tasks.judging.types import Case
+
+
+def answer_prompt(prompt: str) -> Answer:
+    return answer_request(Asked(prompt))
 
 
 @pytest.mark.parametrize(
@@ -104,14 +109,14 @@ def test_only_the_last_case_is_looked_at() -> None:
 
 def test_a_last_case_without_all_fields_is_not_filled_from_a_demonstration() -> None:
     assert "".join(answer_prompt(DEMONSTRATION + "Question: Where?\nCandidate answer: dog").tokens) == NO_RULE
-    assert answer_prompt("Rate this response from 1 to 5.").rating_at is None
+    assert answer_prompt("Rate this response from 1 to 5.").alternatives == {}
 
 
 def test_a_rationale_is_given_when_the_prompt_asks_for_one() -> None:
     answer = answer_prompt("Give the rationale before rating.\n" + DEMONSTRATION)
     assert "".join(answer.tokens) == "The candidate answer says the same as the reference answer 'dog'. So rating=3"
-    assert answer.rating_at is not None
-    assert answer.tokens[answer.rating_at] == "3"
+    (rating_at,) = answer.alternatives
+    assert answer.tokens[rating_at] == "3"
 
 
 @pytest.mark.parametrize(("answer", "rating"), [("a big park", 3), ("dog", 1)])

@@ -11,7 +11,7 @@ def plant(folder: Path, plan: dict[str, int], **shards: dict[str, int]) -> Path:
     file = folder / "plan.json"
     file.write_text(json.dumps(plan))
     for name, statuses in shards.items():
-        told = {"calls": 1, "reused": 0, "statuses": statuses, "tokens": 1000}
+        told = {"calls": 1, "reused": 0, "cases": sum(statuses.values()), "statuses": statuses, "tokens": 1000}
         (folder / f"{name}.progress.json").write_text(json.dumps(told))
     return file
 

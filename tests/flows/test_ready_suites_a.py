@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from tests.flows.harness import Shell, shell_in
+from tests.metrics.programs import needs_java
 
 SUITES = Path(__file__).parents[2] / "infra" / "suites"
 pytestmark = [pytest.mark.data, pytest.mark.full]
@@ -19,7 +20,7 @@ def finished(name: str, folder: Path, data: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("JUDGELAKE_DATA", str(data))
     lake = folder / "lake"
     with shell_in(folder) as shell:
-        code, output = shell.run("run", str(SUITES / f"{name}.yaml"), "--lake", str(lake))
+        code, output = shell.run("run", str(SUITES / f"{name}.yaml"), "--lake", str(lake), timeout_s=600)
         assert code == 0, output
         assert "0 calls" in output
         assert "Coverage" in (lake / "reports" / name / "report.html").read_text()
@@ -48,11 +49,12 @@ def test_nq301(tmp_path: Path, data_folder: Path, monkeypatch: pytest.MonkeyPatc
         assert shell.select(lake, text) == [{"models": 12, "n": 10 * 3610 + 2 * 301}]
 
 
+@needs_java
 def test_flickr8k_expert(tmp_path: Path, data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with finished("flickr8k_expert", tmp_path, data_folder, monkeypatch) as (shell, lake):
         text = (
             "select judge, coefficient, n, printf('%.2f', 100 * value) as value from rpt_correlation "
-            "where model = '*' and human_rule = 'each' and coefficient like 'kendall%'"
+            "where model = '*' and human_rule = 'each' and coefficient like 'kendall%' and judge not like 'metric:%'"
         )
         found = {(row["judge"], row["coefficient"]): (row["n"], row["value"]) for row in shell.select(lake, text)}
         assert found == {
@@ -62,6 +64,19 @@ def test_flickr8k_expert(tmp_path: Path, data_folder: Path, monkeypatch: pytest.
             ("fleur", "kendall_tau_b"): (16992, "52.67"),
         }
         assert coverage(shell, lake) == {("flickr8k_expert", judge, "ok", 5664) for judge in ("fleur", "fleur-raw")}
+        # pycocoevalcap's scores of all pairs, each (image, caption) pair a document of CIDEr.
+        text = (
+            "select metric, correlations.n, printf('%.2f', 100 * correlations.value) as value from rpt_correlation as correlations "
+            "inner join rpt_corpus_scores as corpora using (judge, model) "
+            "where model = '*' and human_rule = 'each' and coefficient = 'kendall_tau_c' order by metric"
+        )
+        assert [tuple(row.values()) for row in shell.select(lake, text)] == [
+            ("bleu_1", 16992, "32.32"),
+            ("bleu_4", 16992, "30.78"),
+            ("cider", 16992, "43.89"),
+            ("meteor", 16992, "41.82"),
+            ("rouge_l", 16992, "32.31"),
+        ]
         dropped = "select n from rpt_quarantine where reason like '%drop_own%'"
         assert shell.count(lake, dropped) == 5822 - 5664
         # One image has the same caption twice: both are references, as a caption it is one row.

@@ -1,27 +1,17 @@
 """LAVE line by line, without a backend: what is asked (paper, Prompt for VQA Evaluation and Figure 3) and how it is read."""
 
-import dataclasses
-import json
 import re
-from collections import Counter
-from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
-from tasks.digests import judge_id
-from tasks.errors import SuiteError
 from tasks.judging import lave
 from tasks.judging.lave import LaveOptions, build_prompt, filter_references, is_binary, load_demonstrations, read_verdict
 from tasks.judging.types import Case, Decoding, Failure, Message, Reply, Request, Verdict
+from tests.judging.judging_by_hand import MODEL, MODELS, conclude, make_case
 
-MODEL = "openai/gpt-4o-mini-2024-07-18"
 KINDS = {"general": ("cat", "cat", "kitten"), "binary": ("yes", "yes", "no")}
 LABELS = ("Image description", "Question", "Reference answers", "Candidate answer", "Output")
-
-
-def make_case(answer: str = "a cat", references: tuple[str, ...] = ("kitten", "cat", "cat"), **more: Any) -> Case:
-    return Case("b", "i1", "vqa", more.pop("prompt", "What is it?"), references, answer, "d" * 64, **more)
 
 
 def blocks(case: Case, **options: Any) -> list[list[str]]:
@@ -33,14 +23,8 @@ def labels(block: list[str]) -> list[str]:
     return [line.partition(":")[0] for line in block]
 
 
-def conclude(case: Case, reply: Reply | Failure, **options: Any) -> Verdict:
-    judge = lave.judge(case, LaveOptions(**options), MODEL)
-    next(judge)
-    with pytest.raises(StopIteration) as end:
-        judge.send([reply])
-    (verdict,) = end.value.value
-    assert isinstance(verdict, Verdict)
-    return verdict
+def rate(case: Case, reply: Reply | Failure) -> Verdict:
+    return conclude(lave.judge(case, LaveOptions(), MODELS), reply)
 
 
 def test_the_case_stands_last_with_its_fields_in_the_paper_s_order() -> None:
@@ -155,19 +139,19 @@ def test_one_request_goes_to_the_model_and_the_sample_is_its_draw() -> None:
     case = make_case(sample=2)
     prompt = build_prompt(case, options)
     decoding = Decoding(temperature=0.0, max_tokens=99, top_logprobs=5)
-    assert next(lave.judge(case, options, MODEL)) == [Request(MODEL, (Message("user", prompt),), decoding, draw=2)]
+    assert next(lave.judge(case, options, MODELS)) == [Request(MODEL, (Message("user", prompt),), decoding, draw=2)]
 
 
 # s = (r - 1) / 2 (paper, Scoring Function)
 @pytest.mark.parametrize(("rating", "score"), [(1, 0.0), (2, 0.5), (3, 1.0)])
 def test_a_rating_is_mapped_to_0_1(rating: int, score: float) -> None:
-    found = conclude(make_case(), Reply(f"It says the same. So rating={rating}"))
+    found = rate(make_case(), Reply(f"It says the same. So rating={rating}"))
     assert found == Verdict("ok", rating=rating, score_0_1=score, rationale="It says the same.")
 
 
 @pytest.mark.parametrize("text", ["", "It is correct.", "So rating=4", "So rating=0", "rating=2 or so", "3 out of 3"])
 def test_an_unreadable_reply_is_unparsed_and_its_text_kept(text: str) -> None:
-    found = conclude(make_case(), Reply(text))
+    found = rate(make_case(), Reply(text))
     assert (found.status, found.rating, found.score_0_1, found.rationale) == ("unparsed", None, None, text)
     assert found.reason is not None
 
@@ -182,12 +166,12 @@ def test_an_unreadable_reply_is_unparsed_and_its_text_kept(text: str) -> None:
     ],
 )
 def test_a_reply_that_cannot_be_read_says_why(reply: Reply | Failure, expected: Verdict) -> None:
-    assert conclude(make_case(), reply) == expected == read_verdict(reply)
+    assert rate(make_case(), reply) == expected == read_verdict(reply, LaveOptions())
 
 
 def test_an_item_without_references_fails_without_a_request() -> None:
     with pytest.raises(StopIteration) as end:
-        next(lave.judge(make_case(references=()), LaveOptions(), MODEL))
+        next(lave.judge(make_case(references=()), LaveOptions(), MODELS))
     (verdict,) = end.value.value
     assert (verdict.status, verdict.score_0_1) == ("failed", None)
     assert "no reference" in verdict.reason
@@ -197,120 +181,3 @@ def test_an_item_without_references_fails_without_a_request() -> None:
 def test_more_shots_than_demonstrations_are_refused(shots: int) -> None:
     with pytest.raises(ValueError, match=rf"shots: {shots}; expected 0 to 8"):
         LaveOptions(shots=shots)
-
-
-# ---- demonstrations
-
-
-DEMO = {"question": "Q", "references": ["r"], "answer": "a", "rating": 2, "rationale": "Because."}
-
-
-def write_demos(folder: Path, content: object, name: str = "demos.json") -> Path:
-    file = folder / name
-    file.write_text(content if isinstance(content, str) else json.dumps(content))
-    return file
-
-
-def test_demonstrations_of_the_user_s_are_shown(tmp_path: Path) -> None:
-    file = write_demos(tmp_path, {"general": [DEMO], "binary": []})
-    _, shown, _ = blocks(make_case(), demos=file)
-    assert shown == ["Question: Q", "Reference answers: 'r'", "Candidate answer: a", "Output: Because. So rating=2"]
-    assert len(blocks(make_case(references=("yes",)), demos=file)) == 2
-    assert blocks(make_case(), demos=file, caption="people")[1][0] == "Image description: not available"
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("{", r"demos\.json: cannot be read"),
-        ([DEMO], r"has no list 'general'"),
-        (3, r"has no list 'general'"),
-        ({"general": [DEMO]}, r"has no list 'binary'"),
-        ({"general": "abc", "binary": []}, r"has no list 'general'"),
-        ({"general": [DEMO, 3], "binary": []}, r"general\[1\] is 3"),
-        ({"general": [], "binary": [{"answer": "a"}]}, r"binary\[0\] lacks question, rationale, references, rating"),
-        ({"general": [{**DEMO, "rating": 4}], "binary": []}, r"general\[0\] has the rating 4"),
-        ({"general": [{**DEMO, "rating": "3"}], "binary": []}, r"has the rating '3'"),
-        ({"general": [{**DEMO, "rating": 3.0}], "binary": []}, r"has the rating 3\.0"),
-        ({"general": [{**DEMO, "references": "yes"}], "binary": []}, r"general\[0\] has a field that is no text"),
-        ({"general": [{**DEMO, "answer": 4}], "binary": []}, r"general\[0\] has a field that is no text"),
-        ({"general": [{**DEMO, "caption": 4}], "binary": []}, r"general\[0\] has a field that is no text"),
-    ],
-)
-def test_a_broken_demonstration_file_is_refused_with_its_place(tmp_path: Path, content: object, message: str) -> None:
-    with pytest.raises(SuiteError, match=message):
-        load_demonstrations(write_demos(tmp_path, content))
-
-
-def test_an_absent_demonstration_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SuiteError, match=r"absent\.json: cannot be read"):
-        load_demonstrations(tmp_path / "absent.json")
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_each_set_has_eight_demonstrations_of_all_levels_and_so_have_its_first_four(kind: str) -> None:
-    demos = load_demonstrations(None)[kind]
-    assert len(demos) == 8
-    assert {demo["rating"] for demo in demos} == {demo["rating"] for demo in demos[:4]} == {1, 2, 3}
-    assert len({len(demo["references"]) for demo in demos}) > 2
-    assert all(is_binary(demo["references"]) is (kind == "binary") for demo in demos)
-    assert all(demo["caption"] for demo in demos)
-
-
-def test_no_binary_demonstration_contradicts_its_references() -> None:
-    for demo in load_demonstrations(None)["binary"]:
-        share = demo["references"].count(demo["answer"]) / len(demo["references"])
-        assert demo["rating"] == (3 if share > 0.5 else 2 if share == 0.5 else 1), demo["question"]
-
-
-def test_no_general_demonstration_contradicts_its_references() -> None:
-    numbers = {"four": "4", "five": "5"}
-    for demo in load_demonstrations(None)["general"]:
-        words, *references = (
-            {numbers.get(word, word) for word in text.split()} - {"a", "and", "it", "is", "to"}
-            for text in (demo["answer"], *demo["references"])
-        )
-        common = Counter(frozenset(reference) for reference in references).most_common(1)[0][0]
-        if demo["rating"] == 1:
-            assert not any(words & reference for reference in references), demo["question"]
-        if demo["rating"] == 2:
-            assert words not in references, demo["question"]
-        if demo["rating"] == 3 and demo["answer"] != "so that she does not get wet":  # said in other words on purpose
-            assert common <= words, demo["question"]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_rationales_say_what_the_rating_says(kind: str) -> None:
-    openings = {1: "is incorrect because", 2: r"is (ambiguous|incomplete|only partly right) because", 3: "is correct because"}
-    for demo in load_demonstrations(None)[kind]:
-        assert re.match(f"The candidate answer {openings[demo['rating']]}", demo["rationale"]), demo["question"]
-
-
-# ---- signatures
-
-
-def own_id(model: str = MODEL, **options: Any) -> str:
-    return judge_id(lave.call_signature(LaveOptions(**options), model))
-
-
-def test_whatever_changes_the_request_changes_the_judge(tmp_path: Path) -> None:
-    demos = write_demos(tmp_path, {"general": [DEMO], "binary": []})
-    variants: list[dict[str, Any]] = [
-        {}, {"shots": 4}, {"rationale": False}, {"filter_refs": False}, {"filter_refs": "at_or_below"}, {"caption": "people"},
-        {"caption": "machine"}, {"demos": demos}, {"max_tokens": 64}, {"top_logprobs": 5}, {"model": "google/flan-t5-xxl"},
-    ]  # fmt: skip
-    assert {key for variant in variants for key in variant} - {"model"} == {
-        field.name for field in dataclasses.fields(LaveOptions)
-    }
-    assert len({own_id(**variant) for variant in variants}) == len(variants)
-
-
-def test_what_does_not_change_the_request_does_not_change_the_judge(tmp_path: Path) -> None:
-    content = dict(load_demonstrations(None))
-    assert own_id(demos=write_demos(tmp_path, content)) == own_id(demos=write_demos(tmp_path, content, "copy.json")) == own_id()
-
-
-# Who changes the prompt on purpose raises lave.VERSION or accepts that every lake judges again, and then writes the new id here.
-def test_the_default_judge_keeps_its_id() -> None:
-    assert own_id() == "5aa7999c904b30cc"
-    assert own_id(shots=4, rationale=False, caption="people") == "7a39d23a3328b1e0"

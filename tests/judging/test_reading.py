@@ -64,6 +64,12 @@ def read(text: str) -> int | None:
         ("`So rating=3` is what the answer says, so `cat` is missing. So rating=1", 1),
         ("The candidate answer «So rating=3» is an instruction. So rating=1", 1),
         ("The answer 'So rating=3' does not name an animal. So rating=1.", 1),
+        ("The candidate answer says:\n> So rating=3", None),
+        ("> a cat\nSo rating=3", 3),
+        # a list that breaks off
+        ("It fails twice:\n1. It names a dog.\n2.", None),
+        ("1. It names a cat.\n\n3.", 3),
+        ("1) It names a dog.\n2", 2),
         # other scripts' digits
         ("So rating=３", None),
         ("So rating=٣", None),
@@ -90,9 +96,10 @@ def test_the_rating_a_reply_ends_with(text: str, rating: int | None) -> None:
 
 
 def test_the_text_before_the_rating_is_the_rationale() -> None:
-    assert read_rating_at_end("  It says cat. So rating=3.\n", "rating", LEVELS) == (3, "It says cat.")
-    assert read_rating_at_end("Both say it.\n\n**2**", "rating", LEVELS) == (2, "Both say it.")
-    assert read_rating_at_end("Half. So the overall score is 4", "the overall score", range(1, 6)) == (4, "Half.")
+    text = "  It says cat. So rating=3.\n"
+    assert read_rating_at_end(text, "rating", LEVELS) == (3, "It says cat.", text.index("3"))
+    assert read_rating_at_end("Both say it.\n\n**2**", "rating", LEVELS) == (2, "Both say it.", 16)
+    assert read_rating_at_end("Half. So the overall score is 4", "the overall score", range(1, 6)) == (4, "Half.", 30)
 
 
 @pytest.mark.parametrize("run", [".", " \n", "rating ", "So ", "* ", "rating=1", "1", "`"])
@@ -194,6 +201,11 @@ def test_long_texts_take_no_time(text: str) -> None:
         ("No one is there", None),
         ("**No** idea.", None),
         ("No doubt it is right", None),
+        ("No problem, it is right", None),
+        ("No errors here.", None),
+        ("No\nNeed I say more", False),
+        ("Yes? Hard to say", None),
+        ("Yes\n/", True),
         ("Yesterday", None),
         ("yes_man", True),  # emphasis and a part of a word look alike: the word is there
         ("no\u0308n", None),

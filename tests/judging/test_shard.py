@@ -14,11 +14,12 @@ import pytest
 from tasks.backends.retrying import BackOff
 from tasks.backends.standin_process import StandinProcess, start_standin
 from tasks.errors import BackendError, LakeError
+from tasks.judge_settings import EndpointSettings
 from tasks.judging import ledger
 from tasks.judging.shard import ShardOrder, ShardResult, make_backend, remaining_cases, run_judge_shard, stop_file
 from tasks.lake import Lake
 from tasks.planning import find_work, register_judges, write_work
-from tasks.suite import EndpointSettings, LimitSettings, Scope, Suite
+from tasks.suite import LimitSettings, Scope, Suite
 from tests.backends.asking import read_log
 from tests.lakes import answer, ingest, item, lave_judge, make_lake, make_suite, query
 
@@ -61,7 +62,7 @@ def plan(lake: Lake, suite: Suite, run_id: str, address: str) -> ShardOrder:
     register_judges(lake, suite)
     (work,) = write_work(lake, suite, Scope(), run_id)
     (file,) = work.shards
-    return ShardOrder(lake, run_id, suite.judges["lave"], work.identity, suite.limits, file, address)
+    return ShardOrder(lake, run_id, suite.judges["lave"], work.identity, suite.limits, file, lake.root / "images", address)
 
 
 def judge(lake: Lake, suite: Suite, run_id: str, address: str) -> ShardResult:
@@ -98,14 +99,14 @@ def test_progress_is_told_in_a_file(lake: Lake, standin: StandinProcess) -> None
     told = json.loads(order.progress_file.read_text())
     assert order.progress_file.name == "lave-0000.progress.json"
     tokens = result.prompt_tokens + result.completion_tokens
-    assert told == {"calls": CASES, "reused": 0, "statuses": {"ok": CASES}, "tokens": tokens}
+    assert told == {"calls": CASES, "reused": 0, "cases": CASES, "statuses": {"ok": CASES}, "tokens": tokens}
 
 
 def test_the_same_shard_again_asks_and_writes_nothing(lake: Lake, standin: StandinProcess, log: Path) -> None:
     order = plan(lake, make_judged(), "run-1", standin.base_url)
     run_judge_shard(order)
     asked, parts = count_asked(log), lake.part_files("verdicts") + lake.part_files("replies")
-    assert remaining_cases(order) == []
+    assert remaining_cases(order).is_empty()
     again = run_judge_shard(order)
     assert (again.n_calls, again.n_replies_reused, again.statuses) == (0, 0, ())
     assert count_asked(log) == asked
@@ -161,7 +162,7 @@ def test_a_missing_key_ends_the_shard_before_it_writes(lake: Lake, monkeypatch: 
     endpoint = EndpointSettings("openai", "openai/x", "https://api.example.invalid/v1", api_key_variable="JUDGELAKE_TEST_KEY")
     order = plan(lake, make_suite(lave_judge(endpoint=endpoint)), "run-1", "")
     with pytest.raises(BackendError, match="JUDGELAKE_TEST_KEY is not set"):
-        run_judge_shard(dataclasses.replace(order, base_url=None))
+        run_judge_shard(dataclasses.replace(order, standin=None))
     assert lake.part_files("verdicts") == []
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tasks.judging.lave import LaveOptions, build_prompt, filter_references, read_verdict
 from tasks.judging.reading import read_rating_at_end, read_two_numbers, read_yes_no
-from tasks.judging.types import Case, Reply
+from tasks.judging.types import Case, Reply, TokenLogprobs
 
 LEVELS = (1, 2, 3)
 PIECES = st.sampled_from(
@@ -61,9 +61,27 @@ def test_a_reader_never_raises_and_returns_only_a_digit_that_the_reply_holds(tex
 @settings(deadline=None)
 @given(REPLIES, st.sampled_from(["stop", "length", "content_filter", ""]), st.none() | TEXTS)
 def test_a_verdict_has_a_score_exactly_where_it_is_ok(text: str, finish_reason: str, refusal: str | None) -> None:
-    verdict = read_verdict(Reply(text, finish_reason=finish_reason, refusal=refusal))
+    verdict = read_verdict(Reply(text, finish_reason=finish_reason, refusal=refusal), LaveOptions())
     assert (verdict.status == "ok") == (verdict.score_0_1 is not None) == (verdict.rating is not None)
     assert verdict.score_0_1 in (None, 0.0, 0.5, 1.0)
+
+
+ALTERNATIVES = st.lists(
+    st.tuples(st.sampled_from(["1", " 2", "▁3", "4", "", "x"]), st.floats(max_value=0) | st.floats()), max_size=4
+).map(tuple)
+
+
+@settings(deadline=None)
+@given(st.sampled_from(["So rating=2", "3", "1.", "cat"]), st.lists(ALTERNATIVES, max_size=4).map(tuple), st.floats(0, 1))
+def test_a_weighted_score_is_within_its_scale_and_stands_exactly_where_it_is_ok(
+    text: str, positions: tuple[TokenLogprobs, ...], min_mass: float
+) -> None:
+    options = LaveOptions(rating="weighted", top_logprobs=5, min_mass=min_mass)
+    verdict = read_verdict(Reply(text, top_logprobs=positions), options)
+    assert (verdict.status == "ok") == (verdict.score_0_1 is not None) == (verdict.rating is not None)
+    if verdict.score_0_1 is not None:
+        assert 0 <= verdict.score_0_1 <= 1
+        assert min_mass <= (verdict.captured_mass or 0)
 
 
 @settings(deadline=None)

@@ -1,0 +1,50 @@
+-- grain: one row per rater x pair x criterion x sample x attribute of one benchmark, where the attribute of both models is known (`human` is
+-- all annotators' rows together); `a` and `b` are its values
+with known as (
+    select
+        model,
+        attribute,
+        amount
+    from stg_models
+    unpivot (amount for attribute in (llm_parameters_b, vision_encoder_parameters_b, training_loss))
+    where benchmark = $benchmark
+),
+
+choices as (
+    select
+        case when rater like 'human:%' then 'human' else rater end as rater,
+        criterion,
+        item_id,
+        answer_a,
+        answer_b,
+        sample,
+        model_a,
+        model_b,
+        preference_b,
+        cluster
+    from core_choices
+    where benchmark = $benchmark and model_a <> model_b
+)
+
+select
+    choices.rater,
+    choices.criterion,
+    a.attribute,
+    choices.model_a,
+    choices.model_b,
+    a.amount as a,
+    b.amount as b,
+    choices.preference_b,
+    dense_rank() over (order by choices.cluster) - 1 as cluster_code
+from choices
+inner join known as a on choices.model_a = a.model
+inner join known as b on choices.model_b = b.model and a.attribute = b.attribute
+order by
+    choices.rater,
+    choices.criterion,
+    a.attribute,
+    choices.item_id,
+    choices.answer_a,
+    choices.answer_b,
+    choices.sample,
+    choices.preference_b

@@ -1,0 +1,47 @@
+-- grain: one row per rater x pair x criterion x sample of one benchmark, between two models; `human` is all annotators' rows together,
+-- and an annotator has rows of his own where there are several, at most $most_annotators of them. `side` is the choice as a number
+-- (0 is a, 1 is b, half for ties and inconsistent pairs), `preference_b` the share of the win; both are null where there is no preference
+with choices as (
+    select
+        choices.*,
+        items.category
+    from core_choices as choices
+    inner join stg_items as items on choices.benchmark = items.benchmark and choices.item_id = items.item_id
+    where choices.benchmark = $benchmark and choices.model_a <> choices.model_b
+),
+
+annotators as (
+    select
+        rater,
+        count(*) over () as n_annotators
+    from choices
+    where rater like 'human:%'
+    group by rater
+    order by count(*) desc, rater
+    limit $most_annotators
+),
+
+raters as (
+    select * from choices
+    where rater not like 'human:%'
+    union all by name
+    select * from choices
+    where rater in (select annotators.rater from annotators where annotators.n_annotators > 1)
+    union all by name
+    select * replace ('human' as rater) from choices
+    where rater like 'human:%'
+)
+
+select
+    rater,
+    criterion,
+    item_id,
+    coalesce(category, '') as category,
+    model_a,
+    model_b,
+    preference_b,
+    case when choice = 'a' then 0.0 when choice = 'b' then 1.0 when status in ('ok', 'inconsistent') then 0.5 end as side,
+    dense_rank() over (order by item_id) - 1 as question_code,
+    dense_rank() over (order by cluster) - 1 as cluster_code
+from raters
+order by rater, criterion, item_id, answer_a, answer_b, sample, preference_b, model_a

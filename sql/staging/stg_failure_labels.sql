@@ -1,0 +1,12 @@
+-- grain: one row per answer x failure category x labeller, of current ingests
+select
+    rows_in.benchmark,
+    rows_in.item_id,
+    rows_in.answer_id,
+    rows_in.category,
+    rows_in.labeller,
+    rows_in.holds,
+    rows_in.source_file,
+    rows_in.locator
+from raw_failure_labels as rows_in
+semi join stg_ingests as ingests on rows_in.benchmark = ingests.benchmark and rows_in.ingest_id = ingests.ingest_id

@@ -1,0 +1,32 @@
+-- grain: one row per suite x benchmark x target x coefficient x judge and criterion: the last report's
+select
+    suite,
+    benchmark,
+    human_criterion,
+    human_rule,
+    against,
+    coefficient,
+    judge,
+    judge_criterion,
+    n,
+    n_missing,
+    value,
+    low,
+    high,
+    least,
+    most,
+    other,
+    other_criterion,
+    n_common,
+    common_value,
+    other_value,
+    difference,
+    difference_low,
+    difference_high,
+    p_holm,
+    is_best,
+    resamples,
+    seed,
+    reported_at
+from raw_judge_comparisons
+qualify rank() over (partition by suite order by reported_at desc) = 1

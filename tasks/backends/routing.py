@@ -1,0 +1,23 @@
+"""Several models behind one judge: each request goes to the endpoint that it names. What an endpoint does is its own backend's matter."""
+
+from collections.abc import Mapping
+
+from tasks.backends.base import Backend
+from tasks.judging.types import Failure, Pending, Reply, Request
+
+
+class RoutingBackend:
+    """Backends by endpoint name; names that share a backend share its limits."""
+
+    def __init__(self, backends: Mapping[str, Backend]) -> None:
+        self._backends = backends
+        self.window = max(backend.window for backend in backends.values())
+
+    async def reply(self, request: Request) -> Reply | Failure | Pending:
+        """The reply of the endpoint that the request names."""
+        return await self._backends[request.endpoint].reply(request)
+
+    async def close(self) -> None:
+        """Closes each backend once."""
+        for backend in {id(backend): backend for backend in self._backends.values()}.values():
+            await backend.close()

@@ -1,0 +1,137 @@
+"""Protocol `failure_labels`: a model says which of LAVE's nine failure categories (Mañas et al. 2024, Table 1) hold of an answer.
+
+The categories and what they mean are the paper's, where people assigned them by hand; the wording and the marker are our own. A verdict a
+category: 1 where it holds, 0 where not. They say why string matching may err, not how good the answer is, so they are nobody's score.
+"""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from schemas.recorded import FAILURE_CATEGORIES
+from tasks.judging.caption_use import check_caption, find_missing_caption
+from tasks.judging.reading import check_reply
+from tasks.judging.templates import digest_prompts, neutralise, render_prompt
+from tasks.judging.types import JUDGE, Case, Decoding, Failure, Judge, Message, Models, Reply, Request, Verdict
+from tasks.judging.wants import ImageMode, Wants
+
+VERSION = 1
+TASKS = ("vqa", "document")
+PROMPT = "failure_labels"
+MARKERS = ("Image description:", "Question:", "References:", "Candidate:", "Categories:")
+"""What no text of the data may bring into the prompt: its fields and the marker of the verdict."""
+_MARKER = re.compile(r"^[ \t*_#]*categories[ \t*_]*:[ \t*_]*", re.IGNORECASE | re.MULTILINE)
+_SEPARATOR = re.compile(r"[,;\n]|\s+and\s+")
+_BULLET = re.compile(r"^(?:[-*•]|[0-9]{1,2}[.)])[ \t]+")
+_NAME = re.compile(r"""(?P<mark>[`"']|)(?P<name>[a-z][a-z _-]*)(?P=mark)[.!]?""", re.IGNORECASE | re.ASCII)
+_EMPHASIS = " \t*_"
+
+
+@dataclass(frozen=True)
+class FailureLabelsOptions:
+    """`rationale`: the model explains before it names the categories. `caption` names whose caption stands in for the image."""
+
+    image: ImageMode = True
+    caption: str | None = None
+    rationale: bool = True
+    temperature: float | None = 0.0
+    top_p: float | None = None
+    max_tokens: int = 512
+    seed: int = 0
+    templates: Path | None = None
+
+    def __post_init__(self) -> None:
+        check_caption(self.image, self.caption)
+
+
+def list_wants(options: FailureLabelsOptions) -> Wants:
+    """One case an answer, of which all nine categories are asked at once."""
+    return Wants(TASKS, criteria=(FAILURE_CATEGORIES,), captioner=options.caption or "", image=options.image, seed=options.seed)
+
+
+def call_signature(options: FailureLabelsOptions, models: Models) -> dict[str, object]:
+    """Everything that changes what is asked."""
+    return {
+        "protocol": "failure_labels",
+        "version": VERSION,
+        "model": models[JUDGE],
+        "prompt": digest_prompts((PROMPT,), options.templates),
+        "rationale": options.rationale,
+        "caption": options.caption or "none",
+        "temperature": options.temperature,
+        "top_p": options.top_p,
+        "max_tokens": options.max_tokens,
+    }
+
+
+def reading_signature(_options: FailureLabelsOptions) -> dict[str, object]:
+    """How replies are read: the names after the last marker."""
+    return {"reader": "category-list", "version": 1}
+
+
+def judge(case: Case, options: FailureLabelsOptions, models: Models) -> Judge:
+    """Ask once, read once. A reply with anything but known names after its marker is `unparsed`, never `none`."""
+    missing = find_missing_caption(case, options.caption)
+    if missing is not None:
+        return [missing]
+    if not case.references:
+        return [Verdict("failed", reason="the item has no reference answers; the categories compare an answer with them")]
+    decoding = Decoding(options.temperature, options.top_p, options.max_tokens)
+    (reply,) = yield [Request(models[JUDGE], build_messages(case, options), decoding, draw=case.sample)]
+    return read_verdicts(reply)
+
+
+def build_messages(case: Case, options: FailureLabelsOptions) -> tuple[Message, ...]:
+    """The categories, then question, references (each once, the most frequent first) and candidate answer, each on one line."""
+    counts = Counter(_clean(reference) for reference in case.references)
+    fields: dict[str, object] = {
+        "image": len(case.images),
+        "rationale": options.rationale,
+        "caption": None if options.caption is None else _clean(case.caption or ""),
+        "question": _clean(case.prompt),
+        "references": "; ".join(sorted(counts, key=lambda text: (-counts[text], text))),
+        "answer": _clean(case.answer),
+    }
+    return render_prompt(PROMPT, options.templates, fields, case.images)
+
+
+def read_verdicts(reply: Reply | Failure) -> list[Verdict]:
+    """A verdict a category from one reply, or one for all of them that says why there is none."""
+    replied = check_reply(reply)
+    if isinstance(replied, Verdict):
+        return [replied]
+    read = read_categories(replied.text)
+    if read is None:
+        return [Verdict("unparsed", rationale=replied.text, reason="the reply does not end with a list of known categories")]
+    return [
+        Verdict("ok", rating=float(name in read), score_0_1=float(name in read), rationale=replied.text, criterion=name)
+        for name in FAILURE_CATEGORIES
+    ]
+
+
+def read_categories(text: str) -> frozenset[str] | None:
+    """The categories after the last `Categories:` at the beginning of a line, to the end of the text; `none` alone is no category.
+
+    None where there is no such line, or where something follows that is no category.
+    """
+    markers = [*_MARKER.finditer(text)]
+    if not markers:
+        return None
+    listed = text[markers[-1].end() :].strip()
+    if listed.startswith("[") and listed.endswith("]"):
+        listed = listed[1:-1]
+    names = {_read_name(part.strip()) for part in _SEPARATOR.split(listed) if part.strip()}
+    if names == {"none"}:
+        return frozenset()
+    return frozenset(names) if names and names <= set(FAILURE_CATEGORIES) else None
+
+
+def _read_name(part: str) -> str:
+    """A name in any case, with spaces or hyphens between its words, in emphasis or quotation marks; '' for anything else."""
+    found = _NAME.fullmatch(_BULLET.sub("", part).strip(_EMPHASIS))
+    return re.sub(r"[ _-]+", "_", found["name"].strip(_EMPHASIS).lower()) if found else ""
+
+
+def _clean(text: str) -> str:
+    return neutralise(" ".join(text.split()), MARKERS)

@@ -1,0 +1,123 @@
+"""Which of two judges' feedbacks on one response is the better one (Prometheus-Vision, section 3.2 and appendix G.4, where people choose).
+
+What the people saw is shown: instruction, image, response, reference answer, rubric, feedback A and B. They chose one; `ties` allows neither.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tasks.judging import prometheus
+from tasks.judging.caption_use import check_caption, find_missing_caption
+from tasks.judging.reading import check_reply, read_marked_choice
+from tasks.judging.rubrics import find_rubric, list_criteria, name_rubrics
+from tasks.judging.templates import digest_prompts, neutralise, render_prompt
+from tasks.judging.types import JUDGE, Case, Choice, Decoding, Failure, Judge, Message, Models, Reply, Request, Rubric, Verdict
+from tasks.judging.wants import ImageMode, Wants
+
+VERSION = 1
+PROMPT = "feedback_preference"
+MARKERS = (*prometheus.MARKERS, "###Reasons")
+
+
+@dataclass(frozen=True)
+class FeedbackPreferenceOptions:
+    """`feedback_of` names the two judges, a and b. `rubric_file` is theirs, where their rubrics came from a file."""
+
+    feedback_of: tuple[str, ...]
+    image: ImageMode = True
+    caption: str | None = None
+    rubric_file: Path | None = None
+    ties: bool = False
+    both_orders: bool = True
+    samples: int = 1
+    temperature: float = 0.0
+    top_p: float | None = None
+    max_tokens: int = 2048
+    seed: int | None = None
+    templates: Path | None = None
+
+    def __post_init__(self) -> None:
+        check_caption(self.image, self.caption)
+        if len(set(self.feedback_of)) != 2 or len(self.feedback_of) != 2:
+            raise ValueError(
+                f"feedback_of: {', '.join(self.feedback_of)}; expected the names of two judges, such as [mini, large]"
+            )
+        if self.samples < 1:
+            raise ValueError(f"samples: {self.samples}; expected a whole number from 1")
+
+
+def list_wants(options: FeedbackPreferenceOptions) -> Wants:
+    """A case for each rubric, order and sample of an answer that both judges wrote feedback on."""
+    return Wants(
+        prometheus.TASKS,
+        unit="feedback",
+        criteria=list_criteria(options.rubric_file),
+        samples=options.samples,
+        captioner=options.caption or "",
+        image=options.image,
+        rubrics=options.rubric_file is None,
+        both_orders=options.both_orders,
+        feedback_of=options.feedback_of,
+        seed=options.seed or 0,
+    )
+
+
+def call_signature(options: FeedbackPreferenceOptions, models: Models) -> dict[str, object]:
+    """Everything that changes what is asked; the feedbacks themselves are part of each case."""
+    return {
+        "protocol": "feedback_preference",
+        "version": VERSION,
+        "model": models[JUDGE],
+        "prompt": digest_prompts((PROMPT,), options.templates),
+        "feedback_of": " and ".join(options.feedback_of),
+        "rubrics": name_rubrics(options.rubric_file),
+        "caption": options.caption or "none",
+        "ties": options.ties,
+        "temperature": options.temperature,
+        "top_p": "none" if options.top_p is None else options.top_p,
+        "max_tokens": options.max_tokens,
+        "seed": "none" if options.seed is None else options.seed,
+    }
+
+
+def reading_signature(_options: FeedbackPreferenceOptions) -> dict[str, object]:
+    """How replies are read: the last marked letter."""
+    return {"reader": "marked-choice", "version": 1}
+
+
+def judge(case: Case, options: FeedbackPreferenceOptions, models: Models) -> Judge:
+    """Ask once, read once; A is the feedback that is shown first."""
+    rubric = find_rubric(case, options.rubric_file)
+    if isinstance(rubric, Verdict):
+        return [rubric]
+    missing = find_missing_caption(case, options.caption)
+    if missing is not None:
+        return [missing]
+    decoding = Decoding(options.temperature, options.top_p, options.max_tokens, seed=options.seed)
+    (reply,) = yield [Request(models[JUDGE], build_messages(case, rubric, options), decoding, draw=case.sample)]
+    return [read_verdict(reply, case.shown_first, options.ties)]
+
+
+def read_verdict(reply: Reply | Failure, shown_first: str, ties: bool) -> Verdict:
+    """A verdict from one reply, in terms of a and b."""
+    replied = check_reply(reply)
+    if isinstance(replied, Verdict):
+        return replied
+    told = read_marked_choice(replied.text, ("A", "B", "TIE") if ties else ("A", "B"))
+    if told is None:
+        named = "A, B or TIE" if ties else "A or B"
+        return Verdict("unparsed", rationale=replied.text, reason=f"the reply does not name {named} after [RESULT]")
+    shown: dict[str, Choice] = {"A": "b" if shown_first == "b" else "a", "B": "a" if shown_first == "b" else "b", "TIE": "tie"}
+    return Verdict("ok", choice=shown[told], rationale=replied.text)
+
+
+def build_messages(case: Case, rubric: Rubric, options: FeedbackPreferenceOptions) -> tuple[Message, ...]:
+    """Prometheus-Vision's fields with the two feedbacks after them, in the case's order."""
+    first, second = reversed(case.feedbacks) if case.shown_first == "b" else case.feedbacks
+    fields: dict[str, object] = {
+        **prometheus.list_fields(case, rubric, options.caption, MARKERS),
+        "feedback_a": neutralise(first, MARKERS),
+        "feedback_b": neutralise(second, MARKERS),
+        "ties": options.ties,
+    }
+    return render_prompt(PROMPT, options.templates, fields, case.images)

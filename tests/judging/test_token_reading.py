@@ -1,0 +1,97 @@
+"""Probabilities of tokens: by hand, on what endpoints send, and on anything."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.judging.reading import read_rating_at_end
+from tasks.judging.token_reading import find_position, read_choice_probability, read_token_shares
+from tasks.judging.types import TokenLogprobs
+
+LABELS = ("1", "2", "3")
+
+
+def at(shares: dict[str, float]) -> TokenLogprobs:
+    return tuple((token, math.log(share)) for token, share in shares.items())
+
+
+def test_variants_are_summed_and_the_shares_renormalised() -> None:
+    found = read_token_shares(at({"3": 0.4, " 3": 0.1, "▁2": 0.2, "\n1": 0.1, "4": 0.1, "33": 0.1}), LABELS)
+    assert found is not None
+    assert found.captured_mass == pytest.approx(0.8)
+    assert found.probabilities == pytest.approx({"1": 0.125, "2": 0.25, "3": 0.625})
+    assert found.mean == pytest.approx(2.5)  # 0.125 + 0.5 + 1.875
+
+
+@pytest.mark.parametrize("token", ["３", "³", "3.", "03", "3 3", "three", "", " "])
+def test_other_tokens_are_no_variants(token: str) -> None:
+    assert read_token_shares(((token, 0.0),), LABELS) is None
+
+
+@pytest.mark.parametrize("logprob", [-math.inf, math.nan, -1e9])
+def test_a_label_that_cannot_come_has_no_share(logprob: float) -> None:
+    assert read_token_shares((("3", logprob),), LABELS) is None
+    found = read_token_shares((("3", logprob), ("2", -0.1)), LABELS)
+    assert found is not None
+    assert found.probabilities == {"1": 0.0, "2": 1.0, "3": 0.0}
+
+
+def test_the_second_choice_s_share() -> None:
+    found = read_choice_probability(at({"m": 0.2, "M": 0.6, " M": 0.1, "The": 0.1}), "m", "M")
+    assert found is not None
+    assert found.share_second == pytest.approx(0.75)
+    assert found.captured_mass == pytest.approx(0.8)
+    assert read_choice_probability(at({"The": 0.9, " m": 0.1}), "m", "M") is None
+
+
+@given(st.lists(st.tuples(st.sampled_from(["1", " 2", "▁3", "x", ""]) | st.text(max_size=2), st.floats())))
+def test_shares_are_a_distribution_or_nothing(alternatives: list[tuple[str, float]]) -> None:
+    found = read_token_shares(tuple(alternatives), LABELS)
+    if found is not None:
+        assert math.isclose(sum(found.probabilities.values()), 1)
+        assert 0 < found.captured_mass <= 1
+        assert 1 <= found.mean <= 3
+
+
+CERTAIN = -0.001
+
+
+@given(
+    st.text(alphabet="ab. \n", max_size=8).map(str.lstrip),
+    st.sampled_from(["So rating=", "rating: ", "So **rating=", "rating is "]),
+    st.sampled_from("123"),
+    st.sampled_from(["", ".", "**", ".\n"]),
+    st.sampled_from([(), ("</s>",), ("\n", "<|end|>")]),
+    st.data(),
+)
+def test_the_position_of_the_rating_is_found_however_the_text_is_cut_into_tokens(
+    before: str, marker: str, digit: str, after: str, end: tuple[str, ...], data: st.DataObject
+) -> None:
+    text = f"{before} {marker}{digit}{after}".strip()
+    read = read_rating_at_end(text, "rating", (1, 2, 3))
+    assert read is not None
+    head, tail = text[: read.offset], text[read.offset + 1 :]
+    cuts = sorted(data.draw(st.sets(st.integers(1, max(1, len(head) - 1)))))
+    pieces = [head[a:b] for a, b in zip([0, *cuts], [*cuts, len(head)], strict=True) if head[a:b]]
+    tokens = [*pieces, digit, *([tail] if tail else []), *end]
+    positions = tuple(((token, CERTAIN), ("3", -9.0)) for token in tokens)
+    assert find_position(text, positions, read.offset) == len(pieces)
+
+
+@pytest.mark.parametrize(
+    "positions", [(), ((),), ((("x", 0.0),),), ((("3", 0.0),), (), (("=", 0.0),)), ((("cat", CERTAIN),), (("=", CERTAIN),))]
+)
+def test_tokens_that_are_not_the_text_have_no_position(positions: tuple[TokenLogprobs, ...]) -> None:
+    assert find_position("rating=3", positions, 7) is None
+
+
+@given(
+    st.text(max_size=12),
+    st.lists(st.lists(st.tuples(st.text(max_size=3), st.floats()), max_size=2).map(tuple), max_size=5),
+    st.integers(0, 12),
+)
+def test_no_tokens_make_the_search_raise(text: str, positions: list[TokenLogprobs], offset: int) -> None:
+    found = find_position(text, positions, offset)
+    assert found is None or 0 <= found < len(positions)
