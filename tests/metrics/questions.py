@@ -5,7 +5,10 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from tasks.metrics.metric import Metric
 from tasks.metrics.pairs import Scores
+from tasks.metrics.rows import ScoreRows
+from tasks.metrics.scored import Scored
 
 Question = tuple[str, list[str]]
 
@@ -34,7 +37,18 @@ def draw_question(draw: st.DrawFn) -> Question:
 question_lists = st.lists(draw_question(), max_size=8)
 
 
+def make_rows(questions: Sequence[Question]) -> ScoreRows:
+    """Columns made of (answer, references) rows."""
+    answers = pa.array([answer for answer, _ in questions], pa.string())
+    return ScoreRows(answers, pa.array([references for _, references in questions], pa.list_(pa.string())))
+
+
 def score(compute: Callable[[pa.Array, pa.ListArray], Scores], questions: Sequence[Question]) -> Scores:
     """Compute on columns made of (answer, references) rows."""
-    answers = pa.array([answer for answer, _ in questions], pa.string())
-    return compute(answers, pa.array([references for _, references in questions], pa.list_(pa.string())))
+    rows = make_rows(questions)
+    return compute(rows.answers, rows.references)
+
+
+def run_metric(metric: Metric, questions: Sequence[Question]) -> Scored:
+    """What a metric that counts nothing beforehand gives for (answer, references) rows."""
+    return metric.compute(make_rows(questions), None)

