@@ -19,16 +19,15 @@ demo: setup
 	$(BIN)/judgelake run infra/suites/demo.yaml --lake $(DEMO_LAKE)
 
 test: setup
-	$(BIN)/python -m pytest -m "not full"
+	$(BIN)/python -m pytest -m "not full" -n 2 --dist loadfile
 
 test-full: setup
 	$(BIN)/python -m pytest -m full
 
+BENCHES := vqa_accuracy ngram_metrics meteor model_metrics metrics_lake correlation agreement rankings coverage checks matchups command ingest
+
 bench: setup
-	$(BIN)/python -m tests.bench.bench_vqa_accuracy
-	$(BIN)/python -m tests.bench.bench_correlation
-	$(BIN)/python -m tests.bench.bench_command
-	$(BIN)/python -m tests.bench.bench_ingest
+	set -e; for name in $(BENCHES); do $(BIN)/python -m tests.bench.bench_$$name; done
 
 lint: setup
 	$(BIN)/ruff check .

@@ -29,6 +29,7 @@ class _Parser(argparse.ArgumentParser):
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command and exit with its code."""
     options = make_parser().parse_args(arguments)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a report's matrices are small: more threads only wait for each other
     code = _guarded(options)
     sys.stdout.flush()
     sys.stderr.flush()

@@ -136,7 +136,8 @@ def _tell_checks(lake: Lake, connection: duckdb.DuckDBPyConnection) -> int:
     findings = check_lake(lake, connection)
     for finding in findings:
         kind = "warning" if finding.warns else "check"
-        sys.stdout.write(f"{kind}: {finding.n:,} rows against: {finding.says}\n")
+        rows = "1 row" if finding.n == 1 else f"{finding.n:,} rows"
+        sys.stdout.write(f"{kind}: {rows} against: {finding.says}\n")
         sys.stdout.write(f'see: judgelake sql --lake {lake.root} "select * from {finding.view}"\n')
     return EXIT_CHECK if any(not finding.warns for finding in findings) else 0
 

@@ -32,6 +32,8 @@ _REFERS: Mapping[str, tuple[_Reference, ...]] = {
     "recorded_verdicts": (_ANSWER,),
     "recorded_duels": _PAIR,
     "recorded_scores": (_ANSWER,),
+    "failure_labels": (_ANSWER,),
+    "item_labels": (_ITEM,),
     "item_rubrics": (_ITEM, (["rubric_id"], "rubrics", {})),
 }
 """Table -> what its rows refer to: (key columns, table referred to, how that table's columns are called here)."""
@@ -59,7 +61,7 @@ def find_current(
     if not _files_of(lake, "ingests", benchmark.name):
         return None  # nothing to ask; opening every view takes longer than a small ingest
     source = source_digest(benchmark.settings)
-    connection = open_warehouse(lake)
+    connection = open_warehouse(lake, lazy=True)
     rows = select_frame(
         connection,
         "select n_items, n_answers, n_quarantined, item_limit, source_digest from stg_ingests "

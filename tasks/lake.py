@@ -9,7 +9,7 @@ import json
 import os
 import re
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,26 +74,36 @@ def _read_format(marker: Path) -> int:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Make `path` appear with all of `data` or not at all: written beside, synced, renamed, the folder synced."""
+    """Make `path` appear with all of `data` or not at all."""
+    with whole_file(path) as beside, beside.open("wb") as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """A file beside `path` to be written; it becomes `path` whole or not at all: synced, renamed, the folder synced."""
     beside = path.parent / f".{uuid.uuid4().hex}.tmp"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with beside.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+        yield beside
+        _sync(beside)
         beside.replace(path)
+        _sync(path.parent)
     except OSError as error:
-        with contextlib.suppress(OSError):  # the folder itself may be what is wrong
-            beside.unlink()
         raise LakeError(
             f"{path}: cannot be written ({error.strerror}); expected a writable place with room; free it and run again"
         ) from None
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
     finally:
-        os.close(folder)
+        with contextlib.suppress(OSError):  # renamed, never made, or the folder itself is what is wrong
+            beside.unlink()
+
+
+def _sync(path: Path) -> None:
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
 
 
 def append_rows(lake: Lake, name: str, frame: pl.DataFrame) -> list[Path]:

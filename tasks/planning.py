@@ -1,4 +1,7 @@
-"""What is left to judge: cases wanted minus verdicts present, as shard files. Asking is `tasks.judging.shard`, metrics are `tasks.metrics.planning`."""
+"""What is left to judge: cases wanted minus verdicts present, as shard files.
+
+Asking is `tasks.judging.shard`; what metrics have left is `tasks.metrics.planning`.
+"""
 
 import io
 import itertools

@@ -4,6 +4,10 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("patient", deadline=None)  # a busy machine is no failure
+settings.load_profile("patient")
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 _DATA = Path(os.environ.get("JUDGELAKE_DATA") or CHECKOUT.parent / "shared" / "data")

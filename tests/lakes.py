@@ -169,7 +169,7 @@ def warehouse(lake: Lake) -> duckdb.DuckDBPyConnection:
 
 @functools.lru_cache(maxsize=4)
 def _open(lake: Lake, _filled: tuple[str, ...]) -> duckdb.DuckDBPyConnection:
-    return open_warehouse(lake)
+    return open_warehouse(lake, lazy=True)
 
 
 atexit.register(_open.cache_clear)  # duckdb complains of connections that outlive the interpreter

@@ -157,6 +157,59 @@ def test_tables_are_listed(lake: Lake) -> None:
     assert [name for name in listed if name.startswith(("raw_", "empty_"))] == []
 
 
+def test_list_names_tables_views_checks_and_recipes_without_a_lake(tmp_path: Path) -> None:
+    ended = run(tmp_path / "none", "--list", "--format", "csv")
+    assert ended.returncode == 0, ended.stderr
+    listed = {row["name"]: row for row in csv.DictReader(io.StringIO(ended.stdout.decode()))}
+    assert listed["answers"]["kind"] == "table"
+    assert listed["rpt_metrics"]["kind"] == "view"
+    assert listed["chk_repeated_key"]["says"] == "no two current rows of a table have the same key"
+    told = {"kind": "recipe", "name": "low_mass", "options": "benchmark=, below=0.9"}
+    assert listed["low_mass"] == {**told, "says": "How much of the probability did the levels hold where it was read?"}
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "json", "markdown", "parquet"])
+def test_a_recipe_is_answered_in_every_format(form: str, lake: Lake) -> None:
+    ended = run(lake, "--recipe", "disputed_references", "--set", "n=5", "--format", form)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert ended.stdout.startswith(b"PAR1") if form == "parquet" else b"share_of_most_frequent" in ended.stdout or form == "json"
+
+
+def test_a_recipe_takes_its_options(tmp_path: Path) -> None:
+    lake = open_lake(tmp_path / "lake", create=True)
+    append_rows(lake, "ingests", make_frame("ingests", {}))
+    append_rows(lake, "items", make_frame("items", {"references": ["a", "b"]}, {"item_id": "2", "references": ["a", "a", "b"]}))
+
+    def items(*words: str) -> list[str]:
+        ended = run(lake, "--recipe", "disputed_references", "--format", "json", *words)
+        return [row["item_id"] for row in json.loads(ended.stdout)]
+
+    assert items() == ["1", "2"]
+    assert items("--set", "n=1") == ["1"]
+    assert items("--set", "n=1", "--set", "benchmark=other") == []
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--recipe", "scale_us"], "sql: there is no recipe 'scale_us'; did you mean 'scale_use'?"),
+        (["--recipe", "scale_use", "--set", "digit=1"], "has no option 'digit'; did you mean 'digits'?"),
+        (["--recipe", "disputed_references", "--set", "n=one"], "sql: the recipe disputed_references: Conversion Error"),
+        (["--set", "digits=1", "select 1"], "sql: --set 'digits=1' has no recipe; expected --recipe NAME beside it"),
+        (["--recipe", "scale_use", "select 1"], "not allowed with argument"),
+    ],
+)
+def test_a_recipe_asked_for_wrongly_is_told(lake: Lake, words: list[str], told: str) -> None:
+    ended = run(lake, *words)
+    assert (ended.returncode, ended.stdout) == (1, b"")
+    assert told in ended.stderr.decode()
+
+
+def test_checks_are_asked_as_views(lake: Lake) -> None:
+    # the three answers have no items
+    assert show(lake, "csv", "select count(*) as n from chk_answer_without_item") == b"n\n3\n"
+
+
 def test_prompt_on_a_terminal(lake: Lake) -> None:
     outer, inner = pty.openpty()
     command = [sys.executable, "-m", "flows.cli", "sql", "--lake", str(lake.root), "--format", "csv"]

@@ -1,4 +1,4 @@
--- grain: one row per benchmark x judge x status: how many wanted scores and choices stand so (`not_asked`: wanted, not yet judged)
+-- grain: one row per benchmark x judge x status: how many wanted scores, choices and labels stand so (`not_asked`: wanted, not yet judged)
 with wanted as (
     select
         benchmark,
@@ -12,6 +12,13 @@ with wanted as (
         status
     from core_choices
     where rater not like 'human:%'
+    union all
+    select
+        benchmark,
+        labeller as judge,
+        status
+    from core_failure_labels
+    where labelled_by = 'judge'
 )
 
 select

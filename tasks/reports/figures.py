@@ -21,6 +21,7 @@ COLOURS = ("#2f7fd6", "#d96a1d", "#23956a", "#b04fc0", "#d3455b", "#8a7a1f", "#6
 MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*")
 STATUS_COLOURS: Mapping[str, str] = {
     "ok": "#2f7fd6",
+    "inconsistent": "#7fb0e6",
     "unparsed": "#d96a1d",
     "refused": "#b04fc0",
     "truncated": "#8a7a1f",

@@ -6,8 +6,19 @@ from tasks.digests import digest_json
 from tasks.lake import Lake
 from tasks.suite import Suite
 
-_READ_BY_REPORTS = ("items", "answers", "human_ratings", "ingests", "quarantine", "judges", "cases", "verdicts", "metric_scores")
-_PAGE_VERSION = 2
+_READ_BY_REPORTS = (
+    "items",
+    "answers",
+    "human_ratings",
+    "ingests",
+    "quarantine",
+    "judges",
+    "cases",
+    "verdicts",
+    "duels",
+    "metric_scores",
+)
+_PAGE_VERSION = 4
 
 
 def page_path(lake: Lake, suite: Suite) -> Path:
@@ -29,4 +40,5 @@ def is_fresh(lake: Lake, suite: Suite) -> bool:
 def name_inputs(lake: Lake, suite: Suite) -> str:
     """Names everything a report is made from: part files hold their digest in their names."""
     parts = [str(path.relative_to(lake.root)) for name in _READ_BY_REPORTS for path in lake.part_files(name)]
-    return digest_json([_PAGE_VERSION, suite.digest, sorted(suite.benchmarks), sorted([*suite.metrics, *suite.judges]), parts])
+    names = sorted([*(metric.alias for metric in suite.metrics), *suite.judges])
+    return digest_json([_PAGE_VERSION, suite.digest, sorted(suite.benchmarks), names, parts])

@@ -19,6 +19,8 @@ import jinja2
 
 from tasks.errors import LakeError, QueryError
 from tasks.reports.page_parts import BenchmarkRows, Coverage, Record, describe_benchmark, keep_finite, pivot_coverage
+from tasks.reports.page_tables import ROWS_SHOWN
+from tasks.reports.sections import SECTIONS
 
 MIN_COVERAGE = 0.98
 ROWS_PER_BENCHMARK = 200
@@ -45,16 +47,6 @@ _QUARANTINE = """
 select * from rpt_quarantine
 where $benchmarks::varchar[] is null or list_contains($benchmarks::varchar[], benchmark)
 order by benchmark, n desc, source_file, reason, column_name
-"""
-_AGREEMENT = """
-select * from rpt_agreement
-where $benchmarks::varchar[] is null or list_contains($benchmarks::varchar[], benchmark)
-order by benchmark, criterion, judge_a, judge_b
-"""
-_WIN_RATE = """
-select * from rpt_win_rate
-where ($benchmarks::varchar[] is null or list_contains($benchmarks::varchar[], benchmark)) and model_a < model_b
-order by benchmark, judge, criterion, model_a, model_b
 """
 _RUNS = """
 select run_id, suite, epoch_us(started_at) as started_us, epoch_us(ended_at) as ended_us,
@@ -134,8 +126,9 @@ def render_report(
     made_at: datetime,
     benchmarks: Sequence[str] | None = None,
     min_coverage: float = MIN_COVERAGE,
+    exports: Sequence[str] = (),
 ) -> Path:
-    """Write the report of `benchmarks` (all that the lake has, if None) as one self-contained HTML file at `out`."""
+    """Write the report of `benchmarks` (all that the lake has, if None) as one self-contained HTML file at `out`; `exports`: views beside it."""
     chosen = {"benchmarks": None if benchmarks is None else list(benchmarks)}
     metrics = _select(connection, _METRICS, chosen)
     correlations = _select(connection, _CORRELATION, chosen)
@@ -144,6 +137,7 @@ def render_report(
     found = sorted({*answered, *(row["benchmark"] for row in metrics), *(benchmark for benchmark, _ in coverage.counts)})
     names = found if benchmarks is None else list(dict.fromkeys(benchmarks))
     rows = [_read_benchmark(connection, name, metrics, correlations, coverage) for name in names]
+    tables = [(section, _select(connection, section.query, chosen)) for section in SECTIONS]
     page = _template().render(
         suite_name=suite_name,
         made_at=made_at.replace(tzinfo=UTC) if made_at.tzinfo is None else made_at.astimezone(UTC),
@@ -153,10 +147,10 @@ def render_report(
         correlations=correlations,
         coverage=coverage,
         quarantine=_select(connection, _QUARANTINE, chosen),
-        agreement=_select(connection, _AGREEMENT, chosen),
-        win_rates=_select(connection, _WIN_RATE, chosen),
+        sections=[shown for shown in tables if shown[1] or shown[0].nothing],
         runs=_select(connection, _RUNS, {"n": _RUNS_SHOWN}),
         min_coverage=min_coverage,
+        exports=exports,
         nonce=secrets.token_urlsafe(16),
     )
     return _write_whole(out, page)
@@ -201,6 +195,7 @@ def _template() -> jinja2.Template:
     environment.globals |= {
         "css": files("tasks.reports").joinpath("report.css").read_text("utf-8"),
         "n_rows": ROWS_PER_BENCHMARK,
+        "rows_shown": ROWS_SHOWN,
         "fold": _FOLD_CHARACTERS,
         "max_agreements": _HEADLINE_LINES,
     }

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from tasks.reports.figures import STATUS_COLOURS, Estimate, draw_estimates, draw_statuses
 
 POOLED = "*"
+_SHOWN_BELOW = ("median", "majority", "mean_of_others")
 
 Record = Mapping[str, Any]
 
@@ -100,6 +101,7 @@ def select_headline(correlations: Iterable[Record]) -> list[Record]:
     """Pooled Spearman rows, with people where there are any, on matching criteria where a judge has them."""
     pooled = [row for row in correlations if row["model"] == POOLED and row["coefficient"] == "spearman"]
     pooled = [row for row in pooled if row["against"] == "human"] or pooled
+    pooled = [row for row in pooled if row["sample_rule"] == "mean" and row["human_rule"] not in _SHOWN_BELOW]
     matched = {row["judge"] for row in pooled if row["judge_criterion"] == row["human_criterion"]}
     return [row for row in pooled if row["judge"] not in matched or row["judge_criterion"] == row["human_criterion"]]
 

@@ -56,6 +56,8 @@ class SourceFrames:
     recorded_verdicts: pl.DataFrame = field(default_factory=lambda: _empty("recorded_verdicts"))
     recorded_duels: pl.DataFrame = field(default_factory=lambda: _empty("recorded_duels"))
     recorded_scores: pl.DataFrame = field(default_factory=lambda: _empty("recorded_scores"))
+    failure_labels: pl.DataFrame = field(default_factory=lambda: _empty("failure_labels"))
+    item_labels: pl.DataFrame = field(default_factory=lambda: _empty("item_labels"))
     rubrics: pl.DataFrame = field(default_factory=lambda: _empty("rubrics"))
     item_rubrics: pl.DataFrame = field(default_factory=lambda: _empty("item_rubrics"))
     models: pl.DataFrame = field(default_factory=lambda: _empty("models"))

@@ -224,6 +224,8 @@ def _tables(part: PartSettings) -> Iterator[str]:
         "recorded_verdicts": part.judge_verdicts,
         "recorded_duels": part.judge_duels,
         "recorded_scores": part.metric_scores,
+        "failure_labels": part.failure_labels,
+        "item_labels": part.item_labels,
         "captions": part.captions,
         "models": part.models,
         "benchmark_scores": part.benchmark_scores,

@@ -17,6 +17,7 @@ from tasks.sources.table_judges import (
     read_scores,
     scale_cells,
 )
+from tasks.sources.table_labels import LabelSettings, spread_labels
 from tasks.sources.table_settings import (
     AnswerSettings,
     PartSettings,
@@ -66,6 +67,10 @@ class RowMaker:
         for scores in self.part.metric_scores:
             cells = {"metric": self._text(scores.metric), "score": read_number(scores.score, self.nulls)}
             self._make("recorded_scores", batch, {**self._about(scores.answer), **cells})
+        for failures in self.part.failure_labels:
+            self._add_labels("failure_labels", "category", batch, failures, self._about(failures.answer))
+        for labels in self.part.item_labels:
+            self._add_labels("item_labels", "label", batch, labels, {"item_id": self._item_id()})
         self._add_others(batch)
 
     def _make(self, table: str, batch: pl.DataFrame, cells: Mapping[str, Cell], filled: str | None = None) -> None:
@@ -207,6 +212,12 @@ class RowMaker:
         sample = read_number(duels.sample, self.nulls, pl.Int64, 0)
         cells = {**self._pair(duels), "judge": self._text(duels.judge), "sample": sample}
         self._make("recorded_duels", batch, {**cells, **decide_duel(duels, given)})
+
+    def _add_labels(self, table: str, column: str, batch: pl.DataFrame, labels: LabelSettings, about: dict[str, Cell]) -> None:
+        listed = self._texts(labels.labels, self.nulls)
+        for each, label, holds in spread_labels(batch, labels, listed, self.nulls):
+            cells = {**about, column: label, "labeller": self._text(labels.labeller), "holds": holds}
+            self._make(table, each, cells, filled="holds")
 
     def _add_others(self, batch: pl.DataFrame) -> None:
         """Captions, rubrics, models and published scores."""

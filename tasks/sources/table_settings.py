@@ -9,12 +9,19 @@ from tasks.settings import nearest
 from tasks.sources.reading_files import FileSettings, Names
 from tasks.sources.record_paths import Kind
 from tasks.sources.table_judges import DuelSettings, VerdictSettings
+from tasks.sources.table_labels import FailureSettings, LabelSettings
 from tasks.sources.table_values import Name, Value, check_scale, need
 
 ITEM_COLUMNS = ("task", "prompt", "references", "images", "regions", "category", "split", "cluster")
 ANSWER_COLUMNS = ("answer", "answer_id", "model", "style", "sample")
 MODEL_COLUMNS = ("model", "family", "llm_parameters_b", "vision_encoder_parameters_b", "training_loss")
-_LISTS: Mapping[str, Kind] = {"references": "texts", "levels": "texts", "images": "elements", "regions": "elements"}
+_LISTS: Mapping[str, Kind] = {
+    "references": "texts",
+    "levels": "texts",
+    "labels": "texts",
+    "images": "elements",
+    "regions": "elements",
+}
 
 
 @dataclass(frozen=True)
@@ -126,6 +133,8 @@ class PartSettings(FileSettings):
     judge_verdicts: tuple[VerdictSettings, ...] = ()
     judge_duels: tuple[DuelSettings, ...] = ()
     metric_scores: tuple[ScoreSettings, ...] = ()
+    failure_labels: tuple[FailureSettings, ...] = ()
+    item_labels: tuple[LabelSettings, ...] = ()
     captions: tuple[CaptionSettings, ...] = ()
     rubrics: tuple[RubricSettings, ...] = ()
     models: Mapping[str, Value] = field(default_factory=dict)
@@ -139,7 +148,7 @@ class PartSettings(FileSettings):
             need(name in MODEL_COLUMNS, "models", f"unknown name {name!r}; {nearest(name, MODEL_COLUMNS)}")
         clash = self.answers and any(name in self.columns for name in ANSWER_COLUMNS)
         need(not clash, "answers", "stands beside columns of one answer; expected either; move them into `answers`")
-        for section in (self.human_ratings, self.judge_verdicts, self.metric_scores):
+        for section in (self.human_ratings, self.judge_verdicts, self.metric_scores, self.failure_labels):
             for settings in section:
                 self.find_answer(settings.answer)
         for key, pairs in (("preferences", self.preferences), ("judge_duels", self.judge_duels)):
@@ -174,6 +183,8 @@ class PartSettings(FileSettings):
             found.update(dict.fromkeys((*settings.annotators, *settings.criteria), "text"))
         for published in self.benchmark_scores:
             found.update(dict.fromkeys(published.scores, "text"))
+        for labels in (*self.failure_labels, *self.item_labels):
+            found.update(dict.fromkeys(labels.columns, "text"))
         return found
 
 

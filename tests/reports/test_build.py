@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 from tasks.lake import Lake, append_records
+from tasks.metrics.settings import name_metric
 from tasks.reports.build import build_report
 from tasks.reports.freshness import is_fresh, page_path
 from tasks.suite import ReportSettings, Suite
@@ -87,7 +88,12 @@ def correlations(lake: Lake, human_rule: str = "mean") -> dict[tuple[str, str, s
 def test_coefficients_equal_scipy_s_on_planted_scores(planted: Lake, rule: str) -> None:
     """`mean` takes the annotators' mean, `each` has a row for every one of the three."""
     found = correlations(planted, rule)
+    calibrated = {key: found.pop(key) for key in [*found] if key[2] == "tie_calibrated_accuracy"}
+    assert len(calibrated) == (2 if rule == "mean" else 0)  # of each judge, over the pairs of answers to one item
+    means = {key: found.pop(key) for key in [*found] if key[1] == "(mean of models)"}
     assert len(found) == 2 * 3 * 4  # judges, models with '*', coefficients
+    for (judge, _, name), row in means.items():
+        assert row["value"] == pytest.approx(np.mean([found[judge, model, name]["value"] for model in MODELS]), abs=1e-12)
     human = HUMAN.mean(axis=2, keepdims=True) if rule == "mean" else HUMAN
     chosen = {
         "*": np.ones((N_ITEMS, 2), bool),
@@ -132,13 +138,17 @@ def test_another_report_takes_the_place_of_the_former(lake: Lake) -> None:
     plant(lake)
     build_report(lake, SUITE)
     build_report(lake, make_suite(name="other", report=SUITE.report))
+    # mean, median, majority and each: two judges, '*', two models and their mean, four coefficients; an accuracy a judge for the
+    # mean; the judges and the human ceiling on the targets that leave one annotator out
+    n_rows = 4 * 2 * 4 * 4 + 2 + 3 * 4
     assert query(lake, "select suite, count(*) as n from stg_correlations group by suite order by suite") == [
-        {"suite": "other", "n": 48},
-        {"suite": "s", "n": 48},
+        {"suite": "other", "n": n_rows},
+        {"suite": "s", "n": n_rows},
     ]
     append_records(lake, "judges", [judge_row("lave", A, registered_at=at(5))])
     build_report(lake, SUITE)
-    assert query(lake, "select distinct judge from stg_correlations where suite = 's'") == [{"judge": "lave"}]
+    judges = query(lake, "select distinct judge from stg_correlations where suite = 's' and human_rule = 'mean'")
+    assert judges == [{"judge": "lave"}]
     assert len(lake.part_files("correlations")) == 2
 
 
@@ -200,7 +210,7 @@ CHANGES: dict[str, Callable[[Lake, Suite], Suite]] = {
     "an edited answer": edit_an_answer,
     "a new human rating": add_a_rating,
     "another text of the suite": lambda _, suite: dataclasses.replace(suite, digest="another"),
-    "fewer metrics of the suite": lambda _, suite: dataclasses.replace(suite, metrics=("exact_match",)),
+    "fewer metrics of the suite": lambda _, suite: dataclasses.replace(suite, metrics=(name_metric("exact_match"),)),
     "the page is gone": remove_the_page,
 }
 NO_CHANGES: dict[str, Callable[[Lake, Suite], Suite]] = {

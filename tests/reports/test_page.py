@@ -15,6 +15,10 @@ from tasks.errors import LakeError, QueryError
 from tasks.reports.figures import Estimate, draw_estimates, draw_statuses, shorten_label
 from tasks.reports.page import ROWS_PER_BENCHMARK, render_report
 from tasks.reports.page_parts import label_agreements, pivot_coverage, select_headline
+from tasks.reports.page_tables import ROWS_SHOWN
+from tasks.reports.sections import SECTIONS
+from tasks.reports.warehouse import select_frame
+from tests.lakes import make_lake, warehouse
 
 MADE_AT = datetime(2026, 11, 20, 3, 4, tzinfo=UTC)
 SCRIPT = "<script>alert(1)</script>"
@@ -36,20 +40,27 @@ create table core_human (benchmark varchar, item_id varchar, answer_id varchar, 
     score_0_1 double, n_annotators bigint);
 create table rpt_quarantine (benchmark varchar, source_file varchar, reason varchar, column_name varchar, n bigint,
     example_locator varchar, example_value varchar);
-create table rpt_agreement (benchmark varchar, judge_a varchar, judge_b varchar, criterion varchar, n bigint,
-    agreement double, kappa double);
-create table rpt_win_rate (benchmark varchar, judge varchar, criterion varchar, model_a varchar, model_b varchar, n bigint,
-    wins bigint, ties bigint, losses bigint, win_rate double);
 create table core_runs (run_id varchar, suite varchar, started_at timestamptz, ended_at timestamptz, outcome varchar,
     n_calls bigint, n_replies_reused bigint, prompt_tokens bigint, completion_tokens bigint, n_failed bigint);
 """
 VOID = {"meta", "br", "input", "link", "img", "hr"}
 
 
+@pytest.fixture(scope="module")
+def section_views(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """View of a table of the page -> its columns as the real view has them."""
+    real = warehouse(make_lake(tmp_path_factory.mktemp("real")))
+    names = dict.fromkeys(section.view for section in SECTIONS)
+    described = {name: select_frame(real, f"describe select * from {name}", name) for name in names}
+    return {name: ", ".join(f'"{row[0]}" {row[1]}' for row in frame.iter_rows()) for name, frame in described.items()}
+
+
 @pytest.fixture
-def lake() -> Iterator[duckdb.DuckDBPyConnection]:
+def lake(section_views: dict[str, str]) -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect() as connection:
         connection.execute(TABLES)
+        for name, columns in section_views.items():
+            connection.execute(f"create table if not exists {name} ({columns})")
         yield connection
 
 
@@ -379,12 +390,35 @@ def test_agreement_and_win_rates_are_shown_once_a_pair(lake: duckdb.DuckDBPyConn
     assert "Nobody compared two answers" in empty
     add_answer(lake, "1", text="a")
     lake.execute("insert into rpt_agreement values ('vqa', 'gpt-4', 'human:p1', 'overall', 1480, 0.847, 0.6934)")
-    lake.execute("insert into rpt_win_rate values ('vqa', 'gpt-4', 'overall', 'alpaca', 'davinci', 805, 205, 16, 584, 0.264596)")
-    lake.execute("insert into rpt_win_rate values ('vqa', 'gpt-4', 'overall', 'davinci', 'alpaca', 805, 584, 16, 205, 0.735404)")
+    lake.execute(
+        "insert into rpt_win_rate values ('vqa', 'gpt-4', 'overall', 'alpaca', 'davinci', 805, 205, 16, 3, 584, 0.264596)"
+    )
+    lake.execute(
+        "insert into rpt_win_rate values ('vqa', 'gpt-4', 'overall', 'davinci', 'alpaca', 805, 584, 16, 3, 205, 0.735404)"
+    )
     page = render(lake, tmp_path)
     assert page.table_with("Kappa")[1] == ["vqa", "gpt-4", "human:p1", "overall", "1,480", "0.847", "0.693"]
     rows = page.table_with("Losses")
-    assert rows[1:] == [["vqa", "gpt-4", "overall", "alpaca", "davinci", "805", "205", "16", "584", "26.46"]]
+    assert rows[1:] == [["vqa", "gpt-4", "overall", "alpaca", "davinci", "805", "205", "16", "3", "584", "26.46"]]
+
+
+def test_a_table_without_rows_is_left_out_unless_it_has_words_for_it(lake: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+    assert "Does the judge look?" not in render(lake, tmp_path).text
+    fields = "benchmark, judge_a, judge_b, image_b, criterion, n, changed, mean_change"
+    lake.execute(
+        f"insert into rpt_image_dependence ({fields}) values ('vqa', 'sees', 'blind', 'absent', 'overall', 1200, 0.25, 0.125)"
+    )
+    page = render(lake, tmp_path)
+    assert page.table_with("Its image")[1] == ["vqa", "sees", "blind", "absent", "overall", "1,200", "25.00", "0.125", "–"]
+
+
+def test_a_long_table_is_cut_and_says_where_the_rest_is(lake: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+    lake.execute(
+        "insert into rpt_agreement select 'vqa', 'a', 'b' || range, 'overall', 1, 0.5, 0.5 from range($n)", {"n": ROWS_SHOWN + 1}
+    )
+    page = render(lake, tmp_path)
+    assert len(page.table_with("Kappa")) == 1 + ROWS_SHOWN
+    assert f"The first {ROWS_SHOWN} rows; all of them are in rpt_agreement" in page.text
 
 
 @pytest.mark.parametrize(

@@ -74,13 +74,38 @@ def test_lave_s_rule_for_five_annotators(lake: Lake, n_correct: int, score: floa
     ratings = [rating("i0", float(number < n_correct), f"p{number}") for number in range(5)]
     ingest(lake, [CAT], [answer("i0", "a cat")], ratings)
     rows = query(lake, "select human_rule, score_0_1, n_annotators from core_human order by human_rule")
-    assert [tuple(row.values()) for row in rows] == [("lave", score, 5), ("mean", n_correct / 5, 5)]
+    more_than_half = float(n_correct >= 3)
+    assert [tuple(row.values()) for row in rows] == [
+        ("lave", score, 5),
+        ("majority", more_than_half, 5),
+        ("mean", n_correct / 5, 5),
+        ("median", more_than_half, 5),
+    ]
+
+
+def test_median_and_majority_are_told_where_a_criterion_has_three_annotators(lake: Lake) -> None:
+    values: dict[str, list[float]] = {"m1": [0, 0.5, 0.5, 1], "m2": [0, 0.25, 0.25], "m3": [0, 1]}
+    ratings = [rating("i0", value, f"p{k}", answer_id=model) for model, some in values.items() for k, value in enumerate(some)]
+    ratings += [rating("i0", value, f"p{k}", criterion="fluency") for k, value in enumerate([0, 1])]
+    ingest(lake, [CAT], [answer("i0", model, model) for model in values], ratings)
+    rows = query(
+        lake, "select answer_id, human_rule, score_0_1, criterion from core_human where human_rule <> 'mean' order by all"
+    )
+    # 0.5 is half of m1's four ratings, not more; 0.25 two of m2's three; m3's two annotators differ; fluency has two at most
+    assert [tuple(row.values()) for row in rows] == [
+        ("m1", "median", 0.5, "correctness"),
+        ("m2", "majority", 0.25, "correctness"),
+        ("m2", "median", 0.25, "correctness"),
+        ("m3", "median", 0.5, "correctness"),
+    ]
 
 
 @pytest.mark.parametrize("values", [[1, 1, 1, 1], [1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0.5]])
 def test_lave_s_rule_is_undefined_for_other_counts_and_scales(lake: Lake, values: list[float]) -> None:
     ingest(lake, [CAT], [answer("i0", "a cat")], [rating("i0", value, f"p{number}") for number, value in enumerate(values)])
-    assert query(lake, "select human_rule from core_human") == [{"human_rule": "mean"}]
+    assert query(lake, "select human_rule from core_human where human_rule not in ('median', 'majority')") == [
+        {"human_rule": "mean"}
+    ]
 
 
 def test_answers_and_criteria_are_counted_apart(lake: Lake) -> None:

@@ -194,7 +194,9 @@ def test_whose_feedback_a_judge_prefers(lake: Lake) -> None:
             key = {"other_digest": "f" * 64, "shown_first": shown, "criterion": "rubric"}
             append_records(lake, "cases", [case_row(B, "i0", DIGEST[model], **key)])
             append_records(lake, "duels", [duel_row(B, "i0", DIGEST[model], "f" * 64, shown, choice, criterion="rubric")])
-    found = query(lake, "select model, author_a, author_b, status, choice, preference_b from core_feedback_choices order by model")
+    found = query(
+        lake, "select model, author_a, author_b, status, choice, preference_b from core_feedback_choices order by model"
+    )
     assert [tuple(row.values()) for row in found] == [
         ("m1", "one", "two", "ok", "a", 0.0),
         ("m2", "one", "two", "inconsistent", None, 0.5),

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from tasks.lake import Lake
-from tasks.reports.warehouse import select_file
-from tests.lakes import Row, answer, ingest, item, make_lake, query, rating, warehouse
+from tests.lakes import Row, answer, ingest, item, make_lake, query, rating
 
 ITEMS = [item(f"i{number:02}", f"Q{number}") for number in range(20)]
 ANSWERS = [answer(row["item_id"], "cat") for row in ITEMS]
@@ -28,28 +27,6 @@ def duel(number: int, choice: str | None) -> Row:
     row |= {"choice": choice, "judge": "gpt", "sample": 0, "status": "unparsed" if choice is None else "ok"}
     row |= {"preference_b": None, "score_a": None, "score_b": None, "text": None, "top_logprobs": [], "reason": None}
     return row
-
-
-# ---- scored_and_rated: the human rule `each`
-
-
-def test_each_annotator_of_an_answer_is_a_row_where_there_are_several(lake: Lake) -> None:
-    ratings = [
-        rating("i00", 1.0, "p2"),
-        rating("i00", 0.0, "p1"),
-        rating("i00", 1.0, "p1", criterion="fluency"),
-        rating("i01", 1.0),
-    ]
-    ingest(lake, ITEMS, ANSWERS, ratings, recorded_verdicts=[verdict(0, 1.0), verdict(1, 0.0), verdict(2, 1.0)])
-    rows = select_file(warehouse(lake), "queries/scored_and_rated.sql", {"benchmark": "b"})
-    columns = ("judge", "human_criterion", "human_rule", "judge_score", "human_score", "cluster_code")
-    assert rows.select(columns).rows() == [
-        ("gpt", "correctness", "each", 1.0, 0.0, 0),  # p1 of i00
-        ("gpt", "correctness", "each", 1.0, 1.0, 0),  # p2 of i00
-        ("gpt", "correctness", "mean", 1.0, 0.5, 0),
-        ("gpt", "correctness", "mean", 0.0, 1.0, 1),  # one annotator: no `each`
-        ("gpt", "fluency", "mean", 1.0, 1.0, 0),
-    ]
 
 
 # ---- rpt_agreement, core_labels

@@ -142,6 +142,46 @@ def test_a_correlation_is_told_once_as_the_last_report_computed_it(lake: Lake) -
     ]
 
 
+def test_the_mean_of_cells_leaves_pooled_rows_and_undefined_cells_out(lake: Lake) -> None:
+    cells = [
+        ("b", "m1", 0.2),
+        ("b", "m2", None),
+        ("c", "m1", 0.6),
+        ("b", "*", 0.9),
+        ("b", "(mean of models)", 0.9),
+        ("b", "(systems)", 1),
+    ]
+    append_records(lake, "correlations", [
+        correlation_row("s", value, 2, benchmark=benchmark, model=model) for benchmark, model, value in cells
+    ])  # fmt: skip
+    (row,) = query(lake, "select n_benchmarks, n_cells, n_undefined_cells, n, value from rpt_mean_of_cells")
+    assert tuple(row.values()) == (2, 2, 1, 27, pytest.approx(0.4))  # of 0.2 and 0.6; 9 rows a cell
+
+
+# ---- rpt_judge_comparison
+
+
+def comparison_row(suite: str, judge: str, value: float | None, minute: float, **more: object) -> Row:
+    row: Row = {"suite": suite, "benchmark": "b", "human_criterion": "correctness", "human_rule": "mean", "against": "human"}
+    row |= {"coefficient": "spearman", "judge": judge, "judge_criterion": "correctness", "n": 9, "n_missing": 1, "value": value}
+    row |= dict.fromkeys(("low", "high", "least", "most", "other", "other_criterion", "n_common", "common_value", "other_value"))
+    row |= {"difference": None, "difference_low": None, "difference_high": None, "p_holm": None, "is_best": False}
+    return {**row, "resamples": 20, "seed": 7, "reported_at": at(minute), **more}
+
+
+def test_a_column_of_judges_is_one_report_s(lake: Lake) -> None:
+    append_records(lake, "judge_comparisons", [comparison_row("s", "old", 0.9, 1)])
+    append_records(lake, "judge_comparisons", [comparison_row("s", "lave", 0.5, 2), comparison_row("s", "none", None, 2)])
+    append_records(lake, "judge_comparisons", [comparison_row("s", "best", 0.6, 2, is_best=True)])
+    append_records(
+        lake, "judge_comparisons", [comparison_row("t", "other", 0.7, 1), comparison_row("t", "x", 0.2, 1, against="y")]
+    )
+    rows = query(lake, "select suite, judge, value, mark from rpt_judge_comparison where against = 'human'")
+    # `t` compared other judges, and earlier: a judge is best only among those it was compared with
+    assert [tuple(row.values()) for row in rows] == [("s", "best", 0.6, "best"), ("s", "lave", 0.5, ""), ("s", "none", None, "")]
+    assert query(lake, "select judge from rpt_judge_comparison where against = 'y'") == [{"judge": "x"}]
+
+
 # ---- rpt_quarantine
 
 
@@ -168,3 +208,16 @@ def test_quarantined_rows_are_counted_by_reason_with_an_example(lake: Lake) -> N
 @pytest.mark.parametrize("view", ["rpt_metrics", "rpt_coverage", "rpt_correlation", "rpt_quarantine"])
 def test_an_empty_lake_has_an_empty_report(lake: Lake, view: str) -> None:
     assert query(lake, f"select * from {view}") == []
+
+
+# ---- rpt_judges
+
+
+def test_judges_stand_with_their_signatures_beside_them(lake: Lake) -> None:
+    append_records(lake, "judges", [judge_row("lave", A, benchmarks=["b", "c"]), metric_row("acc", M)])
+    columns = "benchmark, judge, alias, kind, signature, reading_signature"
+    assert [tuple(row.values()) for row in query(lake, f"select {columns} from rpt_judges")] == [
+        ("b", "lave", "lave", "judge", f"call {A}", "read"),
+        ("b", f"metric:call {M}", "acc", "metric", f"call {M}", ""),
+        ("c", "lave", "lave", "judge", f"call {A}", "read"),
+    ]

@@ -1,0 +1,29 @@
+-- question: What did each judge cost in calls and tokens, run by run?
+-- grain: one row per run x judge x model asked
+-- option suite: only runs of this suite
+with names as (
+    select
+        judge_id,
+        string_agg(distinct alias, ', ' order by alias) as judge
+    from raw_judges
+    group by judge_id
+)
+
+select
+    replies.run_id,
+    runs.suite,
+    runs.started_at,
+    coalesce(names.judge, replies.judge_id) as judge,
+    replies.requested_model as model,
+    count(*) as n_calls,
+    sum(replies.prompt_tokens)::bigint as prompt_tokens,
+    sum(replies.completion_tokens)::bigint as completion_tokens,
+    count(*) filter (where replies.prompt_tokens is null or replies.completion_tokens is null) as n_uncounted,
+    min(replies.replied_at) as first_replied_at,
+    max(replies.replied_at) as last_replied_at
+from raw_replies as replies
+left join stg_runs as runs on replies.run_id = runs.run_id
+left join names on replies.judge_id = names.judge_id
+where $suite::varchar is null or runs.suite = $suite
+group by replies.run_id, runs.suite, runs.started_at, replies.judge_id, names.judge, replies.requested_model
+order by first_replied_at desc, judge asc, model asc

@@ -1,0 +1,45 @@
+-- question: What does it change how the same replies are read?
+-- grain: one row per benchmark x criterion x two current readings of one judge, over the cases that both read
+-- option benchmark: only this benchmark
+with verdicts as (
+    select
+        judges.judge,
+        verdicts.judge_id,
+        verdicts.reading,
+        verdicts.benchmark,
+        verdicts.item_id,
+        verdicts.content_digest,
+        verdicts.context_digest,
+        verdicts.criterion,
+        verdicts.sample,
+        verdicts.score_0_1 as score
+    from stg_verdicts as verdicts
+    inner join core_judges as judges on verdicts.judge_id = judges.judge_id and verdicts.reading = judges.reading
+    where $benchmark::varchar is null or verdicts.benchmark = $benchmark
+)
+
+select
+    a.benchmark,
+    a.criterion,
+    a.judge as judge_a,
+    b.judge as judge_b,
+    count(*) as n,
+    count(a.score) as n_scored_a,
+    count(b.score) as n_scored_b,
+    count(*) filter (where abs(a.score - b.score) > 1e-9) as n_changed,
+    avg(a.score - b.score) as mean_difference,
+    avg(abs(a.score - b.score)) as mean_absolute_difference,
+    case when stddev_pop(a.score) > 0 and stddev_pop(b.score) > 0 then corr(a.score, b.score) end as pearson
+from verdicts as a
+inner join verdicts as b
+    on
+        a.judge_id = b.judge_id
+        and a.reading < b.reading
+        and a.benchmark = b.benchmark
+        and a.item_id = b.item_id
+        and a.content_digest = b.content_digest
+        and a.context_digest = b.context_digest
+        and a.criterion = b.criterion
+        and a.sample = b.sample
+group by a.benchmark, a.criterion, a.judge, b.judge
+order by a.benchmark asc, a.criterion asc, judge_a asc, judge_b asc

@@ -1,0 +1,20 @@
+-- grain: one row per benchmark x rater x criterion: questions whose preferences run in a circle, as last reported
+select
+    benchmark,
+    rater,
+    criterion,
+    n_questions,
+    n_clusters,
+    n_contradictory,
+    share,
+    low,
+    high,
+    coin_flip_share,
+    n_simulated,
+    n_undefined,
+    resamples,
+    seed,
+    reported_at
+from stg_contradictions
+qualify rank() over (partition by benchmark order by reported_at desc) = 1
+order by benchmark, rater, criterion

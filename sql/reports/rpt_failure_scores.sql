@@ -1,0 +1,117 @@
+-- grain: one row per benchmark x kind of case x labeller x category x judge or metric x its criterion (LAVE, Figure 4): mean score on the
+-- answers of which the category holds, samples averaged. Labeller and category '*': all cases, labelled or not. Of `missed` cases people
+-- say correct, so a judge that sides with them gives 1. The interval is that of rpt_metrics
+with cases as (
+    select * from core_failure_cases
+    where case_kind <> 'other'
+),
+
+scores as (
+    select
+        cases.benchmark,
+        cases.case_kind,
+        cases.cluster,
+        cases.item_id,
+        cases.answer_id,
+        scores.judge,
+        any_value(scores.alias) as alias,
+        scores.criterion,
+        avg(scores.score_0_1) as score
+    from core_scores as scores
+    inner join cases
+        on
+            scores.benchmark = cases.benchmark
+            and scores.item_id = cases.item_id
+            and scores.answer_id = cases.answer_id
+    group by cases.benchmark, cases.case_kind, cases.cluster, cases.item_id, cases.answer_id, scores.judge, scores.criterion
+),
+
+labelled as (
+    select
+        benchmark,
+        item_id,
+        answer_id,
+        labelled_by,
+        labeller,
+        category
+    from core_failure_labels
+    where status = 'ok' and holds
+    union all
+    select
+        benchmark,
+        item_id,
+        answer_id,
+        '*' as labelled_by,
+        '*' as labeller,
+        '*' as category
+    from cases
+),
+
+clusters as (
+    select
+        scores.benchmark,
+        scores.case_kind,
+        labelled.labelled_by,
+        labelled.labeller,
+        labelled.category,
+        scores.judge,
+        any_value(scores.alias) as alias,
+        scores.criterion,
+        scores.cluster,
+        count(scores.score) as n,
+        count(*) - count(scores.score) as n_missing,
+        coalesce(sum(scores.score), 0) as total
+    from scores
+    inner join labelled
+        on
+            scores.benchmark = labelled.benchmark
+            and scores.item_id = labelled.item_id
+            and scores.answer_id = labelled.answer_id
+    group by
+        scores.benchmark,
+        scores.case_kind,
+        labelled.labelled_by,
+        labelled.labeller,
+        labelled.category,
+        scores.judge,
+        scores.criterion,
+        scores.cluster
+),
+
+means as (
+    select
+        benchmark,
+        case_kind,
+        labelled_by,
+        labeller,
+        category,
+        judge,
+        any_value(alias) as alias,
+        criterion,
+        sum(n)::bigint as n,
+        sum(n_missing)::bigint as n_missing,
+        count(*) filter (where n > 0) as n_clusters,
+        sum(total) / nullif(sum(n), 0) as mean,
+        sqrt(
+            greatest(sum(total * total) - 2 * mean * sum(total * n) + mean * mean * sum(n * n), 0) * n_clusters / nullif(n_clusters - 1, 0)
+        ) / nullif(sum(n), 0) as standard_error
+    from clusters
+    group by benchmark, case_kind, labelled_by, labeller, category, judge, criterion
+)
+
+select
+    benchmark,
+    case_kind,
+    labelled_by,
+    labeller,
+    category,
+    alias as metric,
+    criterion,
+    n,
+    n_missing,
+    mean,
+    mean - 1.959963984540054 * standard_error as low,
+    mean + 1.959963984540054 * standard_error as high,
+    judge
+from means
+order by benchmark, case_kind, labelled_by, labeller, category, metric, criterion

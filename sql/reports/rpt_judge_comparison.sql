@@ -1,0 +1,35 @@
+-- grain: one row per benchmark x target (criterion, rule) x coefficient x judge and criterion, beside the best of the others, as the last
+-- report of any suite computed it; `is_best` only where it beats every other after Holm's correction
+select
+    benchmark,
+    human_criterion,
+    human_rule,
+    against,
+    coefficient,
+    judge,
+    judge_criterion,
+    n,
+    n_missing,
+    value,
+    low,
+    high,
+    least,
+    most,
+    other,
+    other_criterion,
+    n_common,
+    common_value,
+    other_value,
+    difference,
+    difference_low,
+    difference_high,
+    p_holm,
+    is_best,
+    case when is_best then 'best' else '' end as mark,
+    resamples,
+    seed,
+    reported_at,
+    suite
+from stg_judge_comparisons
+qualify rank() over (partition by benchmark, human_criterion, human_rule, against, coefficient order by reported_at desc, suite asc) = 1
+order by benchmark asc, human_criterion asc, human_rule asc, coefficient asc, value desc nulls last, judge asc, judge_criterion asc

@@ -1,0 +1,57 @@
+-- grain: one row per benchmark x model ('*' all pooled) x judge or metric x its criterion x human criterion: its mean score less people's on
+-- the answers both scored, with the interval of rpt_metrics; above 0 it is more lenient than people
+with clusters as (
+    select
+        benchmark,
+        case when grouping(model) = 1 then '*' else model end as model,
+        judge,
+        judge_criterion,
+        human_criterion,
+        cluster,
+        count(*) as n,
+        sum(judge_score) as judge_total,
+        sum(human_score) as human_total,
+        sum(judge_score - human_score) as total
+    from core_rated_scores
+    group by
+        grouping sets (
+            (benchmark, model, judge, judge_criterion, human_criterion, cluster),
+            (benchmark, judge, judge_criterion, human_criterion, cluster)
+        )
+),
+
+means as (
+    select
+        benchmark,
+        model,
+        judge,
+        judge_criterion,
+        human_criterion,
+        sum(n)::bigint as n,
+        sum(judge_total) / sum(n) as judge_mean,
+        sum(human_total) / sum(n) as human_mean,
+        sum(total) / sum(n) as difference,
+        sqrt(
+            greatest(sum(total * total) - 2 * difference * sum(total * n) + difference * difference * sum(n * n), 0)
+            * count(*) / nullif(count(*) - 1, 0)
+        ) / sum(n) as standard_error
+    from clusters
+    group by benchmark, model, judge, judge_criterion, human_criterion
+)
+
+select
+    means.benchmark,
+    means.model,
+    judges.alias as metric,
+    means.judge_criterion,
+    means.human_criterion,
+    means.n,
+    means.judge_mean,
+    means.human_mean,
+    means.difference,
+    means.difference - 1.959963984540054 * means.standard_error as low,
+    means.difference + 1.959963984540054 * means.standard_error as high,
+    means.judge
+from means
+inner join core_judges as judges on means.judge = judges.judge
+order by means.benchmark, judges.alias, means.judge_criterion, means.human_criterion, means.model

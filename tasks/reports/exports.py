@@ -1,0 +1,87 @@
+"""Every report view as files beside the page: `tables/<view>.parquet`, `.csv` and `.md`, the rows of the suite's benchmarks.
+
+The page shows a choice of these tables (`tasks.reports.sections`). A view is computed once, into Parquet; the other files are made of that.
+Rows stream from file to file, so that a view larger than memory can be exported.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import duckdb
+from duckdb import ColumnExpression, ConstantExpression
+
+from tasks.errors import QueryError
+from tasks.lake import whole_file
+from tasks.reports.catalog import read_header
+from tasks.reports.cells import markdown_line, plain_cell
+from tasks.reports.warehouse import view_texts
+
+FORMATS = ("parquet", "csv", "md")
+MARKDOWN_ROWS = 1000
+_INSTANT = "%Y-%m-%dT%H:%M:%S.%fZ"
+_NESTED = ("list", "struct", "map", "array")
+
+
+def report_views() -> list[str]:
+    """The views that are exported, by name."""
+    return sorted(name for name in view_texts() if name.startswith("rpt_"))
+
+
+def export_tables(connection: duckdb.DuckDBPyConnection, folder: Path, benchmarks: Sequence[str]) -> list[str]:
+    """Write each report view's rows of `benchmarks` into `folder`, each file whole; files of views that are no more go. Returns the views."""
+    names = report_views()
+    for name in names:
+        _export_view(connection, name, folder, benchmarks)
+    kept = {f"{name}.{form}" for name in names for form in FORMATS}
+    for path in folder.iterdir():
+        if path.name not in kept:
+            path.unlink()
+    return names
+
+
+def _export_view(connection: duckdb.DuckDBPyConnection, name: str, folder: Path, benchmarks: Sequence[str]) -> None:
+    parquet, csv, markdown = (folder / f"{name}.{form}" for form in FORMATS)
+    try:
+        with whole_file(parquet) as beside:
+            _choose(connection.view(name), benchmarks).order("all").write_parquet(str(beside), compression="zstd")
+        with duckdb.connect() as files:  # of its own: it keeps the order of the file's rows
+            files.execute("set time zone 'UTC'")
+            with whole_file(csv) as beside:
+                _as_text(files.read_parquet(str(parquet))).write_csv(str(beside))
+            with whole_file(markdown) as beside, beside.open("w", encoding="utf-8") as file:
+                file.writelines(_write_markdown(name, _as_text(files.read_parquet(str(parquet)))))
+    except duckdb.Error as error:
+        raise QueryError(f"{name}: cannot be exported: {error}") from None
+
+
+def _choose(view: duckdb.DuckDBPyRelation, benchmarks: Sequence[str]) -> duckdb.DuckDBPyRelation:
+    """The rows of these benchmarks; all of a view that tells of none."""
+    if "benchmark" not in view.columns:
+        return view
+    return view.filter(ColumnExpression("benchmark").isin(*(ConstantExpression(name) for name in benchmarks)))
+
+
+def _as_text(rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+    """The rows with nested values as JSON and instants in ISO 8601, UTC."""
+    columns = zip(rows.columns, rows.types, strict=True)
+    return rows.select(*(_text_of(ColumnExpression(name), kind).alias(name) for name, kind in columns))
+
+
+def _text_of(column: duckdb.Expression, kind: duckdb.sqltypes.DuckDBPyType) -> duckdb.Expression:
+    if kind.id in _NESTED:
+        return duckdb.FunctionExpression("to_json", column)
+    if kind.id == "timestamp with time zone":
+        return duckdb.FunctionExpression("strftime", column, ConstantExpression(_INSTANT))
+    return column
+
+
+def _write_markdown(name: str, rows: duckdb.DuckDBPyRelation) -> Iterator[str]:
+    """A heading with the view's grain, the first rows, and how many there are where that is not all."""
+    (total,) = rows.count("*").fetchall()[0]
+    yield f"# {name}\n\n{read_header(view_texts()[name])['grain']}\n\n"
+    if total > MARKDOWN_ROWS:
+        yield f"The first {MARKDOWN_ROWS:,} of {total:,} rows; all of them are in `{name}.csv` and `{name}.parquet`.\n\n"
+    yield markdown_line(rows.columns)
+    yield markdown_line(["---"] * len(rows.columns))
+    for row in rows.limit(MARKDOWN_ROWS).fetchall():
+        yield markdown_line([f"{cell:.6g}" if isinstance(cell, float) else plain_cell(cell) for cell in row])

@@ -1,0 +1,150 @@
+"""One benchmark's scores and targets as arrays over its answers, read from the warehouse. What is made of them lives elsewhere."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from tasks.reports.warehouse import select_file
+from tasks.stats.combining import split_samples
+from tasks.stats.human_rules import take_mean
+from tasks.stats.tabulating import tabulate_scores
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+HUMAN = "human"
+EACH = "each"
+_MOST_ANNOTATORS = 20
+_ANSWER = ["item_id", "answer_id"]
+
+
+class Series(NamedTuple):
+    """A judge's scores on one criterion: (answers, samples), NaN where there is none; `wanted` are the answers it was to score."""
+
+    judge: str
+    alias: str
+    kind: str
+    criterion: str
+    samples: Floats
+    wanted: Flags
+
+    @property
+    def mean(self) -> Floats:
+        """The mean of each answer's samples."""
+        return take_mean(self.samples)
+
+
+class Target(NamedTuple):
+    """What judges are held to, one row each: its answer and its value; `samples` where it is a judge's, (rows, samples)."""
+
+    criterion: str
+    rule: str
+    answers: Indices
+    values: Floats
+    samples: Floats
+
+
+class Scored(NamedTuple):
+    """A benchmark's answers, as codes of their model (-1: not named), item and cluster, with all that scored them.
+
+    `ratings` are people's, by criterion: (answers, annotators), NaN where blank; of a crowd (over 20) the columns are no persons but
+    an answer's first, second, third annotator by name.
+    """
+
+    models: list[str]
+    model: Indices
+    item: Indices
+    cluster: Indices
+    series: list[Series]
+    targets: list[Target]
+    ratings: dict[str, Floats]
+
+    @property
+    def n_clusters(self) -> int:
+        """Clusters of answers that have a target."""
+        return int(self.cluster.max(initial=-1)) + 1
+
+
+def read_scored(connection: duckdb.DuckDBPyConnection, benchmark: str, against: str) -> Scored:
+    """The scores of a benchmark's judges, and as targets people's ratings or the samples of the judge called `against`.
+
+    Of a judge with an even number of samples the first half are the target and the others its own row, its self-consistency; of
+    any other number all are the target, and it has no row.
+    """
+    samples = select_file(connection, "queries/judge_samples.sql", {"benchmark": benchmark, "against": against})
+    people = select_file(connection, "queries/human_targets.sql", {"benchmark": benchmark})
+    answers = samples.select(*_ANSWER, "model", "cluster").unique(_ANSWER).sort(_ANSWER)
+    if against != HUMAN:
+        rated = samples.filter(((pl.col("alias") == against) | (pl.col("judge") == against)) & pl.col("score").is_not_null())
+        answers = answers.join(rated, on=_ANSWER, how="semi", maintain_order="left")
+    answers = answers.with_row_index("row")
+    series = list(_read_series(_locate(samples, answers), answers.height))
+    located = _locate(people, answers)
+    models = answers["model"].drop_nulls().unique().sort().to_list()
+    codes = {model: code for code, model in enumerate(models)}
+    scored = Scored(
+        models, np.array([codes.get(model, -1) for model in answers["model"]], dtype=np.int64), _code(answers["item_id"]),
+        _code(answers["cluster"]), series, [], {},
+    )  # fmt: skip
+    if against == HUMAN:
+        return scored._replace(targets=list(_read_targets(located)), ratings=dict(_read_ratings(located, answers.height)))
+    own = [one for one in series if against in (one.alias, one.judge)]
+    held = [half for one in own if (half := _keep_second_half(one)) is not None]
+    others = [one for one in series if against not in (one.alias, one.judge)]
+    return scored._replace(series=[*others, *held], targets=[_hold_to(one) for one in own])
+
+
+def _locate(frame: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
+    return frame.join(answers.select(*_ANSWER, "row"), on=_ANSWER, how="inner", maintain_order="left")
+
+
+def _code(column: pl.Series) -> Indices:
+    return (column.rank("dense") - 1).to_numpy().astype(np.int64)
+
+
+def _rows(frame: pl.DataFrame) -> Indices:
+    return frame["row"].to_numpy().astype(np.int64)
+
+
+def _read_series(samples: pl.DataFrame, n_answers: int) -> Iterator[Series]:
+    for key, part in samples.group_by("judge", "alias", "kind", "criterion", maintain_order=True):
+        rows, columns = _rows(part), _code(part["sample"])
+        values = part["score"].fill_null(np.nan).to_numpy()
+        wanted = np.zeros(n_answers, dtype=np.bool_)
+        wanted[rows] = True
+        judge, alias, kind, criterion = map(str, key)
+        scores = tabulate_scores(values, rows, columns, (n_answers, int(columns.max()) + 1))
+        yield Series(judge, alias, kind, criterion, scores, wanted)
+
+
+def _read_targets(people: pl.DataFrame) -> Iterator[Target]:
+    for key, part in people.group_by("criterion", "human_rule", maintain_order=True):
+        values = part["score_0_1"].to_numpy().astype(np.float64)
+        yield Target(str(key[0]), str(key[1]), _rows(part), values, values[:, None])
+
+
+def _read_ratings(people: pl.DataFrame, n_answers: int) -> Iterator[tuple[str, Floats]]:
+    for key, part in people.filter(pl.col("human_rule") == EACH).group_by("criterion", maintain_order=True):
+        is_crowd = part["annotator"].n_unique() > _MOST_ANNOTATORS
+        place = pl.col("annotator").rank("ordinal").over("row") if is_crowd else pl.col("annotator")
+        columns = _code(part.select(place).to_series())
+        yield (
+            str(key[0]),
+            tabulate_scores(part["score_0_1"].to_numpy(), _rows(part), columns, (n_answers, int(columns.max()) + 1)),
+        )
+
+
+def _keep_second_half(series: Series) -> Series | None:
+    return None if series.samples.shape[1] % 2 else series._replace(samples=split_samples(series.samples)[1])
+
+
+def _hold_to(series: Series) -> Target:
+    samples = series.samples if series.samples.shape[1] % 2 else split_samples(series.samples)[0]
+    values = take_mean(samples)
+    rows = np.flatnonzero(~np.isnan(values))
+    return Target(series.criterion, "mean", rows, values[rows], samples[rows])
