@@ -62,9 +62,9 @@ def _add_stage(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=_positive, metavar="N", help="only the first N items by key of each benchmark")
     parser.add_argument("--judge", action="append", default=[], metavar="NAME", help="only this judge or metric (repeatable)")
     parser.add_argument("--benchmark", action="append", default=[], metavar="NAME", help="only this benchmark (repeatable)")
-    retry = "also ask again what has this status (unparsed, refused, truncated, filtered; repeatable)"
+    retry = "also ask again what has this status; failed: also what failed before anything was asked (repeatable)"
     parser.add_argument("--retry", action="append", default=[], metavar="STATUS", help=retry,
-                        choices=["unparsed", "refused", "truncated", "filtered"])  # fmt: skip
+                        choices=["unparsed", "refused", "truncated", "filtered", "failed"])  # fmt: skip
     _add_lake(parser)
 
 

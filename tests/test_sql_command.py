@@ -7,13 +7,16 @@ import os
 import pty
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from flows.sql_command import answer
+from flows.cli import make_parser
+from flows.sql_command import answer, answer_recipe, run_query
+from tasks.errors import QueryError
 from tasks.lake import Lake, append_rows, open_lake
 from tasks.reports.warehouse import open_warehouse
 from tests.conftest import CHECKOUT
@@ -168,46 +171,74 @@ def test_list_names_tables_views_checks_and_recipes_without_a_lake(tmp_path: Pat
     assert listed["low_mass"] == {**told, "says": "How much of the probability did the levels hold where it was read?"}
 
 
-@pytest.mark.parametrize("form", ["table", "csv", "json", "markdown", "parquet"])
-def test_a_recipe_is_answered_in_every_format(form: str, lake: Lake) -> None:
-    ended = run(lake, "--recipe", "disputed_references", "--set", "n=5", "--format", form)
-    assert (ended.returncode, ended.stderr) == (0, b"")
-    assert ended.stdout.startswith(b"PAR1") if form == "parquet" else b"share_of_most_frequent" in ended.stdout or form == "json"
-
-
-def test_a_recipe_takes_its_options(tmp_path: Path) -> None:
-    lake = open_lake(tmp_path / "lake", create=True)
+@pytest.fixture(scope="module")
+def disputed(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """Two items whose references differ."""
+    lake = open_lake(tmp_path_factory.mktemp("disputed") / "lake", create=True)
     append_rows(lake, "ingests", make_frame("ingests", {}))
     append_rows(lake, "items", make_frame("items", {"references": ["a", "b"]}, {"item_id": "2", "references": ["a", "a", "b"]}))
+    return lake
 
-    def items(*words: str) -> list[str]:
-        ended = run(lake, "--recipe", "disputed_references", "--format", "json", *words)
-        return [row["item_id"] for row in json.loads(ended.stdout)]
 
-    assert items() == ["1", "2"]
-    assert items("--set", "n=1") == ["1"]
-    assert items("--set", "n=1", "--set", "benchmark=other") == []
+@pytest.fixture(scope="module")
+def sealed(disputed: Lake) -> Iterator[duckdb.DuckDBPyConnection]:
+    with open_warehouse(disputed, sealed=True) as connection:
+        yield connection
+
+
+def test_a_recipe_takes_its_options(disputed: Lake) -> None:
+    ended = run(disputed, "--recipe", "disputed_references", "--format", "json", "--set", "n=1", "--set", "benchmark=bench")
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    (row,) = json.loads(ended.stdout)
+    assert (row["item_id"], row["given"]) == ("1", ["a ×1", "b ×1"])
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "json", "markdown", "parquet"])
+def test_a_recipe_is_answered_in_every_format(
+    sealed: duckdb.DuckDBPyConnection, form: str, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    answer_recipe(sealed, "disputed_references", [], form)
+    sys.stdout.flush()
+    shown = capfdbinary.readouterr().out
+    if form == "parquet":
+        assert pq.read_table(io.BytesIO(shown))["item_id"].to_pylist() == ["1", "2"]
+    else:
+        assert "share_of_most_frequent" in shown.decode()
+        assert "a ×2" in shown.decode()
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("recipe", "given", "told"),
     [
-        (["--recipe", "scale_us"], "sql: there is no recipe 'scale_us'; did you mean 'scale_use'?"),
-        (["--recipe", "scale_use", "--set", "digit=1"], "has no option 'digit'; did you mean 'digits'?"),
-        (["--recipe", "disputed_references", "--set", "n=one"], "sql: the recipe disputed_references: Conversion Error"),
-        (["--set", "digits=1", "select 1"], "sql: --set 'digits=1' has no recipe; expected --recipe NAME beside it"),
-        (["--recipe", "scale_use", "select 1"], "not allowed with argument"),
+        ("scale_us", [], "there is no recipe 'scale_us'; did you mean 'scale_use'?"),
+        ("scale_use", ["digit=1"], "has no option 'digit'; did you mean 'digits'?"),
+        ("disputed_references", ["n=one"], "sql: the recipe disputed_references: Conversion Error"),
     ],
 )
-def test_a_recipe_asked_for_wrongly_is_told(lake: Lake, words: list[str], told: str) -> None:
-    ended = run(lake, *words)
-    assert (ended.returncode, ended.stdout) == (1, b"")
-    assert told in ended.stderr.decode()
+def test_a_recipe_asked_for_wrongly_is_told(sealed: duckdb.DuckDBPyConnection, recipe: str, given: list[str], told: str) -> None:
+    with pytest.raises(QueryError) as error:
+        answer_recipe(sealed, recipe, given, "csv")
+    assert told in str(error.value)
 
 
-def test_checks_are_asked_as_views(lake: Lake) -> None:
-    # the three answers have no items
-    assert show(lake, "csv", "select count(*) as n from chk_answer_without_item") == b"n\n3\n"
+def test_options_without_a_recipe_are_told() -> None:
+    with pytest.raises(QueryError, match="sql: --set 'n=1' has no recipe; expected --recipe NAME beside it"):
+        run_query(make_parser().parse_args(["sql", "--set", "n=1", "select 1"]))
+
+
+@pytest.mark.parametrize(
+    "words", [["--recipe", "scale_use", "select 1"], ["--list", "--recipe", "scale_use"], ["--list", "-f", "x"]]
+)
+def test_one_thing_is_asked_at_a_time(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        make_parser().parse_args(["sql", *words])
+    assert end.value.code == 1
+    assert "not allowed with argument" in capsys.readouterr().err
+
+
+def test_checks_are_asked_as_views(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_here(lake, "select count(*) as n from chk_answer_without_item") == ""
+    assert capsys.readouterr().out == "n\n3\n"  # the three answers have no items
 
 
 def test_prompt_on_a_terminal(lake: Lake) -> None:
@@ -297,8 +328,6 @@ def test_wrong_usage_ends_with_exit_code_1(arguments: list[str]) -> None:
 
 def run_here(lake: Lake, query: str) -> str:
     """What is said of a query in this process; '' where it is answered."""
-    from tasks.errors import QueryError
-
     with open_warehouse(lake, sealed=True) as connection:
         assert isinstance(connection, duckdb.DuckDBPyConnection)
         try:

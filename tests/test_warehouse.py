@@ -155,8 +155,9 @@ def test_sql_file_tells_its_grain_and_reaches_for_no_path(file: Path) -> None:
 def test_a_sealed_warehouse_has_the_checks(filled: Lake) -> None:
     """They are asked for by hand and at a run's end; no other warehouse makes them."""
     with open_warehouse(filled, sealed=True) as connection:
-        assert {name: connection.execute(f"from {name}").fetchall() for name in check_texts()}.keys() == check_texts().keys()
-    with open_warehouse(filled) as connection, pytest.raises(QueryError, match="chk_repeated_key does not exist"):
+        found = [name for name in check_texts() if connection.execute(f"from {name}").fetchall()]
+    assert found == ["chk_digest_of_other_content"]  # the row's digest is made up
+    with open_warehouse(filled, lazy=True) as connection, pytest.raises(QueryError, match="chk_repeated_key does not exist"):
         select_frame(connection, "select * from chk_repeated_key", "test")
 
 
