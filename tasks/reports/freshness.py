@@ -18,7 +18,7 @@ _READ_BY_REPORTS = (
     "duels",
     "metric_scores",
 )
-_PAGE_VERSION = 4
+_PAGE_VERSION = 5
 
 
 def page_path(lake: Lake, suite: Suite) -> Path:

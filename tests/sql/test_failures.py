@@ -105,6 +105,12 @@ def test_vqa_accuracy_comes_before_exact_match_and_nothing_else_counts(bench: Be
     assert bench.rows("metric, metric_score", "core_failure_cases") == [("acc", 0.3)]
 
 
+def test_a_recorded_vqa_accuracy_comes_before_exact_match(bench: Bench) -> None:
+    recorded: Row = {"item_id": "a.1", "answer_id": "m1", "metric": "vqa_accuracy", "score": 0.3}
+    give(bench, {"a.1": MISSED}, metric=metric_row("exact", N, call_signature="exact_match|x"), recorded_scores=[recorded])
+    assert bench.rows("metric, metric_score", "core_failure_cases") == [("vqa_accuracy", 0.3)]
+
+
 def test_shares_of_cases_by_model(bench: Bench) -> None:
     kinds = {("a.1", "m1"): MISSED, ("a.1", "m2"): OTHER, ("b.1", "m1"): REVERSE, ("c.1", "m1"): MISSED, ("c.1", "m2"): MISSED}
     ratings = [row for (name, model), (_, given) in kinds.items() for row in rate(name, *given, model=model)]
