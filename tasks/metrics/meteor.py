@@ -20,7 +20,6 @@ from tasks.metrics.tokens import Tokenise, TokenRows, tokenise_rows
 VERSION = "1.5"
 PURPOSE = "METEOR"
 JAR = "meteor/meteor-1.5.jar"
-_JAVA_OPTIONS = ("-Xmx2G", "-XX:+UseSerialGC")
 _ARGUMENTS = ("-", "-", "-stdio", "-l", "en", "-norm")
 _SEPARATOR = "|||"
 
@@ -33,6 +32,7 @@ STATISTICS = (
 )
 """The scorer's numbers in its order, `reference` being the row's best one. A perfect match has no chunk, as in the scorer's sums."""
 
+_GREETING = (f"SING {_SEPARATOR} {' '.join(['0.0'] * len(STATISTICS))}", "0.0")
 _STAGES, _CHUNKS, _ANSWER_MATCHES, _REFERENCE_MATCHES = slice(4, 20), 20, 21, 22
 
 ALPHA, BETA, GAMMA, DELTA = 0.85, 0.2, 0.6, 0.75
@@ -82,7 +82,7 @@ def _write_questions(rows: TokenRows, numbers: npt.NDArray[np.int64]) -> Iterato
 
 def _ask_scorer(questions: list[str]) -> Scored:
     jar = find_package_file(PURPOSE, JAR)
-    program = keep_program(PURPOSE, [*_JAVA_OPTIONS, "-jar", jar.name, *_ARGUMENTS], jar.parent)
+    program = keep_program(PURPOSE, ["-Xmx2G", "-jar", jar.name, *_ARGUMENTS], jar.parent, _GREETING)
     lines = [line.strip() for line in program.ask(questions)]
     distinct = list(dict.fromkeys(lines))
     printed = dict(zip(distinct, program.ask([f"SING {_SEPARATOR} {line}" for line in distinct]), strict=True))

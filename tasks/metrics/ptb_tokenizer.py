@@ -37,7 +37,7 @@ def tokenise_ptb(texts: Sequence[str]) -> list[list[str]]:
 def ask_java(lines: Sequence[str]) -> list[list[str]]:
     """Tokens of lines by the Java program, whether or not the rules know them."""
     jar = find_package_file(PURPOSE, JAR)
-    program = keep_program(PURPOSE, ["-XX:+UseSerialGC", "-cp", str(jar), *_PROGRAM], jar.parent)
+    program = keep_program(PURPOSE, ["-cp", str(jar), *_PROGRAM], jar.parent, (_NEUTRAL, _NEUTRAL_TOKENS))
     answers = program.ask([line for text in lines for line in (text, _NEUTRAL)], _PADDING)
     if any(answer.rstrip() != _NEUTRAL_TOKENS for answer in answers[1::2]):
         raise MetricError(f"{PURPOSE}: an answer of {JAR} is out of place; expected one line a text; report the texts")

@@ -18,7 +18,7 @@ from tasks.metrics.ptb_tokenizer import ask_java, tokenise_ptb
 from tasks.metrics.tokenizers import tokenise_spaces
 from tasks.metrics.tokens import STRINGS_PER_CALL, Tokenise, tokenise_rows
 
-ROWS, REFERENCES, STRINGS, ROUNDS = 3_000, 5, 200_000, 4
+ROWS, REFERENCES, STRINGS, ROUNDS = 1_500, 5, 100_000, 8
 SUBJECTS = ["a man", "two young girls", "the brown dog", "a group of people", "a child in a red jacket", "several cyclists"]
 ACTIONS = ["runs across", "is jumping over", "stands near", "sits on", "plays in", "climbs", "looks at"]
 PLACES = ["a snowy field", "the beach", "a wooden fence", "a rocky mountain", "the street", "green grass", "a swimming pool"]

@@ -15,6 +15,7 @@ from tests.conftest import CHECKOUT
 from tests.metrics.programs import check_end_after_kill, install_script
 
 ECHO = "exec cat"
+HELLO = ("hello", "hello")
 CRASH = """
 read line; echo "$line"
 echo "a warning" >&2
@@ -68,47 +69,53 @@ def test_a_missing_package_is_told_with_the_install_line(monkeypatch: pytest.Mon
 
 def test_many_lines_are_under_way_at_once(java_home: Path, programs: dict[str, LineProgram]) -> None:
     install_script(java_home, ECHO)
-    program = keep_program("echo", [], java_home)
+    program = keep_program("echo", [], java_home, HELLO)
     lines = [f"{number} é \U0001f600 {'x' * 100}" for number in range(50_000)]  # far more than the pipes hold
     assert program.ask(lines) == [f"{line}\n" for line in lines]
     assert program.ask([]) == []
-    assert keep_program("echo", [], java_home) is program
+    assert keep_program("echo", [], java_home, HELLO) is program
 
 
 def test_answers_to_padding_are_skipped(java_home: Path, programs: dict[str, LineProgram]) -> None:
     install_script(java_home, ECHO)
-    program = keep_program("echo", [], java_home)
+    program = keep_program("echo", [], java_home, HELLO)
     asked = [
         program.ask(lines, padding) for lines, padding in ((["a"], ["-", "-"]), (["b", "c"], []), (["d"], ["-"]), (["e"], []))
     ]
     assert asked == [["a\n"], ["b\n", "c\n"], ["d\n"], ["e\n"]]
 
 
+def test_what_java_says_before_the_first_answer_is_skipped(java_home: Path, programs: dict[str, LineProgram]) -> None:
+    install_script(java_home, f"echo '[warning][os] no huge pages'; echo; {ECHO}")
+    program = keep_program("echo", [], java_home, HELLO)
+    assert [program.ask(["a"], ["-"]), program.ask(["hello", "b"])] == [["a\n"], ["hello\n", "b\n"]]
+
+
 def test_a_crash_is_one_line_and_the_next_question_starts_again(java_home: Path, programs: dict[str, LineProgram]) -> None:
     install_script(java_home, CRASH)
-    program = keep_program("METEOR", [], java_home)
+    program = keep_program("METEOR", [], java_home, HELLO)
     with pytest.raises(MetricError) as told:
         program.ask(["a", "b"] * 100_000)
     reason = 'Exception in thread "main" java.lang.OutOfMemoryError: Java heap space'
     assert str(told.value).startswith(f"METEOR: Java ended with status 3: {reason}; expected ")
     assert "\n" not in str(told.value)
     install_script(java_home, ECHO)
-    assert keep_program("METEOR", [], java_home).ask(["a"]) == ["a\n"]
+    assert keep_program("METEOR", [], java_home, HELLO).ask(["a"]) == ["a\n"]
 
 
 def test_a_program_that_says_nothing(java_home: Path) -> None:
     install_script(java_home, "exit 0")
     with pytest.raises(MetricError, match=r"^METEOR: Java ended with status 0: without a word; expected"):
-        LineProgram("METEOR", [], java_home).ask(["a"])
+        LineProgram("METEOR", [], java_home, HELLO).ask(["a"])
 
 
 def test_an_interrupted_question_leaves_no_answers_behind(java_home: Path, programs: dict[str, LineProgram]) -> None:
     install_script(java_home, ECHO)
-    program = keep_program("echo", [], java_home)
+    program = keep_program("echo", [], java_home, HELLO)
     with pytest.raises(KeyboardInterrupt):
         program.ask(Interrupting(["a", "b"]))
     assert not program.is_running()
-    assert keep_program("echo", [], java_home).ask(["c"]) == ["c\n"]
+    assert keep_program("echo", [], java_home, HELLO).ask(["c"]) == ["c\n"]
 
 
 class Interrupting(list[str]):
@@ -123,11 +130,11 @@ class Interrupting(list[str]):
         return super().__iter__()
 
 
-ASK = "from pathlib import Path; from tasks.metrics.java import keep_program; keep_program('echo', [], Path()).ask(['a'])"
+ASK = "from pathlib import Path; from tasks.metrics.java import keep_program; keep_program('echo', [], Path(), ('a', 'a')).ask(['a'])"
 FORK = """
 import os
-first, child = keep_program('echo', [], Path()), os.fork()
-own = keep_program('echo', [], Path())
+first, child = keep_program('echo', [], Path(), ('a', 'a')), os.fork()
+own = keep_program('echo', [], Path(), ('a', 'a'))
 answers = own.ask(['child' if child == 0 else 'parent'])
 if child == 0:
     os._exit(own is first or answers != ['child\\n'])

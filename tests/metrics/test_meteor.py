@@ -21,6 +21,7 @@ from tests.metrics.programs import check_end_after_kill, install_script, needs_j
 
 RECORDER = """
 while read -r line; do
+  case "$line" in "SING ||| 0.0 "*) echo 0.0; continue ;; esac
   echo "$line" >> "$JAVA_HOME/asked"
   case "$line" in
     SING*) echo 0.5 ;;
@@ -117,7 +118,7 @@ def test_no_defined_row_asks_nothing(recorder: Path) -> None:
 def test_an_unexpected_answer_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, programs: dict[str, LineProgram]
 ) -> None:
-    install_script(tmp_path, "while read -r line; do echo 'Error: specify SCORE'; done")
+    install_script(tmp_path, "read -r line; echo 0.0; while read -r line; do echo 'Error: specify SCORE'; done")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(
         MetricError, match=r"^METEOR: meteor/meteor-1.5.jar answered 'Error: specify SCORE' .* to 'SCORE \|\|\| b"
