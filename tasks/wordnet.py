@@ -70,6 +70,8 @@ def load_wordnet() -> WordNet | None:
     except ImportError:
         return None
     folder, name = found[0]
+    if str(folder) not in data.path:  # the reader looks there itself, and nltk read NLTK_DATA when it was first imported
+        data.path.insert(0, str(folder))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that it has no other languages
         return NltkWordNet(corpora.WordNetCorpusReader(data.find(name, [str(folder)]), None))

@@ -53,6 +53,7 @@ def test_run_then_nothing_to_do_then_one_edited_answer(tmp_path: Path) -> None:
         assert "lave" in page
 
 
+@pytest.mark.full
 def test_stages_one_by_one_and_narrowed(tmp_path: Path) -> None:
     write_benchmark(tmp_path, 30)
     log, lake = tmp_path / "requests.jsonl", tmp_path / "lake"

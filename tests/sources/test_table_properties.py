@@ -18,7 +18,7 @@ from flows.sql_command import answer
 from tasks.digests import content_digest, digest_json
 from tasks.errors import SourceError
 from tasks.lake import Lake
-from tests.lakes import warehouse
+from tasks.reports.warehouse import open_warehouse
 from tests.sources.tables import VQA, ingest, read, rows, write_bytes, write_lines, write_suite
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=8).filter(
@@ -85,8 +85,8 @@ def export(lake: Lake, table: str, form: str, file: Path) -> None:
     """What `judgelake sql --format` writes."""
     raw = io.BytesIO()
     out = io.TextIOWrapper(raw, encoding="utf-8", newline="")
-    with redirect_stdout(out):
-        answer(warehouse(lake), f"select * from {table}", form)
+    with redirect_stdout(out), open_warehouse(lake) as connection:
+        answer(connection, f"select * from {table}", form)
     out.flush()
     file.write_bytes(raw.getvalue())
 
