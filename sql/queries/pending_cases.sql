@@ -2,64 +2,28 @@
 -- where nothing was asked (the next run would fail alike) unless $insist; with $run_id only verdicts of that run count.
 -- Cases that show the same image or make the same request lie side by side
 with outcomes as (
-    select
-        judge_id,
-        reading,
-        benchmark,
-        item_id,
-        content_digest,
-        '' as other_digest,
-        '' as shown_first,
-        context_digest,
-        criterion,
-        sample,
-        status,
-        len(reply_digests) as n_asked,
-        run_id
-    from stg_verdicts
-    where judge_id = $judge_id
+    select * from stg_verdicts
     union all by name
-    select
-        judge_id,
-        reading,
-        benchmark,
-        item_id,
-        content_digest,
-        other_digest,
-        shown_first,
-        context_digest,
-        criterion,
-        sample,
-        status,
-        len(reply_digests) as n_asked,
-        run_id
-    from stg_duels
-    where judge_id = $judge_id
+    select * from stg_duels
     union all by name
-    select
-        judge_id,
-        reading,
-        benchmark,
-        item_id,
-        content_digest,
-        '' as other_digest,
-        '' as shown_first,
-        context_digest,
-        criterion,
-        sample,
-        status,
-        len(reply_digests) as n_asked,
-        run_id
-    from stg_generated_captions
-    where judge_id = $judge_id
+    select * from stg_generated_captions
 ),
 
 standing as (
-    select *
+    select
+        benchmark,
+        item_id,
+        content_digest,
+        coalesce(other_digest, '') as other_digest,
+        coalesce(shown_first, '') as shown_first,
+        context_digest,
+        criterion,
+        sample
     from outcomes
     where
-        reading = $reading
-        and (not list_contains($retry, status) or (status = 'failed' and n_asked = 0 and not $insist))
+        judge_id = $judge_id
+        and reading = $reading
+        and (not list_contains($retry, status) or (status = 'failed' and len(reply_digests) = 0 and not $insist))
         and ($run_id is null or run_id = $run_id)
 ),
 
