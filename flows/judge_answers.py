@@ -1,6 +1,6 @@
 """Flow `judge-answers`: what is left to judge and to score, as shards on Dask."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from tasks.judge_settings import JudgeSettings
 from tasks.judging.shard import ShardOrder, ShardResult
 from tasks.lake import Lake, open_lake
 from tasks.planning import Work, register_judges
-from tasks.suite import Scope, Suite, narrow, read_suite, stages_of
+from tasks.suite import Scope, Suite, narrow, needs_scores, read_suite, stages_of
 
 
 class Judged(NamedTuple):
@@ -41,7 +41,7 @@ def judge_answers(
     with dask.annotate(resources={METRIC_SLOT: 1}):
         scored = steps.metric_shard.map(steps.plan_scores(lake, suite, scope, run_id))
     try:
-        shards = _judge_stages(lake, suite, scope, run_id, retry)
+        shards = _judge_stages(lake, suite, scope, run_id, retry, scored.wait)
     except Exception:  # ends the run; what the metrics are about to compute is kept
         scored.wait()
         raise
@@ -49,10 +49,14 @@ def judge_answers(
     return Judged(shards, list(dict.fromkeys(failures)))
 
 
-def _judge_stages(lake: Lake, suite: Suite, scope: Scope, run_id: str, retry: tuple[str, ...]) -> list[ShardResult]:
+def _judge_stages(
+    lake: Lake, suite: Suite, scope: Scope, run_id: str, retry: tuple[str, ...], await_scores: Callable[[], None]
+) -> list[ShardResult]:
     results: list[ShardResult] = []
     with _standin_if(any(_asks_standin(judge) for judge in suite.judges.values())) as address:
         for stage in stages_of(suite):
+            if needs_scores(stage):
+                await_scores()
             works = steps.plan_work(lake, stage, scope, run_id, retry)
             with dask.annotate(resources={ENDPOINT_SLOT: 1}):
                 orders = [order for work in works for order in _shard_orders(lake, suite, run_id, work, address)]

@@ -26,6 +26,8 @@ def keep_wanted(
     keep_result(connection, "queries/wanted_contexts.sql", "wanted_contexts", parameters)
     drawn = _keep_matchups(connection, wants, parameters) if wants.unit == "pair" else _no_matchups()
     keep_result(connection, f"queries/{_QUERIES[wants.unit]}.sql", "wanted_cases", parameters)
+    if wants.failures:
+        keep_result(connection, "queries/wanted_failures.sql", "wanted_cases", {})
     return drawn
 
 

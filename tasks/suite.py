@@ -11,6 +11,7 @@ from tasks.errors import SuiteError
 from tasks.images import ImageLimits
 from tasks.judge_settings import NAME, JudgeSettings, expect, read_judge
 from tasks.judging.protocols import PROTOCOLS, Identity
+from tasks.judging.wants import Wants
 from tasks.metrics.settings import MetricSettings, read_metrics
 from tasks.settings import Place, build, convert, entries, expand, nearest, read_kind, read_yaml
 from tasks.sources.registry import SOURCES
@@ -135,16 +136,24 @@ def narrow(suite: Suite, scope: Scope) -> Suite:
 
 
 def stages_of(suite: Suite) -> list[Suite]:
-    """The suite in the order in which its parts can be planned: captioning judges, then all that may use captions, then judges of judges."""
-    units = {alias: PROTOCOLS[judge.protocol].wants(judge.options).unit for alias, judge in suite.judges.items()}
-    parts = [
-        {alias: judge for alias, judge in suite.judges.items() if units[alias] in group}
-        for group in (("image",), ("answer", "pair"), ("feedback",))
-    ]
+    """The suite in the order in which its parts can be planned: captioning judges, then all that may use captions and the metrics,
+    then judges of judges and of failures (`needs_scores`).
+    """
+    orders = {alias: _stage_number(PROTOCOLS[judge.protocol].wants(judge.options)) for alias, judge in suite.judges.items()}
+    parts = [{alias: judge for alias, judge in suite.judges.items() if orders[alias] == number} for number in range(3)]
     stages = [
         dataclasses.replace(suite, judges=part, metrics=suite.metrics if number == 1 else ()) for number, part in enumerate(parts)
     ]
     return [stage for stage in stages if stage.judges or stage.metrics]
+
+
+def needs_scores(stage: Suite) -> bool:
+    """Whether the judges of a stage can be planned only when the metrics are there."""
+    return any(PROTOCOLS[judge.protocol].wants(judge.options).failures for judge in stage.judges.values())
+
+
+def _stage_number(wants: Wants) -> int:
+    return 2 if wants.failures else {"image": 0, "answer": 1, "pair": 1, "feedback": 2}[wants.unit]
 
 
 def identify_all(suite: Suite, ingests: Mapping[str, str] = NOTHING_INGESTED) -> tuple[Identity, ...]:

@@ -16,7 +16,9 @@ from tasks.suite import (
     Scope,
     identify_all,
     narrow,
+    needs_scores,
     read_suite,
+    stages_of,
 )
 from tests.conftest import CHECKOUT
 
@@ -233,3 +235,15 @@ def test_two_judges_that_ask_and_read_alike_are_refused_on_one_benchmark(tmp_pat
     apart = [alike.replace("}", f", benchmarks: [{name}]}}") for name in "ab"]
     file.write_text(text.replace(alike, apart[0]) + f"  two: {apart[1]}\n")
     assert set(read_suite(file).judges) == {"one", "two"}
+
+
+def test_judges_are_planned_after_what_they_rest_on(tmp_path: Path) -> None:
+    file = tmp_path / "s.yaml"
+    file.write_text(
+        START + "metrics: [vqa_accuracy]\njudges:\n"
+        "  why: {protocol: failure_labels, backend: standin}\n  all: {protocol: failure_labels, backend: standin, answers: all, rationale: false}\n"
+        "  lave: {protocol: lave, backend: standin}\n  words: {protocol: captions, backend: standin}\n"
+    )
+    stages = stages_of(read_suite(file))
+    assert [sorted(stage.judges) for stage in stages] == [["words"], ["all", "lave"], ["why"]]
+    assert [needs_scores(stage) for stage in stages] == [False, False, True]

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from schemas.recorded import FAILURE_CATEGORIES
 from tasks.judging.caption_use import check_caption, find_missing_caption
@@ -30,8 +31,12 @@ _EMPHASIS = " \t*_"
 
 @dataclass(frozen=True)
 class FailureLabelsOptions:
-    """`rationale`: the model explains before it names the categories. `caption` names whose caption stands in for the image."""
+    """`rationale`: the model explains before it names the categories. `caption` names whose caption stands in for the image.
 
+    `answers`: the failures alone, where people and string matching differ, as in the paper; or all answers, which needs no ratings.
+    """
+
+    answers: Literal["failures", "all"] = "failures"
     image: ImageMode = True
     caption: str | None = None
     rationale: bool = True
@@ -47,7 +52,11 @@ class FailureLabelsOptions:
 
 def list_wants(options: FailureLabelsOptions) -> Wants:
     """One case an answer, of which all nine categories are asked at once."""
-    return Wants(TASKS, criteria=(FAILURE_CATEGORIES,), captioner=options.caption or "", image=options.image, seed=options.seed)
+    failures = options.answers == "failures"
+    caption = options.caption or ""
+    return Wants(
+        TASKS, criteria=(FAILURE_CATEGORIES,), captioner=caption, image=options.image, failures=failures, seed=options.seed
+    )
 
 
 def call_signature(options: FailureLabelsOptions, models: Models) -> dict[str, object]:

@@ -18,7 +18,8 @@ class Wants:
     `criteria`: a case for each group; its verdicts are about the criteria of the group. `captioner`: whose caption of the image is shown
     (a data set's, or the alias of a captioning judge). `rubrics`: one case for each rubric of the item. `matchups` of pairs: all, those
     that people compared, each answer against the item's reference, or a number of them an item, drawn once by `seed` and balanced over models.
-    `both_orders` False: each pair in one order, by `seed`.
+    `both_orders` False: each pair in one order, by `seed`. `failures`: only answers on which people and string matching differ
+    (`missed` and `reverse` in `core_failure_cases`), which are known once the metrics are there.
     """
 
     tasks: tuple[str, ...]
@@ -33,6 +34,7 @@ class Wants:
     matchups: Matchups = "all"
     both_orders: bool = True
     feedback_of: tuple[str, ...] = ()
+    failures: bool = False
     seed: int = 0
 
 

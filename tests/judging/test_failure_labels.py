@@ -82,7 +82,9 @@ def test_an_item_without_references_fails_without_a_request() -> None:
 
 def test_all_categories_are_one_case_and_the_judge_is_a_labeller() -> None:
     options = FailureLabelsOptions(seed=3)
-    assert failure_labels.list_wants(options) == Wants(("vqa", "document"), criteria=(FAILURE_CATEGORIES,), image=True, seed=3)
+    wants = Wants(("vqa", "document"), criteria=(FAILURE_CATEGORIES,), image=True, failures=True, seed=3)
+    assert failure_labels.list_wants(options) == wants
+    assert not failure_labels.list_wants(FailureLabelsOptions(answers="all")).failures
     kinds = {
         name: identify_judge("alias", name, PROTOCOLS[name].options(), MODELS, ("b",), 2048).kind
         for name in ("failure_labels", "lave", "captions")

@@ -11,8 +11,12 @@ from typing import Any
 import pytest
 
 from schemas.recorded import FAILURE_CATEGORIES
+from tasks.casework import keep_wanted
+from tasks.judging.protocols import Identity
+from tasks.judging.wants import Wants
 from tasks.lake import Lake
-from tests.lakes import Row, at, case_row, judge_row, make_lake, metric_row, query, rating, score_row, verdict_row
+from tasks.reports.warehouse import select_frame
+from tests.lakes import Row, at, case_row, judge_row, make_lake, metric_row, query, rating, score_row, verdict_row, warehouse
 from tests.sql.benches import Bench, rate
 
 J, L, M, N = "a" * 16, "b" * 16, "c" * 16, "d" * 16
@@ -121,6 +125,18 @@ def test_shares_of_cases_by_model(bench: Bench) -> None:
         ("*", "missed", 3, 5, 0.6), ("m1", "missed", 2, 3, pytest.approx(2 / 3)), ("m2", "missed", 1, 2, 0.5),
         ("*", "reverse", 1, 5, 0.2), ("m1", "reverse", 1, 3, pytest.approx(1 / 3)), ("m2", "reverse", 0, 2, 0.0),
     ]  # fmt: skip
+
+
+def test_a_labelling_judge_is_wanted_for_failures_alone(bench: Bench) -> None:
+    give(bench, {"a.1": MISSED, "b.1": REVERSE, "c.1": OTHER})
+    assert wanted(bench, Wants(("vqa",), failures=True)) == ["a.1", "b.1"]
+    assert wanted(bench, Wants(("vqa",))) == ["a.1", "b.1", "c.1"]
+
+
+def wanted(bench: Bench, wants: Wants) -> list[str]:
+    connection = warehouse(bench.lake)
+    keep_wanted(connection, Identity("labeller", "j", J, "r1", "call", "read", (bench.name,), wants), "s", [bench.name], None)
+    return sorted(select_frame(connection, "select item_id from wanted_cases", "test")["item_id"])
 
 
 # ---- rpt_failure_modes
