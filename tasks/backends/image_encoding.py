@@ -7,12 +7,14 @@ import base64
 import hashlib
 import io
 import math
+import threading
 from collections import OrderedDict
 from pathlib import Path
 
-from tasks.errors import BackendError
+from tasks.errors import BackendError, LakeError
 from tasks.images import is_remote
 from tasks.judging.types import Box, Image
+from tasks.storage import LakePath, read_file
 
 _KEPT_BYTES = 256_000_000
 _BOX_WIDTH = 0.006
@@ -22,38 +24,51 @@ _SENT_AS_IS = {"PNG": "image/png", "JPEG": "image/jpeg", "GIF": "image/gif", "WE
 
 
 class ImageEncoder:
-    """Encodes each image once: the encoded ones are kept, those used longest ago given up first beyond `kept_bytes`."""
+    """Encodes each image once, in any thread: the encoded ones are kept, those used longest ago given up first beyond `kept_bytes`."""
 
-    def __init__(self, root: Path, max_side: int, kept_bytes: int = _KEPT_BYTES) -> None:
+    def __init__(self, root: LakePath, max_side: int, kept_bytes: int = _KEPT_BYTES) -> None:
         self._root, self._max_side, self._limit = root, max_side, kept_bytes
         self._kept: OrderedDict[Image, str] = OrderedDict()
         self._size = 0
+        self._guard = threading.Lock()
         self.n_encoded = 0
 
     def encode(self, image: Image) -> str:
         """The data URL of an image, or its own URL where it has one; raises BackendError for a file that is not the one ingested."""
         if is_remote(image.uri):
             return image.uri
-        url = self._kept.pop(image, None)
-        if url is None:
-            url = encode_image(self._read(image), image.boxes, self._max_side)
+        with self._guard:
+            url = self._kept.pop(image, None)
+            if url is not None:
+                self._kept[image] = url
+                return url
+        url = encode_image(self._read(image), image.boxes, self._max_side)
+        with self._guard:
             self.n_encoded += 1
-            self._size += len(url)
-        self._kept[image] = url
-        while self._size > self._limit and len(self._kept) > 1:
-            self._size -= len(self._kept.popitem(last=False)[1])
+            self._size += len(url) - len(self._kept.pop(image, ""))  # another thread may have been as quick
+            self._kept[image] = url
+            while self._size > self._limit and len(self._kept) > 1:
+                self._size -= len(self._kept.popitem(last=False)[1])
         return url
 
     def _read(self, image: Image) -> bytes:
         file = self._root / image.uri
         try:
-            content = file.read_bytes()
+            content = file.read_bytes() if isinstance(file, Path) else read_file(file)
         except OSError as error:
-            reason = f"{file}: the image cannot be read ({error.strerror}); expected the file that was ingested"
-            raise BackendError(f"{reason}; restore it, or ingest again") from None
+            raise _tell_unreadable(file, str(error.strerror)) from None
+        except LakeError as error:
+            raise BackendError(str(error)) from None
+        if content is None:
+            raise _tell_unreadable(file, "No such key")
         if hashlib.sha256(content).hexdigest() != image.sha256:
             raise BackendError(f"{file}: the image changed since it was ingested; expected sha256 {image.sha256}; ingest again")
         return content
+
+
+def _tell_unreadable(file: LakePath, why: str) -> BackendError:
+    reason = f"{file}: the image cannot be read ({why}); expected the file that was ingested"
+    return BackendError(f"{reason}; restore it, or ingest again")
 
 
 def encode_image(content: bytes, boxes: tuple[Box, ...], max_side: int) -> str:

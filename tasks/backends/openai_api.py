@@ -5,48 +5,55 @@ The body formats live in `tasks.backends.openai_format` and, of texts to be scor
 """
 
 import asyncio
-import os
+import dataclasses
+import re
 import resource
 import time
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from tasks.backends import echo_format
+from tasks.backends.adapting import Adaptation, learn
 from tasks.backends.base import make_reason
-from tasks.backends.openai_format import EncodeImage, decode_reply, encode_request, read_error, read_error_code
+from tasks.backends.endpoints import OPENAI_KEY, OPENAI_URL, find_endpoint, sent_model
+from tasks.backends.openai_format import AS_IT_IS, EncodeImage, decode_reply, encode_request, read_error, read_error_code
+from tasks.backends.rate_limits import Allowances
 from tasks.backends.retrying import LONGEST_WAIT_S, BackOff, Pacer, read_retry_after
-from tasks.backends.wire import Endpoint, HttpAnswer, Wire, WireError
+from tasks.backends.throttle import Slot, Throttle
+from tasks.backends.wire import HttpAnswer, Wire, WireError
 from tasks.errors import BackendError
 from tasks.judging.types import Failure, Image, Pending, Reply, Request
 
-OPENAI_URL = "https://api.openai.com/v1"
-KNOWN_PROVIDERS = ("openai",)
 BREAKING_STATUSES = (401, 403, 404)
 """The key or the model is wrong: the next request would fare no better."""
 
+EQUAL_REFUSALS = 20
+PUSH_BACKS = (429, 503, 529)
+FILTER_CODES = ("content_filter", "content_policy_violation")
 _SPARE_FILES = 128
 
 
 class _Setback(NamedTuple):
-    """A failed attempt: may another one succeed, and may one of another request?"""
+    """A failed attempt: may another one succeed, and may one of another request? `pushes_back`: the endpoint has too much to do."""
 
     reason: str
     again: bool
     breaks: bool = False
     retry_after_s: float | None = None
+    pushes_back: bool = False
 
 
 class OpenAIBackend:
-    """Asks a chat-completions endpoint; at most `concurrency` requests are worked on at once, waits between attempts included.
+    """Asks a chat-completions endpoint; at most `concurrency` requests are under way at once, fewer where it does not take so many.
 
-    `timeout_s` is that of one attempt. After a model's first 401, 403, 404 or exhausted quota its further requests fail unsent.
+    `timeout_s` is that of one attempt. After a model's first 401, 403, 404 or exhausted quota, or twenty equal refusals in a row, its
+    further requests fail unsent. What a model does not take (`temperature`, a system message, ...) is learnt from its first refusal.
     """
 
     def __init__(
         self,
         model: str,
         base_url: str | None = None,
-        api_key_variable: str = "OPENAI_API_KEY",
+        api_key_variable: str = OPENAI_KEY,
         concurrency: int = 64,
         timeout_s: float = 120.0,
         requests_per_minute: float | None = None,
@@ -62,110 +69,125 @@ class OpenAIBackend:
         self._timeout_s, self._max_attempts = timeout_s, max_attempts
         self._back_off = back_off or BackOff()
         self._encode_image = encode_image or _refuse_image
-        self._slots = asyncio.Semaphore(concurrency)
+        self._throttle = Throttle(concurrency)
         self._pacer = Pacer(requests_per_minute)
+        self._allowances = Allowances()
+        self._adaptations: dict[str, Adaptation] = {}
         self._broken: dict[str, str] = {}
+        self._refusals: dict[str, tuple[str, int]] = {}
 
     async def reply(self, request: Request) -> Reply | Failure | Pending:
         """The reply, or the last attempt's failure in the endpoint's own words."""
-        async with self._slots:
-            if request.model in self._broken:
-                return Failure(self._broken[request.model])
-            try:
-                body = self._encode(request)
-            except (BackendError, OSError, TypeError, ValueError) as error:
-                return self._fail(request, f"the request cannot be encoded: {error}")
-            return await self._try_until_settled(request, body)
-
-    async def close(self) -> None:
-        """Closes the connections."""
-        await self._wire.close()
-
-    def _encode(self, request: Request) -> bytes:
-        model = sent_model(request.model)
-        if request.scored:
-            return echo_format.encode_scoring(request, model)
-        return encode_request(request, model, self._encode_image, newer_limit=self._endpoint.base_url == OPENAI_URL)
-
-    async def _try_until_settled(self, request: Request, body: bytes) -> Reply | Failure:
         attempt = 0
         while True:
             attempt += 1
-            await self._pacer.admit()
-            if request.model in self._broken:
-                return Failure(self._broken[request.model])
-            outcome = await self._try_once(request, body)
-            if isinstance(outcome, Reply):
+            outcome = await self._attempt(request, again=attempt > 1)
+            if not isinstance(outcome, _Setback):
                 return outcome
             if not outcome.again or attempt >= self._max_attempts:
                 return self._give_up(request, outcome, attempt)
             await asyncio.sleep(self._back_off.wait_s(attempt, outcome.retry_after_s))
 
-    def _give_up(self, request: Request, setback: _Setback, attempt: int) -> Failure:
-        tried = f"attempt {attempt} of {self._max_attempts}: " if attempt > 1 else ""
-        failure = self._fail(request, tried + setback.reason)
-        if setback.breaks:
-            self._broken.setdefault(request.model, failure.reason)
-        return failure
+    async def close(self) -> None:
+        """Closes the connections."""
+        await self._wire.close()
 
-    async def _try_once(self, request: Request, body: bytes) -> Reply | _Setback:
+    async def _attempt(self, request: Request, again: bool) -> Reply | Failure | _Setback:
+        """Wait for a slot and send, once more where the model's refusal taught what it takes."""
+        slot = await self._throttle.take(first=again)
+        outcome: Reply | Failure | _Setback | None = None
+        try:
+            while outcome is None:
+                if request.model in self._broken:
+                    return Failure(self._broken[request.model])
+                try:
+                    looks = any(message.images for message in request.messages)  # an image is read and encoded, maybe from a bucket
+                    body = await asyncio.to_thread(self._encode, request) if looks else self._encode(request)
+                except (BackendError, OSError, TypeError, ValueError) as error:
+                    return self._fail(request, f"the request cannot be encoded: {error}")
+                await self._pacer.admit()
+                await self._allowances.admit()
+                outcome = await self._exchange(request, body, slot)
+        finally:
+            pushed_back = isinstance(outcome, _Setback) and outcome.pushes_back
+            self._throttle.give_back(slot, served=isinstance(outcome, Reply), pushed_back=pushed_back)
+        return outcome
+
+    def _encode(self, request: Request) -> bytes:
+        model = sent_model(request.model)
+        if request.scored:
+            return echo_format.encode_scoring(request, model)
+        adaptation = self._adaptations.get(request.model, AS_IT_IS)
+        newer_limit = self._endpoint.base_url == OPENAI_URL
+        return encode_request(request, model, self._encode_image, newer_limit, adaptation)
+
+    async def _exchange(self, request: Request, body: bytes, slot: Slot) -> Reply | _Setback | None:
+        """One request and what its answer means; None where it is to be sent at once in another form."""
         started = time.perf_counter()
         route = echo_format.ROUTE if request.scored else "/chat/completions"
         try:
             async with asyncio.timeout(self._timeout_s):
                 answer = await self._wire.post(body, route)
         except TimeoutError:
-            return _Setback(f"no answer within {self._timeout_s:g} s", again=True)
+            return _Setback(f"no answer within {self._timeout_s:g} s", again=True, pushes_back=True)
         except WireError as error:
             return _Setback(str(error), again=True)
-        if not 200 <= answer.status < 300:
-            return _judge_status(answer, echo_format.NEEDS if request.scored else "")
         latency_ms = 1000 * (time.perf_counter() - started)
+        self._allowances.note(answer.headers, slot.number, self._throttle.n_sent)
+        if 200 <= answer.status < 300:
+            return self._read(request, answer, latency_ms)
+        if is_filtered(answer):
+            return Reply("", "content_filter", refusal=make_reason(read_error(answer.content)), latency_ms=latency_ms)
+        if answer.status in (400, 422) and not request.scored and self._adapt(request, body, answer):
+            return None
+        setback = _judge_status(answer, echo_format.NEEDS if request.scored else "")
+        if setback.pushes_back and setback.retry_after_s:
+            self._throttle.pause(setback.retry_after_s)
+        return setback
+
+    def _read(self, request: Request, answer: HttpAnswer, latency_ms: float) -> Reply | _Setback:
         try:
             if request.scored:
-                return echo_format.decode_scores(request, answer.content, latency_ms)
-            return decode_reply(answer.content, latency_ms)
+                reply = echo_format.decode_scores(request, answer.content, latency_ms)
+            else:
+                reply = decode_reply(answer.content, latency_ms)
         except ValueError as error:
             return _Setback(f"{answer.status} {error}", again=not isinstance(error, echo_format.NoEchoError))
+        self._refusals.pop(request.model, None)
+        self._allowances.learn_cost((reply.prompt_tokens or 0) + (reply.completion_tokens or 0))
+        words = self._adaptations.get(request.model, AS_IT_IS).words
+        return dataclasses.replace(reply, adapted=words) if words else reply
+
+    def _adapt(self, request: Request, body: bytes, answer: HttpAnswer) -> bool:
+        """Whether the refusal says what to change, or another's has said it since this body was written."""
+        known = self._adaptations.get(request.model, AS_IT_IS)
+        learnt = learn(known, body, answer.content)
+        if learnt is not None and learnt != known:
+            self._adaptations[request.model] = learnt
+            return True
+        return self._encode(request) != body
+
+    def _give_up(self, request: Request, setback: _Setback, attempt: int) -> Failure:
+        tried = f"attempt {attempt} of {self._max_attempts}: " if attempt > 1 else ""
+        failure = self._fail(request, tried + setback.reason)
+        if setback.breaks or (not setback.again and self._refuses_all(request.model, setback.reason)):
+            self._broken.setdefault(request.model, failure.reason)
+        return failure
+
+    def _refuses_all(self, model: str, reason: str) -> bool:
+        """Whether this is the twentieth refusal in a row in the same words, numbers apart."""
+        words = re.sub(r"[0-9]+", "", reason)
+        said, count = self._refusals.get(model, ("", 0))
+        self._refusals[model] = (words, count + 1 if said == words else 1)
+        return self._refusals[model][1] >= EQUAL_REFUSALS
 
     def _fail(self, request: Request, reason: str) -> Failure:
         return Failure(make_reason(f"{self._endpoint.host}, {request.model}: {reason}", self._endpoint.key))
 
 
-def sent_model(model: str) -> str:
-    """The name that goes over the wire: without a known provider's prefix, else whole (`google/flan-t5-xxl` keeps its slash)."""
-    provider, _, name = model.partition("/")
-    return name if name and provider in KNOWN_PROVIDERS else model
-
-
-def find_endpoint(model: str, base_url: str | None, api_key_variable: str) -> Endpoint:
-    """Address and key from the arguments and the environment; raises BackendError where either is missing or unusable."""
-    url = clean_base_url(base_url or os.environ.get("OPENAI_BASE_URL") or os.environ.get("OPENAI_API_BASE") or OPENAI_URL)
-    key = os.environ.get(api_key_variable, "").strip()
-    if not key and Endpoint(url, "").is_loopback:
-        return Endpoint(url, "none")
-    if not key:
-        raise BackendError(
-            f"{model}: {api_key_variable} is not set; expected the key of {Endpoint(url, '').host} in it; export it"
-        )
-    if not key.isascii() or not key.isprintable() or " " in key:
-        raise BackendError(
-            f"{model}: {api_key_variable} holds characters that no HTTP header may have; expected a key; set it again"
-        )
-    return Endpoint(url, key)
-
-
-def clean_base_url(url: str) -> str:
-    """An address without `/chat/completions` or a slash at its end; `/v1` is its path where it has none."""
-    try:
-        parts = urlsplit(url.strip())
-        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and not parts.query
-    except ValueError:
-        usable = False
-    if not usable:
-        raise BackendError(f"base_url: {url!r} is no address; expected http(s)://host[:port][/v1]; mend it")
-    path = parts.path.rstrip("/").removesuffix("/chat/completions").rstrip("/") or "/v1"
-    return f"{parts.scheme}://{parts.netloc}{path}"
+def is_filtered(answer: HttpAnswer) -> bool:
+    """Whether the provider's filter stopped the request itself: asked again, it would again."""
+    return answer.status == 400 and read_error_code(answer.content) in FILTER_CODES
 
 
 def _judge_status(answer: HttpAnswer, needs: str) -> _Setback:
@@ -179,7 +201,7 @@ def _judge_status(answer: HttpAnswer, needs: str) -> _Setback:
     wait = read_retry_after(answer.headers)
     if wait is not None and wait > LONGEST_WAIT_S:
         return _Setback(f"{reason} (it asks to wait {wait:.0f} s)", again=False)
-    return _Setback(reason, again=True, retry_after_s=wait)
+    return _Setback(reason, again=True, retry_after_s=wait, pushes_back=answer.status in PUSH_BACKS)
 
 
 def _allow_open_files(connections: int) -> None:

@@ -12,19 +12,25 @@ from openai.types.chat.chat_completion import Choice
 from openai.types.chat.chat_completion_token_logprob import ChatCompletionTokenLogprob
 from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
 
+from tasks.backends.adapting import Adaptation, apply
 from tasks.judging.types import Decoding, Image, Message, Reply, Request, TokenLogprobs
 
 EncodeImage = Callable[[Image], str]
 """From an image to a data URL."""
 
 
-def encode_request(request: Request, model: str, encode_image: EncodeImage, newer_limit: bool) -> bytes:
+AS_IT_IS = Adaptation()
+
+
+def encode_request(
+    request: Request, model: str, encode_image: EncodeImage, newer_limit: bool, adaptation: Adaptation = AS_IT_IS
+) -> bytes:
     """The body to send. `newer_limit` names the limit `max_completion_tokens`, which OpenAI's reasoning models insist on."""
     messages = [_encode_message(message, encode_image) for message in request.messages]
     body: CompletionCreateParamsNonStreaming = {"model": model, "messages": messages}
     _add_decoding(body, request.decoding, request.draw)
     body["max_completion_tokens" if newer_limit else "max_tokens"] = request.decoding.max_tokens
-    return orjson.dumps(body)
+    return orjson.dumps(body if adaptation is AS_IT_IS else apply(adaptation, body))
 
 
 def _add_decoding(body: CompletionCreateParamsNonStreaming, decoding: Decoding, draw: int) -> None:
@@ -51,7 +57,7 @@ def _encode_message(message: Message, encode_image: EncodeImage) -> ChatCompleti
     return {"role": "user", "content": [*parts, {"type": "text", "text": message.text}]}
 
 
-def decode_reply(content: bytes, latency_ms: float) -> Reply:
+def decode_reply(content: bytes, latency_ms: float | None = None) -> Reply:
     """The reply in a completion; raises ValueError in one line where the body is cut off, no JSON, or no completion."""
     completion = _read_completion(content)
     try:
@@ -74,7 +80,7 @@ def _read_completion(content: bytes) -> ChatCompletion:
     return ChatCompletion.construct(**values)
 
 
-def _make_reply(completion: ChatCompletion, choice: Choice, latency_ms: float) -> Reply:
+def _make_reply(completion: ChatCompletion, choice: Choice, latency_ms: float | None) -> Reply:
     positions = (choice.logprobs.content if choice.logprobs else None) or []
     usage = completion.usage
     return Reply(
@@ -86,7 +92,13 @@ def _make_reply(completion: ChatCompletion, choice: Choice, latency_ms: float) -
         completion_tokens=usage.completion_tokens if usage else None,
         latency_ms=latency_ms,
         refusal=_read_text(getattr(choice.message, "refusal", None)) or None,
+        cached_tokens=_read_cached(getattr(usage, "prompt_tokens_details", None)),
     )
+
+
+def _read_cached(details: object) -> int | None:
+    found = getattr(details, "cached_tokens", None)
+    return found if isinstance(found, int) else None
 
 
 def _read_text(value: object) -> str:
@@ -117,7 +129,7 @@ def read_error(content: bytes) -> str:
 
 def _shorten(text: str) -> str:
     # longer than a reason may be: a key must be masked before it is cut
-    return " ".join(text[:2000].split())
+    return " ".join(text.split())[:2000]
 
 
 def read_error_code(content: bytes) -> str | None:

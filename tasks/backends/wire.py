@@ -6,38 +6,22 @@ Retries, pacing and meaning live in `tasks.backends.openai_api`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import openai
 
-_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+from tasks.backends.endpoints import Endpoint
+
+_LEAST_KEY_CHARS = 12
+"""A shorter key may be a word of an answer."""
 _NO_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=None)
 
 
 class WireError(Exception):
     """No whole answer came; one line without headers. Always raised `from None`: aiohttp's own errors may carry the key."""
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """Where and as whom to ask; the key shows in no repr."""
-
-    base_url: str
-    key: str = field(repr=False)
-
-    @property
-    def host(self) -> str:
-        """Host and port without user name or password, for messages."""
-        parts = urlsplit(self.base_url)
-        return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
-
-    @property
-    def is_loopback(self) -> bool:
-        """Whether it is this machine: no key needed, no proxy asked."""
-        return urlsplit(self.base_url).hostname in _LOOPBACK
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +37,9 @@ class Wire:
     """Sends bodies over kept connections; how long an answer may take is for the caller to say."""
 
     def __init__(self, endpoint: Endpoint, connections: int) -> None:
-        self._base_url = endpoint.base_url
+        self._base_url, self._query = endpoint.base_url, f"?{endpoint.query}" if endpoint.query else ""
         self._headers = _make_headers(endpoint)
+        self._key = endpoint.key.encode()
         self._proxy = None if endpoint.is_loopback else _find_proxy(endpoint)
         self._connections = connections
         self._session: aiohttp.ClientSession | None = None
@@ -67,12 +52,16 @@ class Wire:
                 connector=connector, headers=self._headers, timeout=_NO_TIMEOUT, cookie_jar=aiohttp.DummyCookieJar()
             )
         try:
-            url = f"{self._base_url}{route}"
+            url = f"{self._base_url}{route}{self._query}"
             async with self._session.post(url, data=body, allow_redirects=False, proxy=self._proxy) as response:
                 headers = {name.lower(): value for name, value in response.headers.items()}
-                return HttpAnswer(response.status, headers, await response.read())
+                return HttpAnswer(response.status, headers, self._mask_key(await response.read()))
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise WireError(_describe(error)) from None
+
+    def _mask_key(self, content: bytes) -> bytes:
+        """An answer may repeat the request's headers, in an error or in a reply; from here on nothing knows the key."""
+        return content.replace(self._key, b"***") if len(self._key) >= _LEAST_KEY_CHARS else content
 
     async def close(self) -> None:
         """Closes the connections."""
@@ -85,7 +74,11 @@ def _make_headers(endpoint: Endpoint) -> dict[str, str]:
     unused = openai.DefaultAsyncHttpxClient(trust_env=False)
     client = openai.AsyncOpenAI(api_key=endpoint.key, base_url=endpoint.base_url, http_client=unused)
     headers = [*client.default_headers.items(), *client.auth_headers.items()]
-    return {name.lower(): value for name, value in headers if isinstance(value, str)}
+    said = {name.lower(): value for name, value in headers if isinstance(value, str)}
+    if endpoint.key_header:
+        del said["authorization"]
+        said[endpoint.key_header] = endpoint.key
+    return said
 
 
 def _find_proxy(endpoint: Endpoint) -> str | None:

@@ -10,7 +10,8 @@ import pytest
 from aiohttp import web
 
 from tasks.backends.base import Backend
-from tasks.backends.openai_api import OpenAIBackend, clean_base_url, find_endpoint, sent_model
+from tasks.backends.endpoints import clean_base_url, find_endpoint, sent_model
+from tasks.backends.openai_api import OpenAIBackend
 from tasks.backends.openai_format import encode_request
 from tasks.backends.retrying import BackOff
 from tasks.backends.standin_process import start_standin
@@ -233,17 +234,115 @@ def test_the_pace_is_kept(tmp_path: Path) -> None:
 
 
 def test_all_connections_are_there_beyond_the_http_clients_default_of_100() -> None:
-    arrived, all_there = [], asyncio.Event()
+    in_flight = most = 0
 
-    async def handler(request: web.Request) -> web.Response:
-        arrived.append(request)
-        if len(arrived) == 150:
-            all_there.set()
-        await asyncio.wait_for(all_there.wait(), 10)  # an answer goes out only once 150 are in flight
+    async def handler(_request: web.Request) -> web.Response:
+        nonlocal in_flight, most
+        in_flight += 1
+        most = max(most, in_flight)
+        await asyncio.sleep(0.3)
+        in_flight -= 1
         return web.json_response(completion())
 
-    outcomes = ask_script(handler, [rating_request(number) for number in range(150)], concurrency=150, max_attempts=1)
+    outcomes = ask_script(handler, [rating_request(number) for number in range(450)], concurrency=150)
     assert all(isinstance(outcome, Reply) for outcome in outcomes)
+    assert 100 < most <= 150
+
+
+@pytest.mark.parametrize(
+    ("refusal", "left_out", "words"),
+    [
+        ("Unsupported value: 'temperature' does not support 0 with this model.", "temperature", "without temperature"),
+        ("logprobs is not supported with this model", "logprobs", "without logprobs"),
+    ],
+)
+def test_what_a_model_does_not_take_is_learnt_from_one_refusal(refusal: str, left_out: str, words: str) -> None:
+    bodies: list[dict[str, Any]] = []
+
+    async def handler(request: web.Request) -> web.Response:
+        body = await request.json()
+        bodies.append(body)
+        if left_out in body:
+            return web.json_response({"error": {"message": refusal, "param": None, "code": None}}, status=400)
+        return web.json_response(completion("So rating=3"))
+
+    requests = [rating_request(number, top_logprobs=5) for number in range(20)]
+    outcomes = ask_script(handler, requests, concurrency=1, max_attempts=1)
+    assert [(one.text, one.adapted) for one in outcomes] == [("So rating=3", words)] * 20
+    assert [left_out in body for body in bodies] == [True, *[False] * 20]
+
+
+def test_twenty_equal_refusals_in_a_row_end_the_asking() -> None:
+    asked = 0
+
+    async def handler(_request: web.Request) -> web.Response:
+        nonlocal asked
+        asked += 1
+        return web.json_response({"error": {"message": f"request {asked}: no such field"}}, status=400)
+
+    outcomes = ask_script(handler, [rating_request(number) for number in range(100)], concurrency=1)
+    assert asked == 20
+    assert all("no such field" in reason_of(outcome) for outcome in outcomes)
+
+
+def test_refusals_between_replies_do_not_end_the_asking() -> None:
+    asked = 0
+
+    async def handler(_request: web.Request) -> web.Response:
+        nonlocal asked
+        asked += 1
+        if asked % 3:
+            return web.json_response(
+                {"error": {"message": "maximum context length", "code": "context_length_exceeded"}}, status=400
+            )
+        return web.json_response(completion())
+
+    ask_script(handler, [rating_request(number) for number in range(90)], concurrency=1)
+    assert asked == 90
+
+
+def test_a_filtered_request_is_answered_for_good() -> None:
+    async def handler(_request: web.Request) -> web.Response:
+        return web.json_response({"error": {"message": "The prompt was filtered", "code": "content_filter"}}, status=400)
+
+    (reply,) = ask_script(handler, [rating_request()])
+    assert isinstance(reply, Reply)
+    assert (reply.finish_reason, reply.refusal) == ("content_filter", "The prompt was filtered")
+
+
+def test_retry_after_holds_back_the_others_too() -> None:
+    times: list[float] = []
+
+    async def handler(_request: web.Request) -> web.Response:
+        times.append(time.perf_counter())
+        if len(times) == 1:
+            return web.json_response({"error": {"message": "slow down"}}, status=429, headers={"retry-after": "0.4"})
+        return web.json_response(completion())
+
+    outcomes = ask_script(handler, [rating_request(number) for number in range(5)], concurrency=1)
+    assert all(isinstance(outcome, Reply) for outcome in outcomes)
+    assert times[1] - times[0] >= 0.4
+
+
+def test_the_limit_that_an_endpoint_tells_is_kept() -> None:
+    """A meter that refills 50 a second from 5: it says so in its headers and refuses what is beyond."""
+    level, last, refused = 5.0, time.perf_counter(), 0
+
+    async def handler(_request: web.Request) -> web.Response:
+        nonlocal level, last, refused
+        now = time.perf_counter()
+        level, last = min(5.0, level + (now - last) * 50), now
+        told = {"x-ratelimit-limit-requests": "5", "x-ratelimit-remaining-requests": str(int(max(0, level - 1)))}
+        told["x-ratelimit-reset-requests"] = f"{int(1000 * (5 - max(0, level - 1)) / 50)}ms"
+        if level < 1:
+            refused += 1
+            return web.json_response({"error": {"message": "too many"}}, status=429, headers=told)
+        level -= 1
+        return web.json_response(completion(), headers=told)
+
+    outcomes = ask_script(handler, [rating_request(number) for number in range(60)], concurrency=4, max_attempts=20)
+    assert all(isinstance(outcome, Reply) for outcome in outcomes)
+    assert refused <= 12
 
 
 def test_no_more_than_concurrency_are_in_flight() -> None:
@@ -421,3 +520,52 @@ def test_a_key_is_needed_except_on_loopback(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(BackendError, match="JUDGE_KEY holds characters") as caught:
         find_endpoint("openai/m", None, "JUDGE_KEY")
     assert "sk-two" not in str(caught.value)
+
+
+def test_providers_have_their_own_address_and_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MISTRAL_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://elsewhere")  # is OpenAI's models' and the unknown ones'
+    endpoint = find_endpoint("mistral/mistral-small-2503", None)
+    assert (endpoint.base_url, endpoint.key, sent_model("mistral/x")) == ("https://api.mistral.ai/v1", KEY, "x")
+    with pytest.raises(BackendError, match="GROQ_API_KEY is not set"):
+        find_endpoint("groq/x", None)
+    with pytest.raises(BackendError, match="MY_KEY is not set"):
+        find_endpoint("groq/x", None, "MY_KEY")
+    assert find_endpoint("google/flan-t5-xxl", "http://127.0.0.1:8000").base_url == "http://127.0.0.1:8000/v1"
+
+
+@pytest.mark.parametrize(
+    ("version", "path"), [(None, "/openai/v1/chat/completions"), ("2024-10-21", "/openai/deployments/gpt/chat/completions")]
+)
+def test_azure(version: str | None, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", KEY)
+    with pytest.raises(BackendError, match="AZURE_OPENAI_ENDPOINT is not set"):
+        find_endpoint("azure/gpt", None)
+    if version:
+        monkeypatch.setenv("OPENAI_API_VERSION", version)
+    seen: list[web.Request] = []
+
+    async def handler(request: web.Request) -> web.Response:
+        seen.append(request)
+        return web.json_response(completion("So rating=3"))
+
+    async def drive() -> object:
+        app = web.Application()
+        app.router.add_post(path, handler)
+        runner = web.AppRunner(app, shutdown_timeout=0.1)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", f"http://127.0.0.1:{runner.addresses[0][1]}/")
+        backend = OpenAIBackend("azure/gpt")
+        try:
+            return await backend.reply(rating_request(model="azure/gpt"))
+        finally:
+            await backend.close()
+            await runner.cleanup()
+
+    reply = asyncio.run(drive())
+    assert isinstance(reply, Reply), reply
+    (request,) = seen
+    assert request.headers["api-key"] == KEY
+    assert "authorization" not in request.headers
+    assert request.query.get("api-version") == version

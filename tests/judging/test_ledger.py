@@ -1,4 +1,6 @@
-"""What a shard keeps: in which order and when rows reach the lake, and what is left after a crash between two writes."""
+"""What a shard keeps: in which order and when rows reach the lake, what is left after a crash between two writes, what is reused
+(`stored_replies`).
+"""
 
 import asyncio
 import threading
@@ -113,6 +115,21 @@ def test_rows_come_back_as_they_were(lake: Lake) -> None:
         "probabilities": levels, "captured_mass": 1.0, "rationale": "Half.", "reason": None,
         "reply_digests": [request_digest(request)], "run_id": "run-1",
     }  # fmt: skip
+
+
+def test_what_is_asked_again_on_request_is_not_answered_from_the_lake(lake: Lake) -> None:
+    first = make_ledger(lake)
+    good, unread = keep(first, 1), keep(first, 2, Verdict("unparsed", reason="no rating"))
+    run(first.flush())
+    again = Ledger(lake, "run-2", JUDGE, "r1", retry=("unparsed",))
+    assert again.find_reply(good, 0) is not None
+    assert again.find_reply(unread, 0) is None
+    assert Ledger(lake, "run-2", JUDGE, "another reading", retry=("unparsed",)).find_reply(unread, 0) is not None
+    again.keep_reply(unread, make_request(2), Reply("So rating=1"))
+    run(again.flush())
+    resumed = Ledger(lake, "run-2", JUDGE, "r1", retry=("unparsed",))  # the same run, its shard begun anew
+    assert resumed.find_reply(unread, 0) == Reply("So rating=1")
+    assert make_ledger(lake).find_reply(unread, 0) == Reply("So rating=1")
 
 
 def test_a_later_ledger_finds_the_replies_of_an_earlier_one(lake: Lake) -> None:

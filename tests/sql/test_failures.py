@@ -128,6 +128,7 @@ def test_shares_of_cases_by_model(bench: Bench) -> None:
 
 
 def test_a_labelling_judge_is_wanted_for_failures_alone(bench: Bench) -> None:
+    """wanted_failures."""
     give(bench, {"a.1": MISSED, "b.1": REVERSE, "c.1": OTHER})
     assert wanted(bench, Wants(("vqa",), failures=True)) == ["a.1", "b.1"]
     assert wanted(bench, Wants(("vqa",))) == ["a.1", "b.1", "c.1"]
