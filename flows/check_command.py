@@ -1,0 +1,36 @@
+"""`judgelake check`: what is damaged in a lake, file by file, and what to do about it."""
+
+import argparse
+import sys
+
+from tasks.errors import LakeError
+from tasks.exit_codes import ExitCode
+from tasks.lake import open_lake, open_place
+from tasks.lake_check import Damage, find_damage
+from tasks.migrations import MARKER
+from tasks.storage import has_file
+
+
+def run_check(options: argparse.Namespace) -> int:
+    """Print what is wrong, a block for each; returns 5 where something is, 0 where there are notes at most."""
+    try:
+        lake = open_lake(options.lake)
+    except LakeError as error:
+        if not has_file(open_place(options.lake) / MARKER):
+            raise  # no lake at all
+        sys.stdout.write(_describe(Damage(MARKER, str(error), "as it says; the rest of the lake was not checked")))
+        return ExitCode.CHECK
+    n_damages = 0
+    for damage in find_damage(lake, quick=options.quick):
+        n_damages += not damage.note
+        sys.stdout.write(_describe(damage))
+        sys.stdout.flush()
+    depth = "footers and rows; the bytes were not read" if options.quick else "every byte and row"
+    found = {0: "nothing is wrong", 1: "1 thing is wrong"}.get(n_damages, f"{n_damages:,} things are wrong")
+    sys.stdout.write(f"{lake.root}: checked {depth}: {found}\n")
+    return ExitCode.CHECK if n_damages else ExitCode.DONE
+
+
+def _describe(damage: Damage) -> str:
+    kind = "note" if damage.note else "damage"
+    return f"{kind}: {damage.file or 'the lake'}\n  what: {damage.what}\n  do:   {damage.remedy}\n"

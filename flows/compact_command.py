@@ -1,0 +1,59 @@
+"""`judgelake compact`: merge small part files, and say of each table what became of it."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from schemas.tables import TABLES
+from tasks.compaction import Size, compact_lake
+from tasks.errors import SuiteError
+from tasks.exit_codes import ExitCode
+from tasks.lake import Lake, open_lake
+from tasks.reports.warehouse import open_warehouse, select_frame
+from tasks.runs import new_run_id
+
+
+def run_compact(options: argparse.Namespace) -> int:
+    """Merge what the options name; returns the exit code."""
+    for name in options.table:
+        if name not in TABLES:
+            raise SuiteError(f"--table: {name!r} is no table; expected one of {', '.join(TABLES)}; correct it")
+    open_lake(options.lake)  # there must be one
+    lake = open_lake(options.lake, create=True)
+    values = (*options.benchmark, *_find_judges(lake, options.judge))
+    left_alone = changed = 0
+    for done in compact_lake(lake, f"compact-{new_run_id()}", _tell, tuple(options.table), values):
+        if done.before != done.after:
+            changed += 1
+            sys.stdout.write(f"{done.table}: {_describe(done.before)} -> {_describe(done.after)}\n")
+        left_alone += len(done.left_alone)
+        sys.stdout.writelines(f"{reason}\n" for reason in done.left_alone)
+    if changed:
+        sys.stdout.write("the files that were replaced are deleted by the next compact or run an hour from now\n")
+    elif not left_alone:
+        sys.stdout.write("nothing to merge: no partition has two small files\n")
+    return ExitCode.DONE
+
+
+def _find_judges(lake: Lake, names: Sequence[str]) -> list[str]:
+    """The ids of judges and metrics given by id, or by the name that a suite gives them; raises SuiteError for one that is unknown."""
+    if not names:
+        return []
+    with open_warehouse(lake, lazy=True) as connection:
+        known = select_frame(
+            connection, "select distinct judge_id, alias from raw_judges order by alias, judge_id", "judges"
+        ).rows()
+    for name in names:
+        if not any(name in pair for pair in known):
+            said = ", ".join(sorted({alias for _, alias in known})) or "none"
+            raise SuiteError(f"--judge: no judge or metric {name!r} in {lake.root}; expected one of {said}, or an id; correct it")
+    return [judge_id for judge_id, alias in known if judge_id in names or alias in names]
+
+
+def _describe(size: Size) -> str:
+    files = "1 file" if size.n_files == 1 else f"{size.n_files:,} files"
+    return f"{files}, {size.n_bytes / 1e6:,.2f} MB"
+
+
+def _tell(line: str) -> None:
+    sys.stderr.write(f"judgelake: {line}\n")
