@@ -1,4 +1,4 @@
-"""Tables that judging writes: judges, matchups, cases, replies, verdicts, duels, captions, metric scores, runs.
+"""Tables that judging writes: judges, matchups, cases, replies, batches, verdicts, duels, captions, metric scores, runs.
 
 Only contracts live here. Who writes which row when is told in `tasks.judging.engine` and `tasks.planning`.
 """
@@ -10,6 +10,9 @@ from schemas.inputs import Instant
 
 STATUSES = ("ok", "unparsed", "refused", "truncated", "filtered", "failed", "missing_image")
 Logprob = pl.Struct({"token": pl.String, "logprob": pl.Float64})
+BATCH_STATES = ("planned", "submitted", "collected", "failed", "abandoned")
+RequestKey = pl.Struct({"request_digest": pl.String, "draw": pl.Int64})
+BatchRefusal = pl.Struct({"request_digest": pl.String, "draw": pl.Int64, "error": pl.String})
 
 
 class Strict(pa.DataFrameModel):
@@ -75,7 +78,11 @@ class Matchups(Strict):
 
 
 class Replies(Strict):
-    """One row per request digest × draw: what was paid for, kept before any verdict that rests on it."""
+    """One row per request digest × draw: what was paid for, kept before any verdict that rests on it.
+
+    `cost_usd` is null where the model's price was not known, 0 where nobody is paid; `cached_tokens` are among `prompt_tokens`.
+    `adapted`: settings that the model did not take and the request went without; null where it went as it was.
+    """
 
     judge_id: str
     request_digest: str = pa.Field(str_length={"min_value": 64, "max_value": 64})
@@ -89,8 +96,37 @@ class Replies(Strict):
     prompt_tokens: pl.Int64 = pa.Field(nullable=True)
     completion_tokens: pl.Int64 = pa.Field(nullable=True)
     latency_ms: pl.Float64 = pa.Field(nullable=True)
+    cached_tokens: pl.Int64 = pa.Field(nullable=True)
+    cost_usd: pl.Float64 = pa.Field(nullable=True, ge=0)
+    adapted: str = pa.Field(nullable=True)
     run_id: str
     replied_at: Instant
+
+
+class Batches(Strict):
+    """One row per change of state of a file of requests that goes to the provider's Batch API; the view keeps the latest of each.
+
+    `requests` stand in the `planned` row, in the order of the file's lines, and that row is written before anything is uploaded.
+    `adaptation` (JSON): what these requests had to do without. `refusals`: what the provider said of those it will not answer.
+    """
+
+    judge_id: str
+    batch_key: str
+    state: str = pa.Field(isin=BATCH_STATES)
+    endpoint: str
+    requested_model: str
+    base_url: str
+    n_requests: pl.Int64
+    n_bytes: pl.Int64
+    requests: pl.List(RequestKey)
+    refusals: pl.List(BatchRefusal)
+    adaptation: str = pa.Field(nullable=True)
+    file_id: str = pa.Field(nullable=True)
+    batch_id: str = pa.Field(nullable=True)
+    reason: str = pa.Field(nullable=True)
+    planned_at: Instant
+    noted_at: Instant
+    run_id: str
 
 
 class Verdicts(CaseKey):
@@ -175,7 +211,10 @@ class MetricScores(Strict):
 
 
 class Runs(Strict):
-    """One row per run: what it was, when, what it did and how it ended."""
+    """One row per run: what it was, when, what it did and how it ended. `cost_usd` is null where some reply's price was not known.
+
+    `exit_code` is null while it runs, and of runs before there was one.
+    """
 
     run_id: str
     suite: str
@@ -184,11 +223,13 @@ class Runs(Strict):
     started_at: Instant
     ended_at: Instant
     outcome: str
+    exit_code: pl.Int64 = pa.Field(nullable=True)
     n_calls: pl.Int64
     n_replies_reused: pl.Int64
     n_verdicts: pl.Int64
     n_failed: pl.Int64
     prompt_tokens: pl.Int64
     completion_tokens: pl.Int64
+    cost_usd: pl.Float64 = pa.Field(nullable=True, ge=0)
     seed: pl.Int64
     versions: str

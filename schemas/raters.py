@@ -12,6 +12,7 @@ from schemas.inputs import Instant
 from schemas.judging import Strict
 
 RATING_METHODS = ("elo", "bradley_terry")
+RELIABILITIES = ("fleiss_kappa", "alpha_nominal", "alpha_ordinal", "alpha_interval")
 CHANCE_TERMS = ("nominal", "matchups", "linear", "quadratic")
 
 
@@ -61,7 +62,8 @@ class Kappas(Resampled):
 
     Labels are choices between two answers, or scores of answers. `nominal` is Cohen's kappa; `matchups` (choices) takes chance by
     matchup of models (CHIRP, C.2.5); `linear` and `quadratic` (scores of three levels and more) weight by distance. `n_inconsistent`
-    rows are left out. `strength` is Landis and Koch's word; `n_undefined` is that of kappa.
+    rows are left out. `strength` is Landis and Koch's word; `n_undefined` is that of kappa. People as one rater are
+    `human:* (majority)`, the label of more than half of them, and for scores of three levels and more `human:* (mean)`.
     """
 
     rater_a: str
@@ -78,6 +80,29 @@ class Kappas(Resampled):
     kappa_low: pl.Float64 = pa.Field(nullable=True)
     kappa_high: pl.Float64 = pa.Field(nullable=True)
     strength: str
+
+
+class Reliabilities(Resampled):
+    """One row per benchmark × group of raters × criterion × statistic: agreement of all of them beyond chance, sample 0 of each.
+
+    `raters`: `people`, `people and <judge>` (on what people labelled), `judges` (without those shown no image or another). Fleiss'
+    kappa is over the units of exactly `per_unit` labels, alpha over those of two and more; `n_left_out` units have others.
+    Inconsistent choices are no labels, raters of more than 21 different scores are left out, and labels of more than 25 levels
+    together have the alpha for intervals alone. `strength` is Landis and Koch's word for a kappa.
+    """
+
+    raters: str
+    criterion: str
+    statistic: str = pa.Field(isin=RELIABILITIES)
+    n_raters: pl.Int64
+    per_unit: pl.Int64 = pa.Field(nullable=True)
+    n: pl.Int64
+    n_left_out: pl.Int64
+    n_clusters: pl.Int64
+    value: pl.Float64 = pa.Field(nullable=True)
+    low: pl.Float64 = pa.Field(nullable=True)
+    high: pl.Float64 = pa.Field(nullable=True)
+    strength: str = pa.Field(nullable=True)
 
 
 class Contradictions(Resampled):
@@ -125,6 +150,92 @@ class GraderAccuracy(Resampled):
     false_negative_rate: pl.Float64 = pa.Field(nullable=True)
     false_negative_low: pl.Float64 = pa.Field(nullable=True)
     false_negative_high: pl.Float64 = pa.Field(nullable=True)
+
+
+class ChoiceAccuracies(Resampled):
+    """One row per benchmark × judge or metric × its criterion × people's criterion: best-of-n choices (HarmonicEval, appendix D.3).
+
+    `accuracy` is the share of the `n` pairs winner-loser, of `n_choices` by all annotators, whose winner has the higher score; of
+    `n_ties` each counts half. `n_missing` pairs lack a score.
+    """
+
+    judge: str
+    judge_criterion: str
+    human_criterion: str
+    n_choices: pl.Int64
+    n: pl.Int64
+    n_ties: pl.Int64
+    n_missing: pl.Int64
+    n_clusters: pl.Int64
+    accuracy: pl.Float64 = pa.Field(nullable=True)
+    low: pl.Float64 = pa.Field(nullable=True)
+    high: pl.Float64 = pa.Field(nullable=True)
+
+
+class Superscores(Resampled):
+    """One row per benchmark × grader whose scores are 0 or 1 × criterion × model ('*' all): shares of items answered right.
+
+    In the `long` form, in the `short` form, and in `either` (the superscore: CHIRP, section 5.2.1), of the `n` items that the model
+    answered in both forms and the grader scored. Grader `human` is what all annotators of an answer said, where they agree.
+    """
+
+    judge: str
+    criterion: str
+    model: str
+    n: pl.Int64
+    n_clusters: pl.Int64
+    long: pl.Float64 = pa.Field(nullable=True)
+    long_low: pl.Float64 = pa.Field(nullable=True)
+    long_high: pl.Float64 = pa.Field(nullable=True)
+    short: pl.Float64 = pa.Field(nullable=True)
+    short_low: pl.Float64 = pa.Field(nullable=True)
+    short_high: pl.Float64 = pa.Field(nullable=True)
+    either: pl.Float64 = pa.Field(nullable=True)
+    either_low: pl.Float64 = pa.Field(nullable=True)
+    either_high: pl.Float64 = pa.Field(nullable=True)
+
+
+class RankingOverlaps(Strict):
+    """One row per benchmark × criterion × category × rating method × two raters: rank-biased overlap of their orders of models.
+
+    1 is the same order, 0 none in common; a reader goes on to the next place with probability `persistence`, so the first places
+    count most. Models that a rater leaves without a rating are not in its order; equal ratings are ordered by name.
+    """
+
+    suite: str
+    benchmark: str
+    criterion: str
+    category: str
+    method: str = pa.Field(isin=RATING_METHODS)
+    rater_a: str
+    rater_b: str
+    n_models_a: pl.Int64
+    n_models_b: pl.Int64
+    n_common: pl.Int64
+    persistence: pl.Float64
+    overlap: pl.Float64 = pa.Field(nullable=True)
+    reported_at: Instant
+
+
+class ItemLabelShares(Strict):
+    """One row per benchmark × label × labeller: the share of the `n` items looked at of which it holds (CHIRP, section 5.2.3).
+
+    With the normal interval of the paper and Wilson's, 95 %; `n_items` are the benchmark's, for counting up a sample.
+    """
+
+    suite: str
+    benchmark: str
+    label: str
+    labeller: str
+    n_items: pl.Int64
+    n: pl.Int64
+    n_holds: pl.Int64
+    share: pl.Float64
+    normal_low: pl.Float64
+    normal_high: pl.Float64
+    wilson_low: pl.Float64
+    wilson_high: pl.Float64
+    reported_at: Instant
 
 
 class AttributeAgreement(Resampled):

@@ -42,6 +42,43 @@ class HumanPreferences(Paired):
     study: str = pa.Field(nullable=True)
 
 
+class ChoiceSets(Ingested):
+    """One row per annotator × choice set × criterion: answers shown together, and the one chosen as the best; null: none was.
+
+    An item has one set, or several that `choice_set` tells apart.
+    """
+
+    item_id: str = pa.Field(str_length={"min_value": 1})
+    choice_set: str = pa.Field(str_length={"min_value": 1})
+    criterion: str = pa.Field(str_length={"min_value": 1})
+    annotator: str = pa.Field(str_length={"min_value": 1})
+    answers: pl.List(pl.String)
+    chosen: str = pa.Field(nullable=True)
+
+    @pa.dataframe_check
+    def several_answers(cls, data: pa.PolarsData) -> pl.LazyFrame:  # noqa: N805
+        """Two answers or more, each once."""
+        answers = pl.col("answers").list
+        return data.lazyframe.select((answers.len() >= 2) & (answers.n_unique() == answers.len()))
+
+    @pa.dataframe_check
+    def chosen_is_shown(cls, data: pa.PolarsData) -> pl.LazyFrame:  # noqa: N805
+        """The answer chosen is one of those shown."""
+        return data.lazyframe.select(pl.col("answers").list.contains(pl.col("chosen")) | pl.col("chosen").is_null())
+
+
+class FeedbackPreferences(Ingested):
+    """One row per annotator × answer × criterion × two authors: whose feedback on the answer is better; a null choice: none given."""
+
+    item_id: str = pa.Field(str_length={"min_value": 1})
+    answer_id: str = pa.Field(str_length={"min_value": 1})
+    criterion: str = pa.Field(str_length={"min_value": 1})
+    author_a: str = pa.Field(str_length={"min_value": 1})
+    author_b: str = pa.Field(str_length={"min_value": 1})
+    annotator: str = pa.Field(str_length={"min_value": 1})
+    choice: str = pa.Field(nullable=True, isin=CHOICES)
+
+
 class RecordedDuels(Paired):
     """One row per recorded judge × pair × criterion × sample. `preference_b` is the share of the win that b got, in [0, 1]."""
 

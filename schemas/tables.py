@@ -64,6 +64,15 @@ TABLES: dict[str, Table] = {
         _table("captions", inputs.Captions, ("benchmark", "image_uri", "captioner", "text"), ("benchmark",)),
         _table("human_ratings", inputs.HumanRatings, (*_ANSWER, "criterion", "annotator"), ("benchmark",)),
         _table("human_preferences", recorded.HumanPreferences, (*_PAIR, "criterion", "annotator"), ("benchmark",)),
+        _table(
+            "choice_sets", recorded.ChoiceSets, ("benchmark", "item_id", "choice_set", "criterion", "annotator"), ("benchmark",)
+        ),
+        _table(
+            "feedback_preferences",
+            recorded.FeedbackPreferences,
+            (*_ANSWER, "criterion", "author_a", "author_b", "annotator"),
+            ("benchmark",),
+        ),
         _table("recorded_verdicts", recorded.RecordedVerdicts, (*_ANSWER, "judge", "criterion", "sample"), ("benchmark",)),
         _table("recorded_duels", recorded.RecordedDuels, (*_PAIR, "judge", "criterion", "sample"), ("benchmark",)),
         _table("recorded_scores", recorded.RecordedScores, (*_ANSWER, "metric"), ("benchmark",)),
@@ -79,6 +88,7 @@ TABLES: dict[str, Table] = {
         _table("matchups", judging.Matchups, ("benchmark", "plan", "item_id", "answer_a", "answer_b"), ("benchmark",)),
         _table("cases", judging.Cases, (*PAIR_KEY, "planned_at"), ("judge_id",)),
         _table("replies", judging.Replies, ("judge_id", "request_digest", "draw"), ("judge_id",)),
+        _table("batches", judging.Batches, ("judge_id", "batch_key", "noted_at"), ("judge_id",)),
         _table("verdicts", judging.Verdicts, (*CASE_KEY, "reading", "judged_at"), ("judge_id",)),
         _table("duels", judging.Duels, (*PAIR_KEY, "reading", "judged_at"), ("judge_id",)),
         _table("generated_captions", judging.GeneratedCaptions, (*CASE_KEY, "reading", "judged_at"), ("judge_id",)),
@@ -87,6 +97,7 @@ TABLES: dict[str, Table] = {
         _table("runs", judging.Runs, ("run_id", "ended_at")),
         _table("correlations", reports.Correlations, (), ("suite",), ("benchmark", "model", "judge", "coefficient")),
         _table("judge_comparisons", reports.JudgeComparisons, (), ("suite",), ("benchmark", "coefficient", "judge")),
+        _table("difference_tests", reports.DifferenceTests, (), ("suite",), ("benchmark", "coefficient", "test", "judge")),
         _table(
             "rule_labels",
             reports.RuleLabels,
@@ -98,6 +109,16 @@ TABLES: dict[str, Table] = {
         _table("kappas", raters.Kappas, ("suite", "benchmark", "rater_a", "rater_b", "criterion", "chance"), ("suite",)),
         _table("contradictions", raters.Contradictions, _RATED, ("suite",)),
         _table("grader_accuracy", raters.GraderAccuracy, _GRADED, ("suite",)),
+        _table("reliabilities", raters.Reliabilities, ("suite", "benchmark", "raters", "criterion", "statistic"), ("suite",)),
+        _table("superscores", raters.Superscores, ("suite", "benchmark", "judge", "criterion", "model"), ("suite",)),
+        _table(
+            "ranking_overlaps",
+            raters.RankingOverlaps,
+            ("suite", "benchmark", "criterion", "category", "method", "rater_a", "rater_b"),
+            ("suite",),
+        ),
+        _table("item_label_shares", raters.ItemLabelShares, ("suite", "benchmark", "label", "labeller"), ("suite",)),
+        _table("choice_accuracies", raters.ChoiceAccuracies, _GRADED, ("suite",)),
         _table("attribute_agreement", raters.AttributeAgreement, (*_RATED, "attribute"), ("suite",)),
     )
 }

@@ -20,5 +20,7 @@ where
     and against = 'human'
     and coefficient = $coefficient
     and human_rule = $rule
+    and sample_rule = 'mean'
+    and benchmark <> '*'
     and ($benchmark::varchar is null or benchmark = $benchmark)
 order by benchmark asc, human_criterion asc, place asc, judge asc, judge_criterion asc

@@ -1,5 +1,5 @@
--- question: What did each judge cost in calls and tokens, run by run?
--- grain: one row per run x judge x model asked
+-- question: What did each judge cost in calls, tokens and money, run by run?
+-- grain: one row per run x judge x model asked; `cost_usd` without the `n_unpriced` replies whose price was not known
 -- option suite: only runs of this suite
 with names as (
     select
@@ -20,7 +20,10 @@ select
     sum(replies.completion_tokens)::bigint as completion_tokens,
     count(*) filter (where replies.prompt_tokens is null or replies.completion_tokens is null) as n_uncounted,
     min(replies.replied_at) as first_replied_at,
-    max(replies.replied_at) as last_replied_at
+    max(replies.replied_at) as last_replied_at,
+    sum(replies.cached_tokens)::bigint as cached_tokens,
+    sum(replies.cost_usd) as cost_usd,
+    count(*) filter (where replies.cost_usd is null) as n_unpriced
 from raw_replies as replies
 left join stg_runs as runs on replies.run_id = runs.run_id
 left join names on replies.judge_id = names.judge_id

@@ -1,5 +1,5 @@
 -- check: whatever people or recorded judges rated or labelled is there
--- grain: one row per rating, choice, score or label of an answer that is not (of a pair: for each side)
+-- grain: one row per rating, choice, score or label of an answer that is not (of a pair or a choice set: for each of its answers)
 with rated as (
     select
         'human_ratings' as table_name,
@@ -20,6 +20,26 @@ with rated as (
         source_file,
         locator
     from stg_human_preferences
+    union all
+    select
+        'choice_sets' as table_name,
+        benchmark,
+        item_id,
+        unnest(answers) as answer_id,
+        annotator as rater,
+        source_file,
+        locator
+    from stg_choice_sets
+    union all
+    select
+        'feedback_preferences' as table_name,
+        benchmark,
+        item_id,
+        answer_id,
+        annotator as rater,
+        source_file,
+        locator
+    from stg_feedback_preferences
     union all
     select
         'recorded_verdicts' as table_name,

@@ -30,6 +30,20 @@ with keys as (
     from stg_human_preferences
     union all
     select
+        'choice_sets' as table_name,
+        benchmark,
+        item_id,
+        concat_ws(' | ', choice_set, criterion, annotator) as rest
+    from stg_choice_sets
+    union all
+    select
+        'feedback_preferences' as table_name,
+        benchmark,
+        item_id,
+        concat_ws(' | ', answer_id, criterion, author_a, author_b, annotator) as rest
+    from stg_feedback_preferences
+    union all
+    select
         'recorded_verdicts' as table_name,
         benchmark,
         item_id,

@@ -1,5 +1,5 @@
--- grain: one row per judge of feedbacks x answer x criterion x sample: whose feedback it preferred. Orders that differ are `inconsistent`, as
--- in core_choices; author_a and author_b are the judges that wrote the feedbacks
+-- grain: one row per judge of feedbacks x answer x criterion x sample: whose feedback it preferred; people are `human:<annotator>`. Orders
+-- that differ are `inconsistent`, as in core_choices; author_a and author_b are the judges that wrote the feedbacks
 with judges as (
     select
         *,
@@ -81,3 +81,27 @@ inner join core_answers as answers
         both_orders.benchmark = answers.benchmark
         and both_orders.item_id = answers.item_id
         and both_orders.content_digest = answers.content_digest
+union all by name
+select
+    'human:' || people.annotator as judge,
+    least(people.author_a, people.author_b) as author_a,
+    greatest(people.author_a, people.author_b) as author_b,
+    people.benchmark,
+    people.item_id,
+    people.answer_id,
+    answers.model,
+    answers.cluster,
+    people.criterion,
+    0 as sample,
+    case when people.choice is null then 'missing' else 'ok' end as status,
+    case
+        when people.author_a <= people.author_b then people.choice
+        else case people.choice when 'a' then 'b' when 'b' then 'a' else people.choice end
+    end as choice,
+    case
+        when people.choice = 'tie' then 0.5
+        when people.choice is not null then ((people.choice = 'b') = (people.author_a <= people.author_b))::double
+    end as preference_b
+from stg_feedback_preferences as people
+inner join core_answers as answers
+    on people.benchmark = answers.benchmark and people.item_id = answers.item_id and people.answer_id = answers.answer_id

@@ -1,6 +1,14 @@
 -- grain: one row per rater x answer or pair x criterion of one benchmark that has a label, sample 0: kind `score` or `choice`. A choice's
--- label is 0 for a, 1 for b, 2 for a tie, 3 for inconsistent, and so it is where a rater's rows of one pair differ; models are null for scores
-with labels as (
+-- label is 0 for a, 1 for b, 2 for a tie, 3 for inconsistent, and so it is where a rater's rows of one pair differ; models are null for scores.
+-- Raters who give more than 21 different scores are left out, for they hardly ever give two answers the same, and those alone on a criterion.
+-- `is_control`: a judge that is shown no image, or another one
+with controls as (
+    select judge
+    from core_judges
+    where regexp_extract(signature, '\|image:([^|]*)', 1) in ('absent', 'swapped')
+),
+
+labels as (
     select
         'score' as kind,
         item_id,
@@ -41,25 +49,38 @@ with labels as (
     where benchmark = $benchmark and status in ('ok', 'inconsistent') and sample = 0
 ),
 
-once as (
+raters as (
     select
         kind,
-        item_id,
-        subject,
         criterion,
-        rater,
-        any_value(model_a) as model_a,
-        any_value(model_b) as model_b,
-        any_value(cluster) as cluster,
-        case when kind = 'score' then avg(label) when count(distinct label) = 1 then any_value(label) else 3.0 end as label
+        rater
     from labels
-    group by kind, item_id, subject, criterion, rater
+    group by kind, criterion, rater
+    having count(distinct label) <= 21
+    qualify count(*) over (partition by kind, criterion) > 1
+),
+
+once as (
+    select
+        labels.kind,
+        labels.item_id,
+        labels.subject,
+        labels.criterion,
+        labels.rater,
+        any_value(labels.model_a) as model_a,
+        any_value(labels.model_b) as model_b,
+        any_value(labels.cluster) as cluster,
+        case when labels.kind = 'score' then avg(label) when count(distinct label) = 1 then any_value(label) else 3.0 end as label
+    from labels
+    semi join raters on labels.kind = raters.kind and labels.criterion = raters.criterion and labels.rater = raters.rater
+    group by labels.kind, labels.item_id, labels.subject, labels.criterion, labels.rater
 )
 
 select
     kind,
     criterion,
     rater,
+    rater in (select judge from controls) as is_control,
     model_a,
     model_b,
     label,

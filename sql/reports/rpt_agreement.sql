@@ -1,39 +1,7 @@
 -- grain: one row per benchmark x pair of raters x criterion: raw agreement and Cohen's kappa on what both labelled.
 -- Raters are judges and `human:<annotator>`; labels are scores of answers or choices between two answers; sample 0 of each.
-with labels as (
-    select * from core_labels
-    where sample = 0
-),
-
-paired as (
-    select
-        a.benchmark,
-        a.rater as judge_a,
-        b.rater as judge_b,
-        a.criterion,
-        a.label as label_a,
-        b.label as label_b
-    from labels as a
-    inner join labels as b
-        on
-            a.benchmark = b.benchmark
-            and a.item_id = b.item_id
-            and a.subject = b.subject
-            and a.criterion = b.criterion
-            and a.rater < b.rater
-),
-
-cells as (
-    select
-        benchmark,
-        judge_a,
-        judge_b,
-        criterion,
-        label_a,
-        label_b,
-        count(*) as n
-    from paired
-    group by benchmark, judge_a, judge_b, criterion, label_a, label_b
+with cells as (
+    select * from core_label_pairs
 ),
 
 observed as (

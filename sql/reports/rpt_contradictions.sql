@@ -16,5 +16,5 @@ select
     seed,
     reported_at
 from stg_contradictions
-qualify rank() over (partition by benchmark order by reported_at desc) = 1
+qualify rank() over (partition by benchmark, rater order by reported_at desc) = 1
 order by benchmark, rater, criterion

@@ -1,4 +1,5 @@
--- grain: one row per benchmark x model ('*' all pooled) x judge x criteria x rules x coefficient, as the last report computed it
+-- grain: one row per benchmark x model ('*' all pooled) x judge x criteria x rules x coefficient, as the last report computed it. Rows of
+-- benchmark '*' are all benchmarks of one suite together, so one per suite too: leave them out (benchmark <> '*') where benchmarks are counted
 select
     benchmark,
     model,
@@ -15,13 +16,17 @@ select
     low,
     high,
     n_undefined,
+    n_cells,
     resamples,
     seed,
-    reported_at
+    reported_at,
+    suite
 from stg_correlations
 qualify
     row_number() over (
-        partition by benchmark, model, judge, judge_criterion, human_criterion, human_rule, sample_rule, against, coefficient
+        partition by
+            benchmark, model, judge, judge_criterion, human_criterion, human_rule, sample_rule, against, coefficient,
+            case when benchmark = '*' then suite end
         order by reported_at desc
     ) = 1
-order by benchmark, judge, model, coefficient
+order by benchmark, judge, model, coefficient, suite

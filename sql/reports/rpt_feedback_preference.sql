@@ -1,5 +1,5 @@
--- grain: one row per benchmark x judge of feedbacks x criterion: whose feedback it prefers. A pair on which its
--- two orders differ is half a win each and counted in `n_inconsistent`, not among the ties; a missing verdict is in `n_missing`
+-- grain: one row per benchmark x judge of feedbacks (or `human:<annotator>`) x two authors x criterion: whose feedback it prefers. A pair on
+-- which its two orders differ is half a win each and counted in `n_inconsistent`, not among the ties; a missing verdict is in `n_missing`
 select
     benchmark,
     judge,

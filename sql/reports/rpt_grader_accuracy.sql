@@ -25,5 +25,5 @@ select
     seed,
     reported_at
 from stg_grader_accuracy
-qualify rank() over (partition by benchmark order by reported_at desc) = 1
+qualify rank() over (partition by benchmark, judge order by reported_at desc) = 1
 order by benchmark, judge, judge_criterion, human_criterion

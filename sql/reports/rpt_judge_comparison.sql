@@ -1,7 +1,9 @@
--- grain: one row per benchmark x target (criterion, rule) x coefficient x judge and criterion, beside the best of the others, as the last
--- report of any suite computed it; `is_best` only where it beats every other after Holm's correction
+-- grain: one row per benchmark x model x target (criterion, rule) x coefficient x judge and criterion, beside the best of the others, as the
+-- last report of any suite computed it; `is_best` only where it beats every other after Holm's correction. `model` '*' is all rows pooled,
+-- '(mean of models)' inside the models, '(systems)' the models' means; `benchmark` '*' all benchmarks of one suite, so one per suite too
 select
     benchmark,
+    model,
     human_criterion,
     human_rule,
     against,
@@ -24,6 +26,7 @@ select
     difference_low,
     difference_high,
     p_holm,
+    n_undefined,
     is_best,
     case when is_best then 'best' else '' end as mark,
     resamples,
@@ -31,5 +34,13 @@ select
     reported_at,
     suite
 from stg_judge_comparisons
-qualify rank() over (partition by benchmark, human_criterion, human_rule, against, coefficient order by reported_at desc, suite asc) = 1
-order by benchmark asc, human_criterion asc, human_rule asc, coefficient asc, value desc nulls last, judge asc, judge_criterion asc
+qualify
+    rank() over (
+        partition by
+            benchmark, model, human_criterion, human_rule, against, coefficient,
+            case when benchmark = '*' then suite end
+        order by reported_at desc, suite asc
+    ) = 1
+order by
+    benchmark asc, model asc, human_criterion asc, human_rule asc, coefficient asc, value desc nulls last, judge asc,
+    judge_criterion asc, suite asc

@@ -20,5 +20,5 @@ select
     seed,
     reported_at
 from stg_kappas
-qualify rank() over (partition by benchmark order by reported_at desc) = 1
+qualify rank() over (partition by benchmark, rater_a, rater_b order by reported_at desc) = 1
 order by benchmark, rater_a, rater_b, criterion, chance

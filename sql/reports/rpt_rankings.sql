@@ -26,5 +26,5 @@ select
     seed,
     reported_at
 from stg_rankings
-qualify rank() over (partition by benchmark order by reported_at desc) = 1
+qualify rank() over (partition by benchmark, rater order by reported_at desc) = 1
 order by benchmark, rater, criterion, category, method, rank, model

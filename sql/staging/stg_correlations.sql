@@ -16,6 +16,7 @@ select
     low,
     high,
     n_undefined,
+    n_cells,
     resamples,
     seed,
     reported_at

@@ -1,7 +1,8 @@
--- grain: one row per suite x benchmark x target x coefficient x judge and criterion: the last report's
+-- grain: one row per suite x benchmark x model x target x coefficient x judge and criterion: the last report's
 select
     suite,
     benchmark,
+    coalesce(model, '*') as model,
     human_criterion,
     human_rule,
     against,
@@ -24,6 +25,7 @@ select
     difference_low,
     difference_high,
     p_holm,
+    n_undefined,
     is_best,
     resamples,
     seed,

@@ -7,12 +7,14 @@ select
     started_at,
     ended_at,
     outcome,
+    exit_code,
     n_calls,
     n_replies_reused,
     n_verdicts,
     n_failed,
     prompt_tokens,
     completion_tokens,
+    cost_usd,
     seed,
     versions
 from raw_runs

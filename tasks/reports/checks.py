@@ -2,16 +2,17 @@
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import duckdb
 
 from schemas.tables import TABLES
 from tasks.digests import digest_json
-from tasks.lake import Lake, write_whole
+from tasks.errors import LakeError
+from tasks.lake import Lake, LakePath, write_whole
 from tasks.reports.catalog import describe_check
 from tasks.reports.warehouse import check_texts, create_checks, select_frame
+from tasks.storage import read_file
 
 _UNCHECKED = frozenset({"runs"})
 """Written by every run, also by one that has nothing to do."""
@@ -44,20 +45,20 @@ def run_checks(connection: duckdb.DuckDBPyConnection) -> list[Finding]:
     return [Finding(name, n, *describe_check(check_texts()[name])) for name, n in counts.items() if n]
 
 
-def _kept_file(lake: Lake) -> Path:
+def _kept_file(lake: Lake) -> LakePath:
     return lake.root / "checks.json"
 
 
-def _read_kept(file: Path, made_from: str) -> list[Finding] | None:
+def _read_kept(file: LakePath, made_from: str) -> list[Finding] | None:
     """What was found last time, where the file can be read and the lake is still the same."""
     try:
-        kept = json.loads(file.read_bytes())
+        kept = json.loads(read_file(file) or b"null")
         return [Finding(*finding) for finding in kept["findings"]] if kept["made_from"] == made_from else None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (LakeError, ValueError, KeyError, TypeError):
         return None
 
 
 def _name_parts(lake: Lake) -> str:
     """Names all that is checked: part files hold their digest in their names."""
     names: Sequence[str] = [name for name in TABLES if name not in _UNCHECKED]
-    return digest_json([check_texts(), [str(path.relative_to(lake.root)) for name in names for path in lake.part_files(name)]])
+    return digest_json([check_texts(), [part for parts in lake.list_parts(*names).values() for part in parts]])

@@ -1,59 +1,157 @@
-"""Rows of the table `judge_comparisons`: the judges of a column side by side. The tests are `tasks.stats.judge_comparison`'s."""
+"""Judges held to one target side by side: pooled, inside each model, in the mean over models, and as rankings of the models.
 
+The tests of differences are `tasks.stats.judge_comparison`'s, the bounds `tasks.stats.missing_bounds`'s.
+"""
+
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from tasks.reports.scored_rows import Floats, Indices, Series, Target
-from tasks.stats.cluster_sums import AnyWeights
+from tasks.reports.draws import Draws
+from tasks.reports.scored_rows import ANNOTATOR, Floats, Indices, Series, Target
+from tasks.stats.bootstrap import Resampled
 from tasks.stats.correlation import COEFFICIENTS
-from tasks.stats.judge_comparison import Column, PairedDifference, compare_correlations, mark_best
-from tasks.stats.missing_bounds import MissingBounds, bound_missing
+from tasks.stats.judge_comparison import Cell, Column, Found, PairedDifference, Rows, compare_cells, mark_best, split_cells
+from tasks.stats.missing_bounds import MissingBounds, bound_missing, bound_systems
+from tasks.stats.system_level import correlate_systems
+
+POOLED, WITHIN_MODELS, SYSTEMS = "*", "(mean of models)", "(systems)"
+LEAST_SYSTEMS = 3
+"""Models from which the system level is told: with two every coefficient is 1 or -1."""
+TOLD_WHOLE = ("mean", "lave")
+"""Rules under which judges are compared inside models too, and over benchmarks; under the others pooled only."""
 
 _RATED_ON_A_SCALE = ("judge", "recorded")
+_UNKNOWN = MissingBounds(float("nan"), float("nan"), 0, False)
 Row = dict[str, object]
+Bounds = dict[str, MissingBounds]
 
 
 class Competition(NamedTuple):
-    """Judges held to one target, with each row's cluster and the resamples that they share."""
+    """Judges held to one target: `x`, (rows, series), on the target's rows, with each row's cluster and model (-1: not named).
+
+    Only the `competing` series are compared with each other; `names` are the models'.
+    """
 
     series: list[Series]
+    competing: list[int]
     target: Target
+    x: Floats
     clusters: Indices
-    weights: AnyWeights
+    models: Indices
+    names: list[str]
+    draws: Draws
 
 
-def compare_judges(competition: Competition) -> tuple[dict[str, Column], list[Row]]:
-    """The columns, one a coefficient, and their rows: each judge beside the best of the others, the leader beside the runner-up."""
-    series, target, clusters, weights = competition
-    scores = [one.mean[target.answers] for one in series]
-    columns = compare_correlations(np.column_stack(scores), target.values, clusters, weights)
-    missing = [np.isnan(x) & one.wanted[target.answers] for one, x in zip(series, scores, strict=True)]
-    bounds = [_bound(one, x, target) for one, x in zip(series, scores, strict=True)]
-    rows: list[Row] = []
-    for name in COEFFICIENTS:
-        column = columns[name]
-        best = mark_best(column)
-        for k, one in enumerate(series):
-            rows.append({
-                "human_criterion": target.criterion, "human_rule": target.rule, "coefficient": name, "judge": one.judge,
-                "judge_criterion": one.criterion, "n": int((~np.isnan(scores[k])).sum()), "n_missing": int(missing[k].sum()),
-                **_keep_numbers(value=column.own[k].value, low=column.own[k].low, high=column.own[k].high),
-                **_keep_numbers(least=bounds[k][name].low, most=bounds[k][name].high),
-                **_tell_difference(column, k, series), "is_best": k == best,
-            })  # fmt: skip
-    return columns, rows
+class Level(NamedTuple):
+    """A place of comparison: rows (their numbers in the competition), their cells by model, and the columns, one a coefficient."""
+
+    model: str
+    rows: Indices
+    cells: dict[int, Cell]
+    columns: dict[str, Column]
+
+    def summarise(self, judge: int, name: str) -> Row:
+        """A judge's own coefficient as columns, `n_cells` where it is a mean."""
+        column = self.columns[name]
+        n_cells = column.n_cells[judge] if self.model == WITHIN_MODELS else None
+        return {**drop_nan(column.own[judge]._asdict()), "n_cells": n_cells}
+
+
+def measure_levels(competition: Competition) -> Iterator[Level]:
+    """Pooled, then, where people are more than one annotator's word, each model, their mean and the system level."""
+    pooled = measure_pooled(competition)
+    yield pooled
+    rule, models = competition.target.rule, competition.models
+    if rule.startswith(ANNOTATOR):
+        return
+    named = np.flatnonzero(models >= 0)
+    cells = _split_models(competition, pooled, named)
+    compared = competition.competing if rule in TOLD_WHOLE and len(cells) > 1 else []
+    for code, cell in cells.items():
+        rows = named[models[named] == code]
+        yield Level(competition.names[code], rows, {code: cell}, compare_cells([cell], compared))
+    if len(cells) > 1:
+        yield Level(WITHIN_MODELS, named, cells, compare_cells(list(cells.values()), compared))
+    if len(cells) >= LEAST_SYSTEMS and rule == "mean":
+        whole = _make_systems(competition, named)
+        yield Level(SYSTEMS, named, {0: whole}, compare_cells([whole], compared))
+
+
+def measure_pooled(competition: Competition) -> Level:
+    """All rows in one cell; judges are compared unless the target is one annotator."""
+    target, weights = competition.target, competition.draws.clusters
+    cells = split_cells(competition.x, target.values, competition.clusters, weights)
+    compared = [] if target.rule.startswith(ANNOTATOR) else competition.competing
+    return Level(POOLED, np.arange(target.values.size), cells, compare_cells(list(cells.values()), compared))
+
+
+def list_comparisons(competition: Competition, levels: Sequence[Level]) -> Iterator[Row]:
+    """Each competing judge beside the best of the others, the leader beside the runner-up, at every level where they were compared."""
+    target = competition.target
+    told = [level for level in levels if level.model == POOLED or any(one.leader is not None for one in level.columns.values())]
+    for judge in competition.competing:
+        one, missing, bounds = (
+            competition.series[judge],
+            _find_missing(competition, judge),
+            _bound_levels(competition, told, judge),
+        )
+        for level in told:
+            n_missing = int(missing[level.rows].sum())
+            for name, column in level.columns.items():
+                own, bound = column.own[judge], bounds[level.model][name] if bounds and n_missing else _UNKNOWN
+                yield {
+                    "model": level.model, "human_criterion": target.criterion, "human_rule": target.rule, "coefficient": name,
+                    "judge": one.judge, "judge_criterion": one.criterion, "n": own.n, "n_missing": n_missing,
+                    **_keep_numbers(value=own.value, low=own.low, high=own.high, least=bound.low, most=bound.high),
+                    **_tell_difference(column, judge, competition.series), "is_best": judge == mark_best(column),
+                }  # fmt: skip
+
+
+def select_competitors(series: list[Series], criterion: str) -> list[int]:
+    """The judges' scores on the target's criterion; of a judge without one all its criteria. The reference judge's own do not compete."""
+    matched = {one.judge for one in series if one.criterion == criterion}
+    return [k for k, one in enumerate(series) if one.competes and (one.criterion == criterion or one.judge not in matched)]
+
+
+def drop_nan(values: Row) -> Row:
+    """NaN as null."""
+    return {name: None if isinstance(value, float) and np.isnan(value) else value for name, value in values.items()}
+
+
+def _split_models(competition: Competition, pooled: Level, named: Indices) -> dict[int, Cell]:
+    models = competition.models[named]
+    if named.size and named.size == competition.models.size and (models == models[0]).all():
+        return {int(models[0]): pooled.cells[0]}  # the same rows: nothing to measure again
+    parts = competition.x[named], competition.target.values[named], competition.clusters[named]
+    return split_cells(*parts, competition.draws.clusters, models) if named.size else {}
+
+
+def _make_systems(competition: Competition, named: Indices) -> Cell:
+    draws, target = competition.draws, competition.target
+
+    def measure(judge: int, rows: Rows) -> Found:
+        picked = named[rows]
+        models, clusters = competition.models[picked], competition.clusters[picked]
+        n_models = np.unique(models).size
+        if n_models < LEAST_SYSTEMS:
+            return dict.fromkeys(COEFFICIENTS, Resampled(float("nan"), np.full(len(draws.clusters), np.nan), n_models, 0))
+        sides = competition.x[picked, judge], target.values[picked]
+        return correlate_systems(*sides, models, clusters, draws.clusters, draws.models)
+
+    return Cell(~np.isnan(competition.x[named]), measure)
 
 
 def _tell_difference(column: Column, judge: int, series: list[Series]) -> Row:
     names = "common_value", "other_value", "difference", "difference_low", "difference_high", "p_holm"
     found = _find_difference(column, judge)
     if found is None:
-        return {"other": None, "other_criterion": None, "n_common": None, **dict.fromkeys(names)}
+        return {"other": None, "other_criterion": None, "n_common": None, "n_undefined": None, **dict.fromkeys(names)}
     other = series[found.other]
     numbers = found.value, found.other_value, found.difference, found.low, found.high, found.p_holm
     about: Row = {"other": other.judge, "other_criterion": other.criterion, "n_common": found.n_common}
-    return {**about, **_keep_numbers(**dict(zip(names, numbers, strict=True)))}
+    return {**about, "n_undefined": found.n_undefined, **_keep_numbers(**dict(zip(names, numbers, strict=True)))}
 
 
 def _find_difference(column: Column, judge: int) -> PairedDifference | None:
@@ -67,17 +165,46 @@ def _find_difference(column: Column, judge: int) -> PairedDifference | None:
     return None
 
 
-def _bound(series: Series, x: Floats, target: Target) -> dict[str, MissingBounds]:
-    """Worst-case bounds over the missing scores of a judge that rates on a scale, 0 to 1; NaN for one that does not."""
-    wanted = series.wanted[target.answers]
-    if series.kind not in _RATED_ON_A_SCALE or not _on_scale(x) or not np.isnan(x[wanted]).any():
-        return dict.fromkeys(COEFFICIENTS, MissingBounds(float("nan"), float("nan"), 0, False))
-    return bound_missing(x[wanted], target.values[wanted], (0.0, 1.0))
+def _find_missing(competition: Competition, judge: int) -> Rows:
+    missing: Rows = np.isnan(competition.x[:, judge]) & competition.series[judge].wanted[competition.target.answers]
+    return missing
 
 
-def _on_scale(x: Floats) -> bool:
+def _bound_levels(competition: Competition, levels: Sequence[Level], judge: int) -> dict[str, Bounds]:
+    """Worst-case bounds over a judge's missing scores, by level; those of the mean over models are the means of the models'."""
+    if not _has_bounds(competition, judge):
+        return {}
+    found = {level.model: _bound_rows(competition, level, judge) for level in levels if level.model != WITHIN_MODELS}
+    for level in levels:
+        if level.model == WITHIN_MODELS:
+            cells = [found[competition.names[code]] for code in level.cells]
+            found[WITHIN_MODELS] = {name: _average_bounds([cell[name] for cell in cells]) for name in COEFFICIENTS}
+    return found
+
+
+def _has_bounds(competition: Competition, judge: int) -> bool:
+    x = competition.x[:, judge]
     scored = x[~np.isnan(x)]
-    return bool(((scored >= 0) & (scored <= 1)).all())
+    on_scale = competition.series[judge].kind in _RATED_ON_A_SCALE and bool(((scored >= 0) & (scored <= 1)).all())
+    return on_scale and bool(_find_missing(competition, judge).any())
+
+
+def _bound_rows(competition: Competition, level: Level, judge: int) -> Bounds:
+    wanted = level.rows[competition.series[judge].wanted[competition.target.answers[level.rows]]]
+    x, y = competition.x[wanted, judge], competition.target.values[wanted]
+    if not wanted.size:
+        return dict.fromkeys(COEFFICIENTS, _UNKNOWN)
+    if level.model == SYSTEMS:
+        return bound_systems(x, y, competition.models[wanted], (0.0, 1.0))
+    return bound_missing(x, y, (0.0, 1.0))
+
+
+def _average_bounds(cells: list[MissingBounds]) -> MissingBounds:
+    known = [cell for cell in cells if not np.isnan(cell.low)]
+    if not known:
+        return _UNKNOWN
+    low, high = (float(np.mean([cell[k] for cell in known])) for k in (0, 1))
+    return MissingBounds(low, high, sum(cell.n_missing for cell in known), False)
 
 
 def _keep_numbers(**values: float) -> Row:

@@ -30,8 +30,10 @@ def report_views() -> list[str]:
 def export_tables(connection: duckdb.DuckDBPyConnection, folder: Path, benchmarks: Sequence[str]) -> list[str]:
     """Write each report view's rows of `benchmarks` into `folder`, each file whole; files of views that are no more go. Returns the views."""
     names = report_views()
-    for name in names:
-        _export_view(connection, name, folder, benchmarks)
+    with duckdb.connect() as files:  # of its own: it keeps the order of a file's rows
+        files.execute("set time zone 'UTC'")
+        for name in names:
+            _export_view(connection, files, name, folder, benchmarks)
     kept = {f"{name}.{form}" for name in names for form in FORMATS}
     for path in folder.iterdir():
         if path.name not in kept:
@@ -39,17 +41,21 @@ def export_tables(connection: duckdb.DuckDBPyConnection, folder: Path, benchmark
     return names
 
 
-def _export_view(connection: duckdb.DuckDBPyConnection, name: str, folder: Path, benchmarks: Sequence[str]) -> None:
+def _export_view(
+    connection: duckdb.DuckDBPyConnection,
+    files: duckdb.DuckDBPyConnection,
+    name: str,
+    folder: Path,
+    benchmarks: Sequence[str],
+) -> None:
     parquet, csv, markdown = (folder / f"{name}.{form}" for form in FORMATS)
     try:
         with whole_file(parquet) as beside:
             _choose(connection.view(name), benchmarks).order("all").write_parquet(str(beside), compression="zstd")
-        with duckdb.connect() as files:  # of its own: it keeps the order of the file's rows
-            files.execute("set time zone 'UTC'")
-            with whole_file(csv) as beside:
-                _as_text(files.read_parquet(str(parquet))).write_csv(str(beside))
-            with whole_file(markdown) as beside, beside.open("w", encoding="utf-8") as file:
-                file.writelines(_write_markdown(name, _as_text(files.read_parquet(str(parquet)))))
+        with whole_file(csv) as beside:
+            _as_text(files.read_parquet(str(parquet))).write_csv(str(beside))
+        with whole_file(markdown) as beside, beside.open("w", encoding="utf-8") as file:
+            file.writelines(_write_markdown(name, _as_text(files.read_parquet(str(parquet)))))
     except duckdb.Error as error:
         raise QueryError(f"{name}: cannot be exported: {error}") from None
 

@@ -6,16 +6,20 @@ from collections.abc import Iterator
 import duckdb
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from tasks.reports.resampled import Resamples, Row, build_rows, group_rows, write_ends
 from tasks.stats.agreement import Weighting, landis_koch
 from tasks.stats.cluster_sums import Floats
 from tasks.stats.estimates import Estimate
+from tasks.stats.human_rules import take_majority, take_mean
 from tasks.stats.kappa_bootstrap import agree_on_matchups, agree_raters
 from tasks.stats.preferences import Preference, orient_matchups
 from tasks.stats.rater_labels import spread_labels
 from tasks.suite import Suite
 
+MAJORITY_OF_PEOPLE, MEAN_OF_PEOPLE = "human:* (majority)", "human:* (mean)"
+Names = NDArray[np.str_]
 MOST_PAIRS = 300
 """Pairs of raters a criterion, those with most in common: a crowd's many pairs are in `rpt_agreement`, without intervals."""
 
@@ -30,10 +34,30 @@ def _measure_benchmark(frame: pl.DataFrame, resamples: Resamples) -> Iterator[Ro
         raters, codes = np.unique(rows["rater"].to_numpy().astype(str), return_inverse=True)
         found = spread_labels(codes, rows["unit_code"].to_numpy(), rows["label"].to_numpy(), raters.size)
         of_units = rows[found.first_row]
-        for a, b in _pair_raters(found.labels):
-            names = {"rater_a": str(raters[a]), "rater_b": str(raters[b]), "criterion": key["criterion"]}
-            measure = _compare_choices if key["kind"] == "choice" else _compare_scores
-            yield from ({**names, **row} for row in measure(found.labels[a], found.labels[b], of_units, resamples))
+        measure = _compare_choices if key["kind"] == "choice" else _compare_scores
+        pairs = [(str(raters[a]), str(raters[b]), found.labels[a], found.labels[b]) for a, b in _pair_raters(found.labels)]
+        for one, other, a, b in (*pairs, *_pair_with_people(raters, found.labels, key["kind"] == "choice")):
+            names = {"rater_a": min(one, other), "rater_b": max(one, other), "criterion": key["criterion"]}
+            for row in measure(a, b, of_units, resamples):
+                # A mean is hardly ever equal to a label: only how far they are apart tells.
+                if other != MEAN_OF_PEOPLE or row["chance"] != "nominal":
+                    yield {**names, **row}
+
+
+def _pair_with_people(raters: Names, labels: Floats, is_choice: bool) -> Iterator[tuple[str, str, Floats, Floats]]:
+    """Each judge with all people as one rater, where there are several: by majority, and graded scores by their mean too."""
+    is_human = np.array([rater.startswith("human:") for rater in raters])
+    if np.count_nonzero(is_human) < 2:
+        return
+    of_people = labels[is_human].T
+    if is_choice:
+        of_people = np.where(of_people == Preference.INCONSISTENT, np.nan, of_people)
+    pooled = {MAJORITY_OF_PEOPLE: take_majority(of_people)}
+    if not is_choice and np.unique(of_people[~np.isnan(of_people)]).size > 2:
+        pooled[MEAN_OF_PEOPLE] = take_mean(of_people)
+    for (name, people), judge in itertools.product(pooled.items(), np.flatnonzero(~is_human)):
+        if (~np.isnan(people) & ~np.isnan(labels[judge])).any():
+            yield str(raters[judge]), name, labels[judge], people
 
 
 def _pair_raters(labels: Floats) -> list[tuple[int, int]]:

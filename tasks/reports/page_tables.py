@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["key", "count", "number", "percent"]
+Kind = Literal["key", "count", "number", "percent", "code"]
 ROWS_SHOWN = 400
 
 
@@ -19,7 +19,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Section:
-    """One table of the page; `where` keeps some rows of the view, `nothing` is said where it has none (None: the section is left out)."""
+    """One table of the page; `where` keeps some rows of the view, `nothing` is said where it has none (None: the section is left out).
+
+    `benchmarks`: the list of those that a row of the view is about.
+    """
 
     name: str
     title: str
@@ -28,11 +31,12 @@ class Section:
     columns: tuple[Column, ...]
     nothing: str | None = None
     where: str = "true"
+    benchmarks: str = "[benchmark]"
 
     @property
     def query(self) -> str:
         """The rows of the chosen benchmarks, one more than are shown."""
-        chosen = "($benchmarks::varchar[] is null or list_contains($benchmarks::varchar[], benchmark))"
+        chosen = f"($benchmarks::varchar[] is null or list_has_any($benchmarks::varchar[], {self.benchmarks}))"
         fields = ", ".join(dict.fromkeys(field for column in self.columns for field in (column.field, *(column.interval or ()))))
         keys = ", ".join(column.field for column in self.columns if column.kind == "key")
         return f"select {fields} from {self.view} where {chosen} and {self.where} order by {keys} limit {ROWS_SHOWN + 1}"

@@ -5,6 +5,22 @@ from tasks.reports.page_tables import Column, Section
 _BENCHMARK, _CRITERION, _N = Column("benchmark", "Benchmark"), Column("criterion", "Criterion"), Column("n", "n", "count")
 _UNDEFINED = Column("n_undefined", "Undefined resamples", "count")
 
+JUDGE_SECTION = Section(
+    "judges",
+    "Judges and metrics",
+    "rpt_judges",
+    "What each name stands for: the call signature is the judge, the reading signature how its replies are read. Recorded ones were judged "
+    "elsewhere.",
+    (
+        _BENCHMARK,
+        Column("alias", "Name"),
+        Column("kind", "Kind"),
+        Column("signature", "Signature", "code"),
+        Column("reading_signature", "Reading", "code"),
+        Column("judge_id", "Judge id", "code"),
+    ),
+)
+
 RATER_SECTIONS: tuple[Section, ...] = (
     Section(
         "kappas",
@@ -23,6 +39,25 @@ RATER_SECTIONS: tuple[Section, ...] = (
             Column("agreement", "Agreement", "number", ("agreement_low", "agreement_high")),
             Column("kappa", "Kappa", "number", ("kappa_low", "kappa_high")),
             Column("strength", "Landis and Koch", "key"),
+            _UNDEFINED,
+        ),
+    ),
+    Section(
+        "reliability",
+        "Agreement among all raters",
+        "rpt_reliability",
+        "Fleiss’ kappa and Krippendorff’s alpha of people, of people with one judge more, and of the judges among themselves: a judge that "
+        "lowers people’s figure is less like them than they are like each other. n counts answers or pairs with several labels.",
+        (
+            _BENCHMARK,
+            _CRITERION,
+            Column("raters", "Raters"),
+            Column("statistic", "Statistic"),
+            Column("n_raters", "Raters, number", "count"),
+            _N,
+            Column("n_left_out", "Left out", "count"),
+            Column("value", "Value", "number", ("low", "high")),
+            Column("strength", "Landis and Koch"),
             _UNDEFINED,
         ),
     ),
@@ -48,6 +83,22 @@ RATER_SECTIONS: tuple[Section, ...] = (
         ),
     ),
     Section(
+        "overlaps",
+        "Overlap of rankings",
+        "rpt_ranking_overlap",
+        "Rank-biased overlap of two raters’ orders of the models, the first places counting most: 1 is the same order.",
+        (
+            _BENCHMARK,
+            Column("rater_a", "Rater"),
+            Column("rater_b", "Other rater"),
+            _CRITERION,
+            Column("category", "Category"),
+            Column("method", "Method"),
+            Column("n_common", "Models of both", "count"),
+            Column("overlap", "Overlap", "number"),
+        ),
+    ),
+    Section(
         "contradictions",
         "Contradictions",
         "rpt_contradictions",
@@ -62,6 +113,59 @@ RATER_SECTIONS: tuple[Section, ...] = (
             Column("share", "Share × 100", "percent", ("low", "high")),
             Column("coin_flip_share", "Coin-flips × 100", "percent"),
             _UNDEFINED,
+        ),
+    ),
+    Section(
+        "choices",
+        "Best of several",
+        "rpt_choice_accuracy",
+        "How often a judge or metric scores the answer that people chose as the best higher than one that lost to it; a tie of its scores is "
+        "half. n counts pairs winner-loser.",
+        (
+            _BENCHMARK,
+            Column("metric", "Judge or metric"),
+            Column("judge_criterion", "Its criterion"),
+            Column("human_criterion", "People’s criterion"),
+            Column("n_choices", "Choices", "count"),
+            _N,
+            Column("n_ties", "Ties", "count"),
+            Column("n_missing", "Missing", "count"),
+            Column("accuracy", "Accuracy × 100", "percent", ("low", "high")),
+            _UNDEFINED,
+        ),
+    ),
+    Section(
+        "superscores",
+        "Long and short answers",
+        "rpt_superscore",
+        "Share of items answered right in the long form, in the short form, and in either of them (the superscore), of those answered in both. "
+        "`*` is all models.",
+        (
+            _BENCHMARK,
+            Column("judge", "Grader"),
+            _CRITERION,
+            Column("model", "Model"),
+            _N,
+            Column("long", "Long × 100", "percent", ("long_low", "long_high")),
+            Column("short", "Short × 100", "percent", ("short_low", "short_high")),
+            Column("either", "Either × 100", "percent", ("either_low", "either_high")),
+            _UNDEFINED,
+        ),
+    ),
+    Section(
+        "itemlabels",
+        "Labels of items",
+        "rpt_item_labels",
+        "Share of the items that somebody looked at of which a label holds, such as a ground truth that is wrong; Wilson’s interval (the "
+        "normal one is in the view).",
+        (
+            _BENCHMARK,
+            Column("label", "Label"),
+            Column("labeller", "Labeller"),
+            Column("n_items", "Items", "count"),
+            Column("n", "Looked at", "count"),
+            Column("n_holds", "Holds of", "count"),
+            Column("share", "Share × 100", "percent", ("wilson_low", "wilson_high")),
         ),
     ),
     Section(

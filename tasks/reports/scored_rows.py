@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from tasks.errors import SuiteError
+from tasks.reports.against import HUMAN
 from tasks.reports.warehouse import select_file
 from tasks.stats.combining import split_samples
 from tasks.stats.human_rules import take_mean
@@ -17,14 +19,19 @@ Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
-HUMAN = "human"
-EACH = "each"
+EACH, ANNOTATOR = "each", "annotator:"
 _MOST_ANNOTATORS = 20
+"""More are a crowd, of which nobody is told by name."""
+_LEAST_RATED = 30
+"""Answers that an annotator must have rated to be a target alone."""
 _ANSWER = ["item_id", "answer_id"]
 
 
 class Series(NamedTuple):
-    """A judge's scores on one criterion: (answers, samples), NaN where there is none; `wanted` are the answers it was to score."""
+    """A judge's scores on one criterion: (answers, samples), NaN where there is none; `wanted` are the answers it was to score.
+
+    The reference judge's own row, its self-consistency, does not compete with the others'.
+    """
 
     judge: str
     alias: str
@@ -32,6 +39,8 @@ class Series(NamedTuple):
     criterion: str
     samples: Floats
     wanted: Flags
+    numbers: tuple[int, ...] = (0,)
+    competes: bool = True
 
     @property
     def mean(self) -> Floats:
@@ -70,14 +79,17 @@ class Scored(NamedTuple):
         return int(self.cluster.max(initial=-1)) + 1
 
 
-def read_scored(connection: duckdb.DuckDBPyConnection, benchmark: str, against: str) -> Scored:
+def read_scored(
+    connection: duckdb.DuckDBPyConnection, benchmark: str, against: str, against_samples: tuple[int, ...] = ()
+) -> Scored:
     """The scores of a benchmark's judges, and as targets people's ratings or the samples of the judge called `against`.
 
-    Of a judge with an even number of samples the first half are the target and the others its own row, its self-consistency; of
-    any other number all are the target, and it has no row.
+    The judge's samples numbered `against_samples` are the target, of an even number without them the first half; the others are
+    its own row, its self-consistency. Of an odd number without them all are the target, and it has no row.
     """
     samples = select_file(connection, "queries/judge_samples.sql", {"benchmark": benchmark, "against": against})
-    people = select_file(connection, "queries/human_targets.sql", {"benchmark": benchmark})
+    limits = {"most_annotators": _MOST_ANNOTATORS, "least_rated": _LEAST_RATED}
+    people = select_file(connection, "queries/human_targets.sql", {"benchmark": benchmark, **limits})
     answers = samples.select(*_ANSWER, "model", "cluster").unique(_ANSWER).sort(_ANSWER)
     if against != HUMAN:
         rated = samples.filter(((pl.col("alias") == against) | (pl.col("judge") == against)) & pl.col("score").is_not_null())
@@ -93,10 +105,10 @@ def read_scored(connection: duckdb.DuckDBPyConnection, benchmark: str, against: 
     )  # fmt: skip
     if against == HUMAN:
         return scored._replace(targets=list(_read_targets(located)), ratings=dict(_read_ratings(located, answers.height)))
-    own = [one for one in series if against in (one.alias, one.judge)]
-    held = [half for one in own if (half := _keep_second_half(one)) is not None]
+    parts = [_split_reference(one, against_samples) for one in series if against in (one.alias, one.judge)]
     others = [one for one in series if against not in (one.alias, one.judge)]
-    return scored._replace(series=[*others, *held], targets=[_hold_to(one) for one in own])
+    held = [rest for _, rest in parts if rest.samples.size]
+    return scored._replace(series=[*others, *held], targets=[_hold_to(reference) for reference, _ in parts])
 
 
 def _locate(frame: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
@@ -119,7 +131,8 @@ def _read_series(samples: pl.DataFrame, n_answers: int) -> Iterator[Series]:
         wanted[rows] = True
         judge, alias, kind, criterion = map(str, key)
         scores = tabulate_scores(values, rows, columns, (n_answers, int(columns.max()) + 1))
-        yield Series(judge, alias, kind, criterion, scores, wanted)
+        numbers = tuple(part["sample"].unique().sort().to_list())
+        yield Series(judge, alias, kind, criterion, scores, wanted, numbers)
 
 
 def _read_targets(people: pl.DataFrame) -> Iterator[Target]:
@@ -139,12 +152,22 @@ def _read_ratings(people: pl.DataFrame, n_answers: int) -> Iterator[tuple[str, F
         )
 
 
-def _keep_second_half(series: Series) -> Series | None:
-    return None if series.samples.shape[1] % 2 else series._replace(samples=split_samples(series.samples)[1])
+def _split_reference(series: Series, chosen: tuple[int, ...]) -> tuple[Series, Series]:
+    """The samples that are the target, and the others."""
+    absent = sorted({*chosen} - {*series.numbers})
+    if absent:
+        raise SuiteError(
+            f"report: against_samples: {', '.join(map(str, absent))} is no sample of {series.judge} ({series.criterion}); "
+            f"expected some of {', '.join(map(str, series.numbers))}; name those, or none to take the first half"
+        )
+    places = [series.numbers.index(number) for number in chosen]
+    if len(series.numbers) % 2:
+        places = places or [*range(len(series.numbers))]
+    target, rest = split_samples(series.samples, places)
+    return series._replace(samples=target), series._replace(samples=rest, competes=False)
 
 
 def _hold_to(series: Series) -> Target:
-    samples = series.samples if series.samples.shape[1] % 2 else split_samples(series.samples)[0]
-    values = take_mean(samples)
+    values = series.mean
     rows = np.flatnonzero(~np.isnan(values))
-    return Target(series.criterion, "mean", rows, values[rows], samples[rows])
+    return Target(series.criterion, "mean", rows, values[rows], series.samples[rows])

@@ -3,13 +3,15 @@
 A table of thousands of rows is cut on the page: the whole of it is in the view of the same name.
 """
 
+from tasks.reports.agreement_sections import AGREEMENT_SECTIONS
 from tasks.reports.bias_sections import BIAS_SECTIONS, FAILURE_SECTIONS
 from tasks.reports.page_tables import Column, Section
-from tasks.reports.rater_sections import RATER_SECTIONS
+from tasks.reports.rater_sections import JUDGE_SECTION, RATER_SECTIONS
 
 _BENCHMARK, _CRITERION, _N = Column("benchmark", "Benchmark"), Column("criterion", "Criterion"), Column("n", "n", "count")
 
 SECTIONS: tuple[Section, ...] = (
+    JUDGE_SECTION,
     Section(
         "corpus",
         "Corpus scores",
@@ -25,83 +27,7 @@ SECTIONS: tuple[Section, ...] = (
             Column("value", "Score", "number", ("low", "high")),
         ),
     ),
-    Section(
-        "comparison",
-        "Which judge is best",
-        "rpt_judge_comparison",
-        "Spearman correlation with people of each judge on its own rows, what its missing scores could make of it (least, most), and its "
-        "difference from the judge of the highest value (from the runner-up, for that judge) on the rows both scored. Best is only who beats "
-        "every other in a paired bootstrap over clusters after Holm’s correction. Other coefficients are in the view.",
-        (
-            _BENCHMARK,
-            Column("human_criterion", "Target"),
-            Column("human_rule", "Rule"),
-            Column("coefficient", "Statistic"),
-            Column("judge", "Judge"),
-            Column("judge_criterion", "Criterion"),
-            _N,
-            Column("n_missing", "Missing", "count"),
-            Column("value", "Value", "number", ("low", "high")),
-            Column("least", "Least", "number"),
-            Column("most", "Most", "number"),
-            Column("other", "Compared with"),
-            Column("n_common", "n of both", "count"),
-            Column("difference", "Difference", "number", ("difference_low", "difference_high")),
-            Column("p_holm", "p (Holm)", "number"),
-            Column("mark", "Best"),
-        ),
-        where="coefficient = 'spearman'",
-    ),
-    Section(
-        "ceiling",
-        "Human ceiling",
-        "rpt_correlation",
-        "One annotator against the mean of the others, the mean over annotators (`human ceiling`), and the judges on the very same targets: a "
-        "judge above the ceiling predicts people better than one of them does.",
-        (
-            _BENCHMARK,
-            Column("human_criterion", "Target"),
-            Column("judge", "Judge"),
-            Column("judge_criterion", "Criterion"),
-            _N,
-            Column("value", "Spearman", "number", ("low", "high")),
-        ),
-        where="human_rule = 'mean_of_others' and coefficient = 'spearman'",
-    ),
-    Section(
-        "systems",
-        "Ranking models",
-        "rpt_correlation",
-        "Does a judge rank the models as people do? The models’ mean scores, models and clusters resampled; n counts models. Soft pairwise "
-        "accuracy asks whether it parts two models as surely as people do.",
-        (
-            _BENCHMARK,
-            Column("human_criterion", "Target"),
-            Column("human_rule", "Rule"),
-            Column("judge", "Judge"),
-            Column("judge_criterion", "Criterion"),
-            Column("coefficient", "Statistic"),
-            _N,
-            Column("value", "Value", "number", ("low", "high")),
-        ),
-        where="model = '(systems)' and coefficient in ('spearman', 'soft_pairwise_accuracy')",
-    ),
-    Section(
-        "retest",
-        "Self-consistency",
-        "rpt_self_consistency",
-        "Each pair of a judge’s samples of the same answers: how often both have the same score, and their Pearson correlation.",
-        (
-            _BENCHMARK,
-            Column("judge", "Judge"),
-            _CRITERION,
-            Column("sample_a", "Sample"),
-            Column("sample_b", "Other sample"),
-            _N,
-            Column("same_score", "Same score × 100", "percent"),
-            Column("pearson", "Pearson", "number"),
-        ),
-    ),
+    *AGREEMENT_SECTIONS,
     Section(
         "agreement",
         "Agreement",
@@ -117,6 +43,24 @@ SECTIONS: tuple[Section, ...] = (
             Column("kappa", "Kappa", "number"),
         ),
         nothing="No two raters labelled the same answers or pairs.",
+    ),
+    Section(
+        "confusion",
+        "Confusion",
+        "rpt_confusion",
+        "Which label a judge gave where a person gave which, and what share that is of the first one’s label. Only raters of ten labels or "
+        "fewer; all pairs of raters are in the view.",
+        (
+            _BENCHMARK,
+            Column("judge_a", "Rater"),
+            Column("judge_b", "Other rater"),
+            _CRITERION,
+            Column("label_a", "Label"),
+            Column("label_b", "Other label"),
+            _N,
+            Column("share", "Share × 100", "percent"),
+        ),
+        where="judge_a like 'human:%' <> (judge_b like 'human:%')",
     ),
     Section(
         "winrates",
@@ -181,4 +125,22 @@ SECTIONS: tuple[Section, ...] = (
     ),
     *FAILURE_SECTIONS,
     *BIAS_SECTIONS,
+    Section(
+        "costs",
+        "What judges cost",
+        "rpt_costs",
+        "Over all runs: calls, tokens and US dollars (those of the price table or the suite at the time of the reply; empty where the price was "
+        "not known), and dollars for 1,000 verdicts.",
+        (
+            Column("judge", "Judge"),
+            Column("model", "Model"),
+            Column("n_verdicts", "Verdicts", "count"),
+            Column("n_calls", "Calls", "count"),
+            Column("prompt_tokens", "Prompt tokens", "count"),
+            Column("completion_tokens", "Completion tokens", "count"),
+            Column("cost_usd", "USD", "number"),
+            Column("cost_usd_per_1000", "USD / 1,000", "number"),
+        ),
+        benchmarks="benchmarks",
+    ),
 )

@@ -5,11 +5,10 @@ parameters. The views of `sql/checks` are made where somebody asks for them.
 """
 
 import functools
-import glob
 import graphlib
 import re
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
@@ -18,12 +17,16 @@ import duckdb
 import polars as pl
 
 from schemas.tables import TABLES
+from tasks.digests import digest_json
 from tasks.errors import QueryError
 from tasks.lake import Lake
+from tasks.reports.core_tables import UNKEPT, find_kept, keep_rows, name_version
 
 _REFERENCE = re.compile(r"\b(?:raw|stg|core|rpt)_\w+")
 _COMMENT = re.compile(r"--[^\n]*")
 _FOLDERS = ("staging", "core", "reports")
+_BY_SUITE = ("judges", "rule_labels")
+"""Tables below core views that have rows of several suites: a report knows only its own suite's."""
 
 
 def open_warehouse(lake: Lake, *, sealed: bool = False, lazy: bool = False) -> duckdb.DuckDBPyConnection:
@@ -33,42 +36,42 @@ def open_warehouse(lake: Lake, *, sealed: bool = False, lazy: bool = False) -> d
     """
     connection = duckdb.connect(config={"preserve_insertion_order": False})
     connection.execute("set time zone 'UTC'")
+    _MADE[connection] = made = _Made(lake, set(), {}, is_lazy=lazy)
     if lazy:
-        _LAZY[connection] = _Made(lake, set())
         return connection
-    for name in TABLES:
-        _create_raw_view(connection, lake, name)
-    for name in view_order():
-        run_sql(connection, f"create view {name} as {view_texts()[name]}", name)
-    for name in TABLES:
-        connection.execute(f"create view {name} as select * from stg_{name}")
+    _create_views(connection, made, {*view_texts(), *TABLES, *(f"raw_{name}" for name in TABLES)})
     if sealed:
         create_checks(connection)
-        seal(connection, lake.root, Path(glob.escape(str(lake.root))))  # as views name it, and as it is
+        seal(connection, lake.mirror)
     return connection
 
 
 class _Made(NamedTuple):
-    """A lazy connection's lake, and the names that it has by now."""
+    """A connection's lake, the names that it has by now, and a digest of the part files that each raw view reads."""
 
     lake: Lake
     names: set[str]
+    parts: dict[str, str]
+    is_lazy: bool
 
 
-_LAZY: weakref.WeakKeyDictionary[duckdb.DuckDBPyConnection, _Made] = weakref.WeakKeyDictionary()
+_MADE: weakref.WeakKeyDictionary[duckdb.DuckDBPyConnection, _Made] = weakref.WeakKeyDictionary()
 
 
 def _make_views(connection: duckdb.DuckDBPyConnection, text: str) -> None:
     """In a lazy connection, make the views that a statement names, and those that they read."""
-    made = _LAZY.get(connection)
-    if made is None:
-        return
-    wanted = _list_needed(text) - made.names
-    for name in TABLES:
-        if f"raw_{name}" in wanted:
-            _create_raw_view(connection, made.lake, name)
+    made = _MADE.get(connection)
+    if made is not None and made.is_lazy:
+        _create_views(connection, made, _list_needed(text) - made.names)
+
+
+def _create_views(connection: duckdb.DuckDBPyConnection, made: _Made, wanted: set[str]) -> None:
+    """Views by name, each after those it reads; core views read the rows that were kept of today's part files, where they were."""
+    _create_raw_views(connection, made, [name for name in TABLES if f"raw_{name}" in wanted])
     for name in [name for name in view_order() if name in wanted]:
-        connection.execute(f"create view {name} as {view_texts()[name]}")
+        kept = find_kept(made.lake.mirror, name, _name_version(made, name, ())) if name in _kept_views() else []
+        text = _read_kept(connection, name, kept) if kept else view_texts()[name]
+        _run(connection, f"create view {name} as {text}", name)
     for name in [name for name in TABLES if name in wanted]:
         connection.execute(f"create view {name} as select * from stg_{name}")
     made.names.update(wanted)
@@ -101,10 +104,74 @@ def seal(connection: duckdb.DuckDBPyConnection, *folders: Path) -> None:
 
 
 def materialise(connection: duckdb.DuckDBPyConnection) -> None:
-    """Turn the core views of this connection into tables, so that a report computes each once."""
+    """Let the core views read files with their rows, which are written where nobody kept them yet, so that each is computed once."""
+    made = _MADE[connection]
+    _make_views(connection, " ".join(_kept_views()))
+    scope = _find_scope(connection)
+    for name in _kept_views():
+        _run(connection, f"create or replace view {name} as {view_texts()[name]}", name)
+        version = _name_version(made, name, scope)
+        kept = find_kept(made.lake.mirror, name, version)
+        if not kept:
+            try:
+                kept = keep_rows(connection, made.lake.mirror, name, version)
+            except duckdb.Error as error:
+                raise QueryError(f"{name}: {error}\n{view_texts()[name]}") from None
+        _run(connection, f"create or replace view {name} as {_read_kept(connection, name, kept)}", name)
+
+
+def compute_reports(connection: duckdb.DuckDBPyConnection) -> None:
+    """Turn the report views of this connection into tables, so that a report computes each once, for files and page."""
     for name in view_order():
-        if name.startswith("core_"):
-            connection.execute(f"create temp table {name} as select * from {name}")
+        if name.startswith("rpt_"):
+            _run(connection, f"create temp table {name} as select * from {name}", name)
+
+
+def bound_memory(connection: duckdb.DuckDBPyConnection, spill: Path) -> None:
+    """Let statements hold at most 1.5 GB and what is more in the folder `spill`."""
+    connection.execute("set memory_limit = '1500MB'")
+    connection.execute("set temp_directory = $spill", {"spill": str(spill)})
+
+
+def _find_scope(connection: duckdb.DuckDBPyConnection) -> tuple[str, ...]:
+    """The suites whose rows this connection's core views read; none where they read all suites'."""
+    seen: list[str] = []
+    for name in _BY_SUITE:
+        text = "select list(distinct suite order by suite) from "
+        stg, raw = (connection.execute(text + f"{layer}_{name}").fetchall()[0][0] for layer in ("stg", "raw"))
+        seen += [] if stg == raw else [name, *(stg or ())]
+    return tuple(seen)
+
+
+@functools.cache
+def _kept_views() -> tuple[str, ...]:
+    return tuple(name for name in view_order() if name.startswith("core_") and name not in UNKEPT)
+
+
+@functools.cache
+def _list_below(name: str) -> frozenset[str]:
+    """A view and all views below it, `raw_` ones too."""
+    named = frozenset(_REFERENCE.findall(_COMMENT.sub("", view_texts().get(name, "")))) - {name}
+    return frozenset({name}).union(*map(_list_below, named))
+
+
+def _name_version(made: _Made, name: str, scope: tuple[str, ...]) -> str:
+    below = _list_below(name)
+    texts = {one: view_texts()[one] for one in below if one in view_texts()}
+    parts = {table: made.parts[table] for table in TABLES if f"raw_{table}" in below}
+    return name_version(texts, parts, scope)
+
+
+def _read_kept(connection: duckdb.DuckDBPyConnection, name: str, kept: Sequence[Path]) -> str:
+    connection.execute(f"set variable kept_{name} = $files", {"files": list(map(str, kept))})
+    return f"select * from read_parquet(getvariable('kept_{name}'), hive_partitioning = false)"
+
+
+def _run(connection: duckdb.DuckDBPyConnection, text: str, name: str) -> None:
+    try:
+        connection.execute(text)
+    except duckdb.Error as error:
+        raise QueryError(f"{name}: {error}\n{text}") from None
 
 
 def run_sql(
@@ -175,19 +242,19 @@ def view_order() -> tuple[str, ...]:
     return tuple(graphlib.TopologicalSorter(graph).static_order())
 
 
-def _create_raw_view(connection: duckdb.DuckDBPyConnection, lake: Lake, name: str) -> None:
-    """`raw_<table>`: all part files, with every column of today's contract, whatever older files lack; empty where there is no file."""
-    connection.register(f"arrow_{name}", _empty(name))
-    connection.execute(f"create temp table empty_{name} as select * from arrow_{name}")
-    connection.unregister(f"arrow_{name}")
-    if not lake.part_files(name):
-        connection.execute(f"create view raw_{name} as select * from empty_{name}")
-        return
-    pattern = f"{glob.escape(str(lake.table_folder(name)))}/**/*.parquet".replace("'", "''")
-    connection.execute(
-        f"create view raw_{name} as select * from empty_{name} union all by name "  # names come from TABLES
-        f"select * from read_parquet('{pattern}', hive_partitioning = true, hive_types_autocast = false, union_by_name = true)"
-    )
+def _create_raw_views(connection: duckdb.DuckDBPyConnection, made: _Made, names: Sequence[str]) -> None:
+    """`raw_<table>`: the table's part files of now, with every column of today's contract, whatever older files lack."""
+    for name, files in made.lake.find_parts(*names).items():
+        made.parts[name] = digest_json([str(file.relative_to(made.lake.mirror)) for file in files])
+        connection.register(f"arrow_{name}", _empty(name))
+        connection.execute(f"create temp table empty_{name} as select * from arrow_{name}")
+        connection.unregister(f"arrow_{name}")
+        read = f"select * from empty_{name}"  # names come from TABLES
+        if files:
+            connection.execute(f"set variable parts_{name} = $files", {"files": list(map(str, files))})
+            options = "hive_partitioning = true, hive_types_autocast = false, union_by_name = true"
+            read += f" union all by name select * from read_parquet(getvariable('parts_{name}'), {options})"
+        connection.execute(f"create view raw_{name} as {read}")
 
 
 def _empty(name: str) -> object:

@@ -22,6 +22,7 @@ from tasks.sources.demo_reading_questions import ask_reading
 from tasks.sources.demo_scene_questions import ask_scene
 from tasks.sources.demo_world import Picture, Scene, draw_pictures
 from tasks.sources.frames import ANSWERS, CAPTIONS, HUMAN_RATINGS, ITEMS, SourceFrames
+from tasks.storage import LakePath, read_file, write_whole
 
 CRITERION, ORACLE = "correctness", "oracle"
 
@@ -53,7 +54,7 @@ class Asked:
     references: tuple[str, ...]
 
 
-def draw_demo(seed: int, scenes: int, image_root: Path) -> SourceFrames:
+def draw_demo(seed: int, scenes: int, image_root: LakePath) -> SourceFrames:
     """Draw the demo benchmark of `scenes` pictures, writing them under `image_root`/demo/`seed`; the same seed draws the same.
 
     Raises SourceError for a negative seed, fewer than one scene, or a folder that cannot be written.
@@ -84,7 +85,7 @@ def _check(seed: int, scenes: int) -> None:
         raise SourceError(f"demo: scenes is {scenes}; expected at least 1; ask for more scenes")
 
 
-def _keep(number: int, picture: Picture, seed: int, image_root: Path) -> Drawn:
+def _keep(number: int, picture: Picture, seed: int, image_root: LakePath) -> Drawn:
     uri, png = f"demo/{seed}/scene-{number:04d}.png", paint(picture)
     try:
         _write_once(image_root / uri, png)
@@ -94,12 +95,15 @@ def _keep(number: int, picture: Picture, seed: int, image_root: Path) -> Drawn:
     return Drawn(number, picture, uri, sha256(png).hexdigest())
 
 
-def _write_once(path: Path, content: bytes) -> None:
+def _write_once(path: LakePath, content: bytes) -> None:
     """Write a file unless it is there with this content, so that a second run leaves its time of change alone."""
-    if path.is_file() and path.read_bytes() == content:
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
+    if isinstance(path, Path):
+        if path.is_file() and path.read_bytes() == content:
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    elif read_file(path) != content:
+        write_whole(path, content)
 
 
 def _ask(rng: np.random.Generator, drawn: Drawn) -> list[Asked]:

@@ -53,6 +53,8 @@ class SourceFrames:
     human_ratings: pl.DataFrame = field(default_factory=lambda: _empty("human_ratings"))
     captions: pl.DataFrame = field(default_factory=lambda: _empty("captions"))
     human_preferences: pl.DataFrame = field(default_factory=lambda: _empty("human_preferences"))
+    choice_sets: pl.DataFrame = field(default_factory=lambda: _empty("choice_sets"))
+    feedback_preferences: pl.DataFrame = field(default_factory=lambda: _empty("feedback_preferences"))
     recorded_verdicts: pl.DataFrame = field(default_factory=lambda: _empty("recorded_verdicts"))
     recorded_duels: pl.DataFrame = field(default_factory=lambda: _empty("recorded_duels"))
     recorded_scores: pl.DataFrame = field(default_factory=lambda: _empty("recorded_scores"))

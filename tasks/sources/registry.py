@@ -21,6 +21,7 @@ from tasks.sources import (
     vqa,
 )
 from tasks.sources.frames import SourceFrames
+from tasks.storage import LakePath
 
 
 @dataclass(frozen=True)
@@ -38,10 +39,10 @@ class Source:
     settings: type[Any]
     version: int
     files: Callable[[Any], list[Path]]
-    read: Callable[[Any, Path], SourceFrames]
+    read: Callable[[Any, LakePath], SourceFrames]
 
 
-def _draw(settings: DemoSettings, image_root: Path) -> SourceFrames:
+def _draw(settings: DemoSettings, image_root: LakePath) -> SourceFrames:
     from tasks.sources.demo import draw_demo  # draws with Pillow, which no other source needs
 
     return draw_demo(settings.seed, settings.scenes, image_root)
@@ -102,7 +103,7 @@ def source_digest(settings: object) -> str:
     return digest_json([source.version, type(settings).__name__, values, names, files_digest(files)])
 
 
-def read_source(settings: object, image_root: Path) -> SourceFrames:
+def read_source(settings: object, image_root: LakePath) -> SourceFrames:
     """Read (or draw) a benchmark; raises SourceError where a file cannot be read at all."""
     return _find(settings).read(settings, image_root)
 

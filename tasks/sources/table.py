@@ -64,7 +64,17 @@ def find_files(part: PartSettings) -> list[InputFile]:
     ]
     if not files:
         raise SourceError(f"{pattern}: no file matches; expected at least one; check the path in the suite")
-    return files
+    return files if part.newest is None else _keep_newest(files, part.newest)
+
+
+def _keep_newest(files: list[InputFile], name: str) -> list[InputFile]:
+    """Of files whose paths differ in the part `name` alone the one where it sorts last; in the order of `files`."""
+    last: dict[tuple[str, ...], InputFile] = {}
+    for file in files:
+        others = tuple(value for key, value in file.columns.items() if key != name)
+        if others not in last or file.columns[name] > last[others].columns[name]:
+            last[others] = file
+    return [file for file in files if file in last.values()]
 
 
 def _as_glob(text: str) -> str:
@@ -221,6 +231,8 @@ def _tables(part: PartSettings) -> Iterator[str]:
         "answers": part.every_answer[0].text,
         "human_ratings": part.human_ratings,
         "human_preferences": part.preferences,
+        "choice_sets": part.choice_sets,
+        "feedback_preferences": part.feedback_preferences,
         "recorded_verdicts": part.judge_verdicts,
         "recorded_duels": part.judge_duels,
         "recorded_scores": part.metric_scores,

@@ -25,7 +25,7 @@ from tasks.sources.table_settings import (
     PublishedSettings,
     RatingSettings,
 )
-from tasks.sources.table_values import Cell, Value, place_cells, read_finite, read_number, read_text, read_texts
+from tasks.sources.table_values import Cell, Value, place_cells, plain_cell, read_finite, read_number, read_text, read_texts
 
 _GIVES_ITEMS = ("prompt", "references", "images")
 _TEXTS = ("prompt", "text", "answer")
@@ -59,9 +59,10 @@ class RowMaker:
             self._add_verdicts(batch, verdicts)
         for preferences in self.part.preferences:
             cells = {**self._pair(preferences), "annotator": self._text(preferences.annotator)}
-            choice = self._text(_with_values(preferences.choice, preferences.values))
+            choice = self._text(preferences.choice.mapped_by(preferences.values))
             shown_first = self._text(preferences.shown_first)
             self._make("human_preferences", batch, {**cells, "choice": choice, "shown_first": shown_first})
+        self._add_choices(batch)
         for duels in self.part.judge_duels:
             self._add_duels(batch, duels)
         for scores in self.part.metric_scores:
@@ -171,7 +172,7 @@ class RowMaker:
         columns += [(Value((name,)), criterion, self._text(None, pl.lit(name))) for name in ratings.annotators]
         columns += [(Value((name,)), self._text(None, pl.lit(known)), annotator) for name, known in ratings.criteria.items()]
         for value, of, by in columns:
-            rating = read_number(_with_values(value, ratings.values), self.nulls)
+            rating = read_number(value.mapped_by(ratings.values), self.nulls)
             cells = {"criterion": of, "annotator": by, "rating": rating, **scale_cells(ratings.scale)}
             self._make("human_ratings", batch, {**self._about(ratings.answer), **cells}, filled="rating")
 
@@ -180,7 +181,7 @@ class RowMaker:
         if verdicts.rating is None:
             batch, rating = read_ratings(batch, verdicts, text)
         else:
-            rating = read_number(_with_values(verdicts.rating, verdicts.values), self.nulls)
+            rating = read_number(verdicts.rating.mapped_by(verdicts.values), self.nulls)
         cells = {
             **self._about(verdicts.answer),
             "judge": self._text(verdicts.judge),
@@ -197,8 +198,27 @@ class RowMaker:
             "criterion": self._text(settings.criterion),
         }
 
+    def _add_choices(self, batch: pl.DataFrame) -> None:
+        """Choices of the best of several answers, and between two feedbacks."""
+        for one in self.part.choice_sets:
+            ids = pl.concat_list([self._answer_id(number).read for number in range(len(self.part.every_answer))])
+            cells = {
+                "item_id": self._item_id(),
+                "choice_set": self._text(one.set, pl.lit("1") if one.set is None else None),
+                "criterion": self._text(one.criterion),
+                "annotator": self._text(one.annotator),
+                "answers": plain_cell(ids, "answers") if one.answers is None else self._texts(one.answers, self.nulls),
+                "chosen": self._text(one.chosen.mapped_by(one.values)),
+            }
+            self._make("choice_sets", batch, cells)
+        for two in self.part.feedback_preferences:
+            authors = {"author_a": self._text(two.author_a), "author_b": self._text(two.author_b)}
+            choice = self._text(two.choice.mapped_by(two.values))
+            cells = {"criterion": self._text(two.criterion), "annotator": self._text(two.annotator), "choice": choice}
+            self._make("feedback_preferences", batch, {**self._about(two.answer), **authors, **cells})
+
     def _add_duels(self, batch: pl.DataFrame, duels: DuelSettings) -> None:
-        choice = None if duels.choice is None else _with_values(duels.choice, duels.values)
+        choice = None if duels.choice is None else duels.choice.mapped_by(duels.values)
         given = DuelCells(
             choice=self._text(choice),
             preference=read_finite(duels.preference, self.nulls),
@@ -253,10 +273,6 @@ class RowMaker:
 
 def _as_read(cell: Cell, read: pl.Expr) -> Cell:
     return cell._replace(raw=read, read=read)
-
-
-def _with_values(value: Value, values: Mapping[str, str | None] | None) -> Value:
-    return value if values is None else Value(value.columns, value.pattern, value.constant, values, value.split)
 
 
 def _member(name: str) -> pl.Expr:

@@ -19,6 +19,7 @@ _LISTS: Mapping[str, Kind] = {
     "references": "texts",
     "levels": "texts",
     "labels": "texts",
+    "answers": "texts",
     "images": "elements",
     "regions": "elements",
 }
@@ -74,6 +75,35 @@ class PreferenceSettings:
 
 
 @dataclass(frozen=True)
+class ChoiceSettings:
+    """A person's choice of the best of several answers to an item: `answers` are ids (a list, or by `split`), by default those of the
+    row's `answers`; `chosen` is one of the ids, or a text that `values` maps to one. `set` tells an item's sets apart.
+    """
+
+    chosen: Value
+    annotator: Value
+    answers: Value | None = None
+    set: Value | None = None
+    criterion: Name = Name(constant="overall")  # noqa: RUF009
+    values: Mapping[str, str | None] | None = None
+
+
+@dataclass(frozen=True)
+class FeedbackSettings:
+    """A person's choice between two authors' feedbacks on an answer: `values` maps the column's texts to a, b and tie. `answer` names
+    one of `answers` by its model.
+    """
+
+    author_a: Name
+    author_b: Name
+    choice: Value
+    annotator: Value
+    values: Mapping[str, str | None] | None = None
+    criterion: Name = Name(constant="overall")  # noqa: RUF009
+    answer: str | None = None
+
+
+@dataclass(frozen=True)
 class ScoreSettings:
     """Recorded scores of a metric that is not computed here."""
 
@@ -120,16 +150,20 @@ class PartSettings(FileSettings):
 
     `columns`: item_id, task, prompt, references, images, regions, category, split, cluster; answer, answer_id, model, style, sample. A part
     with `prompt`, `references` or `images` gives items, one with `answer` or `answers` gives answers; the same row over and over is
-    one row. `nulls`: texts that mean missing (else the blank). `where`: column -> the value or values of rows to keep.
+    one row. `nulls`: texts that mean missing (else the blank). `where`: column -> the value or values of rows to keep. `newest: date` reads,
+    of files whose paths differ in `{date}` alone, only the one whose date sorts last.
     """
 
     nulls: Names | None = None
+    newest: str | None = None
     where: Mapping[str, Names] = field(default_factory=dict)
     task: Literal["vqa", "caption", "document", "referring", "instruction"] = "vqa"
     columns: Mapping[str, Value] = field(default_factory=dict)
     answers: tuple[AnswerSettings, ...] = ()
     human_ratings: tuple[RatingSettings, ...] = ()
     preferences: tuple[PreferenceSettings, ...] = ()
+    choice_sets: tuple[ChoiceSettings, ...] = ()
+    feedback_preferences: tuple[FeedbackSettings, ...] = ()
     judge_verdicts: tuple[VerdictSettings, ...] = ()
     judge_duels: tuple[DuelSettings, ...] = ()
     metric_scores: tuple[ScoreSettings, ...] = ()
@@ -141,6 +175,8 @@ class PartSettings(FileSettings):
     benchmark_scores: tuple[PublishedSettings, ...] = ()
 
     def __post_init__(self) -> None:
+        placed = self.newest is None or f"{{{self.newest}}}" in str(self.file)
+        need(placed, "newest", f"{self.newest!r} is no part of the path; expected {{{self.newest}}} in `file`; write it where it stands")
         known = ("item_id", *ITEM_COLUMNS, *ANSWER_COLUMNS)
         for name in self.columns:
             need(name in known, "columns", f"unknown name {name!r}; {nearest(name, known)}")
@@ -148,9 +184,11 @@ class PartSettings(FileSettings):
             need(name in MODEL_COLUMNS, "models", f"unknown name {name!r}; {nearest(name, MODEL_COLUMNS)}")
         clash = self.answers and any(name in self.columns for name in ANSWER_COLUMNS)
         need(not clash, "answers", "stands beside columns of one answer; expected either; move them into `answers`")
-        for section in (self.human_ratings, self.judge_verdicts, self.metric_scores, self.failure_labels):
-            for settings in section:
-                self.find_answer(settings.answer)
+        about_one = (self.human_ratings, self.feedback_preferences, self.judge_verdicts, self.metric_scores, self.failure_labels)
+        for settings in (one for section in about_one for one in section):
+            self.find_answer(settings.answer)
+        listed = len(self.answers) > 1 or all(one.answers is not None for one in self.choice_sets)
+        need(listed, "choice_sets", "name no set; expected `answers` (their ids), or two `answers` of the row or more")
         for key, pairs in (("preferences", self.preferences), ("judge_duels", self.judge_duels)):
             named = all(one.answer_a is not None and one.answer_b is not None for one in pairs)
             what = "name no pair; expected `answer_a` and `answer_b`; or list two `answers`"

@@ -68,6 +68,10 @@ class Value:
         split = expand(found["split"]) if "split" in found else None
         return cls(origin.columns, origin.pattern, None, values, split)
 
+    def mapped_by(self, values: Mapping[str, str | None] | None) -> "Value":
+        """The same value, its texts mapped by `values` where there are any."""
+        return self if values is None else Value(self.columns, self.pattern, self.constant, values, self.split)
+
     @property
     def paths(self) -> tuple[str, ...]:
         """The columns that it reads."""

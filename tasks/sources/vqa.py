@@ -33,7 +33,10 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class VqaSettings:
-    """`answers` is a glob whose `{model}` names the model; `questions` may be left out where `references` holds the questions."""
+    """`answers` is a glob whose `{model}` names the model; of a model with several `{date}`s the one that sorts last is read.
+
+    `questions` may be left out where `references` holds the questions.
+    """
 
     references: Path
     answers: Path
@@ -72,28 +75,34 @@ def find_answer_files(pattern: Path) -> dict[str, Path]:
         raise SourceError(
             f"{pattern}: names no model; expected one '{{model}}' in the answers' path; write it where the name stands"
         )
-    regex = re.compile("".join({"{model}": "(.+)", "*": "[^/]*"}.get(part, re.escape(part)) for part in _split_pattern(text)))
-    root = Path(text.split("{model}")[0].split("*")[0]).parent if not text.startswith("{model}") else Path()
+    kinds = {"{model}": "(?P<model>.+)", "{date}": "(?P<date>[^/]+)", "*": "[^/]*"}
+    regex = re.compile("".join(kinds.get(part, re.escape(part)) for part in _split_pattern(text)))
+    root = Path(re.split(r"\{model\}|\{date\}|\*", text)[0] + "x").parent
     while not root.is_dir() and root != root.parent:
         root = root.parent
     relative = _split_pattern(str(pattern.relative_to(root)))
-    files = sorted(root.glob("".join("*" if part in ("{model}", "*") else glob.escape(part) for part in relative)))
+    files = sorted(root.glob("".join("*" if part in kinds else glob.escape(part) for part in relative)))
     found: dict[str, Path] = {}
-    for file in files:
-        if match := regex.fullmatch(str(file)):
-            if match[1] in found:
-                raise SourceError(
-                    f"{file}: is a second file of the model {match[1]!r} beside {found[match[1]].name}; expected one a model; "
-                    "make the answers' path in the suite narrower"
-                )
-            found[match[1]] = file
+    for date, model, file in sorted(_name_parts(regex, file) for file in files if regex.fullmatch(str(file))):
+        if model in found and _name_parts(regex, found[model])[0] == date:
+            raise SourceError(
+                f"{file}: is a second file of the model {model!r} beside {found[model].name}; expected one a model; "
+                "make the answers' path in the suite narrower"
+            )
+        found[model] = file
     if not found:
         raise SourceError(f"{pattern}: no file matches; expected one result file a model; check the path in the suite")
     return found
 
 
+def _name_parts(regex: re.Pattern[str], file: Path) -> tuple[str, str, Path]:
+    """Date ('' where the path has none), model and file of a path that matches."""
+    parts = match.groupdict() if (match := regex.fullmatch(str(file))) else {}
+    return parts.get("date", ""), parts["model"], file
+
+
 def _split_pattern(text: str) -> list[str]:
-    return re.split(r"(\{model\}|\*)", text)
+    return re.split(r"(\{model\}|\{date\}|\*)", text)
 
 
 def read_vqa(settings: VqaSettings) -> SourceFrames:

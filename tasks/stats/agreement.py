@@ -1,4 +1,4 @@
-"""Agreement of two raters on what both labelled: confusion matrix, raw agreement, Cohen's kappa and its relatives.
+"""Agreement of two raters on what both labelled, from the counts of cells: confusion matrix, raw agreement, Cohen's kappa, its relatives.
 
 Labels are numbers (codes or scores); NaN is a missing label and never a class. Intervals live in `tasks.stats.kappa_bootstrap`,
 more than two raters in `tasks.stats.fleiss_kappa` and `tasks.stats.krippendorff_alpha`.
@@ -72,32 +72,6 @@ def count_confusion(a: Floats, b: Floats) -> Confusion:
     return Confusion(pairs.levels, counts)
 
 
-def observed_agreement(a: Floats, b: Floats) -> float:
-    """Share of the rows labelled by both on which the labels are equal; NaN without such rows."""
-    pairs = fold_labels(a, b)
-    return float(agree_cells(pairs, count_rows(pairs))[0])
-
-
-def cohen_kappa(a: Floats, b: Floats, weighting: Weighting = "nominal") -> float:
-    """1 - D_o / D_e, the disagreement found over the one expected by chance (Cohen 1960; weighted, Cohen 1968).
-
-    NaN where chance alone would agree always, that is where both raters gave one and the same label throughout; a rater who
-    is constant while the other is not has kappa 0. Without rows NaN.
-    """
-    pairs = fold_labels(a, b)
-    return float(kappa_of_cells(pairs, count_rows(pairs), weighting)[0])
-
-
-def matchup_kappa(a: Floats, b: Floats, matchups: Indices) -> float:
-    """Kappa whose chance term is taken per matchup and weighted by the matchups' frequency (CHIRP, appendix C.2.5).
-
-    Labels say which model of the matchup is preferred, so both orders of two models must be one matchup
-    (`tasks.stats.comparisons.orient_matchups`). NaN as in `cohen_kappa`, in every matchup at once.
-    """
-    pairs = fold_labels(a, b, matchups)
-    return float(kappa_of_cells(pairs, count_rows(pairs), "nominal")[0])
-
-
 def landis_koch(kappa: float) -> str:
     """The word for a kappa: poor below 0, slight to 0.2, fair to 0.4, moderate, substantial, almost perfect (Landis & Koch 1977)."""
     if np.isnan(kappa):
@@ -107,18 +81,19 @@ def landis_koch(kappa: float) -> str:
     return next((word for highest, word in _LANDIS_KOCH if kappa <= highest), "almost perfect")
 
 
-def count_rows(pairs: LabelPairs) -> Floats:
-    """Rows in each cell as one column: (cells, 1)."""
-    return np.bincount(pairs.cell, minlength=pairs.n_cells).astype(np.float64)[:, None]
-
-
 def agree_cells(pairs: LabelPairs, counts: Floats) -> Floats:
     """Raw agreement for each column of counts, (cells, resamples) -> (resamples,)."""
     return divide(counts[pairs.group_a == pairs.group_b].sum(axis=0), counts.sum(axis=0))
 
 
 def kappa_of_cells(pairs: LabelPairs, counts: Floats, weighting: Weighting) -> Floats:
-    """Kappa for each column of counts, (cells, resamples) -> (resamples,)."""
+    """1 - D_o / D_e, the disagreement found over the one expected by chance, for each column of counts: (cells, resamples) -> (resamples,).
+
+    Cohen 1960; weighted, Cohen 1968. Of several matchups the chance term is taken per matchup and weighted by their frequency (CHIRP,
+    appendix C.2.5): labels then say which model of the matchup is preferred, so both orders of two models must be one matchup
+    (`tasks.stats.preferences.orient_matchups`). NaN where chance alone would agree always, that is where both raters gave one and the
+    same label throughout (each matchup), and without rows; a rater who is constant while the other is not has kappa 0.
+    """
     side_a, side_b = (sum_groups(counts, group, pairs.n_groups) for group in (pairs.group_a, pairs.group_b))
     if weighting == "nominal":
         observed = counts[pairs.group_a != pairs.group_b].sum(axis=0)

@@ -92,17 +92,18 @@ def combine_samples(x: Floats, y: Floats, clusters: Indices, weights: AnyWeights
     return average_correlations(list(correlate_cells(*rows, weights).values()))
 
 
-def split_samples(x: Floats) -> tuple[Floats, Floats]:
-    """The first half of a reference judge's samples, (rows, samples), as the target, the second for its self-consistency row.
+def split_samples(x: Floats, chosen: Sequence[int] = ()) -> tuple[Floats, Floats]:
+    """The `chosen` columns of a reference judge's samples, (rows, samples), as the target, the others for its self-consistency row.
 
-    Of six samples three are the target of all judges and three its own row (Prometheus-Vision, caption of Table 1).
+    Without a choice the first half: of six samples three are the target of all judges and three its own row (Prometheus-Vision,
+    caption of Table 1).
     """
-    if x.ndim != 2 or x.shape[1] < 2 or x.shape[1] % 2:
+    if not chosen and (x.ndim != 2 or x.shape[1] < 2 or x.shape[1] % 2):
         raise ValueError(
-            f"split_samples: scores have shape {x.shape}; expected (rows, an even number of samples); ask for one more"
+            f"split_samples: scores have shape {x.shape}; expected (rows, an even number of samples); ask for one more, or choose some"
         )
-    half = x.shape[1] // 2
-    return x[:, :half], x[:, half:]
+    is_target = np.isin(np.arange(x.shape[1]), chosen or np.arange(x.shape[1] // 2))
+    return x[:, is_target], x[:, ~is_target]
 
 
 def _average(cells: list[Resampled]) -> MeanCorrelation:

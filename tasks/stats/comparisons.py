@@ -1,15 +1,14 @@
-"""Comparisons of models as arrays, checked once for all rating methods, and win-rate matrices."""
+"""Comparisons of models as arrays, checked once for all rating methods, and their counts. Win rates are SQL."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from tasks.stats.cluster_sums import AnyWeights, Floats, Indices
-from tasks.stats.estimates import Estimate, divide, estimate_mean
+from tasks.stats.cluster_sums import Floats, Indices
 
 
 class Comparisons(NamedTuple):
-    """Rows that have a preference: codes of two models, `tasks.stats.preferences` between them, the question's cluster.
+    """Rows that have a preference: codes of two models, the share of the win that b got, the question's cluster.
 
     `n_missing` rows without a preference were left out.
     """
@@ -22,13 +21,6 @@ class Comparisons(NamedTuple):
     n_missing: int
 
 
-class WinRates(NamedTuple):
-    """(models, models): row's share of wins over column (a tie is half; NaN where they never met) and the rows behind it."""
-
-    share: Floats
-    n: Indices
-
-
 def select_comparisons(model_a: Indices, model_b: Indices, preference_b: Floats, clusters: Indices, n_models: int) -> Comparisons:
     """Check codes and preferences and leave out the rows without a preference (NaN): never a loss."""
     _check_rows(model_a, model_b, preference_b, clusters, n_models)
@@ -36,12 +28,6 @@ def select_comparisons(model_a: Indices, model_b: Indices, preference_b: Floats,
     codes = (model_a[is_there], model_b[is_there])
     n_missing = int(preference_b.size - is_there.sum())
     return Comparisons(*codes, preference_b[is_there].astype(np.float64), clusters[is_there], n_models, n_missing)
-
-
-def count_win_rates(comparisons: Comparisons) -> WinRates:
-    """Mean share of the win for every ordered pair of models."""
-    wins, n = count_wins(comparisons), count_meetings(comparisons)
-    return WinRates(divide(wins, n.astype(np.float64)), n)
 
 
 def count_wins(comparisons: Comparisons) -> Floats:
@@ -58,13 +44,6 @@ def count_meetings(comparisons: Comparisons) -> Indices:
     m = comparisons.n_models
     n = np.bincount(comparisons.model_a * m + comparisons.model_b, minlength=m * m).reshape(m, m)
     return n + n.T
-
-
-def estimate_win_rate(comparisons: Comparisons, model: int, weights: AnyWeights) -> Estimate:
-    """One model's share of wins over all it was compared with, with a cluster-bootstrap interval."""
-    is_a, is_b = comparisons.model_a == model, comparisons.model_b == model
-    shares = np.where(is_a, 1 - comparisons.preference_b, np.where(is_b, comparisons.preference_b, np.nan))
-    return estimate_mean(shares, comparisons.clusters, weights)
 
 
 def _check_rows(model_a: Indices, model_b: Indices, preference_b: Floats, clusters: Indices, n_models: int) -> None:
@@ -86,5 +65,5 @@ def _check_rows(model_a: Indices, model_b: Indices, preference_b: Floats, cluste
     if wrong.size:
         raise ValueError(
             f"{where}: preference_b[{wrong[0]}] is {preference_b[wrong[0]]}; expected 0 to 1, or NaN for a missing one; "
-            "use tasks.stats.preferences"
+            "give the share of the win that b got"
         )

@@ -5,8 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from tasks.stats.cluster_sums import AnyWeights, Floats, Indices, check_clusters, draw_once, sum_columns
+from tasks.stats.cluster_sums import AnyWeights, Floats, Indices, check_clusters, draw_once, slice_resamples
 from tasks.stats.estimates import Estimate, divide, summarise_draws
+from tasks.stats.unit_patterns import fold_units, sum_patterns
 
 
 class FleissKappa(NamedTuple):
@@ -33,23 +34,14 @@ def fleiss_kappa(units: Indices, labels: Floats, raters: int, clusters: Indices,
     _, unit = np.unique(units[is_there], return_inverse=True)
     is_full = np.bincount(unit) == raters
     kept = is_full[unit]
-    cluster_of_unit = np.zeros(is_full.size, dtype=np.int64)
-    cluster_of_unit[unit] = clusters[is_there]
-    table = _tabulate(unit[kept], labels[is_there][kept], cluster_of_unit, weights.shape[1])
-    value = _kappa(sum_columns(table, draw_once(weights.shape[1])), raters)[0]
-    used = cluster_of_unit[is_full]
-    kappa = summarise_draws(value, _kappa(sum_columns(table, weights), raters), used.size, used)
-    return FleissKappa(kappa, raters, int(is_full.size - used.size))
-
-
-def _tabulate(unit: Indices, labels: Floats, cluster_of_unit: Indices, n_clusters: int) -> csr_array:
-    """(1 + levels, clusters): the sum of squared counts unit x level, then the labels of each level."""
-    levels, level = np.unique(labels, return_inverse=True)
-    of_level = csr_array((np.ones(unit.size), (level, cluster_of_unit[unit])), shape=(levels.size, n_clusters))
-    cells, counts = np.unique(unit * max(levels.size, 1) + level, return_counts=True)
-    of_cell = cluster_of_unit[cells // max(levels.size, 1)]
-    squares = csr_array((counts.astype(np.float64) ** 2, (np.zeros_like(of_cell), of_cell)), shape=(1, n_clusters))
-    return csr_array(vstack([squares, of_level]))
+    found = fold_units(unit[kept], labels[is_there][kept], clusters[is_there][kept])
+    squares = csr_array(found.tally.power(2).sum(axis=0)[None])
+    features = csr_array(vstack([squares, found.tally]))
+    value = _kappa(sum_patterns(features, found, draw_once(weights.shape[1])), raters)[0]
+    parts = slice_resamples(8 * (2 * features.shape[0] + features.shape[1]), weights)
+    drawn = [_kappa(sum_patterns(features, found, weights[part]), raters) for part in parts]
+    kappa = summarise_draws(value, np.concatenate([np.empty(0), *drawn]), found.cluster.size, found.cluster)
+    return FleissKappa(kappa, raters, int(is_full.size - found.cluster.size))
 
 
 def _kappa(sums: Floats, raters: int) -> Floats:

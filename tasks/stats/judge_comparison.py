@@ -3,19 +3,22 @@
 Other tests of two judges, each with assumptions of its own, live in `tasks.stats.difference_tests`.
 """
 
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.stats.bootstrap import Correlation, Resampled
+from tasks.stats.bootstrap import Correlation, Resampled, resample_correlations
 from tasks.stats.cluster_sums import AnyWeights, Floats, Indices
-from tasks.stats.combining import MeanCorrelation, average_correlations, correlate_cells
+from tasks.stats.combining import MeanCorrelation, average_correlations
 from tasks.stats.correlation import COEFFICIENTS
 from tasks.stats.resampling import expanded_interval
 
 Rows = NDArray[np.bool_]
+Found = dict[str, Resampled]
 
 _THREADS = 2
 
@@ -45,7 +48,7 @@ class PairedDifference(NamedTuple):
 class Column(NamedTuple):
     """One coefficient of every judge on all rows that it scored, and the leader's differences from the other judges.
 
-    The leader is the judge of the highest coefficient (None where none is defined); judges without one are not compared.
+    The leader is the competing judge of the highest coefficient (None where none is defined); judges without one are not compared.
     `n_cells` counts each judge's cells in which the coefficient is defined.
     """
 
@@ -55,9 +58,37 @@ class Column(NamedTuple):
     differences: list[PairedDifference]
 
 
-_Cells = dict[int, dict[str, Resampled]]
-_Found = dict[tuple[int, bytes], _Cells]
-"""By judge and the rows they are of."""
+@dataclass(frozen=True)
+class Cell:
+    """Rows on which judges are held to one target: `scored`, (rows, judges), and `measure`, a judge's coefficients on some of the rows.
+
+    What was measured is kept, so that each is computed once, whatever it is compared with and averaged into.
+    """
+
+    scored: Rows
+    measure: Callable[[int, Rows], Found]
+    found: dict[tuple[int, bytes], Found] = field(default_factory=dict)
+
+    def find(self, judge: int, other: int | None = None) -> Found:
+        """A judge's coefficients on its own rows, or on those that it and the other scored; to be measured before."""
+        return self.found[judge, self.choose_rows(judge, other).tobytes()]
+
+    def choose_rows(self, judge: int, other: int | None = None) -> Rows:
+        """The rows that the judge, and the other, scored."""
+        rows: Rows = self.scored[:, judge] if other is None else self.scored[:, judge] & self.scored[:, other]
+        return rows
+
+
+def split_cells(x: Floats, y: Floats, clusters: Indices, weights: AnyWeights, cells: Indices | None = None) -> dict[int, Cell]:
+    """The rows by their cell's code, all in cell 0 without codes; the arguments are those of `compare_correlations`."""
+    if x.ndim != 2 or y.shape != x.shape[:1] or clusters.shape != y.shape:
+        raise ValueError(
+            f"compare_correlations: x has shape {x.shape}, y {y.shape}, clusters {clusters.shape}; "
+            "expected (rows, judges), (rows,), (rows,); pass one row an answer"
+        )
+    codes = np.zeros_like(clusters) if cells is None else cells
+    parts = [(int(code), np.flatnonzero(codes == code)) for code in np.unique(codes)] or [(0, np.arange(0))]
+    return {code: _make_cell(x[rows], y[rows], clusters[rows], weights) for code, rows in parts}
 
 
 def compare_correlations(
@@ -71,21 +102,21 @@ def compare_correlations(
     each, a difference over the cells in which both are defined. Benchmarks with draws of their own stand side by side in the
     columns of `weights`.
     """
-    if x.ndim != 2 or y.shape != x.shape[:1] or clusters.shape != y.shape:
-        raise ValueError(
-            f"compare_correlations: x has shape {x.shape}, y {y.shape}, clusters {clusters.shape}; "
-            "expected (rows, judges), (rows,), (rows,); pass one row an answer"
-        )
-    scores = x, y, np.zeros_like(clusters) if cells is None else cells, clusters, weights
-    scored = ~np.isnan(x) & ~np.isnan(y)[:, None]
-    judges = range(x.shape[1])
-    found: _Found = {}
-    _resample_all(found, [(judge, scored[:, judge]) for judge in judges], *scores)
-    own = [average_correlations(list(found[judge, scored[:, judge].tobytes()].values())) for judge in judges]
-    leaders = {name: _find_leader([judge[name].mean.value for judge in own]) for name in COEFFICIENTS}
+    return compare_cells(list(split_cells(x, y, clusters, weights, cells).values()))
+
+
+def compare_cells(cells: Sequence[Cell], competing: Sequence[int] | None = None) -> dict[str, Column]:
+    """Compare judges over cells (one or more, all of the same judges); without being in `competing` a judge has only its own figure."""
+    judges = range(cells[0].scored.shape[1])
+    compared = judges if competing is None else competing
+    _measure_all([(cell, judge, cell.choose_rows(judge)) for cell in cells for judge in judges])
+    own = [average_correlations([cell.find(judge) for cell in cells]) for judge in judges]
+    leaders = {name: _find_leader([(judge, own[judge][name].mean.value) for judge in compared]) for name in COEFFICIENTS}
     ahead = {leader for leader in leaders.values() if leader is not None}
-    _resample_all(found, [(judge, scored[:, a] & scored[:, b]) for a in ahead for b in judges for judge in (a, b)], *scores)
-    return {name: _make_column(name, leader, [judge[name] for judge in own], scored, found) for name, leader in leaders.items()}
+    _measure_all([
+        (cell, judge, cell.choose_rows(a, b)) for cell in cells for a in ahead for b in compared if a != b for judge in (a, b)
+    ])  # fmt: skip
+    return {name: _make_column(name, leader, own, compared, cells) for name, leader in leaders.items()}
 
 
 def mark_best(column: Column, level: float = 0.05) -> int | None:
@@ -106,42 +137,52 @@ def adjust_holm(p: Floats) -> Floats:
     return adjusted
 
 
-def _find_leader(values: list[float]) -> int | None:
-    return None if np.isnan(values).all() else int(np.nanargmax(values))
+def _make_cell(x: Floats, y: Floats, clusters: Indices, weights: AnyWeights) -> Cell:
+    def measure(judge: int, rows: Rows) -> Found:
+        return resample_correlations(x[rows, judge], y[rows], clusters[rows], weights)
+
+    return Cell(~np.isnan(x) & ~np.isnan(y)[:, None], measure)
 
 
-def _resample_all(
-    found: _Found, wanted: list[tuple[int, Rows]], x: Floats, y: Floats, cells: Indices, clusters: Indices, weights: AnyWeights
-) -> None:
-    """Add what is wanted and not yet found: each judge on each set of rows once."""
-    missing = {(judge, rows.tobytes()): (judge, rows) for judge, rows in wanted if (judge, rows.tobytes()) not in found}
+def _find_leader(values: list[tuple[int, float]]) -> int | None:
+    defined = [(value, -judge) for judge, value in values if not np.isnan(value)]
+    return -max(defined)[1] if defined else None
 
-    def resample(job: tuple[int, Rows]) -> _Cells:
-        judge, rows = job
-        return correlate_cells(x[rows, judge], y[rows], cells[rows], clusters[rows], weights)
+
+def _measure_all(wanted: list[tuple[Cell, int, Rows]]) -> None:
+    """Measure what is wanted and not yet found: each judge of a cell on each choice of rows once."""
+    jobs = {(id(cell), judge, rows.tobytes()): (cell, judge, rows) for cell, judge, rows in wanted}
+    missing = {key: job for key, job in jobs.items() if key[1:] not in job[0].found}
+
+    def measure(job: tuple[Cell, int, Rows]) -> Found:
+        cell, judge, rows = job
+        return cell.measure(judge, rows)
 
     with ThreadPoolExecutor(_THREADS) as pool:  # the loops run without the interpreter's lock
-        found.update(zip(missing, pool.map(resample, missing.values()), strict=True))
+        for (_, judge, rows), job, found in zip(missing, missing.values(), pool.map(measure, missing.values()), strict=True):
+            job[0].found[judge, rows] = found
 
 
-def _make_column(name: str, leader: int | None, own: list[MeanCorrelation], scored: Rows, found: _Found) -> Column:
-    differences = []
-    for other, mean in enumerate(own):
-        if leader is not None and other != leader and not np.isnan(mean.mean.value):
-            rows = (scored[:, leader] & scored[:, other]).tobytes()
-            differences.append(_subtract(name, leader, other, found[leader, rows], found[other, rows]))
+def _make_column(
+    name: str, leader: int | None, own: list[dict[str, MeanCorrelation]], compared: Sequence[int], cells: Sequence[Cell]
+) -> Column:
+    others = [other for other in compared if other != leader and not np.isnan(own[other][name].mean.value)]
+    differences = [] if leader is None else [_subtract(name, leader, other, cells) for other in others]
     adjusted = adjust_holm(np.array([difference.p for difference in differences]))
     corrected = [difference._replace(p_holm=float(p)) for difference, p in zip(differences, adjusted, strict=True)]
-    return Column([mean.summarise() for mean in own], [mean.n_cells for mean in own], leader, corrected)
+    # An undefined coefficient of one cell keeps the cell's counts.
+    alone = [cells[0].find(judge)[name].summarise() for judge in range(len(own))] if len(cells) == 1 else None
+    return Column(alone or [one[name].summarise() for one in own], [one[name].n_cells for one in own], leader, corrected)
 
 
-def _subtract(name: str, judge: int, other: int, a: _Cells, b: _Cells) -> PairedDifference:
+def _subtract(name: str, judge: int, other: int, cells: Sequence[Cell]) -> PairedDifference:
     """The difference over the cells in which both are defined; `p_holm` is not yet corrected."""
-    both = [code for code in a if code in b and not np.isnan(a[code][name].value - b[code][name].value)]
+    pairs = [(cell.find(judge, other), cell.find(other, judge)) for cell in cells]
+    both = [(a, b) for a, b in pairs if not np.isnan(a[name].value - b[name].value)]
     if not both:
-        unknown, n_undefined = float("nan"), next(iter(a.values()))[name].drawn.size
+        unknown, n_undefined = float("nan"), pairs[0][0][name].drawn.size
         return PairedDifference(judge, other, unknown, unknown, unknown, unknown, unknown, 0, 0, 0, n_undefined, 1.0, 1.0)
-    first, second = (average_correlations([side[code] for code in both])[name].mean for side in (a, b))
+    first, second = (average_correlations(side)[name].mean for side in zip(*both, strict=True))
     drawn, difference = first.drawn - second.drawn, first.value - second.value
     interval = expanded_interval(drawn, first.n_clusters)
     against = drawn.size - int((drawn * np.sign(difference) > 0).sum())

@@ -3,10 +3,11 @@
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import coo_array, csr_array, vstack
 
-from tasks.stats.cluster_sums import AnyWeights, Floats, Indices, check_clusters, draw_once, slice_resamples, sum_columns
+from tasks.stats.cluster_sums import AnyWeights, Floats, Indices, check_clusters, draw_once, slice_resamples
 from tasks.stats.estimates import Estimate, divide, summarise_draws
+from tasks.stats.unit_patterns import UnitPatterns, fold_units, sum_patterns
 
 Metric = Literal["nominal", "ordinal", "interval"]
 
@@ -20,13 +21,16 @@ class KrippendorffAlpha(NamedTuple):
 
 
 class _Coincidences(NamedTuple):
-    """Levels, how many values of each a cluster holds, and pairs of unlike levels in one unit, each as 2 / (values - 1)."""
+    """What the units add to alpha: `features`, (quantities, patterns), and what they are.
 
-    levels: Floats
-    values: csr_array
+    Nominal: unlike pairs, then the values of each level. Interval: squared differences of pairs, values, their sum and sum of
+    squares. Ordinal: the values of each level, then the unlike pairs of the levels `low` and `high`. A pair counts 2 / (values - 1).
+    """
+
+    features: csr_array
+    n_levels: int
     low: Indices
     high: Indices
-    unlike: csr_array
 
 
 def krippendorff_alpha(
@@ -44,55 +48,66 @@ def krippendorff_alpha(
     _, unit, of_unit = np.unique(units[is_there], return_inverse=True, return_counts=True)
     kept = of_unit[unit] >= 2
     cluster = clusters[is_there][kept]
-    found = _find_coincidences(unit[kept], values[is_there][kept], of_unit[unit[kept]], cluster, weights.shape[1])
-    drawn = np.concatenate([np.empty(0), *(_alpha(found, weights[part], metric) for part in _parts(found, weights))])
-    value = _alpha(found, draw_once(weights.shape[1]), metric)[0]
+    found = fold_units(unit[kept], values[is_there][kept], cluster)
+    added = _find_coincidences(found, metric)
+    parts = slice_resamples(8 * (4 * added.features.shape[0] + found.tally.shape[1]), weights)
+    drawn = np.concatenate(
+        [np.empty(0), *(_alpha(added, sum_patterns(added.features, found, weights[part]), metric) for part in parts)]
+    )
+    value = _alpha(added, sum_patterns(added.features, found, draw_once(weights.shape[1])), metric)[0]
     alpha = summarise_draws(value, drawn, cluster.size, cluster)
     return KrippendorffAlpha(alpha, int((of_unit >= 2).sum()), int((~kept).sum()))
 
 
-def _find_coincidences(unit: Indices, values: Floats, of_unit: Indices, cluster: Indices, n_clusters: int) -> _Coincidences:
-    levels, level = np.unique(values, return_inverse=True)
-    by_level = csr_array((np.ones(level.size), (level, cluster)), shape=(levels.size, n_clusters))
-    first, second = _pair_within(unit)
-    low, high = np.minimum(level[first], level[second]), np.maximum(level[first], level[second])
-    is_unlike = low < high
-    names, pair = np.unique(low[is_unlike] * max(levels.size, 1) + high[is_unlike], return_inverse=True)
-    at = first[is_unlike]
-    unlike = csr_array((2 / (of_unit[at] - 1), (pair, cluster[at])), shape=(names.size, n_clusters))
-    return _Coincidences(levels, by_level, names // max(levels.size, 1), names % max(levels.size, 1), unlike)
-
-
-def _pair_within(unit: Indices) -> tuple[Indices, Indices]:
-    """All pairs of rows of one unit, as the places of their first and second row."""
-    order = np.argsort(unit, kind="stable")
-    starts = np.searchsorted(unit[order], unit[order])
-    place = np.arange(unit.size) - starts
-    second = np.repeat(np.arange(unit.size), place)
-    first = np.repeat(starts, place) + np.arange(second.size) - np.repeat(np.cumsum(place) - place, place)
-    return order[first], order[second]
-
-
-def _parts(found: _Coincidences, weights: AnyWeights) -> list[slice]:
-    return slice_resamples(8 * (4 * found.levels.size + 3 * found.low.size + 1), weights)
-
-
-def _alpha(found: _Coincidences, weights: AnyWeights, metric: Metric) -> Floats:
-    counts = sum_columns(found.values, weights)
-    unlike = sum_columns(found.unlike, weights)
-    n = counts.sum(axis=0)
+def _find_coincidences(found: UnitPatterns, metric: Metric) -> _Coincidences:
+    sizes, none = found.sizes, np.zeros(0, dtype=np.int64)
     if metric == "nominal":
-        observed, expected = unlike.sum(axis=0), n**2 - (counts**2).sum(axis=0)
-    else:
-        scores = _mid_ranks(counts) if metric == "ordinal" else np.broadcast_to(found.levels[:, None], counts.shape)
-        centred = scores - divide((scores * counts).sum(axis=0), n)
-        observed = (unlike * (centred[found.low] - centred[found.high]) ** 2).sum(axis=0)
-        expected = 2 * n * (counts * centred**2).sum(axis=0)
-    # Rounding must not hide that all values are equal.
+        alike = np.asarray(found.tally.power(2).sum(axis=0))
+        features = vstack([csr_array(((sizes**2 - alike) / (sizes - 1))[None]), found.tally])
+        return _Coincidences(csr_array(features), found.levels.size, none, none)
+    if metric == "interval":
+        centred = found.levels - (found.levels.mean() if found.levels.size else 0)
+        sums, squares = found.tally.T @ centred, found.tally.T @ centred**2
+        differences = 2 * (sizes * squares - sums**2) / (sizes - 1)
+        return _Coincidences(
+            csr_array(np.stack([np.maximum(differences, 0), sizes, sums, squares])), found.levels.size, none, none
+        )
+    low, high, pairs = _pair_levels(found.tally, sizes)
+    return _Coincidences(csr_array(vstack([found.tally, pairs])), found.levels.size, low, high)
+
+
+def _pair_levels(tally: csr_array, sizes: Floats) -> tuple[Indices, Indices, csr_array]:
+    """Unlike levels that meet in a pattern, and in each pattern how many pairs of them, as 2 / (values - 1) each."""
+    cells = coo_array(tally.T)  # by pattern, levels rising within it
+    pattern, level = (np.asarray(axis, dtype=np.int64) for axis in cells.coords)
+    order = np.lexsort((level, pattern))
+    pattern, level, counts = pattern[order], level[order], np.asarray(cells.data)[order]
+    before = np.arange(pattern.size) - np.searchsorted(pattern, pattern)
+    second = np.repeat(np.arange(pattern.size), before)
+    first = second - 1 - (np.arange(second.size) - np.repeat(np.cumsum(before) - before, before))
+    n_levels = max(tally.shape[0], 1)
+    names, pair = np.unique(level[first] * n_levels + level[second], return_inverse=True)
+    weight = counts[first] * counts[second] * 2 / (sizes[pattern[second]] - 1)
+    pairs: csr_array = csr_array((weight, (pair, pattern[second])), shape=(names.size, tally.shape[1]))
+    return names // n_levels, names % n_levels, pairs
+
+
+def _alpha(added: _Coincidences, sums: Floats, metric: Metric) -> Floats:
+    if metric == "interval":
+        observed, n, total, squares = sums
+        expected = 2 * (n * squares - total**2)
+        # Rounding must not hide that all values are equal.
+        expected[expected <= 1e-12 * n * squares] = 0
+        return 1 - divide(observed * (n - 1), expected)
+    if metric == "nominal":
+        observed, counts = sums[0], sums[1:]
+        n = counts.sum(axis=0)
+        return 1 - divide(observed * (n - 1), n**2 - (counts**2).sum(axis=0))
+    counts, unlike = sums[: added.n_levels], sums[added.n_levels :]
+    n = counts.sum(axis=0)
+    ranks = np.cumsum(counts, axis=0) - counts / 2
+    centred = ranks - divide((ranks * counts).sum(axis=0), n)
+    observed = (unlike * (centred[added.low] - centred[added.high]) ** 2).sum(axis=0)
+    expected = 2 * n * (counts * centred**2).sum(axis=0)
     expected[(counts == n).any(axis=0)] = 0
     return 1 - divide(observed * (n - 1), expected)
-
-
-def _mid_ranks(counts: Floats) -> Floats:
-    ranks: Floats = np.cumsum(counts, axis=0) - counts / 2
-    return ranks

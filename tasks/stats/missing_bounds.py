@@ -7,13 +7,14 @@ from numpy.typing import NDArray
 from scipy import optimize
 
 from tasks.stats.bootstrap import bootstrap_correlations
-from tasks.stats.cluster_sums import Floats
+from tasks.stats.cluster_sums import Floats, Indices
 from tasks.stats.correlation import COEFFICIENTS
 
 Flags = NDArray[np.bool_]
 
 _MOST_CUTS = 129
 _SPREADLESS = 1e-12
+_DIGITS = 12
 
 
 class MissingBounds(NamedTuple):
@@ -48,13 +49,34 @@ def bound_missing(x: Floats, y: Floats, scale: tuple[float, float]) -> dict[str,
         whole = {name: coefficient(np.nan_to_num(unit), target) for name, coefficient in COEFFICIENTS.items()}
         return {name: MissingBounds(value, value, n_missing, True) for name, value in whole.items()}
     found = _correlate_cuts(unit, target, is_missing)
-    for sign in (1.0, -1.0):
-        filled = unit.copy()
-        filled[is_missing] = _fill_towards(unit[~is_missing], sign * target[~is_missing], sign * target[is_missing])
+    ends = np.where(is_missing, 0.0, unit), np.where(is_missing, 1.0, unit)
+    for filled in (_fill_towards(*ends, target), _fill_towards(*ends, -target)):
         for name, coefficient in COEFFICIENTS.items():
             found[name] = np.append(found[name], coefficient(filled, target))
     found["pearson"] = np.append(found["pearson"], _correlate_corners(unit, target, is_missing))
     return {name: _bound(values, n_missing, name == "pearson") for name, values in found.items()}
+
+
+def bound_systems(x: Floats, y: Floats, systems: Indices, scale: tuple[float, float]) -> dict[str, MissingBounds]:
+    """Bounds of the system level, the models' mean scores with their mean targets, were the missing scores anywhere on the `scale`.
+
+    A model's mean then lies between those with all its missing scores at one end and at the other. Ends are by construction, not
+    exact: the extremes over models high above a cut of the target and low below it or the other way round, for every cut, over means that
+    rise, or fall, with the target as far as they can, and over those of Pearson's.
+    """
+    held, codes = np.unique(systems, return_inverse=True)
+    counts = np.bincount(codes)
+    low, high, target = (np.bincount(codes, side) / counts for side in (*(np.where(np.isnan(x), end, x) for end in scale), y))
+    order = np.argsort(target, kind="stable")
+    low, high, target = low[order], high[order], target[order]
+    low, high, target = (np.round(means, _DIGITS) for means in (low, high, target))  # equal means are a tie
+    places = np.arange(held.size)
+    fillings = [np.where((places >= cut) == upwards, high, low) for cut in range(held.size + 1) for upwards in (True, False)]
+    fillings += [np.minimum(np.maximum.accumulate(low), high), np.maximum(np.minimum.accumulate(high), low)]
+    fillings += [_fill_towards(low, high, target), _fill_towards(low, high, -target)]
+    n_missing = int(np.isnan(x).sum())
+    found = {name: np.array([measure(filled, target) for filled in fillings]) for name, measure in COEFFICIENTS.items()}
+    return {name: _bound(values, n_missing, False) for name, values in found.items()}
 
 
 def _bound(values: Floats, n_missing: int, is_exact: bool) -> MissingBounds:
@@ -64,22 +86,19 @@ def _bound(values: Floats, n_missing: int, is_exact: bool) -> MissingBounds:
     return MissingBounds(float(defined.min()), float(defined.max()), n_missing, is_exact)
 
 
-def _fill_towards(x: Floats, y: Floats, y_missing: Floats) -> Floats:
-    """The missing scores in [0, 1] with which Pearson's coefficient is highest, provided that it can be above 0.
+def _fill_towards(low: Floats, high: Floats, y: Floats) -> Floats:
+    """The scores, each from its `low` to its `high`, with which Pearson's coefficient is highest, provided that it can be above 0.
 
-    1 - r^2 is the least of sum (y - a - b x)^2 / sum (y - mean)^2. With u = b x for the missing rows the sum is convex in a, b >= 0
-    and u in [0, b], and the best u is y - a cut to [0, b]: two numbers are left to find.
+    1 - r^2 is the least of sum (y - a - b x)^2 / sum (y - mean)^2. With u = b x the sum is convex in a, b >= 0 and u in [b low, b high],
+    and the best u is y - a cut to that interval: two numbers are left to find.
     """
-    spread = max(float(np.append(y, y_missing).std()), np.finfo(np.float64).tiny)
-    centre = float(np.append(y, y_missing).mean())
-    known, missing = (y - centre) / spread, (y_missing - centre) / spread
+    target = (y - y.mean()) / max(float(y.std()), np.finfo(np.float64).tiny)
 
     def sum_squares(line: Floats) -> tuple[float, Floats]:
         a, b = line
-        rest = known - a - b * x
-        over = missing - a - np.clip(missing - a, 0.0, b)
-        down = rest.sum() + over.sum(), rest @ x + over[over > 0].sum()
-        return float(rest @ rest + over @ over), -2.0 * np.array(down)
+        over = target - a - np.clip(target - a, b * low, b * high)
+        slope = np.where(over > 0, high, low)
+        return float(over @ over), -2.0 * np.array((over.sum(), over @ slope))
 
     bounds: list[tuple[float | None, float | None]] = [(None, None), (0.0, None)]
     start = np.array([0.0, 1.0])
@@ -87,7 +106,7 @@ def _fill_towards(x: Floats, y: Floats, y_missing: Floats) -> Floats:
         sum_squares, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-15, "gtol": 1e-10}
     )
     a, b = found.x
-    return np.clip((missing - a) / b, 0.0, 1.0) if b > 0 else np.where(missing > a, 1.0, 0.0)
+    return np.clip((target - a) / b, low, high) if b > 0 else np.where(target > a, high, low)
 
 
 def _correlate_corners(x: Floats, y: Floats, is_missing: Flags) -> Floats:

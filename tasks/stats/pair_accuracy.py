@@ -67,22 +67,18 @@ def tie_calibrated_accuracy(
     return TieCalibration(accuracy, epsilon, without, pairs.group.size)
 
 
-def choice_accuracy(scores: Floats, chosen: Indices, clusters: Indices, weights: AnyWeights) -> ChoiceAccuracy:
+def choice_accuracy(winners: Floats, losers: Floats, clusters: Indices, weights: AnyWeights) -> ChoiceAccuracy:
     """Accuracy over the pairs winner-loser of best-of-n choices (HarmonicEval, appendix D.3: pairs from best-of-three).
 
-    `scores` is (choices, options), NaN where the judge has none; `chosen` the option that people chose, below 0 where none. A pair
-    without both scores is missing and counted.
+    A row is a judge's scores of the answer that people chose and of one that lost to it, NaN where it has none: such a pair is missing.
     """
-    made = np.flatnonzero(chosen >= 0)
-    if made.size and chosen[made].max() >= scores.shape[1]:
+    if winners.shape != losers.shape:
         raise ValueError(
-            f"choice_accuracy: option {chosen.max()} was chosen; expected 0 to {scores.shape[1] - 1}, the columns of the scores; "
-            "number the options as they are scored"
+            f"choice_accuracy: {winners.size} winners, {losers.size} losers; expected a pair a row; pass them together"
         )
-    is_loser = np.arange(scores.shape[1]) != chosen[made, None]
-    lead = (scores[made, chosen[made]][:, None] - scores[made])[is_loser]
+    lead = winners - losers
     right = np.where(np.isnan(lead), np.nan, (np.sign(lead) + 1) / 2)
-    accuracy = estimate_mean(right, np.repeat(clusters[made], scores.shape[1] - 1), weights)
+    accuracy = estimate_mean(right, clusters, weights)
     return ChoiceAccuracy(accuracy, int((lead == 0).sum()), int(np.isnan(lead).sum()))
 
 

@@ -1,21 +1,12 @@
-"""What CHIRP reads from a suite of models: scaled averages, agreement with size and training loss, the superscore."""
+"""What CHIRP reads from a suite of models: agreement with size and training loss, the superscore. Scaled averages are SQL."""
 
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tasks.stats.cluster_sums import AnyWeights, Floats, Indices
 from tasks.stats.comparisons import Comparisons
 from tasks.stats.estimates import Estimate, estimate_mean
-
-
-class ScaledAverage(NamedTuple):
-    """`average` of each model's `scaled` scores, (models, benchmarks), over the benchmarks that are `used`."""
-
-    average: Floats
-    scaled: Floats
-    used: NDArray[np.bool_]
 
 
 class AttributeAgreement(NamedTuple):
@@ -32,23 +23,6 @@ class Superscore(NamedTuple):
     long: Estimate
     short: Estimate
     either: Estimate
-
-
-def scale_average(scores: Floats) -> ScaledAverage:
-    """Mean over benchmarks of (score - min) / (max - min) among models (CHIRP, section 4). Scores are (models, benchmarks).
-
-    A benchmark on which all models score the same separates none and is left out. A model that lacks a score has average NaN.
-    """
-    if scores.ndim != 2:
-        raise ValueError(f"scale_average: scores have shape {scores.shape}; expected (models, benchmarks); pivot them")
-    is_there = ~np.isnan(scores)
-    low = np.min(scores, axis=0, initial=np.inf, where=is_there)
-    width = np.max(scores, axis=0, initial=-np.inf, where=is_there) - low
-    used = width > 0
-    scaled = np.full(scores.shape, np.nan)
-    scaled[:, used] = (scores[:, used] - low[used]) / width[used]
-    average = scaled[:, used].mean(axis=1) if used.any() else np.full(len(scores), np.nan)
-    return ScaledAverage(average, scaled, used)
 
 
 def agree_with_attribute(

@@ -136,11 +136,12 @@ def test_the_same_seed_gives_the_same_intervals_and_another_seed_others(lake: La
 
 def test_another_report_takes_the_place_of_the_former(lake: Lake) -> None:
     plant(lake)
+    append_records(lake, "judges", [judge_row("lave", A, suite="other"), metric_row("acc", M, suite="other")])
     build_report(lake, SUITE)
     build_report(lake, make_suite(name="other", report=SUITE.report))
     # mean, median, majority and each: two judges, '*', two models and their mean, four coefficients; an accuracy a judge for the
-    # mean; the judges and the human ceiling on the targets that leave one annotator out
-    n_rows = 4 * 2 * 4 * 4 + 2 + 3 * 4
+    # mean; the judges and the human ceiling on the targets that leave one annotator out; three annotators, pooled
+    n_rows = 4 * 2 * 4 * 4 + 2 + 3 * 4 + 3 * 2 * 4
     assert query(lake, "select suite, count(*) as n from stg_correlations group by suite order by suite") == [
         {"suite": "other", "n": n_rows},
         {"suite": "s", "n": n_rows},
@@ -221,7 +222,7 @@ NO_CHANGES: dict[str, Callable[[Lake, Suite], Suite]] = {
 
 @pytest.mark.parametrize("what", [*CHANGES, *NO_CHANGES])
 def test_a_report_is_fresh_until_something_it_reads_changes(planted: Lake, tmp_path: Path, what: str) -> None:
-    lake = Lake(Path(shutil.copytree(planted.root, tmp_path / "copy")))
+    lake = Lake(Path(shutil.copytree(planted.mirror, tmp_path / "copy")))
     assert is_fresh(lake, SUITE)
     suite = {**CHANGES, **NO_CHANGES}[what](lake, SUITE)
     assert is_fresh(lake, suite) is (what in NO_CHANGES)

@@ -1,8 +1,10 @@
 """Correlations and comparisons of a report: planted truth, judges as targets, samples, systems, the ceiling, golden self-consistency."""
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy import stats
 
@@ -10,7 +12,9 @@ from tasks.errors import SuiteError
 from tasks.ingestion import ingest_benchmark
 from tasks.lake import Lake
 from tasks.reports.build import build_report
-from tasks.reports.correlating import CEILING, SYSTEMS, correlate_judges
+from tasks.reports.comparing import SYSTEMS
+from tasks.reports.correlating import CEILING, correlate_judges
+from tasks.reports.warehouse import select_file
 from tasks.suite import ReportSettings, read_suite
 from tests.lakes import Row, answer, ingest, item, make_lake, make_suite, query, rating, warehouse
 
@@ -122,6 +126,8 @@ def test_against_a_judge_half_its_samples_are_the_target_and_half_its_own_row(pl
     y = flatten(four[..., :2].mean(axis=2))
     for judge, x in (("four", flatten(four[..., 2:].mean(axis=2))), ("close", flatten(SAMPLES["close"]))):
         assert found[judge, "pearson"]["value"] == pytest.approx(stats.pearsonr(x, y).statistic, abs=1e-12)
+    compared = query(planted, "select distinct judge from rpt_judge_comparison where against = 'four' order by judge")
+    assert compared == [{"judge": "close"}, {"judge": "noisy"}]  # its self-consistency stands beside them, and does not compete
     assert query(planted, "select distinct against from stg_correlations where suite = 'judges'") == [{"against": "four"}]
 
 
@@ -130,8 +136,78 @@ def test_a_target_that_nobody_knows_is_told(planted: Lake) -> None:
         correlate_judges(warehouse(planted), make_suite(report=ReportSettings(against="fuor")))
 
 
+def test_samples_of_the_target_are_chosen_and_named(planted: Lake) -> None:
+    report = ReportSettings(against="four", against_samples=(3, 0, 1), resamples=20, seed=0)
+    found = correlate_judges(warehouse(planted), make_suite(report=report)).correlations
+    rows = found.filter(model="*", coefficient="pearson", against="four:3+0+1")
+    y, own = SAMPLES["four"][..., [0, 1, 3]], flatten(SAMPLES["four"][..., 2])
+    each = [stats.pearsonr(own, flatten(y[..., k])).statistic for k in range(3)]
+    expected = {"mean": stats.pearsonr(own, flatten(y.mean(axis=2))).statistic, "correlate_then_mean": np.mean(each)}
+    told = dict(rows.filter(judge="four").select("sample_rule", "value").iter_rows())
+    assert {rule: told[rule] for rule in expected} == pytest.approx(expected, abs=1e-12)
+    with pytest.raises(SuiteError, match=r"against_samples: 7 is no sample of four \(correctness\); expected some of 0, 1, 2, 3"):
+        correlate_judges(warehouse(planted), make_suite(report=ReportSettings(against="four", against_samples=(7,))))
+
+
+def test_every_annotator_of_a_few_is_a_rule(planted: Lake) -> None:
+    found = tell(planted, "human_rule = 'annotator:p1' and against = 'human'")
+    assert {name for _, name in found} == {"pearson", "spearman", "kendall_tau_b", "kendall_tau_c"}
+    close = stats.kendalltau(flatten(SAMPLES["close"]), flatten(PEOPLE[..., 1])).statistic
+    assert found["close", "kendall_tau_b"]["value"] == pytest.approx(close, abs=1e-12)
+    assert query(planted, "select 1 from rpt_judge_comparison where human_rule like 'annotator:%'") == []
+
+
+def test_crowds_and_rare_annotators_are_no_rules(tmp_path: Path) -> None:
+    lake = make_lake(tmp_path)
+    items, answers = [item(f"i{n}") for n in range(40)], [answer(f"i{n}", f"x{n}") for n in range(40)]
+    few = [rating(f"i{n}", n / 40, f"p{p}") for p, rated in (("a", 40), ("b", 30), ("c", 29)) for n in range(rated)]
+    crowd = [rating(f"i{n}", n / 40, f"w{p}", criterion="crowd") for p in range(21) for n in range(40)]
+    alone = [rating(f"i{n}", n / 40, "one", criterion="alone") for n in range(40)]
+    ingest(lake, items, answers, [*few, *crowd, *alone])
+    people = select_file(
+        warehouse(lake), "queries/human_targets.sql", {"benchmark": "b", "most_annotators": 20, "least_rated": 30}
+    )
+    rules = people.filter(pl.col("human_rule").str.starts_with("annotator:"))
+    assert rules.group_by("criterion", "human_rule").len().sort("human_rule").rows() == [
+        ("correctness", "annotator:pa", 40), ("correctness", "annotator:pb", 30),
+    ]  # fmt: skip
+
+
+LEVELS = {"*": slice(None), "m1": slice(0, 1), "m4": slice(3, 4)}
+
+
+def test_judges_are_compared_inside_models_and_as_rankings_of_them(planted: Lake) -> None:
+    rows = query(
+        planted, "select * from rpt_judge_comparison where human_rule = 'mean' and against = 'human' and coefficient = 'pearson'"
+    )
+    found = {(row["model"], row["judge"]): row for row in rows}
+    assert {model for model, _ in found} == {"*", *MODELS, "(mean of models)", SYSTEMS}
+    y = PEOPLE.mean(axis=2)
+
+    def common(judge: str, models: slice) -> float:  # `noisy` scored all but the first items
+        return float(stats.pearsonr(flatten(SAMPLES[judge].mean(axis=2)[5:, models]), flatten(y[5:, models])).statistic)
+
+    for model, part in LEVELS.items():
+        row = found[model, "noisy"]
+        assert (row["common_value"], row["other_value"]) == pytest.approx(
+            (common("noisy", part), common("close", part)), abs=1e-12
+        )
+        assert (row["n"], row["n_missing"], row["n_common"]) == (55 * row["n_missing"] // 5, row["n_missing"], row["n"])
+        assert row["least"] < row["value"] < row["most"]
+    inside = found["(mean of models)", "noisy"]
+    means = [np.mean([common(judge, slice(k, k + 1)) for k in range(4)]) for judge in ("noisy", "close")]
+    assert (inside["common_value"], inside["other_value"]) == pytest.approx(means, abs=1e-12)
+    assert inside["least"] == pytest.approx(np.mean([found[model, "noisy"]["least"] for model in MODELS]))
+    systems = found[SYSTEMS, "noisy"]
+    whole, common_rows = (
+        stats.pearsonr(SAMPLES["noisy"][start:].mean(axis=(0, 2)), y[start:].mean(axis=0)).statistic for start in (0, 5)
+    )
+    assert (systems["n"], systems["n_common"], systems["common_value"]) == (4, 4, pytest.approx(common_rows, abs=1e-12))
+    assert systems["least"] < whole < systems["most"]
+
+
 def test_judges_are_compared_on_common_rows_with_bounds_for_what_is_missing(planted: Lake) -> None:
-    rows = query(planted, "select * from rpt_judge_comparison where human_rule = 'mean' and against = 'human'")
+    rows = query(planted, "select * from rpt_judge_comparison where human_rule = 'mean' and against = 'human' and model = '*'")
     found = {row["judge"]: row for row in rows if row["coefficient"] == "pearson"}
     assert {judge: (row["n"], row["n_missing"], row["n_common"]) for judge, row in found.items()} == {
         "close": (240, 0, 240),  # beside the runner-up, `four`
@@ -179,6 +255,20 @@ def test_samples_of_a_judge_are_paired(planted: Lake) -> None:
     four = SAMPLES["four"].reshape(-1, 4)
     assert rows[1]["pearson"] == pytest.approx(stats.pearsonr(four[:, 0], four[:, 2]).statistic, abs=1e-12)
     assert (rows[1]["n"], rows[1]["same_score"]) == (240, pytest.approx(np.mean(four[:, 0] == four[:, 2])))
+
+
+@pytest.mark.data
+def test_the_retest_s_first_run_as_the_target(tmp_path: Path, data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """shared/data/README.md, judge retest: the mean of the pairs of runs 0 and 1, 0 and 2."""
+    monkeypatch.setenv("JUDGELAKE_DATA", str(data_folder))
+    suite = read_suite(Path(__file__).parents[2] / "infra" / "suites" / "judge_retest.yaml")
+    lake = make_lake(tmp_path)
+    for benchmark in suite.benchmarks.values():
+        ingest_benchmark(lake, benchmark, tmp_path, None)
+    report = ReportSettings(against="gpt-4", against_samples=(0,), resamples=20, seed=0)
+    rows = correlate_judges(warehouse(lake), dataclasses.replace(suite, report=report)).correlations
+    found = rows.filter(model="*", coefficient="pearson", sample_rule="correlate_then_mean").select("benchmark", "value").rows()
+    assert dict(found) == pytest.approx({"mt_bench_eval": (0.8357 + 0.8763) / 2, "vicuna_eval": (0.7992 + 0.8043) / 2}, abs=5e-5)
 
 
 @pytest.mark.data

@@ -14,7 +14,20 @@ from tasks.lake import Lake, append_records
 from tasks.reports import exports
 from tasks.reports.build import build_report
 from tasks.reports.exports import MARKDOWN_ROWS, export_tables, report_views
-from tests.lakes import answer, ingest, item, make_lake, make_suite, preference, query, rating
+from tests.lakes import (
+    answer,
+    case_row,
+    digest_of,
+    ingest,
+    item,
+    judge_row,
+    make_lake,
+    make_suite,
+    preference,
+    query,
+    rating,
+    verdict_row,
+)
 
 EXPORTED = {"rpt_a": "-- grain: one row per benchmark x name\nselect", "rpt_b": "-- grain: one row per x\nselect", "core_c": ""}
 
@@ -110,7 +123,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, Path]:
         "benchmark": "b", "ingest_id": "b-0", "table_name": "answers", "source_file": "a|b.csv", "locator": "line 7",
         "column_name": None, "value": None, "reason": "bad", "remedy": "mend it",
     }])  # fmt: skip
-    return lake, build_report(lake, make_suite())
+    return lake, Path(str(build_report(lake, make_suite())))
 
 
 def test_a_report_has_every_report_view_beside_it(built: tuple[Lake, Path]) -> None:
@@ -130,3 +143,30 @@ def test_the_page_links_to_the_files(built: tuple[Lake, Path]) -> None:
     text = page.read_text(encoding="utf-8")
     links = [f'href="tables/{view}.{form}"' for view in report_views() for form in ("parquet", "csv", "md")]
     assert [link for link in links if link not in text] == []
+
+
+def test_a_report_tells_of_its_suite_s_own_judges_and_of_recorded_ones(tmp_path: Path) -> None:
+    """Another suite's judge of the same name is not in it, and does not change the name."""
+    lake = make_lake(tmp_path)
+    row = item("i0")
+    recorded = {"item_id": "i0", "answer_id": "m1", "judge": "gpt", "criterion": "correctness", "sample": 0, "status": "ok"}
+    recorded |= {"rating": 1.0, "scale_low": 0.0, "scale_high": 1.0, "text": None, "reason": None}
+    ingest(lake, [row], [answer("i0", "cat")], [rating("i0", 1.0)], recorded_verdicts=[recorded])
+    own, other = "a" * 16, "b" * 16
+    append_records(
+        lake, "judges", [judge_row("lave", own), judge_row("lave", other, suite="t"), judge_row("x", "c" * 16, suite="t")]
+    )
+    for judge_id in (own, other, "c" * 16):
+        append_records(lake, "cases", [case_row(judge_id, "i0", digest_of(row, "cat"))])
+        append_records(lake, "verdicts", [verdict_row(judge_id, "i0", digest_of(row, "cat"), 3)])
+    page = build_report(lake, make_suite()).read_text(encoding="utf-8")
+    tables = lake.root / "reports" / "s" / "tables"
+    assert pq.read_table(tables / "rpt_judges.parquet").select(["judge", "alias", "signature"]).to_pylist() == [
+        {"judge": "gpt", "alias": "gpt", "signature": "recorded:gpt"},
+        {"judge": "lave", "alias": "lave", "signature": f"call {own}"},
+    ]
+    assert {line["judge"] for line in pq.read_table(tables / "rpt_coverage.parquet").to_pylist()} == {"gpt", "lave"}
+    kappas = pq.read_table(tables / "rpt_kappas.parquet").to_pylist()
+    assert {line[side] for line in kappas for side in ("rater_a", "rater_b")} == {"gpt", "lave", "human:p1"}
+    assert f"call {own}" in page
+    assert f"call {other}" not in page

@@ -1,7 +1,9 @@
 """Contradictions and grader accuracy in a report, by hand; and that building a report writes and shows every table about raters."""
 
+import itertools
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -11,6 +13,7 @@ from tasks.reports.build import build_report
 from tasks.reports.contradictions import count_contradictions
 from tasks.reports.graders import grade_graders
 from tasks.reports.warehouse import select_file
+from tasks.stats.contradictions import build_graphs, find_contradictions
 from tasks.suite import ReportSettings
 from tests.lakes import (
     Row,
@@ -181,3 +184,39 @@ def test_scaled_average_of_published_scores(lake: Lake) -> None:
     rows = query(lake, "select model, n_benchmarks, n_scores, scaled_average from rpt_scaled_average")
     # m0 is the least of all three; m1 has 0.5, 1 and 1; m2 lacks one.
     assert [tuple(row.values()) for row in rows] == [("m0", 3, 3, 0.0), ("m1", 3, 3, pytest.approx(2.5 / 3)), ("m2", 3, 2, None)]
+
+
+def test_the_closed_form_of_complete_tournaments_equals_the_graphs(lake: Lake) -> None:
+    """rpt_circular_triads: drawn tournaments of four models, some with a tie or without a pair, which it leaves out."""
+    rng = np.random.default_rng(3)
+    pairs = list(itertools.combinations(["m1", "m2", "m3", "m4"], 2))
+    chosen: dict[tuple[int, str, str, str], str | None] = {
+        (n, *(pair if rng.random() < 0.5 else pair[::-1]), "p1"): str(rng.choice(["a", "b"])) for n in range(20) for pair in pairs
+    }
+    left_out = [key for key in chosen if key[0] < 2 and {"m1", "m2"} == set(key[1:3])]
+    chosen |= {left_out[0]: "tie", left_out[1]: None}
+    give_preferences(lake, chosen)
+    (row,) = query(lake, "select * from rpt_circular_triads")
+    complete = [key for key in chosen if key[0] >= 2]
+    number = {f"m{k}": k for k in range(1, 5)}
+    graphs = build_graphs(
+        np.array([key[0] for key in complete]), np.array([number[key[1]] for key in complete]),
+        np.array([number[key[2]] for key in complete]), np.array([float(chosen[key] == "b") for key in complete]),
+    )  # fmt: skip
+    found = find_contradictions(graphs)
+    assert (row["n_questions"], row["n_contradictory"], row["n_circles"]) == (
+        18,
+        found.has_cycle.sum(),
+        found.cyclic_triples.sum(),
+    )
+    # Four models hold two circles of three at most.
+    assert row["consistence"] == pytest.approx(1 - found.cyclic_triples.mean() / 2)
+    assert 0 < found.has_cycle.sum() < 18
+
+
+def test_win_rates_by_category(lake: Lake) -> None:
+    """rpt_category_win_rate: m1 wins both of the dogs and ties the cat."""
+    chosen = {(0, "m1", "m2", "p1"): "a", (1, "m2", "m1", "p1"): "b", (2, "m1", "m2", "p1"): "tie"}
+    give_preferences(lake, chosen, {0: "dog", 1: "dog", 2: "cat"})
+    rows = query(lake, "select category, n, wins, ties, win_rate from rpt_category_win_rate where model_a = 'm1'")
+    assert [tuple(row.values()) for row in rows] == [("cat", 1, 0, 1, 0.5), ("dog", 2, 2, 0, 1.0)]

@@ -122,15 +122,23 @@ def test_mmhe(data: Path, tmp_path: Path) -> None:
         data / "mmhe" / "vqa.csv",
         (head + "1,a.jpg,Why?,gpt-4o,So.,e1,5,4,3,2,1\n1,a.jpg,Why?,gpt-4o,So.,e2,5,5,5,5,6\n").encode(),
     )
-    write_bytes(data / "mmhe" / "ic.csv", (head + "1,b.jpg,Describe.,gpt-4o,A dog.,e1,5,,5,5,5\n").encode())
+    captions = "1,b.jpg,Describe.,gpt-4o,A dog.,e1,5,,5,5,5\n1,b.jpg,Describe.,blip,It.,e1,5,5,5,5,5\n"
+    write_bytes(data / "mmhe" / "ic.csv", (head + captions).encode())
+    choices = "id,models,best,annotator\n1,gpt-4o|blip,blip,e1\n1,gpt-4o|blip,llava,e2\n"
+    write_bytes(data / "mmhe" / "overall" / "ic.csv", choices.encode())
     lake = ingest_suite("mmhe", tmp_path)
     assert pick(lake, "items", "item_id", "task", "category") == [("ic/1", "caption", "ic"), ("vqa/1", "vqa", "vqa")]
-    assert pick(lake, "answers", "item_id", "text", "n_repeats") == [("ic/1", "A dog.", 1), ("vqa/1", "So.", 2)]
+    assert pick(lake, "answers", "item_id", "text", "n_repeats") == [
+        ("ic/1", "It.", 1),
+        ("ic/1", "A dog.", 1),
+        ("vqa/1", "So.", 2),
+    ]
     found = pick(lake, "human_ratings", "item_id", "criterion", "annotator", "rating")
-    # three rows of five ratings, one of them blank, one of them 6 on a scale to 5
-    assert len(found) == 3 * 5 - 2
+    # four rows of five ratings, one of them blank, one of them 6 on a scale to 5
+    assert len(found) == 4 * 5 - 2
     assert ("vqa/1", "conciseness", "e1", 1.0) in found
-    assert faults(lake) == [("human_ratings", "rating", "6.0")]
+    assert pick(lake, "choice_sets", "item_id", "annotator", "answers", "chosen") == [("ic/1", "e1", ["gpt-4o", "blip"], "blip")]
+    assert sorted(faults(lake)) == [("choice_sets", "chosen", "llava"), ("human_ratings", "rating", "6.0")]
 
 
 def test_flickr8k_cf(data: Path, tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import duckdb
 import pytest
 from scipy import stats
-from statsmodels.stats.proportion import proportion_confint
 
 from tasks.lake import Lake, append_records
 from tasks.reports.catalog import find_recipe, list_recipes
@@ -53,7 +52,7 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyC
     ratings = [rating(i, value, person, m) for (i, m), value in P1.items() for person in ("p1", "p2")]
     ratings += [rating(i, 1 - value, "p3", m) for (i, m), value in P1.items()]
     answers = [answer(i, text, m) for (i, m), text in TEXTS.items()]
-    ingest(lake, list(ITEMS.values()), answers, ratings, human_preferences=PREFERENCES)
+    ingest(lake, list(ITEMS.values()), answers, ratings, human_preferences=PREFERENCES, choice_sets=CHOICES)
     append_records(lake, "judges", [
         judge_row("lave", A), judge_row("other", B), judge_row("other-weighted", B, reading="r2"), judge_row("chirp", C),
         metric_row("exact_match", M),
@@ -99,6 +98,12 @@ PREFERENCES = [preference("i0", "m1", "m2", "a", shown_first="a"), preference("i
 PREFERENCES += [preference("i2", "m1", "m2", "b")]  # nobody wrote down what was shown first
 
 
+CHOICES: list[Row] = [
+    {"item_id": i, "choice_set": "1", "criterion": "overall", "annotator": who, "answers": ["m1", "m2"], "chosen": chosen}
+    for i, who, chosen in (("i0", "p1", "m1"), ("i2", "p1", "m1"), ("i2", "p2", None))
+]
+
+
 def put_duels(lake: Lake) -> None:
     for (i, first), winner in WINNERS.items():
         a, b = sorted((DIGEST[i, "m1"], DIGEST[i, "m2"]))
@@ -115,6 +120,7 @@ def put_replies(lake: Lake) -> None:
     latencies = (100.0, 200.0, 300.0, 400.0, None, 600.0)
     rows = [reply_row(A, f"{k}", latency_ms=latency, run_id=f"run-{k // 3}") for k, latency in enumerate(latencies)]
     rows[4] |= {"prompt_tokens": None, "resolved_model": "gpt-2"}
+    rows[0] |= {"cost_usd": 0.03}
     again = [reply_row(A, "0", draw=draw, text=f"So rating={draw}", run_id="run-1", latency_ms=None) for draw in (1, 2)]
     again.append(reply_row(A, "0", run_id="run-1", latency_ms=None, replied_at=at(9)))
     append_records(lake, "replies", [*rows, *again])
@@ -127,6 +133,7 @@ def put_correlations(lake: Lake) -> None:
     names = ("judge_criterion", "human_criterion")
     common: Row = dict.fromkeys(names, "correctness") | {"suite": "s", "benchmark": "b", "model": "*", "human_rule": "mean"}
     common |= {"sample_rule": "mean", "against": "human", "coefficient": "spearman", "n": 6, "n_clusters": 3, "n_undefined": 0}
+    common |= {"n_cells": None}
     common |= {"resamples": 20, "seed": 0, "reported_at": at(9), "low": 0.1, "high": 0.9}
     values = [("lave", 0.5, {}), ("other", 0.75, {}), ("lave", 0.9, {"coefficient": "pearson"}), ("lave", 0.3, {"model": "m1"})]
     rows = [{**common, "judge": judge, "value": value, **more} for judge, value, more in [*values, ("broken", None, {})]]
@@ -167,7 +174,7 @@ def test_a_recipe_finds_nothing_in_an_empty_lake(empty: duckdb.DuckDBPyConnectio
 
 @pytest.mark.parametrize("name", [name for name, recipe in list_recipes().items() if "benchmark" in recipe.options])
 def test_a_recipe_can_be_asked_of_one_benchmark(given: duckdb.DuckDBPyConnection, name: str) -> None:
-    if name not in ("changed_verdicts", "stale_verdicts"):  # of which this lake has none
+    if name not in ("changed_verdicts", "stale_verdicts", "circles"):  # of which this lake has none
         assert ask(given, name) != []
     assert [row[:4] for row in ask(given, name, benchmark="b")] == [row[:4] for row in ask(given, name)]
     assert ask(given, name, benchmark="none") == []
@@ -209,6 +216,8 @@ def test_costs(given: duckdb.DuckDBPyConnection) -> None:
         ("run-1", "lave", "gpt", 6, 500, 120, 1),
     ]
     assert ask(given, "costs", suite="another") == []
+    # the first reply of run-0 is priced at 0.03 dollars, the others at nothing that is known
+    assert sorted(ask(given, "costs", "run_id, cost_usd, n_unpriced")) == [("run-0", 0.03, 2), ("run-1", None, 6)]
 
 
 def test_latencies(given: duckdb.DuckDBPyConnection) -> None:
@@ -250,15 +259,6 @@ def test_changed_verdicts(tmp_path: Path) -> None:
             ("r1", "r2", "unparsed", "ok", None, 0.0, True, "gpt-1", "gpt-1"),
         ]
         assert ask(connection, "changed_verdicts", "score", run="r3") == [(1.0,)]
-
-
-def test_position_bias(given: duckdb.DuckDBPyConnection) -> None:
-    columns = "rater, n, first_wins, ties, second_wins, share_first, n_both_orders, n_inconsistent, n_always_first"
-    chirp, person = ask(given, "position_bias", columns)
-    # First shown wins: i0 once of twice, i1 both times, i2 not (a tie, and m1 that was shown second). Turned, i1 and i2 differ.
-    assert chirp == ("chirp", 6, 3, 1, 2, 0.6, 3, 2, 1)
-    assert person == ("human:p1", 2, 1, 0, 1, 0.5, 0, 0, 0)
-    assert ask(given, "position_bias", "low, high")[0] == pytest.approx(proportion_confint(3, 5, method="wilson"), abs=1e-12)
 
 
 def test_scale_use(given: duckdb.DuckDBPyConnection) -> None:
@@ -310,13 +310,6 @@ def test_disputed_references(given: duckdb.DuckDBPyConnection) -> None:
         ("i1", 3, 2, pytest.approx(2 / 3), ["dog ×2", "puppy ×1"]),
     ]
     assert ask(given, "disputed_references", task="caption") == []
-
-
-def test_refusals(given: duckdb.DuckDBPyConnection) -> None:
-    assert ask(given, "refusals", "judge, model, n, n_refused, n_filtered, share") == [
-        ("other", "m2", 3, 1, 0, pytest.approx(1 / 3)),
-        ("other-weighted", "m2", 3, 1, 0, pytest.approx(1 / 3)),
-    ]
 
 
 def test_asked_again(given: duckdb.DuckDBPyConnection) -> None:
@@ -389,3 +382,26 @@ def test_readings_side_by_side(given: duckdb.DuckDBPyConnection) -> None:
     ]
     expected = stats.pearsonr((1, 0, 0, 1, 1), (1, 0.25, 0, 1, 1)).statistic
     assert ask(given, "readings_side_by_side", "pearson") == [(pytest.approx(expected, abs=1e-12),)]
+
+
+def test_wrong_choices(given: duckdb.DuckDBPyConnection) -> None:
+    # p1 chose m1 of i0, where all agree, and of i2, where LAVE gives it 0 and m2 1; p2 chose none of i2. Exact match gives m1 1 there.
+    columns = "item_id, annotator, judge, chosen, score_of_chosen, preferred, score_of_preferred"
+    assert ask(given, "wrong_choices", columns, judge="lave") == [("i2", "p1", "lave", "m1", 0.0, "m2", 1.0)]
+    assert ask(given, "wrong_choices", judge="exact_match") == []
+
+
+def test_circles(tmp_path: Path) -> None:
+    """m1 over m2, m2 over m3, m3 over m1 of the first question; the second is in order, the third has a tie in its circle."""
+    lake = make_lake(tmp_path)
+    models = ("m1", "m2", "m3")
+    answers = [answer(i, f"{model} {i}", model) for i in ITEMS for model in models]
+    chosen = {"i0": ("a", "a", "b"), "i1": ("a", "a", "a"), "i2": ("a", "tie", "b")}
+    pairs = (("m1", "m2"), ("m2", "m3"), ("m1", "m3"))
+    rows = [preference(i, *pair, choice) for i, given in chosen.items() for pair, choice in zip(pairs, given, strict=True)]
+    ingest(lake, list(ITEMS.values()), answers, human_preferences=rows)
+    with open_warehouse(lake) as connection:
+        assert ask(connection, "circles", "item_id, rater, first_model, second_model, third_model") == [
+            ("i0", "human:p1", *models)
+        ]
+        assert ask(connection, "circles", rater="human:p2") == []

@@ -90,7 +90,7 @@ def put_unchecked(lake: Lake, table: str, *rows: Row) -> None:
     contract = TABLES[table]
     frame = pl.DataFrame(list(rows), schema=contract.polars_schema)
     names = {name: frame[name][0] for name in contract.partitions}
-    folder = lake.table_folder(table).joinpath(*(f"{name}={value}" for name, value in names.items()))
+    folder = (lake.mirror / table).joinpath(*(f"{name}={value}" for name, value in names.items()))
     frame.drop(contract.partitions).write_parquet(folder / "planted.parquet")
 
 

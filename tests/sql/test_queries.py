@@ -84,7 +84,12 @@ def test_scores_meet_ratings_answer_by_answer(lake: Lake) -> None:
     assert {row[5] for row in run(lake, "judge_samples", about)} == {"i0", "i1", "i2"}
     assert {row[5] for row in run(lake, "judge_samples", {**about, "against": "lave"})} == {"i0", "i1", "i2", "i3"}
     # Only i0 of m1 has more than one annotator, and so a row for each; its mean is that of 1 and 0.
-    assert run(lake, "human_targets", {"benchmark": "b"}) == [
+    few = {"most_annotators": 20, "least_rated": 3}
+    assert run(lake, "human_targets", {"benchmark": "b", **few}) == [
+        ("correctness", "annotator:p1", "i0", "m1", "p1", 1.0),  # p2 rated one answer, too few
+        ("correctness", "annotator:p1", "i0", "m2", "p1", 0.0),
+        ("correctness", "annotator:p1", "i1", "m1", "p1", 1.0),
+        ("correctness", "annotator:p1", "i2", "m1", "p1", 1.0),
         ("correctness", "each", "i0", "m1", "p1", 1.0),
         ("correctness", "each", "i0", "m1", "p2", 0.0),
         ("correctness", "mean", "i0", "m1", None, 0.5),
@@ -93,7 +98,7 @@ def test_scores_meet_ratings_answer_by_answer(lake: Lake) -> None:
         ("correctness", "mean", "i2", "m1", None, 1.0),
         ("fluency", "mean", "i0", "m1", None, 0.0),
     ]
-    assert run(lake, "judge_samples", {**about, "benchmark": "c"}) == run(lake, "human_targets", {"benchmark": "c"}) == []
+    assert run(lake, "judge_samples", {**about, "benchmark": "c"}) == run(lake, "human_targets", {"benchmark": "c", **few}) == []
 
 
 # ---- thin_coverage

@@ -45,6 +45,13 @@ def test_kappa_of_a_two_by_two_table_leaves_blanks_out(lake: Lake) -> None:
     # kappa = (13/18 - 166/324) / (1 - 166/324) = (234 - 166) / (324 - 166) = 68 / 158.
     assert (row["n"], row["agreement"]) == (18, 13 / 18)
     assert row["kappa"] == pytest.approx(68 / 158, abs=1e-12)
+    rows = query(lake, "select judge_a, label_a::double, label_b::double, n, share from rpt_confusion")
+    assert [tuple(cell.values())[1:] for cell in rows] == [
+        (0, 0, 5, 5 / 8),
+        (0, 1, 3, 3 / 8),
+        (1, 0, 2, 2 / 10),
+        (1, 1, 8, 8 / 10),
+    ]
 
 
 # ---- rpt_coverage, core_choices

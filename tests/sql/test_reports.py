@@ -127,6 +127,7 @@ def correlation_row(suite: str, value: float | None, minute: float, **more: obje
     row: Row = {"suite": suite, "benchmark": "b", "model": "*", "judge": "lave", "judge_criterion": "correctness"}
     row |= {"human_criterion": "correctness", "human_rule": "mean", "sample_rule": "mean", "against": "human"}
     row |= {"coefficient": "spearman", "n": 9, "n_clusters": 3, "value": value, "low": 0.1, "high": 0.9, "n_undefined": 0}
+    row["n_cells"] = None
     return {**row, "resamples": 20, "seed": 7, "reported_at": at(minute), **more}
 
 
@@ -142,20 +143,43 @@ def test_a_correlation_is_told_once_as_the_last_report_computed_it(lake: Lake) -
     ]
 
 
-def test_the_mean_of_cells_leaves_pooled_rows_and_undefined_cells_out(lake: Lake) -> None:
-    cells = [
-        ("b", "m1", 0.2),
-        ("b", "m2", None),
-        ("c", "m1", 0.6),
-        ("b", "*", 0.9),
-        ("b", "(mean of models)", 0.9),
-        ("b", "(systems)", 1),
+def test_rows_of_all_benchmarks_are_told_of_every_suite(lake: Lake) -> None:
+    append_records(
+        lake, "correlations", [correlation_row("s", 0.5, 1, benchmark="*"), correlation_row("t", 0.7, 2, benchmark="*")]
+    )
+    rows = query(lake, "select suite, value from rpt_correlation where benchmark = '*'")
+    assert [tuple(row.values()) for row in rows] == [("s", 0.5), ("t", 0.7)]
+
+
+def test_overall_stands_pooled_and_as_the_mean_of_cells(lake: Lake) -> None:
+    several = [("b", "*", 0.1), ("c", "*", 0.2), ("*", "*", 0.6), ("*", "(mean of cells)", 0.4), ("b", "m1", 0.9)]
+    rows = [correlation_row("s", value, 2, benchmark=benchmark, model=model) for benchmark, model, value in several]
+    rows[3]["n_cells"] = 3
+    alone = [correlation_row("t", 0.3, 2), correlation_row("t", 0.25, 2, model="(mean of models)"), correlation_row("u", 0.8, 2)]
+    alone[1]["n_cells"] = 2
+    append_records(lake, "correlations", [*rows, *alone])
+    append_records(lake, "judge_comparisons", [comparison_row("s", "lave", 0.6, 2, benchmark="*", is_best=True)])
+    found = query(lake, "select suite, benchmarks, pooled, mark, mean_of_cells, n_cells from rpt_overall")
+    assert [tuple(row.values()) for row in found] == [
+        ("s", ["b", "c"], 0.6, "best", 0.4, 3),
+        ("t", ["b"], 0.3, "", 0.25, 2),  # one benchmark: its own rows
+        ("u", ["b"], 0.8, "", 0.8, 1),  # and one model
     ]
+
+
+# ---- rpt_criteria
+
+
+def test_a_judge_s_criterion_stands_beside_each_of_people_s(lake: Lake) -> None:
+    told = [("overall", "fluency", 0.2), ("overall", "clarity", 0.4), ("overall", "length", None), ("fluency", "fluency", 0.5)]
     append_records(lake, "correlations", [
-        correlation_row("s", value, 2, benchmark=benchmark, model=model) for benchmark, model, value in cells
+        correlation_row("s", value, 2, judge_criterion=own, human_criterion=human) for own, human, value in told
     ])  # fmt: skip
-    (row,) = query(lake, "select n_benchmarks, n_cells, n_undefined_cells, n, value from rpt_mean_of_cells")
-    assert tuple(row.values()) == (2, 2, 1, 27, pytest.approx(0.4))  # of 0.2 and 0.6; 9 rows a cell
+    rows = query(lake, "select judge_criterion, human_criterion, is_same_criterion, value, mark from rpt_criteria")
+    assert [tuple(row.values()) for row in rows] == [  # `fluency` was held to one criterion only
+        ("overall", "clarity", False, 0.4, "most"),
+        ("overall", "fluency", False, 0.2, "least"),
+    ]
 
 
 # ---- rpt_judge_comparison
@@ -163,6 +187,7 @@ def test_the_mean_of_cells_leaves_pooled_rows_and_undefined_cells_out(lake: Lake
 
 def comparison_row(suite: str, judge: str, value: float | None, minute: float, **more: object) -> Row:
     row: Row = {"suite": suite, "benchmark": "b", "human_criterion": "correctness", "human_rule": "mean", "against": "human"}
+    row |= {"model": "*", "n_undefined": None}
     row |= {"coefficient": "spearman", "judge": judge, "judge_criterion": "correctness", "n": 9, "n_missing": 1, "value": value}
     row |= dict.fromkeys(("low", "high", "least", "most", "other", "other_criterion", "n_common", "common_value", "other_value"))
     row |= {"difference": None, "difference_low": None, "difference_high": None, "p_holm": None, "is_best": False}
@@ -180,6 +205,37 @@ def test_a_column_of_judges_is_one_report_s(lake: Lake) -> None:
     # `t` compared other judges, and earlier: a judge is best only among those it was compared with
     assert [tuple(row.values()) for row in rows] == [("s", "best", 0.6, "best"), ("s", "lave", 0.5, ""), ("s", "none", None, "")]
     assert query(lake, "select judge from rpt_judge_comparison where against = 'y'") == [{"judge": "x"}]
+
+
+def test_a_comparison_of_an_earlier_version_is_pooled(lake: Lake) -> None:
+    append_records(lake, "judge_comparisons", [comparison_row("s", "lave", 0.5, 2, model=None)])
+    assert query(lake, "select model, judge from rpt_judge_comparison") == [{"model": "*", "judge": "lave"}]
+
+
+# ---- rpt_difference_tests
+
+
+def difference_row(suite: str, test: str, p: float | None, minute: float, **more: object) -> Row:
+    row: Row = {"suite": suite, "benchmark": "b", "model": "*", "human_criterion": "correctness", "human_rule": "mean"}
+    row |= {"against": "human", "coefficient": "spearman", "test": test, "judge": "best", "judge_criterion": "correctness"}
+    row |= {
+        "other": "lave",
+        "other_criterion": "correctness",
+        "n_common": 9,
+        "difference": 0.1,
+        "statistic": None,
+        "degrees": None,
+    }
+    row |= {"p": p, "p_holm": p, "n_undefined": None, "resamples": 20, "seed": 7, "reported_at": at(minute)}
+    return {**row, **more}
+
+
+def test_a_difference_is_tested_as_the_last_report_asked(lake: Lake) -> None:
+    append_records(lake, "difference_tests", [difference_row("s", "williams", 0.5, 1), difference_row("s", "perm_both", 0.4, 1)])
+    append_records(lake, "difference_tests", [difference_row("s", "williams", 0.3, 2)])
+    append_records(lake, "difference_tests", [difference_row("t", "williams", 0.1, 1, benchmark=b) for b in ("b", "*")])
+    rows = query(lake, "select suite, benchmark, test, p from rpt_difference_tests")
+    assert [tuple(row.values()) for row in rows] == [("t", "*", "williams", 0.1), ("s", "b", "williams", 0.3)]
 
 
 # ---- rpt_quarantine

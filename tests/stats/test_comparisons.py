@@ -1,11 +1,11 @@
-"""Comparisons are checked once; win rates count them; means have cluster intervals."""
+"""Comparisons are checked once and counted; means have cluster intervals."""
 
 import math
 
 import numpy as np
 import pytest
 
-from tasks.stats.comparisons import count_meetings, count_win_rates, count_wins, estimate_win_rate, select_comparisons
+from tasks.stats.comparisons import count_meetings, count_wins, select_comparisons
 from tasks.stats.estimates import estimate_mean
 from tasks.stats.resampling import draw_cluster_weights
 
@@ -23,25 +23,12 @@ def test_missing_preferences_are_no_losses() -> None:
     assert found.clusters.tolist() == [0, 1, 2, 3, 4]
 
 
-def test_win_rates_by_hand() -> None:
+def test_wins_by_hand() -> None:
     found = select_comparisons(A, B, PREFERENCE_B, CLUSTERS, 4)
     expected = np.zeros((4, 4))
     expected[0, 1], expected[1, 0], expected[1, 2] = 2.5, 1.5, 1
     np.testing.assert_array_equal(count_wins(found), expected)
     np.testing.assert_array_equal(count_meetings(found), expected + expected.T)
-    rates = count_win_rates(found)
-    assert (rates.share[0, 1], rates.share[1, 0], rates.share[2, 1]) == (2.5 / 4, 1.5 / 4, 0)
-    assert np.isnan(rates.share[[0, 3, 0], [2, 1, 0]]).all()
-
-
-def test_win_rate_of_a_model_with_interval() -> None:
-    weights = draw_cluster_weights(6, 300, np.random.default_rng(0))
-    found = estimate_win_rate(select_comparisons(A, B, PREFERENCE_B, CLUSTERS, 4), 1, weights)
-    assert (found.value, found.n, found.n_clusters) == (2.5 / 5, 5, 5)
-    assert found.low < 0.5 < found.high
-    nobody = estimate_win_rate(select_comparisons(A, B, PREFERENCE_B, CLUSTERS, 4), 3, weights)
-    assert math.isnan(nobody.value)
-    assert nobody.n_undefined == 300
 
 
 def test_means_of_resamples_are_means_of_repeated_rows() -> None:

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from tasks.stats.agreement import Weighting, cohen_kappa, matchup_kappa, observed_agreement
+from tasks.stats.agreement import Weighting
 from tasks.stats.kappa_bootstrap import agree_on_matchups, agree_raters, grade_grader
 from tasks.stats.resampling import draw_cluster_weights, expanded_interval
+from tests.stats.plain_kappas import cohen_kappa, matchup_kappa, observed_agreement
 
 WEIGHTINGS: tuple[Weighting, ...] = ("nominal", "linear", "quadratic")
 

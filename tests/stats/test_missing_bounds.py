@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tasks.stats.correlation import COEFFICIENTS, pearson
-from tasks.stats.missing_bounds import bound_missing
+from tasks.stats.missing_bounds import bound_missing, bound_systems
 
 Floats = NDArray[np.float64]
 
@@ -89,3 +89,37 @@ def test_nothing_missing_is_no_width_and_all_missing_all_of_it() -> None:
 def test_scores_off_the_scale_are_refused(scale: tuple[float, float]) -> None:
     with pytest.raises(ValueError, match=r"scores go from 0\.0 to 1\.0"):
         bound_missing(np.array([0.0, 1.0, math.nan]), np.array([0.0, 1.0, 1.0]), scale)
+
+
+# ---- models' means
+
+
+def test_bounds_of_three_models_by_hand() -> None:
+    # Targets 0, 0.5, 1; the models' scores are 0.4, 0.5 and (0.6, missing): the last mean lies between 0.3 and 0.8. At 0.8 all rise with the
+    # target, tau-b 1; at 0.3 of the pairs one is concordant (0.4 before 0.5) and two are discordant: -1/3.
+    x, y = np.array([0.4, 0.5, 0.6, math.nan]), np.array([0.0, 0.5, 1.0, 1.0])
+    found = bound_systems(x, y, np.array([4, 5, 7, 7]), (0.0, 1.0))["kendall_tau_b"]
+    assert (found.low, found.high) == pytest.approx((-1 / 3, 1.0))
+    assert found[2:] == (1, False)
+
+
+def test_ends_of_the_models_means_are_reached_and_hold_every_filling_in_of_few() -> None:
+    rng = np.random.default_rng(8)
+    systems = np.repeat(np.arange(4), 5)
+    y = rng.random(20)
+    x = np.clip(y + rng.normal(0, 0.4, 20), 0, 1)
+    whole = x.copy()
+    x[[1, 7, 12, 13]] = math.nan
+    found = bound_systems(x, y, systems, (0.0, 1.0))
+    means = np.bincount(systems, y) / 5
+    filled_of: dict[str, list[float]] = {name: [] for name in COEFFICIENTS}
+    for scores in itertools.product(np.linspace(0, 1, 5), repeat=4):
+        whole[[1, 7, 12, 13]] = scores
+        for name, filled in filled_of.items():
+            filled.append(COEFFICIENTS[name](np.bincount(systems, whole) / 5, means))
+    for name, filled in filled_of.items():
+        assert found[name].low - 1e-9 <= min(filled), name
+        assert found[name].high + 1e-9 >= max(filled), name
+    assert found["pearson"].high == pytest.approx(
+        max(filled_of["pearson"]), abs=0.01
+    )  # on the grid; inside the box, not at a corner

@@ -114,16 +114,17 @@ def test_groups_of_one_have_no_accuracy() -> None:
 
 
 def test_best_of_three_by_hand() -> None:
-    # Winner 0 of scores 3 2 3: right and a tie. Winner 2 of 1 2 -: both pairs missing. Winner 1 of 5 4 1: wrong and right. No choice.
+    # Winner 3 of scores 3 2 3: right and a tie. Winner - of 1 2 -: both pairs missing. Winner 4 of 5 4 1: wrong and right.
     nan = math.nan
-    scores = np.array([[3.0, 2, 3], [1, 2, nan], [5, 4, 1], [1, 2, 3]])
-    found = choice_accuracy(scores, np.array([0, 2, 1, -1]), np.arange(4), np.array([[1, 1, 1, 1], [2, 0, 0, 2], [0, 4, 0, 0]]))
+    winners, losers = np.array([3.0, 3, nan, nan, 4, 4]), np.array([2.0, 3, 1, 2, 5, 1])
+    weights = np.array([[1, 1, 1], [2, 0, 0], [0, 3, 0]])
+    found = choice_accuracy(winners, losers, np.repeat(np.arange(3), 2), weights)
     assert found.accuracy.value == pytest.approx((1 + 0.5 + 0 + 1) / 4)
     assert (found.accuracy.n, found.n_ties, found.n_missing, found.accuracy.n_undefined) == (4, 1, 2, 1)
     # Resamples: 2.5 of 4, and the first choice twice: 3 of 4. Two clusters: the ends are the least and the largest.
     assert (found.accuracy.low, found.accuracy.high) == pytest.approx((0.625, 0.75), abs=1e-3)
 
 
-def test_an_option_that_is_not_scored_is_refused() -> None:
-    with pytest.raises(ValueError, match="option 3 was chosen; expected 0 to 2"):
-        choice_accuracy(np.zeros((1, 3)), np.array([3]), np.zeros(1, dtype=np.int64), np.ones((1, 1), dtype=np.int64))
+def test_a_winner_without_its_loser_is_refused() -> None:
+    with pytest.raises(ValueError, match="2 winners, 1 losers"):
+        choice_accuracy(np.zeros(2), np.zeros(1), np.zeros(2, dtype=np.int64), np.ones((1, 1), dtype=np.int64))

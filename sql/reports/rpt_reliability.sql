@@ -1,0 +1,23 @@
+-- grain: one row per benchmark x group of raters (people, people and a judge, judges) x criterion x statistic: how far all of them agree
+-- beyond chance, Fleiss' kappa and Krippendorff's alpha with intervals that recompute chance, as last reported
+select
+    benchmark,
+    raters,
+    criterion,
+    statistic,
+    n_raters,
+    per_unit,
+    n,
+    n_left_out,
+    n_clusters,
+    value,
+    low,
+    high,
+    strength,
+    n_undefined,
+    resamples,
+    seed,
+    reported_at
+from stg_reliabilities
+qualify rank() over (partition by benchmark, raters order by reported_at desc) = 1
+order by benchmark, criterion, raters, statistic
