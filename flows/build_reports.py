@@ -5,13 +5,28 @@ from pathlib import Path
 from prefect import flow
 
 from flows import steps
-from tasks.lake import open_lake
+from tasks.conduct import USUAL, Conduct, hold_for_run, logged_step
+from tasks.lake import LakePath, open_lake
+from tasks.lease_names import name_report_leases
+from tasks.runs import new_run_id
 from tasks.suite import Scope, narrow, read_suite
 
 
 @flow(name="build-reports", validate_parameters=False)
-def build_reports(suite_file: str, lake_root: str, scope: Scope = Scope()) -> Path:  # frozen
-    """Build the suite's report; returns the page's path."""
-    suite = narrow(read_suite(Path(suite_file)), scope)
-    page: Path = steps.report(open_lake(Path(lake_root)), suite)
+def build_reports(
+    suite_file: str,
+    lake_root: str,
+    scope: Scope = Scope(),  # frozen
+    run_id: str | None = None,
+    conduct: Conduct = USUAL,
+) -> LakePath:
+    """Build the suite's report, nobody else at it; returns the page's path."""
+    suite, lake = narrow(read_suite(Path(suite_file)), scope), open_lake(lake_root)
+    run_id = run_id or new_run_id()
+    with (
+        hold_for_run(lake, name_report_leases(suite), suite.name, run_id, conduct),
+        logged_step(lake, run_id, conduct, "report") as facts,
+    ):
+        page: LakePath = steps.report(lake, suite)
+        facts["page"] = str(page)
     return page

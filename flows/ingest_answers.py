@@ -5,19 +5,36 @@ from pathlib import Path
 from prefect import flow
 
 from flows import steps
+from tasks.conduct import USUAL, Conduct, hold_for_run, logged_step
 from tasks.ingestion import IngestSummary
 from tasks.lake import open_lake
+from tasks.lease_names import name_ingest_leases
+from tasks.runs import new_run_id
 from tasks.suite import Scope, narrow, read_suite
 
 
 @flow(name="ingest-answers", validate_parameters=False)
-def ingest_answers(suite_file: str, lake_root: str, scope: Scope = Scope()) -> list[IngestSummary]:  # frozen
-    """Ingest each benchmark as one task; a source that has not changed is left alone."""
+def ingest_answers(
+    suite_file: str,
+    lake_root: str,
+    scope: Scope = Scope(),  # frozen
+    run_id: str | None = None,
+    conduct: Conduct = USUAL,
+) -> list[IngestSummary]:
+    """Ingest each benchmark as one task, nobody else at it; a source that has not changed is left alone."""
     suite = narrow(read_suite(Path(suite_file)), Scope(benchmarks=scope.benchmarks))
-    lake = open_lake(Path(lake_root), create=True)
+    lake = open_lake(lake_root, create=True)
     images = suite.image_root(lake.root)
-    ingests = [
-        steps.ingest_source.submit(lake, benchmark, images, scope.limit, suite.limits.images)
-        for benchmark in suite.benchmarks.values()
-    ]
-    return [ingest.result() for ingest in ingests]
+    run_id = run_id or new_run_id()
+    with (
+        hold_for_run(lake, name_ingest_leases(suite), suite.name, run_id, conduct),
+        logged_step(lake, run_id, conduct, "ingest") as facts,
+    ):
+        ingests = [
+            steps.ingest_source.submit(lake, benchmark, images, scope.limit, suite.limits.images)
+            for benchmark in suite.benchmarks.values()
+        ]
+        summaries: list[IngestSummary] = [ingest.result() for ingest in ingests]
+        facts |= {"benchmarks": len(summaries), "unchanged": sum(one.skipped for one in summaries)}
+        facts |= {name: sum(getattr(one, f"n_{name}") for one in summaries) for name in ("items", "answers", "quarantined")}
+    return summaries

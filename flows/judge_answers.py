@@ -11,10 +11,15 @@ from prefect import flow
 from flows import steps
 from flows.runners import ENDPOINT_SLOT, METRIC_SLOT
 from tasks.backends.standin_process import start_standin
+from tasks.clock import SteadyClock
+from tasks.conduct import USUAL, Conduct, hold_for_run, log_step, logged_step
 from tasks.judge_settings import JudgeSettings
 from tasks.judging.shard import ShardOrder, ShardResult
 from tasks.lake import Lake, open_lake
+from tasks.lease_names import name_judge_leases
 from tasks.planning import Work, register_judges
+from tasks.reports.against import check_against
+from tasks.runs import count_shards
 from tasks.suite import Scope, Suite, narrow, needs_scores, read_suite, stages_of
 
 
@@ -32,36 +37,58 @@ def judge_answers(
     run_id: str,
     scope: Scope = Scope(),
     retry: tuple[str, ...] = (),  # frozen
+    slots: int = 1,
+    conduct: Conduct = USUAL,
 ) -> Judged:
-    """Plan, then judge and score side by side: a shard is a task, on a worker that has its slot."""
+    """Plan, then judge and score side by side: a shard is a task, on a worker that has its slot; `slots` of them ask endpoints."""
     full = read_suite(Path(suite_file))
-    lake = open_lake(Path(lake_root))
-    register_judges(lake, full)
+    lake = open_lake(lake_root)
     suite = narrow(full, scope)
-    with dask.annotate(resources={METRIC_SLOT: 1}):
-        scored = steps.metric_shard.map(steps.plan_scores(lake, suite, scope, run_id))
-    try:
-        shards = _judge_stages(lake, suite, scope, run_id, retry, scored.wait)
-    except Exception:  # ends the run; what the metrics are about to compute is kept
-        scored.wait()
-        raise
-    failures = [line for result in scored.result() for line in result.failures]
-    return Judged(shards, list(dict.fromkeys(failures)))
+    with hold_for_run(lake, name_judge_leases(suite), suite.name, run_id, conduct):
+        register_judges(lake, full)
+        check_against(lake, full)  # before anything is paid for
+        clock = SteadyClock()
+        with dask.annotate(resources={METRIC_SLOT: 1}):
+            scored = steps.metric_shard.map(steps.plan_scores(lake, suite, scope, run_id))
+        try:
+            shards = _judge_stages(lake, suite, scope, run_id, retry, slots, conduct, scored.wait)
+        except Exception:  # ends the run; what the metrics are about to compute is kept
+            scored.wait()
+            raise
+        results = scored.result()
+        failures = list(dict.fromkeys(line for result in results for line in result.failures))
+        if suite.metrics:
+            told = {"scores": sum(result.n_scores for result in results), "metrics_failed": len(failures)}
+            log_step(lake, run_id, conduct, "metrics", {**told, "seconds": round(clock.elapsed_s(), 1)})
+    return Judged(shards, failures)
 
 
 def _judge_stages(
-    lake: Lake, suite: Suite, scope: Scope, run_id: str, retry: tuple[str, ...], await_scores: Callable[[], None]
+    lake: Lake,
+    suite: Suite,
+    scope: Scope,
+    run_id: str,
+    retry: tuple[str, ...],
+    slots: int,
+    conduct: Conduct,
+    await_scores: Callable[[], None],
 ) -> list[ShardResult]:
     results: list[ShardResult] = []
     with _standin_if(any(_asks_standin(judge) for judge in suite.judges.values())) as address:
         for stage in stages_of(suite):
             if needs_scores(stage):
                 await_scores()
-            works = steps.plan_work(lake, stage, scope, run_id, retry)
-            with dask.annotate(resources={ENDPOINT_SLOT: 1}):
-                orders = [order for work in works for order in _shard_orders(lake, suite, run_id, work, address)]
-                judged = steps.judge_shard.map(orders)
-            results += judged.result()
+            with logged_step(lake, run_id, conduct, "plan") as facts:
+                works = steps.plan_work(lake, stage, scope, run_id, retry, slots)
+                facts["judges"] = [f"{one.identity.alias} {one.n_pending:,} of {one.n_wanted:,} cases" for one in works]
+            with logged_step(lake, run_id, conduct, "judge") as facts:
+                with dask.annotate(resources={ENDPOINT_SLOT: 1}):
+                    orders = [
+                        order for work in works for order in _shard_orders(lake, suite, run_id, work, address, retry, slots)
+                    ]
+                    judged = steps.judge_shard.map(orders)
+                results += (done := judged.result())
+                facts |= count_shards(done)
     return results
 
 
@@ -79,6 +106,10 @@ def _standin_if(needed: bool) -> Iterator[str | None]:
         yield standin.base_url
 
 
-def _shard_orders(lake: Lake, suite: Suite, run_id: str, work: Work, standin: str | None) -> list[ShardOrder]:
+def _shard_orders(
+    lake: Lake, suite: Suite, run_id: str, work: Work, standin: str | None, retry: tuple[str, ...], slots: int
+) -> list[ShardOrder]:
     judge, images = suite.judges[work.identity.alias], suite.image_root(lake.root)
-    return [ShardOrder(lake, run_id, judge, work.identity, suite.limits, file, images, standin) for file in work.shards]
+    again = tuple(status for status in retry if status != "failed")  # replies that a failed case did get are kept
+    fixed = (lake, run_id, judge, work.identity, suite.limits)
+    return [ShardOrder(*fixed, file, images, standin, again, slots=slots) for file in work.shards]

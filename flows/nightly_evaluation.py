@@ -1,19 +1,23 @@
-"""Flow `nightly-evaluation`: ingest, judge, report, on workers of its own; what a schedule runs and what `judgelake run` runs."""
+"""Flow `nightly-evaluation`: ingest, judge, report, on workers of its own or a cluster's; what a schedule runs and what `judgelake run` runs."""
 
 from pathlib import Path
 from typing import Any
 
 from prefect import flow
+from prefect.task_runners import ThreadPoolTaskRunner
 from prefect_dask import DaskTaskRunner
 
 from flows.build_reports import build_reports
+from flows.cluster import open_workers, tell_loss
 from flows.ingest_answers import ingest_answers
 from flows.judge_answers import judge_answers
-from flows.runners import local_cluster
-from tasks.errors import MetricError
+from flows.runners import ENDPOINT_SLOT
+from tasks.conduct import Conduct, LogFormat, logged_step
+from tasks.errors import RunError
 from tasks.lake import open_lake
+from tasks.run_end import RunEnd, end_run
 from tasks.runs import new_run_id, record_run
-from tasks.suite import Scope, read_suite
+from tasks.suite import Scope, narrow, read_suite
 
 
 @flow(name="nightly-evaluation", validate_parameters=False)
@@ -24,21 +28,41 @@ def nightly_evaluation(
     scope: Scope = Scope(),  # frozen
     retry: tuple[str, ...] = (),
     stages: tuple[str, ...] = ("ingest", "judge", "report"),
-) -> None:
-    """Run the stages of a suite; what is done already is left alone. Raises MetricError at its end for metrics that could not run."""
-    suite = read_suite(Path(suite_file))
-    lake = open_lake(Path(lake_root), create=True)
-    run_id = run_id or new_run_id()
-    with local_cluster() as address, record_run(lake, suite, run_id, stages) as record:
-        runner: Any = DaskTaskRunner(address=address)
-        failures: list[str] = []
-        if "ingest" in stages:
-            record.ingests = ingest_answers.with_options(task_runner=runner)(suite_file, lake_root, scope)
-        if "judge" in stages:
-            judged = judge_answers.with_options(task_runner=runner)(suite_file, lake_root, run_id, scope, retry)
-            record.shards, failures = judged.shards, judged.failures
-        if "report" in stages and not record.stopped:
-            record.write("reporting")  # so that the report tells of this run, too
-            record.page = build_reports(suite_file, lake_root, scope)
-        if failures:
-            raise MetricError("\n".join(failures))
+    scheduler: str | None = None,
+    wait_for_workers: bool = False,
+    wait_s: float | None = None,
+    log_format: LogFormat = "text",
+) -> RunEnd:
+    """Run the stages of a suite; what is done already is left alone. Raises RunError at its end where the exit code is not 0.
+
+    `scheduler`: the address of a Dask scheduler whose workers judge and score; ingest and report stay in this process.
+    `wait_s`: how long it waits for another run that is at the same work (None: until that has ended), before it raises LeaseError.
+    """
+    suite = narrow(read_suite(Path(suite_file)), scope)
+    lake = open_lake(lake_root, create=True)
+    run_id, conduct = run_id or new_run_id(), Conduct(wait_s, log_format)
+    with record_run(lake, suite, run_id, stages) as record:
+        with (
+            open_workers(lake, suite, run_id, stages, scheduler, wait=wait_for_workers) as workers,
+            tell_loss(workers.address),
+        ):
+            runner: Any = DaskTaskRunner(address=workers.address)
+            here: Any = (
+                runner if scheduler is None else ThreadPoolTaskRunner(max_workers=2)
+            )  # inputs lie where the command was given
+            if "ingest" in stages:
+                record.ingests = ingest_answers.with_options(task_runner=here)(suite_file, lake_root, scope, run_id, conduct)
+            if "judge" in stages and not record.stopped:
+                slots = workers.count(ENDPOINT_SLOT)
+                judge = judge_answers.with_options(task_runner=runner)
+                judged = judge(suite_file, lake_root, run_id, scope, retry, slots, conduct)
+                record.shards, record.failures = judged.shards, judged.failures
+            if "report" in stages and not record.stopped:
+                record.write("reporting")  # so that the report tells of this run, too
+                build_reports(suite_file, lake_root, scope, run_id, conduct)
+        with logged_step(lake, run_id, conduct, "checks") as facts:
+            end = end_run(lake, suite, stages, record)
+            facts["says"] = f"exit code {end.code}"
+        if end.code:
+            raise RunError(end.code, end.lines)
+        return end

@@ -1,27 +1,27 @@
-"""A Prefect server as a child process that ends with its parent: `python -m flows.prefect_server PORT_FILE`, its standard input a pipe.
+"""A Prefect server: `python -m flows.prefect_server HOST:PORT` until a signal, or as a child that ends with its parent.
 
-Who starts it and for how long is `flows.runners`.
+A child is given the number of a socket that it inherits and a pipe as its standard input. Who starts one is `flows.runners`, and
+infra/compose.yaml. Its database is PREFECT_API_DATABASE_CONNECTION_URL's.
 """
 
 import os
 import socket
 import sys
 import threading
-from pathlib import Path
 
 
 def main() -> None:
-    """Serve on a free port of the loopback, tell it in the file named, end when standard input closes."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    """Serve at the argument's address, or on the inherited socket of that number until standard input closes."""
+    host, _, port = sys.argv[1].rpartition(":")
+    if host:
+        listener = socket.create_server((host, int(port)))
+    else:
+        threading.Thread(target=_end_with_parent, daemon=True).start()
+        listener = socket.socket(fileno=int(port))
     import uvicorn
     from prefect.server.api.server import create_app
 
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port_file = Path(sys.argv[1])
-        beside = port_file.with_suffix(".tmp")
-        beside.write_text(str(listener.getsockname()[1]))
-        beside.replace(port_file)
+    with listener:
         config = uvicorn.Config(create_app(), log_level="error", lifespan="on", timeout_graceful_shutdown=2)
         uvicorn.Server(config).run(sockets=[listener])
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from tasks.ingestion import check_source
+from tasks.storage import LakePath, open_place
 from tasks.suite import BenchmarkSettings, Scope, Suite, narrow, read_suite
 
 _ROWS = 5
@@ -19,11 +20,11 @@ def run_preview(options: argparse.Namespace) -> int:
     """Show every benchmark of the suite (or those of `--benchmark`); returns the exit code."""
     suite = narrow(read_suite(options.suite), Scope(options.limit, (), tuple(options.benchmark)))
     for benchmark in suite.benchmarks.values():
-        _preview(suite, benchmark, options.limit, options.lake / "images")
+        _preview(suite, benchmark, options.limit, open_place(options.lake) / "images")
     return 0
 
 
-def _preview(suite: Suite, benchmark: BenchmarkSettings, limit: int | None, images: Path) -> None:
+def _preview(suite: Suite, benchmark: BenchmarkSettings, limit: int | None, images: LakePath) -> None:
     with tempfile.TemporaryDirectory() as drawn:  # a source that draws its pictures draws them here
         root = Path(drawn) if benchmark.source == "demo" else suite.images or images
         tables = check_source(benchmark, root, limit, suite.limits.images).tables

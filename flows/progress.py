@@ -1,4 +1,4 @@
-"""What a person sees while judges work: one line with rate, statuses and tokens. The numbers come from the shards' progress files."""
+"""What a person sees while judges work: one line with rate, statuses, tokens and money. The numbers come from the shards' progress files."""
 
 import json
 import sys
@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tasks.errors import LakeError
 from tasks.lake import Lake
 from tasks.planning import plan_file
+from tasks.storage import LakePath, list_files, read_file
 
-_TERMINAL_S, _LOG_S = 1.0, 15.0
+_TERMINAL_S, _BUCKET_S, _LOG_S = 1.0, 5.0, 15.0
 
 
 @contextmanager
@@ -31,24 +33,29 @@ def show_progress(lake: Lake, run_id: str) -> Iterator[None]:
 def _show(lake: Lake, run_id: str, done: threading.Event) -> None:
     terminal = sys.stderr.isatty()
     plan, began = plan_file(lake, run_id), time.monotonic()
-    while not done.wait(_TERMINAL_S if terminal else _LOG_S):
-        if not plan.exists():
-            began = time.monotonic()
+    every_s = _LOG_S if not terminal else _TERMINAL_S if isinstance(plan, Path) else _BUCKET_S
+    while not done.wait(every_s):
+        try:
+            line = describe_progress(plan, time.monotonic() - began)
+        except LakeError:  # a bucket that is slow to answer
             continue
-        line = describe_progress(plan, time.monotonic() - began)
-        if line:
+        if not line:
+            began = time.monotonic()
+        else:
             sys.stderr.write(f"\r\x1b[2K{line}" if terminal else f"{line}\n")
             sys.stderr.flush()
     if terminal:
         sys.stderr.write("\r\x1b[2K")
 
 
-def describe_progress(plan: Path, seconds: float) -> str:
-    """One line on how far the judges of a run are; '' where there is nothing to judge."""
+def describe_progress(plan: LakePath, seconds: float) -> str:
+    """One line on how far the judges of a run are; '' where there is nothing to judge, nothing planned yet, or the run is over."""
     try:
-        total = sum(json.loads(plan.read_text()).values())
-        told = [json.loads(file.read_text()) for file in plan.parent.glob("*.progress.json")]
-    except (OSError, ValueError):  # the run is just removing its folder
+        total = sum(json.loads(read_file(plan) or b"{}").values())
+        told = [
+            json.loads(content) for content in map(read_file, list_files(plan.parent, ".progress.json")) if content is not None
+        ]
+    except ValueError:
         return ""
     if not total:
         return ""
@@ -56,5 +63,7 @@ def describe_progress(plan: Path, seconds: float) -> str:
     for one in told:
         statuses.update(one["statuses"])
     judged, tokens = sum(one["cases"] for one in told), sum(one["tokens"] for one in told)
+    cost, unpriced = sum(one["cost_usd"] for one in told), sum(one["unpriced"] for one in told)
+    money = (f"  {cost:,.2f} USD" if cost else "") + (f"  {unpriced:,} calls of unknown price" if unpriced else "")
     words = ", ".join(f"{count:,} {status}" for status, count in statuses.most_common())
-    return f"judging {judged:,}/{total:,}  {judged / max(seconds, 1e-9):,.0f}/s  {words or 'starting'}  {tokens:,} tokens"
+    return f"judging {judged:,}/{total:,}  {judged / max(seconds, 1e-9):,.0f}/s  {words or 'starting'}  {tokens:,} tokens{money}"

@@ -1,59 +1,85 @@
 """Where work runs: one Prefect server a run, local Dask workers with their slots; all of it ends with this process, however it ends.
 
-What runs there is the flows' matter. Servers and workers hold a pipe to this process, so that even `kill -9` leaves nothing behind.
+What runs there is the flows' matter, a cluster that somebody else started `flows.cluster`'s. Servers and workers hold a pipe to this
+process, so that even `kill -9` leaves nothing behind.
 """
 
 import logging
 import os
+import secrets
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from tasks.errors import JudgelakeError
 
 ENDPOINT_SLOT = "ENDPOINT"
-"""Dask resource of a worker that may ask endpoints: one process holds the suite's limits."""
+"""Dask resource of a worker that may ask endpoints: each slot has its share of the suite's limits."""
 METRIC_SLOT = "METRIC"
-_START_S = 60.0
+GPU_SLOT = "GPU"
+_START_S = 180.0
+_LOOPBACK = "127.0.0.1"
 _QUIET = {
     "DO_NOT_TRACK": "1",
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     "PREFECT_CLIENT_ENABLE_METRICS": "false",
     "PREFECT_LOGGING_LEVEL": "CRITICAL",
+    "PREFECT_INTERNAL_LOGGING_LEVEL": "CRITICAL",
     "PREFECT_LOGGING_TO_API_ENABLED": "false",
     "PREFECT_RESULTS_PERSIST_BY_DEFAULT": "false",
-    "PREFECT_SERVER_SERVICES_SCHEDULER_ENABLED": "false",
-    "PREFECT_SERVER_SERVICES_LATE_RUNS_ENABLED": "false",
 }
+_ONE_RUN = {"PREFECT_SERVER_SERVICES_SCHEDULER_ENABLED": "false", "PREFECT_SERVER_SERVICES_LATE_RUNS_ENABLED": "false"}
+
+
+def quieten_prefect(more: Mapping[str, str] = _ONE_RUN) -> None:
+    """Settings that keep prefect from talking to terminals and strangers; what the user set stays. Before prefect is imported."""
+    for name, value in (_QUIET | dict(more)).items():
+        os.environ.setdefault(name, value)
 
 
 @contextmanager
-def prefect_server() -> Iterator[str]:
-    """The address of a Prefect server: the configured one (PREFECT_API_URL), else one of our own with a temporary home.
+def prefect_server(scheduler: str | None = None) -> Iterator[str]:
+    """The address of a Prefect server for one run: the configured one (PREFECT_API_URL), else one of our own with a temporary home.
 
-    Must be entered before prefect is imported: prefect reads its settings then.
+    Must be entered before prefect is imported: prefect reads its settings then. Workers of a Dask scheduler elsewhere reach our own
+    server where the route to that scheduler leaves this machine, with a password of this run.
     """
     configured = os.environ.get("PREFECT_API_URL")
     if configured:
         yield configured
         return
+    temporary = tempfile.TemporaryDirectory(prefix="judgelake-prefect-", ignore_cleanup_errors=True)
+    with temporary as home, own_server(Path(home), host=_route_to(scheduler) if scheduler else _LOOPBACK) as url:
+        yield url
+
+
+@contextmanager
+def own_server(
+    home: Path, *, host: str = _LOOPBACK, settings: Mapping[str, str] = _ONE_RUN, meanwhile: Callable[[], None] = lambda: None
+) -> Iterator[str]:
+    """A Prefect server that keeps its database in `home`; PREFECT_API_URL names it inside. `meanwhile` runs while it starts."""
     with ExitStack() as stack:
-        home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="judgelake-prefect-", ignore_cleanup_errors=True)))
-        before = dict(os.environ)
-        stack.callback(_restore_environment, before)
-        for name, value in _QUIET.items():
-            os.environ.setdefault(name, value)
+        listener = socket.create_server((host, 0))
+        url = f"http://{host}:{listener.getsockname()[1]}/api"
+        stack.callback(_restore_environment, dict(os.environ))
+        quieten_prefect(settings)
         os.environ["PREFECT_HOME"] = str(home)
         os.environ["PREFECT_API_DATABASE_CONNECTION_URL"] = f"sqlite+aiosqlite:///{home}/prefect.db"
-        server = _start_server(home)
+        os.environ["PREFECT_API_URL"] = os.environ["PREFECT_SERVER_UI_API_URL"] = url
+        if host != _LOOPBACK:
+            os.environ["PREFECT_SERVER_API_AUTH_STRING"] = os.environ["PREFECT_API_AUTH_STRING"] = f"run:{secrets.token_hex(16)}"
+        with listener:  # from then on only the server holds it: where it dies, nobody waits for an answer
+            server = _start_server(home, listener)
         stack.callback(_end, server)
-        os.environ["PREFECT_API_URL"] = _wait_until_ready(server, home)
-        yield os.environ["PREFECT_API_URL"]
+        meanwhile()
+        _wait_until_ready(server, home, url)
+        yield url
 
 
 @contextmanager
@@ -68,16 +94,30 @@ def local_cluster() -> Iterator[str]:
     }
     scheduler = {
         "cls": Scheduler,
-        "options": {"host": "127.0.0.1", "port": 0, "dashboard": False, "dashboard_address": "127.0.0.1:0"},
+        "options": {"host": _LOOPBACK, "port": 0, "dashboard": False, "dashboard_address": f"{_LOOPBACK}:0"},
     }
     with SpecCluster(workers=workers, scheduler=scheduler, silence_logs=50) as cluster:
         yield cluster.scheduler_address
 
 
-def _start_server(home: Path) -> subprocess.Popen[bytes]:
+def _route_to(scheduler: str) -> str:
+    """The address of this machine on the way to a scheduler."""
+    from distributed.comm import get_address_host, resolve_address
+    from distributed.utils import get_ip
+
+    try:
+        return str(get_ip(get_address_host(resolve_address(scheduler))))
+    except (OSError, ValueError) as error:
+        raise JudgelakeError(
+            f"--scheduler {scheduler}: no address of a scheduler ({error}); expected tcp://HOST:PORT; see its first lines"
+        ) from None
+
+
+def _start_server(home: Path, listener: socket.socket) -> subprocess.Popen[bytes]:
     with (home / "server.log").open("wb") as log:
         return subprocess.Popen(
-            [sys.executable, "-m", "flows.prefect_server", str(home / "port")],
+            [sys.executable, "-m", "flows.prefect_server", str(listener.fileno())],
+            pass_fds=[listener.fileno()],
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=log,
@@ -85,19 +125,15 @@ def _start_server(home: Path) -> subprocess.Popen[bytes]:
         )
 
 
-def _wait_until_ready(server: subprocess.Popen[bytes], home: Path) -> str:
-    """The API address once the server answers; raises JudgelakeError with its last words where it does not."""
-    port_file = home / "port"
+def _wait_until_ready(server: subprocess.Popen[bytes], home: Path, url: str) -> None:
+    """Return once the server answers; raises JudgelakeError with its last words where it does not."""
     deadline = time.monotonic() + _START_S
     while time.monotonic() < deadline and server.poll() is None:
-        if port_file.exists():
-            url = f"http://127.0.0.1:{port_file.read_text()}/api"
-            try:
-                with urllib.request.urlopen(f"{url}/health", timeout=5):  # noqa: S310  # our own loopback address
-                    return url
-            except OSError:
-                pass
-        time.sleep(0.05)
+        try:
+            with urllib.request.urlopen(f"{url}/health", timeout=2):  # noqa: S310  # our own address
+                return
+        except OSError:
+            time.sleep(0.05)
     words = (home / "server.log").read_text(errors="replace")[-2000:]
     raise JudgelakeError(
         f"prefect server: did not answer within {_START_S:.0f} s; run again, or set PREFECT_API_URL to one\n{words}"

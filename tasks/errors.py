@@ -5,9 +5,14 @@ JudgelakeError
 ├── SourceError    an input file cannot be read as what the suite says it is
 ├── LakeError      the lake cannot be read or written
 ├── QueryError     a SQL statement failed; the message shows its file and text
+├── LeaseError     another run holds what this one needs
+├── ClusterError   the Dask scheduler does not answer, or went away during a run
+├── RunError       the run came to its end, and not all is well; its code says what
 ├── MetricError    a metric cannot be computed here (a package is missing, say)
 └── BackendError   a judge's endpoint or model cannot be used at all
 """
+
+from collections.abc import Sequence
 
 
 class JudgelakeError(Exception):
@@ -24,6 +29,25 @@ class SourceError(JudgelakeError):
 
 class LakeError(JudgelakeError):
     """The lake cannot be read or written."""
+
+
+class LeaseError(JudgelakeError):
+    """Another run holds what this one needs."""
+
+
+class RunError(JudgelakeError):
+    """The run came to its end, and not all is well: `code` is its exit code, `lines` tell it."""
+
+    def __init__(self, code: int, lines: Sequence[str]) -> None:
+        super().__init__(code, lines)
+        self.code, self.lines = code, tuple(lines)
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
+
+class ClusterError(JudgelakeError):
+    """The Dask scheduler does not answer, or went away during a run."""
 
 
 class QueryError(JudgelakeError):

@@ -1,4 +1,4 @@
-"""Item images as they lie on disk: resolved against the suite's image folder, checked and digested at ingest; what is wrong is told.
+"""Item images as they lie on disk or in a bucket: resolved against the image folder, checked and digested at ingest; what is wrong is told.
 
 A fault never drops an item, since judges that see text only can go on. Encoding images for a request is the backends' matter.
 """
@@ -6,11 +6,13 @@ A fault never drops an item, since judges that see text only can go on. Encoding
 import hashlib
 import io
 import os
+import posixpath
 import re
 import struct
 import warnings
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -18,10 +20,13 @@ from typing import NamedTuple
 import polars as pl
 
 from schemas.inputs import Image
+from tasks.buckets import stamp_keys
 from tasks.digests import digest_json
+from tasks.storage import LakePath, read_file
 from tasks.validation import QUARANTINE, no_quarantine
 
 _MB = 1_000_000
+_AT_ONCE = 32
 _PIXELS = 89_478_485  # Pillow's own MAX_IMAGE_PIXELS, past which it warns of a decompression bomb
 _REMOTE = re.compile(r"(?i)(?!file:)[a-z][a-z0-9+.-]*:(?://|image/)")
 _FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")  # never EPS, which Pillow hands to Ghostscript
@@ -72,37 +77,66 @@ def is_remote(uri: str) -> bool:
     return _REMOTE.match(uri) is not None
 
 
-def inspect_image(root: Path, uri: str, limits: ImageLimits = ImageLimits()) -> ImageFact | ImageFault:
+def inspect_image(root: LakePath, uri: str, limits: ImageLimits = ImageLimits()) -> ImageFact | ImageFault:
     """Check one image under `root`: inside it, there, within the limits, of a known kind, whole; never raises for what a file holds."""
     if is_remote(uri):
         return ImageFact(None, None, None)
+    content = read_image(root, uri, limits)
+    return content if isinstance(content, ImageFault) else check_content(content, limits)
+
+
+def read_image(root: LakePath, uri: str, limits: ImageLimits = ImageLimits()) -> bytes | ImageFault:
+    """The bytes of an image under `root`, not more than the limits let it have; raises LakeError where a bucket refuses."""
     try:
-        file = (root / uri).resolve()
-        inside = file.is_relative_to(root.resolve()) and not uri.lower().startswith("file:")
+        file, inside = _place(root, uri)
     except (OSError, ValueError, RuntimeError) as error:  # a NUL byte, a name too long, a loop of links
         return ImageFault(f"the image's path cannot be followed ({error})", "correct the path in the source")
-    if not inside:
+    if not inside or uri.lower().startswith("file:"):
         return ImageFault("the image lies outside the image folder", f"put it under {root}, or set `images:` in the suite")
-    content = _read(file, limits)
-    return content if isinstance(content, ImageFault) else _decode(content, limits)
+    return _read(file, limits) if isinstance(file, Path) else _get(file, limits)
+
+
+def _place(root: LakePath, uri: str) -> tuple[LakePath, bool]:
+    """Where a URI leads, and whether that is inside the root."""
+    if isinstance(root, Path):
+        file = (root / uri).resolve()
+        return file, file.is_relative_to(root.resolve())
+    if "\0" in uri:
+        raise ValueError("embedded null byte")
+    plain = posixpath.normpath(uri)
+    return root / plain.lstrip("/"), not plain.startswith(("/", "../")) and plain != ".."
 
 
 def _read(file: Path, limits: ImageLimits) -> bytes | ImageFault:
     try:
         if not file.exists():
-            return ImageFault("the image is missing", f"put the file at {file}, or set `images:` in the suite", missing=True)
+            return _tell_missing(file)
         if not file.is_file():
             return ImageFault("the image's path is not a file", "name an image file")
         size = file.stat().st_size
-        if size > limits.max_bytes:
-            reason = f"the file has {size / _MB:.1f} MB, more than the {limits.max_bytes / _MB:g} MB that an image may have"
-            return ImageFault(reason, "scale the image down, or store it with more compression")
-        return file.read_bytes()
+        return _tell_heavy(f"{size / _MB:.1f} MB", limits) if size > limits.max_bytes else file.read_bytes()
     except OSError as error:
         return ImageFault(f"the image cannot be read ({error.strerror})", "check the file and who may read it")
 
 
-def _decode(content: bytes, limits: ImageLimits) -> ImageFact | ImageFault:
+def _get(file: LakePath, limits: ImageLimits) -> bytes | ImageFault:
+    content = read_file(file, most_bytes=limits.max_bytes + 1)
+    if content is None:
+        return _tell_missing(file)
+    return _tell_heavy("more bytes than may be", limits) if len(content) > limits.max_bytes else content
+
+
+def _tell_missing(file: LakePath) -> ImageFault:
+    return ImageFault("the image is missing", f"put the file at {file}, or set `images:` in the suite", missing=True)
+
+
+def _tell_heavy(size: str, limits: ImageLimits) -> ImageFault:
+    reason = f"the file has {size}, more than the {limits.max_bytes / _MB:g} MB that an image may have"
+    return ImageFault(reason, "scale the image down, or store it with more compression")
+
+
+def check_content(content: bytes, limits: ImageLimits = ImageLimits()) -> ImageFact | ImageFault:
+    """Whether bytes are an image that is whole and within the limits."""
     from PIL import Image as Pillow  # not needed by the runs that ingest nothing
     from PIL import UnidentifiedImageError
 
@@ -125,12 +159,19 @@ def _decode(content: bytes, limits: ImageLimits) -> ImageFact | ImageFault:
     return ImageFact(hashlib.sha256(content).hexdigest(), width, height)
 
 
-def stamp_images(root: Path, uris: Iterable[str], limits: ImageLimits = ImageLimits()) -> str:
-    """Names the state of local images cheaply: size and time of change of each file, none read; '' where there is no local image."""
+def stamp_images(root: LakePath, uris: Iterable[str], limits: ImageLimits = ImageLimits()) -> str:
+    """Names the state of images that are no URLs cheaply: size and time of change of each file (in a bucket: size and ETag), none read.
+
+    '' where there is no such image.
+    """
     local = sorted({uri for uri in uris if not is_remote(uri)})
     if not local:
         return ""
-    states = {uri: _state(root / uri) for uri in local} if root.is_dir() else {}
+    if isinstance(root, Path):
+        states: Mapping[str, object] = {uri: _state(root / uri) for uri in local} if root.is_dir() else {}
+    else:
+        found = stamp_keys(root, [uri for uri in local if _place(root, uri)[1]])
+        states = {uri: found.get(uri) for uri in local}
     return digest_json([states, list(astuple(limits))])
 
 
@@ -142,7 +183,7 @@ def _state(file: Path) -> list[int] | None:
     return [status.st_size, status.st_mtime_ns]
 
 
-def check_images(items: pl.DataFrame, root: Path, limits: ImageLimits = ImageLimits()) -> CheckedImages:
+def check_images(items: pl.DataFrame, root: LakePath, limits: ImageLimits = ImageLimits()) -> CheckedImages:
     """Fill in the digests of local images, each file read once; a digest that the source gave is checked against the file's."""
     flat = items.with_row_index("row").select("row", "source_file", "locator", "images").explode("images").drop_nulls("images")
     flat = flat.unnest("images").drop_nulls("uri")
@@ -150,7 +191,7 @@ def check_images(items: pl.DataFrame, root: Path, limits: ImageLimits = ImageLim
     if not uris:
         return CheckedImages(items, no_quarantine())
     missing = ImageFault("the image is missing", f"put it under {root}, or set `images:` in the suite", missing=True)
-    looked = {uri: inspect_image(root, uri, limits) for uri in uris} if root.is_dir() else dict.fromkeys(uris, missing)
+    looked = _inspect_all(root, uris, limits) if _may_hold(root) else dict.fromkeys(uris, missing)
     digests = {uri: fact.sha256 for uri, fact in looked.items() if isinstance(fact, ImageFact)}
     faults = {uri: fault for uri, fault in looked.items() if isinstance(fault, ImageFault)}
     found = pl.DataFrame({"uri": list(digests), "found": list(digests.values())}, {"uri": pl.String, "found": pl.String})
@@ -162,6 +203,19 @@ def check_images(items: pl.DataFrame, root: Path, limits: ImageLimits = ImageLim
     return CheckedImages(_put_back(items, filled), told)
 
 
+def _may_hold(root: LakePath) -> bool:
+    """Whether it is worth looking for images there; a bucket has no folders."""
+    return not isinstance(root, Path) or root.is_dir()
+
+
+def _inspect_all(root: LakePath, uris: Sequence[str], limits: ImageLimits) -> dict[str, ImageFact | ImageFault]:
+    """Each image by its URI; those of a bucket many at once, since each is a request."""
+    if isinstance(root, Path):
+        return {uri: inspect_image(root, uri, limits) for uri in uris}
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="images") as threads:
+        return dict(zip(uris, threads.map(lambda uri: inspect_image(root, uri, limits), uris), strict=True))
+
+
 def _put_back(items: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
     """The items with `images` (row, uri, sha256), in their order; an item without any keeps its empty list."""
     lists = images.group_by("row", maintain_order=True).agg(pl.struct("uri", "sha256").cast(Image).alias("images"))
@@ -169,10 +223,10 @@ def _put_back(items: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
     return bare.with_columns(pl.col("images").fill_null([])).select(items.columns)
 
 
-def _tell_faults(images: pl.DataFrame, faults: Mapping[str, ImageFault], root: Path, none_there: bool) -> pl.DataFrame:
+def _tell_faults(images: pl.DataFrame, faults: Mapping[str, ImageFault], root: LakePath, none_there: bool) -> pl.DataFrame:
     """One row an image, at the first item that names it; one row for all where not one is there."""
     if none_there and len(faults) > 1 and all(fault.missing for fault in faults.values()):
-        what = "none of the images is there" if root.is_dir() else "the image folder is absent"
+        what = "none of the images is there" if _may_hold(root) else "the image folder is absent"
         reason = f"{what}: {len(faults):,} images are missing under {root}, from {min(faults)} to {max(faults)}"
         remedy = "put them there or set `images:` in the suite; judges that see only text go on without them"
         return _rows([(images["source_file"][0], f"{images['row'].n_unique()} items", f"{len(faults)} images", reason, remedy)])

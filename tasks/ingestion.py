@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
@@ -12,8 +11,9 @@ from schemas.tables import TABLES
 from tasks.digests import content_digest, digest_json
 from tasks.errors import SourceError
 from tasks.images import ImageLimits, check_images, stamp_images
-from tasks.lake import Lake, append_records, append_rows, remove_parts
+from tasks.lake import Lake, LakePath, append_records, append_rows
 from tasks.reports.warehouse import open_warehouse, select_frame
+from tasks.retiring import retire
 from tasks.sources.frames import SourceFrames
 from tasks.sources.registry import read_source, source_digest
 from tasks.suite import BenchmarkSettings
@@ -29,6 +29,8 @@ _REFERS: Mapping[str, tuple[_Reference, ...]] = {
     "answers": (_ITEM,),
     "human_ratings": (_ANSWER,),
     "human_preferences": _PAIR,
+    "choice_sets": (_ITEM,),
+    "feedback_preferences": (_ANSWER,),
     "recorded_verdicts": (_ANSWER,),
     "recorded_duels": _PAIR,
     "recorded_scores": (_ANSWER,),
@@ -54,11 +56,11 @@ def find_current(
     lake: Lake,
     benchmark: BenchmarkSettings,
     limit: int | None,
-    image_root: Path | None = None,
+    image_root: LakePath | None = None,
     image_limits: ImageLimits = ImageLimits(),  # noqa: B008  # frozen
 ) -> IngestSummary | None:
     """The lake's ingest of this source if it is still what an ingest (of `limit` items) would give, else None."""
-    if not _files_of(lake, "ingests", benchmark.name):
+    if not _parts_of(lake, benchmark.name, "ingests"):
         return None  # nothing to ask; opening every view takes longer than a small ingest
     source = source_digest(benchmark.settings)
     connection = open_warehouse(lake, lazy=True)
@@ -88,7 +90,7 @@ def _digest_inputs(source: str, images: str) -> str:
 def ingest_benchmark(
     lake: Lake,
     benchmark: BenchmarkSettings,
-    image_root: Path,
+    image_root: LakePath,
     limit: int | None,
     image_limits: ImageLimits = ImageLimits(),  # noqa: B008  # frozen
 ) -> IngestSummary:
@@ -103,14 +105,15 @@ def ingest_benchmark(
     digest = _digest_inputs(source, images)
     if benchmark.strict:
         _refuse_quarantined(benchmark.name, checked["quarantine"])
-    replaced = [file for name in (*_INGESTED, "ingests") for file in _files_of(lake, name, benchmark.name)]
+    replaced = _parts_of(lake, benchmark.name, *_INGESTED, "ingests")
     for name in _INGESTED:
         append_rows(lake, name, checked[name])
     summary = IngestSummary(benchmark.name, checked["items"].height, checked["answers"].height, checked["quarantine"].height)
     record = {"ingest_id": ingest_id, "benchmark": benchmark.name, "source": benchmark.source, "source_digest": digest}
     counts = {field.name: getattr(summary, field.name) for field in fields(summary) if field.name.startswith("n_")}
     append_records(lake, "ingests", [{**record, **counts, "item_limit": limit, "ingested_at": now}])
-    remove_parts(replaced)
+    if replaced:
+        retire(lake, replaced)
     return summary
 
 
@@ -123,7 +126,7 @@ class CheckedSource(NamedTuple):
 
 def check_source(
     benchmark: BenchmarkSettings,
-    image_root: Path,
+    image_root: LakePath,
     limit: int | None,
     image_limits: ImageLimits = ImageLimits(),  # noqa: B008  # frozen
     ingest_id: str = "preview",
@@ -147,8 +150,9 @@ def _refuse_quarantined(benchmark: str, told: pl.DataFrame) -> None:
         )
 
 
-def _files_of(lake: Lake, name: str, benchmark: str) -> list[Path]:
-    return sorted((lake.table_folder(name) / f"benchmark={benchmark}").glob("*.parquet"))
+def _parts_of(lake: Lake, benchmark: str, *tables: str) -> list[LakePath]:
+    found = lake.list_parts(*(f"{name}/benchmark={benchmark}" for name in tables))
+    return [lake.root / name for names in found.values() for name in names]
 
 
 def _check(frames: SourceFrames, benchmark: str, ingest_id: str, limit: int | None) -> dict[str, pl.DataFrame]:
@@ -158,6 +162,8 @@ def _check(frames: SourceFrames, benchmark: str, ingest_id: str, limit: int | No
     for name, frame in frames.tables():
         for keys, table, renames in _REFERS.get(name, ()):
             frame = _known(name, frame, good[table].rename(renames), keys, bad)
+        if name == "choice_sets":
+            frame = _known_sets(frame, good["answers"], bad)
         frame = _stamp(frame, benchmark, ingest_id)
         if name == "answers":
             frame = _digest_answers(frame, good["items"])
@@ -196,6 +202,17 @@ def _known(name: str, frame: pl.DataFrame, known: pl.DataFrame, keys: list[str],
     remedy = f"add the {what} to its file, or remove this row"
     bad.append(quarantine(unknown, name, keys[-1], keys[-1], f"the {what} it refers to is not there or did not pass", remedy))
     return frame.join(known, on=keys, how="semi")
+
+
+def _known_sets(sets: pl.DataFrame, answers: pl.DataFrame, bad: list[pl.DataFrame]) -> pl.DataFrame:
+    """Choice sets of which every answer is there; the others are added to `bad`, with the first one that is not."""
+    numbered = sets.with_row_index("set")
+    shown = numbered.select("set", "item_id", answer_id="answers").explode("answer_id").drop_nulls()
+    absent = shown.join(answers, on=["item_id", "answer_id"], how="anti").unique("set", keep="first", maintain_order=True)
+    unknown = numbered.join(absent.select("set", absent="answer_id"), on="set", maintain_order="left")
+    reason = "an answer of the set is not there or did not pass"
+    bad.append(quarantine(unknown, "choice_sets", "answers", "absent", reason, "add the answer to its file, or correct its id"))
+    return numbered.join(absent, on="set", how="anti", maintain_order="left").drop("set")
 
 
 def _digest_answers(answers: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:

@@ -3,28 +3,29 @@
 Asking is `tasks.judging.shard`; what metrics have left is `tasks.metrics.planning`.
 """
 
-import io
 import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 import duckdb
 import polars as pl
 
 from tasks.casework import keep_wanted
+from tasks.clock import SteadyClock
 from tasks.judging.protocols import Identity
-from tasks.lake import Lake, append_records, append_rows, write_whole
+from tasks.lake import Lake, LakePath, append_records, append_rows, write_whole
 from tasks.metrics.planning import find_pending, name_ingests
 from tasks.reports.warehouse import keep_result, open_warehouse, run_sql, select_file, select_frame
+from tasks.shard_files import write_frame
+from tasks.storage import read_file
 from tasks.suite import Scope, Suite, identify_all
 
 RETRIED = ("failed", "missing_image")
 """Statuses that are asked again in the next run without being told to."""
 _ASKED = ("prompt", "answer", "other_answer", "caption", "images")
-CASES_PER_SHARD = 10_000
+CASES_PER_SHARD, LEAST_CASES_PER_SHARD = 10_000, 500
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Work:
     identity: Identity
     n_wanted: int
     n_pending: int
-    shards: tuple[Path, ...] = ()
+    shards: tuple[LakePath, ...] = ()
     matchups: pl.DataFrame | None = None
 
 
@@ -45,21 +46,24 @@ def find_work(lake: Lake, suite: Suite, scope: Scope, retry: tuple[str, ...] = (
     """Count what each judge and metric of `suite` (already narrowed) has left, and write nothing."""
     connection = open_warehouse(lake, lazy=True)
     scores = [Work(one.identity, one.n_wanted, len(one.row_ids)) for one in find_pending(connection, suite, scope)]
-    return scores + [_count(connection, identity, suite, scope, retry) for identity in _identify_judges(suite)]
+    return scores + [count_work(connection, identity, suite, scope, retry) for identity in _identify_judges(suite)]
 
 
-def write_work(lake: Lake, suite: Suite, scope: Scope, run_id: str, retry: tuple[str, ...] = ()) -> list[Work]:
-    """Record the cases that judges want in this run and write what is left of them as shard files of about equal cost."""
+def write_work(lake: Lake, suite: Suite, scope: Scope, run_id: str, retry: tuple[str, ...] = (), slots: int = 1) -> list[Work]:
+    """Record the cases that judges want in this run and write what is left of them as shard files of about equal cost.
+
+    `slots`: how many shards can be judged at once; a judge with enough cases gets a shard for each.
+    """
     connection = open_warehouse(lake, lazy=True)
-    works = [_write(connection, lake, identity, suite, scope, run_id, retry) for identity in _identify_judges(suite)]
+    works = [_write(connection, lake, identity, suite, scope, run_id, retry, slots) for identity in _identify_judges(suite)]
     pending = {work.identity.alias: work.n_pending for work in works}
     file = plan_file(lake, run_id)
-    before = json.loads(file.read_bytes()) if file.exists() else {}  # of the run's earlier stages
+    before = json.loads(read_file(file) or b"{}")  # of the run's earlier stages
     write_whole(file, json.dumps(before | pending).encode())
     return works
 
 
-def plan_file(lake: Lake, run_id: str) -> Path:
+def plan_file(lake: Lake, run_id: str) -> LakePath:
     """JSON of a run: judge alias -> cases it has to judge, for whoever shows progress."""
     return lake.work_folder(run_id) / "plan.json"
 
@@ -72,7 +76,10 @@ def register_judges(lake: Lake, suite: Suite) -> bool:
     wanted = sorted(identify_all(suite, name_ingests(connection)), key=lambda identity: (identity.alias, identity.judge_id))
     if held == [(one.alias, one.judge_id, one.reading, [*one.benchmarks], [*one.tasks]) for one in wanted]:
         return False
-    now = datetime.now(UTC)
+    latest = select_frame(
+        connection, "select max(registered_at) as at from raw_judges where suite = $suite", "last", {"suite": suite.name}
+    )
+    now = SteadyClock(latest.item()).now()  # those registered last are current, also after a clock was set back
     append_records(lake, "judges", [
         {
             "judge_id": one.judge_id, "reading": one.reading, "kind": one.kind, "alias": one.alias, "suite": suite.name,
@@ -88,7 +95,9 @@ def _identify_judges(suite: Suite) -> list[Identity]:
     return [identity for identity in identify_all(suite) if identity.kind != "metric"]
 
 
-def _count(connection: duckdb.DuckDBPyConnection, identity: Identity, suite: Suite, scope: Scope, retry: tuple[str, ...]) -> Work:
+def count_work(
+    connection: duckdb.DuckDBPyConnection, identity: Identity, suite: Suite, scope: Scope, retry: tuple[str, ...]
+) -> Work:
     """Leave the tables `wanted_cases` and `pending` of one judge in the connection, and count them."""
     benchmarks = [name for name in identity.benchmarks if name in suite.benchmarks]
     matchups = keep_wanted(connection, identity, suite.name, benchmarks, scope.limit)
@@ -109,12 +118,14 @@ def _write(
     scope: Scope,
     run_id: str,
     retry: tuple[str, ...],
+    slots: int,
 ) -> Work:
-    work = _count(connection, identity, suite, scope, retry)
+    work = count_work(connection, identity, suite, scope, retry)
     _record_cases(connection, lake, work, run_id)
     frame = select_frame(connection, "select * from pending", "pending")
     folder = lake.work_folder(run_id)
-    return replace(work, shards=tuple(_write_shards(folder, identity.alias, frame, CASES_PER_SHARD)), matchups=None)
+    rows = size_shards(frame.height, slots)
+    return replace(work, shards=tuple(_write_shards(folder, identity.alias, frame, rows)), matchups=None)
 
 
 def _record_cases(connection: duckdb.DuckDBPyConnection, lake: Lake, work: Work, run_id: str) -> None:
@@ -127,11 +138,16 @@ def _record_cases(connection: duckdb.DuckDBPyConnection, lake: Lake, work: Work,
     append_rows(lake, "cases", new.with_columns(judge_id=pl.lit(judge_id), run_id=run, planned_at=now))
 
 
-def _write_shards(folder: Path, alias: str, frame: pl.DataFrame, rows: int) -> Iterator[Path]:
+def size_shards(n_cases: int, slots: int) -> int:
+    """Cases a shard, so that every slot has one where there are cases enough to be worth a task."""
+    return min(CASES_PER_SHARD, max(LEAST_CASES_PER_SHARD, -(-n_cases // slots)))
+
+
+def _write_shards(folder: LakePath, alias: str, frame: pl.DataFrame, rows: int) -> Iterator[LakePath]:
     """Consecutive slices of about equal size."""
     for number, (start, end) in enumerate(itertools.pairwise(_cut(frame, rows))):
         path = folder / f"{alias}-{number:04d}.parquet"
-        write_whole(path, _parquet(frame.slice(start, end - start)))
+        write_frame(path, frame.slice(start, end - start))
         yield path
 
 
@@ -142,9 +158,3 @@ def _cut(frame: pl.DataFrame, rows: int) -> list[int]:
     shards = -(-frame.height // rows)
     cuts = {int(groups.search_sorted(groups[frame.height * number // shards])) for number in range(shards)}
     return sorted({*cuts, frame.height})
-
-
-def _parquet(frame: pl.DataFrame) -> bytes:
-    buffer = io.BytesIO()
-    frame.write_parquet(buffer)
-    return buffer.getvalue()

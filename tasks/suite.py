@@ -4,19 +4,21 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from tasks.digests import digest_json
 from tasks.errors import SuiteError
 from tasks.images import ImageLimits
-from tasks.judge_settings import NAME, JudgeSettings, expect, read_judge
+from tasks.judge_settings import NAME, JudgeSettings, expect, expect_prices, read_judge
 from tasks.judging.protocols import PROTOCOLS, Identity
 from tasks.judging.wants import Wants
 from tasks.metrics.settings import MetricSettings, read_metrics
 from tasks.settings import Place, build, convert, entries, expand, nearest, read_kind, read_yaml
 from tasks.sources.registry import SOURCES
+from tasks.storage import LakePath, open_place
 
 V = TypeVar("V")
+DifferenceTest = Literal["williams", "perm_both", "replicates"]
 NOTHING_INGESTED: Mapping[str, str] = {}
 
 
@@ -24,15 +26,23 @@ NOTHING_INGESTED: Mapping[str, str] = {}
 class ReportSettings:
     """How reports resample; intervals are 95 %. `min_coverage`: share of wanted scores below which a mean is flagged.
 
-    `against`: what judges are correlated with, people (`human`) or the judge of this alias, which may be a recorded one.
+    `against`: what judges are correlated with, people (`human`) or the judge of this alias, which may be a recorded one; of its samples
+    those numbered in `against_samples`, where none is, the first half (all of an odd number). `tests` of two judges beside the paired
+    bootstrap, each with assumptions of its own (`tasks.stats.difference_tests`).
     """
 
     against: str = "human"
+    against_samples: tuple[int, ...] = ()
+    tests: tuple[DifferenceTest, ...] = ()
     resamples: int = 2000
     seed: int = 7
     min_coverage: float = 0.98
 
     def __post_init__(self) -> None:
+        given = self.against_samples
+        expect(not given or self.against != "human", "against_samples", given, "none where `against` is human")
+        expect(len({*given}) == len(given) and min(given, default=0) >= 0, "against_samples", given, "different numbers from 0")
+        expect(len({*self.tests}) == len(self.tests), "tests", self.tests, "each test once")
         expect(self.resamples >= 1, "resamples", self.resamples, "a whole number from 1")
         expect(self.seed >= 0, "seed", self.seed, "a whole number from 0")
         expect(0 <= self.min_coverage <= 1, "min_coverage", self.min_coverage, "a share from 0 to 1")
@@ -40,10 +50,14 @@ class ReportSettings:
 
 @dataclass(frozen=True)
 class LimitSettings:
-    """What an endpoint may be asked: requests in flight, and requests a minute (None: no limit); what an image file may be."""
+    """What an endpoint may be asked: requests in flight, and requests a minute (None: no limit); what an image file may be.
+
+    `budget_usd` is the most that one run may spend at endpoints.
+    """
 
     concurrency: int = 64
     requests_per_minute: int | None = None
+    budget_usd: float | None = None
     image_mb: float = 50.0
     image_megapixels: float = 89.478485
 
@@ -51,6 +65,8 @@ class LimitSettings:
         expect(self.concurrency >= 1, "concurrency", self.concurrency, "a whole number from 1")
         per_minute = self.requests_per_minute
         expect(per_minute is None or per_minute >= 1, "requests_per_minute", per_minute, "a whole number from 1, or null")
+        budget = self.budget_usd
+        expect(budget is None or 0 <= budget < float("inf"), "budget_usd", budget, "US dollars from 0, or null")
         expect(self.image_mb > 0, "image_mb", self.image_mb, "megabytes above 0")
         expect(0 < self.image_megapixels <= 178, "image_megapixels", self.image_megapixels, "above 0 and up to 178, Pillow's end")
 
@@ -80,12 +96,12 @@ class Suite:
     benchmarks: Mapping[str, BenchmarkSettings]
     metrics: tuple[MetricSettings, ...] = ()
     judges: Mapping[str, JudgeSettings] = field(default_factory=dict)
-    images: Path | None = None
+    images: LakePath | None = None
     report: ReportSettings = field(default_factory=ReportSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
     notice: str | None = None
 
-    def image_root(self, lake_root: Path) -> Path:
+    def image_root(self, lake_root: LakePath) -> LakePath:
         """The folder under which relative image URIs lie; the lake's own `images` where the suite names none."""
         return self.images or lake_root / "images"
 
@@ -112,16 +128,23 @@ def read_suite(file: Path) -> Suite:
     benchmarks = {name: _benchmark(name, part) for name, part in entries(found["benchmarks"]).items()}
     if not benchmarks:
         raise found["benchmarks"].fail("benchmarks: there is none; expected at least one; add it")
+    judges = _judges(found.get("judges"), benchmarks)
+    limits = build(LimitSettings, found["limits"]) if "limits" in found else LimitSettings()
+    if limits.budget_usd is not None and judges:
+        expect_prices(judges, found["judges"])
+    report = build(ReportSettings, found["report"]) if "report" in found else ReportSettings()
+    if report.against != "human" and report.against in judges:
+        _check_target(report, judges[report.against], entries(found["report"]))
     return Suite(
         name=_slug(found["name"]),
         file=file.absolute(),
         digest=digest_json(file.read_text(encoding="utf-8")),
         benchmarks=benchmarks,
         metrics=read_metrics(found.get("metrics"), benchmarks, entries(found["judges"]) if "judges" in found else ()),
-        judges=_judges(found.get("judges"), benchmarks),
-        images=convert(Path, found["images"], "images") if "images" in found else None,
-        report=build(ReportSettings, found["report"]) if "report" in found else ReportSettings(),
-        limits=build(LimitSettings, found["limits"]) if "limits" in found else LimitSettings(),
+        judges=judges,
+        images=_image_root(found["images"]) if "images" in found else None,
+        report=report,
+        limits=limits,
         notice=expand(found["notice"]) if "notice" in found else None,
     )
 
@@ -170,8 +193,29 @@ def _pick(option: str, wanted: tuple[str, ...], have: Mapping[str, V]) -> dict[s
     return {name: value for name, value in have.items() if not wanted or name in wanted}
 
 
+def _check_target(report: ReportSettings, judge: JudgeSettings, places: Mapping[str, Place]) -> None:
+    """A judge of the suite to which the others are held must score answers, and have the samples named."""
+    identity = judge.identify(())
+    if identity.kind != "judge" or identity.wants.unit != "answer":
+        raise places["against"].fail(
+            f"against: {report.against!r} scores no single answers; expected `human` or a judge that does; name another"
+        )
+    absent = [number for number in report.against_samples if number >= identity.wants.samples]
+    if absent:
+        raise places["against_samples"].fail(
+            f"against_samples: {report.against!r} has no sample {absent[0]}; expected numbers from 0 to {identity.wants.samples - 1}; "
+            "name those, or ask the judge for more samples"
+        )
+
+
 def _key_place(place: Place, key: str) -> Place:
     return Place(place.file, next(node for node, _ in place.node.value if node.value == key))
+
+
+def _image_root(place: Place) -> LakePath:
+    """A folder, from the suite file's on, or a place in a bucket."""
+    text: str = convert(str, place, "images")
+    return open_place(text) if text.startswith("s3://") else convert(Path, place, "images")
 
 
 def _slug(place: Place) -> str:

@@ -13,6 +13,8 @@ _REMEDIES: Mapping[str, str] = {
     "not_nullable": "fill the value in or remove the row",
     "isin": "use one of the allowed values",
     "rating_within_scale": "correct the rating or state the annotator's scale in the suite",
+    "several_answers": "list the answers that were shown together, each once",
+    "chosen_is_shown": "name one of the answers of the set, or map the text by `values:` in the suite",
 }
 _REASONS: Mapping[str, str] = {
     "not_nullable": "the value is missing",
@@ -20,11 +22,17 @@ _REASONS: Mapping[str, str] = {
     "str_length": "the text is too short or too long",
     "isin": "the value is none of those allowed",
     "rating_within_scale": "the rating is not a finite number within its scale",
+    "several_answers": "the set has fewer than two answers, or one of them twice",
+    "chosen_is_shown": "the answer chosen is none of the set's",
     "greater_than_or_equal_to": "the number is too small",
     "less_than_or_equal_to": "the number is too large",
     "str_matches": "the text is not of the form that is needed",
 }
-_CULPRITS: Mapping[str, str] = {"rating_within_scale": "rating"}
+_CULPRITS: Mapping[str, str] = {
+    "rating_within_scale": "rating",
+    "several_answers": "choice_set",
+    "chosen_is_shown": "chosen",
+}
 """The column that a check over whole rows is about."""
 QUARANTINE = ("table_name", "source_file", "locator", "column_name", "value", "reason", "remedy")
 

@@ -2,16 +2,20 @@
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from tests.bucket_server import Bucket
 
 settings.register_profile("patient", deadline=None)  # a busy machine is no failure
 settings.load_profile("patient")
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 _DATA = Path(os.environ.get("JUDGELAKE_DATA") or CHECKOUT.parent / "shared" / "data")
-_PREFIXES = ("JUDGELAKE_", "OPENAI_", "PREFECT_")
+_PREFIXES = ("AWS_", "FSSPEC_", "JUDGELAKE_", "OPENAI_", "PREFECT_")
 
 
 @pytest.fixture(scope="session")
@@ -25,6 +29,18 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, home_folder: Path) -> Non
     for name in [name for name in os.environ if name.startswith(_PREFIXES)]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home_folder))
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> "Bucket":
+    """A fresh bucket of a real S3 server, and the environment that reaches it; copies of part files lie in `tmp_path`/cache."""
+    from tests.bucket_server import Bucket
+
+    made = Bucket()
+    for name, value in made.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("JUDGELAKE_CACHE", str(tmp_path / "cache"))
+    return made
 
 
 @pytest.fixture(scope="session")

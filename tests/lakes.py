@@ -14,9 +14,11 @@ from schemas.tables import TABLES
 from tasks.digests import content_digest
 from tasks.judge_settings import EndpointSettings, JudgeSettings
 from tasks.judging.lave import LaveOptions
-from tasks.lake import Lake, append_records, open_lake
+from tasks.lake import Lake, LakePath, append_records, open_lake
 from tasks.metrics.settings import MetricSettings, name_metric
+from tasks.reports.core_tables import FOLDER
 from tasks.reports.warehouse import open_warehouse, select_frame
+from tasks.shard_files import read_frame
 from tasks.sources.registry import DemoSettings
 from tasks.suite import BenchmarkSettings, ReportSettings, Suite
 
@@ -163,8 +165,13 @@ def query(lake: Lake, text: str, parameters: Mapping[str, object] | None = None)
 
 
 def warehouse(lake: Lake) -> duckdb.DuckDBPyConnection:
-    """An open warehouse of the lake as it is now. Views find new part files by themselves, but not a table's first one."""
-    return _open(lake, tuple(name for name in TABLES if lake.part_files(name)))
+    """An open warehouse of the lake as it is now: kept open, since making views takes longer than most tests."""
+    filled = {name: files for name, files in lake.find_parts(*TABLES).items() if files}
+    has_kept = (lake.mirror / FOLDER).exists()  # then core views may read what was kept of exactly these part files
+    connection = _open(lake, tuple(str(file) for files in filled.values() for file in files) if has_kept else tuple(filled))
+    for name, files in filled.items():
+        connection.execute(f"set variable parts_{name} = $files", {"files": list(map(str, files))})
+    return connection
 
 
 @functools.lru_cache(maxsize=4)
@@ -175,5 +182,5 @@ def _open(lake: Lake, _filled: tuple[str, ...]) -> duckdb.DuckDBPyConnection:
 atexit.register(_open.cache_clear)  # duckdb complains of connections that outlive the interpreter
 
 
-def read_shards(files: Sequence[Path]) -> list[Row]:
-    return pl.concat([pl.read_parquet(file) for file in files]).to_dicts() if files else []
+def read_shards(files: Sequence[LakePath]) -> list[Row]:
+    return pl.concat([read_frame(file) for file in files]).to_dicts() if files else []

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 import tasks.ingestion
+from schemas.tables import TABLES
 from tasks.digests import content_digest
 from tasks.ingestion import IngestSummary, find_current, ingest_benchmark
 from tasks.lake import Lake, open_lake
@@ -40,7 +41,7 @@ def texts(lake: Lake, model: str = "m") -> dict[str, str]:
 
 
 def list_parts(lake: Lake) -> set[Path]:
-    return set(lake.root.rglob("*.parquet"))
+    return {part for parts in lake.find_parts(*TABLES).values() for part in parts}
 
 
 def test_first_ingest_counts_and_shows_everything(lake: Lake, benchmark: BenchmarkSettings) -> None:
@@ -141,7 +142,7 @@ def test_crash_before_the_former_parts_are_removed_shows_the_new_ones(
     ingest(lake, benchmark)
     write_benchmark(tmp_path, ITEMS_OF, {"m": dict.fromkeys(ITEMS_OF, "changed")})
     with monkeypatch.context() as broken:
-        broken.setattr(tasks.ingestion, "remove_parts", die)
+        broken.setattr(tasks.ingestion, "retire", die)
         with pytest.raises(Killed):
             ingest(lake, benchmark)
     assert set(texts(lake).values()) == {"changed"}

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.judging.shard import ShardResult, stop_file
+from tasks.judging.shard import ShardResult
+from tasks.judging.stopping import stop_file
 from tasks.lake import Lake
 from tasks.runs import new_run_id, record_run
 from tasks.suite import ReportSettings
@@ -46,8 +47,8 @@ def test_a_run_adds_up_its_shards(lake: Lake) -> None:
     assert not lake.work_folder("run-1").exists()
 
 
-@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
-def test_a_run_that_fails_writes_its_row_all_the_same(lake: Lake, error: type[BaseException]) -> None:
+@pytest.mark.parametrize(("error", "outcome"), [(RuntimeError, "failed"), (KeyboardInterrupt, "stopped")])
+def test_a_run_that_fails_writes_its_row_all_the_same(lake: Lake, error: type[BaseException], outcome: str) -> None:
     def fail_midway() -> None:
         with record_run(lake, SUITE, "run-1", STAGES) as record:
             record.shards = [ShardResult(1, 0, 10, 1, (("ok", 1),))]
@@ -55,7 +56,7 @@ def test_a_run_that_fails_writes_its_row_all_the_same(lake: Lake, error: type[Ba
 
     with pytest.raises(error, match="midway"):
         fail_midway()
-    assert (run_row(lake)["outcome"], run_row(lake)["n_verdicts"]) == ("failed", 1)
+    assert (run_row(lake)["outcome"], run_row(lake)["n_verdicts"]) == (outcome, 1)
     assert not lake.work_folder("run-1").exists()
 
 

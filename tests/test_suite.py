@@ -155,6 +155,27 @@ def test_digest_names_the_text(tmp_path: Path) -> None:
             "suite.yaml:4: requests_per_minute: 0; expected a whole number from 1, or null",
         ),
         (START + "report: {resamples: 0}", "suite.yaml:4: resamples: 0; expected a whole number from 1"),
+        (
+            START + "report: {against_samples: [0]}",
+            "suite.yaml:4: against_samples: (0,); expected none where `against` is human",
+        ),
+        (
+            START + "report: {against: gpt, against_samples: [1, 1]}",
+            "suite.yaml:4: against_samples: (1, 1); expected different numbers from 0",
+        ),
+        (START + "report: {tests: [wiliams]}", "suite.yaml:4: tests: 'wiliams'; did you mean 'williams'?"),
+        (
+            START + "report: {tests: [williams, williams]}",
+            "suite.yaml:4: tests: ('williams', 'williams'); expected each test once",
+        ),
+        (
+            START + "judges:\n  two: {protocol: llava_bench, backend: standin}\nreport: {against: two}",
+            "suite.yaml:6: against: 'two' scores no single answers; expected `human` or a judge that does; name another",
+        ),
+        (
+            START + "judges:\n  one: {protocol: lave, backend: standin}\nreport: {against: one, against_samples: [2]}",
+            "suite.yaml:6: against_samples: 'one' has no sample 2; expected numbers from 0 to 0; name those, or ask the judge for ",
+        ),
         (START + "report: {seed: -1}", "suite.yaml:4: seed: -1; expected a whole number from 0"),
         (START + "report: {min_coverage: 98}", "suite.yaml:4: min_coverage: 98.0; expected a share from 0 to 1"),
         (START + "report: {min_coverage: .nan}", "suite.yaml:4: min_coverage: nan; expected a share from 0 to 1"),
@@ -241,7 +262,8 @@ def test_judges_are_planned_after_what_they_rest_on(tmp_path: Path) -> None:
     file = tmp_path / "s.yaml"
     file.write_text(
         START + "metrics: [vqa_accuracy]\njudges:\n"
-        "  why: {protocol: failure_labels, backend: standin}\n  all: {protocol: failure_labels, backend: standin, answers: all, rationale: false}\n"
+        "  why: {protocol: failure_labels, backend: standin}\n"
+        "  all: {protocol: failure_labels, backend: standin, answers: all, rationale: false}\n"
         "  lave: {protocol: lave, backend: standin}\n  words: {protocol: captions, backend: standin}\n"
     )
     stages = stages_of(read_suite(file))

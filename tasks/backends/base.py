@@ -5,7 +5,7 @@ Each kind of backend has a file of its own here; how judges are driven lives in 
 """
 
 import re
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from tasks.judging.types import Failure, Pending, Reply, Request
 
@@ -26,6 +26,14 @@ class Backend(Protocol):
 
     async def close(self) -> None:
         """Gives connections and memory back; no request may follow."""
+
+
+@runtime_checkable
+class Batching(Protocol):
+    """A backend whose requests wait until all of a shard have come."""
+
+    async def submit(self) -> None:
+        """Sends them; raises BackendError."""
 
 
 def make_reason(text: str, secret: str = "") -> str:

@@ -1,4 +1,4 @@
-"""A backend that answers from stored replies and asks nobody: for re-reading a lake, and for tests.
+"""Backends that ask nobody: one answers from stored replies, one leaves open what the lake does not hold.
 
 Reading the `replies` table into the mapping is the caller's matter.
 """
@@ -24,6 +24,19 @@ class ReplayBackend:
         return stored or Failure(
             f"replay: draw {request.draw} of request {digest[:16]} to {request.model} is not recorded; ask a model"
         )
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+class SilentBackend:
+    """Answers nothing: what the lake has never comes here, the rest is left for a run that asks."""
+
+    window = 4096
+
+    async def reply(self, request: Request) -> Reply | Failure | Pending:
+        """That it was not asked."""
+        return Pending(f"not asked: {request.model}")
 
     async def close(self) -> None:
         """Nothing is held."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from tasks.backends.base import Backend
+from tasks.backends.base import Backend, Batching
 from tasks.judging.types import Failure, Pending, Reply, Request
 
 
@@ -17,7 +17,16 @@ class RoutingBackend:
         """The reply of the endpoint that the request names."""
         return await self._backends[request.endpoint].reply(request)
 
+    async def submit(self) -> None:
+        """Sends what waits for a batch."""
+        for backend in self._each():
+            if isinstance(backend, Batching):
+                await backend.submit()
+
     async def close(self) -> None:
         """Closes each backend once."""
-        for backend in {id(backend): backend for backend in self._backends.values()}.values():
+        for backend in self._each():
             await backend.close()
+
+    def _each(self) -> list[Backend]:
+        return list({id(backend): backend for backend in self._backends.values()}.values())

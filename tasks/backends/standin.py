@@ -32,6 +32,10 @@ from tasks.backends.standin_rules import Answer, Asked
 from tasks.errors import BackendError
 
 MODEL = "standin/rules"
+OTHER_MODEL = "standin/other"
+"""What an answer with the fault `other` calls itself."""
+_SLOW_PAUSE_S = 0.1
+_ANSWERED = {"truncate": 200, "garbage": 200, "slow": 200, "html": 200, "other": 200, "leak": 400}
 _CERTAIN = math.log(0.999)
 _BODY_LIMIT_BYTES = 256 * 1024 * 1024
 
@@ -92,8 +96,17 @@ class Standin:
             return _error(int(fault), "a fault of the plan", self._settings.retry_after_s)
         if fault == "garbage":
             return web.Response(body=b'{"choices": [{"mess\x00', content_type="application/json")
+        if fault == "html":
+            return web.Response(text="<html><body>Please log in to the guest network.</body></html>", content_type="text/html")
+        if fault == "leak":
+            return _error(400, f"cannot take this request with headers {dict(request.headers)}")
+        answer = _answer_body(body, digest)[1]
+        if fault == "other":
+            return _json(200, answer | {"model": OTHER_MODEL})
         if fault == "truncate":
-            return await _send_half(request, orjson.dumps(_answer_body(body, digest)[1]))
+            return await _send_half(request, orjson.dumps(answer))
+        if fault == "slow":
+            return await _send_slowly(request, orjson.dumps(answer))
         if fault == "hang":
             await asyncio.sleep(3600)
         if request.transport is not None:
@@ -103,7 +116,7 @@ class Standin:
     def _note(self, digest: str, fault: str | None, status: int) -> None:
         if self._log is None:
             return
-        sent = int(fault) if fault and fault.isdecimal() else 200 if fault in ("truncate", "garbage") else status
+        sent = int(fault) if fault and fault.isdecimal() else _ANSWERED.get(fault or "", status)
         line = {"time_s": time.time(), "digest": digest, "attempt": self._seen[digest], "status": sent, "fault": fault}
         os.write(self._log, orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
 
@@ -178,6 +191,16 @@ async def _send_half(request: web.Request, body: bytes) -> web.StreamResponse:
     await response.write(body[: len(body) // 2])
     if request.transport is not None:
         request.transport.close()
+    return response
+
+
+async def _send_slowly(request: web.Request, body: bytes) -> web.StreamResponse:
+    """The whole answer, a byte at a time: longer than anybody waits."""
+    response = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": str(len(body))})
+    await response.prepare(request)
+    for place in range(len(body)):
+        await response.write(body[place : place + 1])
+        await asyncio.sleep(_SLOW_PAUSE_S)
     return response
 
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 
 from tasks.errors import BackendError
 
-FAULT_KINDS = ("truncate", "garbage", "reset", "hang")
+FAULT_KINDS = ("truncate", "garbage", "reset", "hang", "slow", "html", "leak", "other")
+"""Half a body, half a JSON, a connection cut, no answer, a body byte by byte, a web page, a 400 with the request's headers, another model."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ What a protocol asks is its own file's matter, how a request travels the backend
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -13,6 +14,7 @@ from tasks.judging.types import Case, Failure, Judge, Pending, Reply, Request, V
 
 DRAIN_S = 30.0
 """How long requests in flight may finish after a stop was asked for."""
+_LOOK_S = 0.2
 
 
 class Keeper(Protocol):
@@ -27,22 +29,37 @@ class Keeper(Protocol):
     def keep_verdicts(self, case: Case, verdicts: list[Verdict], digests: list[str]) -> None:
         """Take over what a judge concluded, with the digests of the requests it rests on."""
 
+    def leave_open(self, pending: Sequence[Pending]) -> None:
+        """Take note of a case of which these replies will come in a later run."""
+
+    async def wait_until_kept(self) -> None:
+        """Return at once, or, while what came in cannot be written, when it was."""
+
 
 async def judge_cases(
-    cases: Iterable[Case], start: Callable[[Case], Judge], backend: Backend, keeper: Keeper, should_stop: Callable[[], bool]
+    cases: Iterable[Case],
+    start: Callable[[Case], Judge],
+    backend: Backend,
+    keeper: Keeper,
+    should_stop: Callable[[], bool],
+    should_halt: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Judge all `cases`, at most twice the backend's window at a time; after a stop nothing new begins and the rest has 30 s."""
+    """Judge all `cases`, at most twice the backend's window at a time; after a stop nothing new begins and the rest has 30 s.
+
+    While the keeper cannot keep what came, nothing new begins either; where `should_halt`, what is in flight is dropped at once.
+    """
     queue = iter(cases)
     asker = _Asker(backend, keeper)
 
     async def work() -> None:
         for case in queue:
+            await keeper.wait_until_kept()
             if should_stop():
                 return
             await _judge_case(case, start(case), asker, keeper)
 
     workers = [asyncio.create_task(work()) for _ in range(2 * backend.window)]
-    watch = asyncio.create_task(_cancel_after_drain(workers, should_stop))
+    watch = asyncio.create_task(_cancel_after_drain(workers, should_stop, should_halt))
     try:
         await _gather_all(workers)
     finally:  # however it ends, nothing of it goes on asking
@@ -65,10 +82,14 @@ async def _end(tasks: Sequence[asyncio.Task[Any]]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _cancel_after_drain(workers: list[asyncio.Task[None]], should_stop: Callable[[], bool]) -> None:
+async def _cancel_after_drain(
+    workers: list[asyncio.Task[None]], should_stop: Callable[[], bool], should_halt: Callable[[], bool]
+) -> None:
     while not should_stop():
-        await asyncio.sleep(0.2)
-    await asyncio.sleep(DRAIN_S)
+        await asyncio.sleep(_LOOK_S)
+    deadline = time.monotonic() + DRAIN_S
+    while time.monotonic() < deadline and not should_halt():
+        await asyncio.sleep(_LOOK_S)
     for worker in workers:
         worker.cancel()
 
@@ -83,7 +104,9 @@ async def _judge_case(case: Case, judge: Judge, asker: "_Asker", keeper: Keeper)
     while not isinstance(step, _Conclusion):
         digests += [request_digest(request) for request in step]
         replies = await asyncio.gather(*(asker.ask(request) for request in step))
-        if any(isinstance(reply, Pending) for reply in replies):
+        pending = [reply for reply in replies if isinstance(reply, Pending)]
+        if pending:
+            keeper.leave_open(pending)
             return
         step = _advance(judge, [reply for reply in replies if not isinstance(reply, Pending)])
     keeper.keep_verdicts(case, step.verdicts, digests)

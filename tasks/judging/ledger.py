@@ -5,23 +5,34 @@ Which request is asked is the engine's matter; which verdict of a case counts is
 
 import asyncio
 import dataclasses
+import sys
+import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import polars as pl
 
 from schemas.tables import TABLES
+from tasks.clock import SteadyClock
+from tasks.errors import LakeError
+from tasks.judging.budget import OVER_BUDGET
 from tasks.judging.settling import settle_verdicts
-from tasks.judging.types import Case, Reply, Request, Verdict
+from tasks.judging.spill import spill_replies
+from tasks.judging.types import Case, Pending, Reply, Request, Verdict
 from tasks.judging.wants import TABLE_OF, Unit
 from tasks.lake import Lake, append_rows
-from tasks.reports.warehouse import open_warehouse, select_frame
+from tasks.prices import Price, price_reply
+from tasks.reports.warehouse import open_warehouse, select_file, select_frame
 
 FLUSH_SECONDS = 10.0
 FLUSH_REPLIES = 2000
+PATIENCE_S = 180.0
+"""How long a lake that cannot be written is tried again before what was paid for is spilled."""
+_LONGEST_PAUSE_S = 30.0
+NO_PRICES: Mapping[str, Price | None] = {}
 _CASE_FIELDS = ("benchmark", "item_id", "content_digest", "other_digest", "shown_first", "context_digest", "sample")
 _VERDICT_FIELDS = (
     "criterion", "status", "rating", "score_0_1", "choice", "preference_b", "score_a", "score_b", "captured_mass", "rationale",
@@ -31,13 +42,16 @@ _VERDICT_FIELDS = (
 
 @dataclass
 class Tally:
-    """What a shard has done so far."""
+    """What a shard has done so far. `cost_usd` is without the `n_unpriced` calls whose price is not known."""
 
     n_calls: int = 0
     n_replies_reused: int = 0
     n_cases: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    cost_usd: float = 0.0
+    n_unpriced: int = 0
+    n_open: int = 0
     statuses: Counter[str] = field(default_factory=Counter)
 
 
@@ -61,28 +75,44 @@ class StoredReplies(Mapping[tuple[str, int], Reply]):
         return len(self._places)
 
 
-def load_replies(lake: Lake, judge_id: str | None = None) -> StoredReplies:
-    """The replies in a lake, of one judge or (None) of all."""
-    text = "select request_digest, draw, text, finish_reason, refusal, top_logprobs, resolved_model, prompt_tokens, "
-    text += "completion_tokens, latency_ms from stg_replies where $judge_id is null or judge_id = $judge_id"
-    return StoredReplies(select_frame(open_warehouse(lake, lazy=True), text, "stored replies", {"judge_id": judge_id}))
+def load_replies(
+    lake: Lake, judge_id: str | None = None, reading: str = "", retry: tuple[str, ...] = (), run_id: str = ""
+) -> StoredReplies:
+    """The replies in a lake, of one judge or (None) of all; not those that `run_id` has to ask again (`retry`: statuses of verdicts)."""
+    given = {"judge_id": judge_id, "reading": reading, "retry": [*retry], "run_id": run_id}
+    return StoredReplies(select_file(open_warehouse(lake, lazy=True), "queries/stored_replies.sql", given))
 
 
 class Ledger:
     """One shard's keeper (see `tasks.judging.engine.Keeper`); `flush` writes what has come since the last one."""
 
     def __init__(
-        self, lake: Lake, run_id: str, judge_id: str, reading: str, unit: Unit = "answer", *, flush_replies: int = FLUSH_REPLIES
+        self,
+        lake: Lake,
+        run_id: str,
+        judge_id: str,
+        reading: str,
+        unit: Unit = "answer",
+        *,
+        retry: tuple[str, ...] = (),
+        prices: Mapping[str, Price | None] = NO_PRICES,
+        flush_replies: int = FLUSH_REPLIES,
+        patience: Callable[[], float] = lambda: PATIENCE_S,
     ) -> None:
         self.tally = Tally()
+        self._prices = prices
         self._lake, self._run_id, self._judge_id, self._reading = lake, run_id, judge_id, reading
         self._unit = unit
-        self._stored = load_replies(lake, judge_id)
+        self._stored = load_replies(lake, judge_id, reading, retry, run_id)
         self._recent: dict[tuple[str, int], Reply] = {}
         self._replies: list[dict[str, object]] = []
         self._verdicts: list[dict[str, object]] = []
         self._flush_replies = flush_replies
+        self._patience, self._n_spilled = patience, 0
+        self._clock = SteadyClock(_find_latest(lake, judge_id, unit))
         self._full = asyncio.Event()
+        self._kept = asyncio.Event()
+        self._kept.set()
         self._writing = asyncio.Lock()
 
     def find_reply(self, digest: str, draw: int) -> Reply | None:
@@ -94,15 +124,19 @@ class Ledger:
     def keep_reply(self, digest: str, request: Request, reply: Reply) -> None:
         """Take a fresh reply; it is in the lake after the next flush."""
         self._recent[digest, request.draw] = reply
+        price = self._prices.get(request.endpoint)
+        cost = price_reply(price, reply.prompt_tokens, reply.completion_tokens, reply.cached_tokens)
         row = dataclasses.asdict(reply)
         row["top_logprobs"] = [[{"token": token, "logprob": value} for token, value in top] for top in reply.top_logprobs]
         self._replies.append({
             **row, "judge_id": self._judge_id, "request_digest": digest, "draw": request.draw,
-            "requested_model": request.model, "run_id": self._run_id, "replied_at": datetime.now(UTC),
+            "requested_model": request.model, "cost_usd": cost, "run_id": self._run_id, "replied_at": self._clock.now(),
         })  # fmt: skip
         self.tally.n_calls += 1
         self.tally.prompt_tokens += reply.prompt_tokens or 0
         self.tally.completion_tokens += reply.completion_tokens or 0
+        self.tally.cost_usd += cost or 0.0
+        self.tally.n_unpriced += cost is None
         if len(self._replies) >= self._flush_replies:
             self._full.set()
 
@@ -113,10 +147,18 @@ class Ledger:
             self.tally.statuses[verdict.status] += 1
             self._verdicts.append(self._verdict_row(case, verdict, digests))
 
+    def leave_open(self, pending: Sequence[Pending]) -> None:
+        """Count a case that waits for a batch at the provider; what is left for want of money was never asked."""
+        self.tally.n_open += OVER_BUDGET not in pending
+
+    async def wait_until_kept(self) -> None:
+        """Return at once, or, while the lake cannot be written, when it can."""
+        await self._kept.wait()
+
     def _verdict_row(self, case: Case, verdict: Verdict, digests: list[str]) -> dict[str, object]:
         values: dict[str, object] = {name: getattr(case, name) for name in _CASE_FIELDS}
         values |= {name: getattr(verdict, name) for name in _VERDICT_FIELDS}
-        values |= {"image_uri": case.images[0].uri if case.images else "", "judged_at": datetime.now(UTC)}
+        values |= {"image_uri": case.images[0].uri if case.images else "", "judged_at": self._clock.now()}
         levels = verdict.probabilities or {}
         values["probabilities"] = [{"level": level, "probability": value} for level, value in levels.items()]
         values |= {"judge_id": self._judge_id, "reading": self._reading, "reply_digests": digests, "run_id": self._run_id}
@@ -139,6 +181,41 @@ class Ledger:
         )
         del rows[:count]
 
+    async def flush_patiently(self) -> None:
+        """`flush`, tried again while the lake refuses; once patience is over, replies are spilled and LakeError says where they lie."""
+        began, pause_s = time.monotonic(), 1.0
+        while True:
+            try:
+                await self.flush()
+            except LakeError as error:
+                left_s = self._patience() - (time.monotonic() - began)
+                if left_s <= 0 or self._n_spilled:
+                    raise self._spill(error) from None
+                if self._kept.is_set():
+                    sys.stderr.write(
+                        f"judgelake: {error}\njudgelake: trying again for {left_s:.0f} s; what was paid for is kept\n"
+                    )
+                self._kept.clear()
+            else:
+                self._kept.set()
+                return
+            await asyncio.sleep(min(pause_s, max(left_s, 0.0)))
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+    def _spill(self, refused: LakeError) -> LakeError:
+        """Keep the replies elsewhere; verdicts go, for they follow from the replies and must not be in the lake without them."""
+        rows = pl.DataFrame(self._replies, schema=TABLES["replies"].polars_schema)
+        self._verdicts.clear()
+        try:
+            folder = spill_replies(self._lake, rows).parent
+        except LakeError as error:
+            return LakeError(f"{refused}\n{rows.height:,} replies that were paid for are lost: {error}")
+        self._replies.clear()
+        self._n_spilled += rows.height
+        return LakeError(
+            f"{refused}\n{self._n_spilled:,} replies that were paid for lie in {folder}; the next run on this machine takes them in"
+        )
+
     async def flush_regularly(self, seconds: float, on_tick: Callable[[Tally], None]) -> None:
         """Flush every `seconds` or when 2,000 replies wait, until cancelled; `on_tick` is called about every second."""
         waited = 0.0
@@ -150,4 +227,13 @@ class Ledger:
             on_tick(self.tally)
             if self._full.is_set() or waited >= seconds:
                 waited = 0.0
-                await self.flush()
+                await self.flush_patiently()
+
+
+def _find_latest(lake: Lake, judge_id: str, unit: Unit) -> datetime | None:
+    """The time of a judge's latest row: what comes now is stamped later, so that the latest attempt is the last one by any clock."""
+    text = "select greatest((select max(replied_at) from raw_replies where judge_id = $judge_id), "
+    text += f"(select max(judged_at) from raw_{TABLE_OF[unit]} where judge_id = $judge_id)) as latest"
+    found = select_frame(open_warehouse(lake, lazy=True), text, "latest row of a judge", {"judge_id": judge_id})
+    latest: datetime | None = found.item()
+    return latest

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Literal
 
 from tasks.digests import digest_json, judge_id
@@ -29,7 +30,7 @@ from tasks.judging.lave import LaveOptions
 from tasks.judging.likelihood import LikelihoodOptions
 from tasks.judging.prometheus import PrometheusOptions
 from tasks.judging.two_numbers import LlavaBenchOptions
-from tasks.judging.types import Case, Judge, Models
+from tasks.judging.types import JUDGE, Case, Judge, Models
 from tasks.judging.wants import Wants
 
 
@@ -129,15 +130,26 @@ class Identity:
 
 
 def identify_judge(
-    alias: str, protocol_name: str, options: Any, models: Models, benchmarks: tuple[str, ...], image_max_side: int
+    alias: str,
+    protocol_name: str,
+    options: Any,
+    models: Models,
+    benchmarks: tuple[str, ...],
+    image_max_side: int,
+    local: Mapping[str, Mapping[str, object]] = MappingProxyType({}),
 ) -> Identity:
-    """The identity of an LLM or VLM judge; how images are shown is part of every judge's call signature that can see them."""
+    """The identity of an LLM or VLM judge; how images are shown is part of every judge's call signature that can see them.
+
+    `local`: endpoint name -> what signs the model that runs in the worker's own process, of the endpoints that have one.
+    """
     protocol = PROTOCOLS[protocol_name]
     wants = protocol.wants(options)
     call, reading = protocol.call_signature(options, models), protocol.reading_signature(options)
     if hasattr(options, "image"):
         shown = {True: "true", "swapped": f"swapped-{wants.seed}"}.get(options.image, "absent")
         call |= {"image": shown} | ({} if shown == "absent" else {"image_max_side": image_max_side})
+    for name, signed in local.items():
+        call |= {key if name == JUDGE else f"{name}_{key}": value for key, value in signed.items()}
     return Identity(
         kind="captioner" if wants.unit == "image" else protocol.kind,
         alias=alias,

@@ -4,60 +4,76 @@ A shard plans again when it starts: cases that an earlier attempt finished are l
 """
 
 import asyncio
-import json
-from dataclasses import dataclass
-from pathlib import Path
+import functools
+import itertools
+from dataclasses import dataclass, replace
 
 import polars as pl
 
 from tasks.backends.base import Backend
 from tasks.backends.image_encoding import ImageEncoder
-from tasks.backends.replay import ReplayBackend
+from tasks.backends.replay import ReplayBackend, SilentBackend
 from tasks.backends.routing import RoutingBackend
 from tasks.judge_settings import EndpointSettings, JudgeSettings
+from tasks.judging.batches import BatchBook
+from tasks.judging.budget import Budget, BudgetedBackend
 from tasks.judging.cases import find_missing_image, read_cases
 from tasks.judging.engine import judge_cases
-from tasks.judging.ledger import FLUSH_SECONDS, Ledger, Tally, load_replies
+from tasks.judging.ledger import FLUSH_SECONDS, PATIENCE_S, Ledger, Tally, load_replies
 from tasks.judging.protocols import PROTOCOLS, Identity
+from tasks.judging.spill import take_in_spilled
+from tasks.judging.stopping import StopFlag
+from tasks.judging.telling import Teller
 from tasks.judging.types import Case, Judge, Verdict
-from tasks.lake import Lake, open_lake
+from tasks.lake import Lake, LakePath, open_lake
 from tasks.reports.warehouse import open_warehouse, select_file
+from tasks.shard_files import read_frame
 from tasks.suite import LimitSettings
+
+_HURRIED_S = 3.0
+"""How long a lake that cannot be written is tried again once the run was asked to stop."""
 
 
 @dataclass(frozen=True)
 class ShardOrder:
-    """All a worker needs: paths and settings, no frames, no keys. `standin` is the address that endpoints of that backend have."""
+    """All a worker needs: paths and settings, no frames, no keys. `standin` is the address that endpoints of that backend have.
+
+    `retry`: statuses of verdicts whose requests are sent again although the lake has their replies. `slots`: shards that may ask
+    at a time, over which concurrency, requests a minute and what is left of the budget are divided. Unless it `asks`, a case whose
+    replies are not in the lake is left as it is.
+    """
 
     lake: Lake
     run_id: str
     judge: JudgeSettings
     identity: Identity
     limits: LimitSettings
-    cases_file: Path
-    image_root: Path
+    cases_file: LakePath
+    image_root: LakePath
     standin: str | None = None
+    retry: tuple[str, ...] = ()
+    slots: int = 1
+    asks: bool = True
 
     @property
-    def progress_file(self) -> Path:
+    def progress_file(self) -> LakePath:
         """Where the shard tells how far it is."""
         return self.cases_file.with_suffix(".progress.json")
 
 
 @dataclass(frozen=True)
 class ShardResult:
-    """What a shard did; `statuses` are (status, count) pairs."""
+    """What a shard did; `statuses` are (status, count) pairs. `cost_usd` is without the `n_unpriced` calls whose price is not known."""
 
     n_calls: int
     n_replies_reused: int
     prompt_tokens: int
     completion_tokens: int
     statuses: tuple[tuple[str, int], ...]
-
-
-def stop_file(lake: Lake, run_id: str) -> Path:
-    """The flag that ends admission in every shard of a run."""
-    return lake.work_folder(run_id) / "stop"
+    cost_usd: float = 0.0
+    n_unpriced: int = 0
+    over_budget: bool = False
+    n_open: int = 0
 
 
 def run_judge_shard(order: ShardOrder) -> ShardResult:
@@ -66,13 +82,15 @@ def run_judge_shard(order: ShardOrder) -> ShardResult:
 
 
 async def _run(order: ShardOrder) -> ShardResult:
-    backend = make_backend(order)
-    wants = order.identity.wants
-    ledger = Ledger(order.lake, order.run_id, order.identity.judge_id, order.identity.reading, wants.unit)
-    flag = stop_file(order.lake, order.run_id)
-    cases = read_cases(remaining_cases(order))
-    judging = asyncio.create_task(judge_cases(cases, lambda case: start_judge(case, order), backend, ledger, flag.exists))
-    flushing = asyncio.create_task(ledger.flush_regularly(FLUSH_SECONDS, lambda tally: _tell(order, tally)))
+    take_in_spilled(order.lake)
+    budget, flag = make_budget(order), StopFlag(order.lake, order.run_id)
+    routing, ledger = make_backend(order), _make_ledger(order, flag)
+    backend = _limit_backend(routing, order, budget)
+    teller = Teller(order.progress_file, budget)
+    cases = itertools.takewhile(lambda _: budget is None or not budget.reached, read_cases(remaining_cases(order)))
+    start = functools.partial(start_judge, judge=order.judge, identity=order.identity)
+    judging = asyncio.create_task(judge_cases(cases, start, backend, ledger, flag.is_set, flag.is_halting))
+    flushing = asyncio.create_task(ledger.flush_regularly(FLUSH_SECONDS, teller.tick))
     try:
         await asyncio.wait({judging, flushing}, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -80,22 +98,44 @@ async def _run(order: ShardOrder) -> ShardResult:
             task.cancel() if not task.done() else None
         outcomes = await asyncio.gather(judging, flushing, return_exceptions=True)
         try:
-            await ledger.flush()
+            await ledger.flush_patiently()
+            if not judging.cancelled() and judging.exception() is None and not flag.is_set():
+                await routing.submit()
         finally:
             await backend.close()
     for outcome in outcomes:
         if isinstance(outcome, Exception):
             raise outcome
-    _tell(order, ledger.tally)
-    return _result(ledger.tally)
+    teller.tell(ledger.tally)
+    return sum_up(ledger.tally, over_budget=budget is not None and budget.reached)
 
 
-def start_judge(case: Case, order: ShardOrder) -> Judge:
+def _make_ledger(order: ShardOrder, flag: StopFlag) -> Ledger:
+    judge = order.identity
+    return Ledger(
+        order.lake, order.run_id, judge.judge_id, judge.reading, judge.wants.unit, retry=order.retry, prices=order.judge.prices,
+        patience=lambda: _HURRIED_S if flag.is_set() else PATIENCE_S,
+    )  # fmt: skip
+
+
+def make_budget(order: ShardOrder) -> Budget | None:
+    """The shard's part of the run's budget; None where the suite sets none, or nobody is asked."""
+    budget_usd = order.limits.budget_usd if order.asks else None
+    return None if budget_usd is None else Budget(budget_usd, order.cases_file, 1 / order.slots)
+
+
+def _limit_backend(backend: Backend, order: ShardOrder, budget: Budget | None) -> Backend:
+    if budget is None:
+        return backend
+    return BudgetedBackend(backend, budget, order.judge.prices, order.judge.endpoint.image_max_side)
+
+
+def start_judge(case: Case, judge: JudgeSettings, identity: Identity) -> Judge:
     """The protocol's generator, or one that ends at once where an image that it must see is not there."""
-    protocol = PROTOCOLS[order.judge.protocol]
-    looks = order.identity.wants.image != "absent" and not protocol.tells_missing_images
+    protocol = PROTOCOLS[judge.protocol]
+    looks = identity.wants.image != "absent" and not protocol.tells_missing_images
     missing = find_missing_image(case, looks)
-    return protocol.judge(case, order.judge.options, order.judge.models) if missing is None else _refuse(missing)
+    return protocol.judge(case, judge.options, judge.models) if missing is None else _refuse(missing)
 
 
 def _refuse(reason: str) -> Judge:
@@ -103,51 +143,79 @@ def _refuse(reason: str) -> Judge:
     return [Verdict("missing_image", reason=reason)]
 
 
-def make_backend(order: ShardOrder) -> Backend:
+def make_backend(order: ShardOrder) -> RoutingBackend:
     """The backends that the suite names, one for each different endpoint; keys come from this process's environment."""
     endpoints = order.judge.endpoints
-    made = {settings: _make_one(settings, order) for settings in dict.fromkeys(endpoints.values())}
+    if not order.asks:
+        return RoutingBackend(dict.fromkeys(endpoints, SilentBackend()))
+    first = {settings: name for name, settings in reversed(endpoints.items())}
+    made = {settings: _make_one(name, settings, order) for settings, name in first.items()}
     return RoutingBackend({name: made[settings] for name, settings in endpoints.items()})
 
 
-def _make_one(endpoint: EndpointSettings, order: ShardOrder) -> Backend:
+def _make_one(name: str, endpoint: EndpointSettings, order: ShardOrder) -> Backend:
     if endpoint.cassette is not None:
         return ReplayBackend(load_replies(open_lake(endpoint.cassette)))
-    from tasks.backends.openai_api import OpenAIBackend  # openai takes most of a second, which planning does not need
+    encode_image = ImageEncoder(order.image_root, endpoint.image_max_side).encode
+    if endpoint.is_local:
+        from tasks.backends.transformers_local import LocalBackend  # heavy
+
+        return LocalBackend(endpoint.local, encode_image)
+    limits = share_limits(order.limits, order.slots)
+    if endpoint.mode == "batch":
+        from tasks.backends.openai_batch import BatchBackend  # openai takes most of a second, which planning does not need
+
+        return BatchBackend(
+            model=endpoint.model,
+            book=BatchBook(order.lake, order.identity.judge_id, order.run_id),
+            base_url=endpoint.base_url,
+            api_key_variable=endpoint.api_key_variable,
+            endpoint=name,
+            window=limits.concurrency,
+            timeout_s=endpoint.timeout_s,
+            max_attempts=endpoint.max_attempts,
+            encode_image=encode_image,
+        )
+    from tasks.backends.openai_api import OpenAIBackend
 
     return OpenAIBackend(
         model=endpoint.model,
         base_url=order.standin if endpoint.backend == "standin" else endpoint.base_url,
         api_key_variable=endpoint.api_key_variable,
-        concurrency=order.limits.concurrency,
+        concurrency=limits.concurrency,
         timeout_s=endpoint.timeout_s,
-        requests_per_minute=order.limits.requests_per_minute,
+        requests_per_minute=limits.requests_per_minute,
         max_attempts=endpoint.max_attempts,
-        encode_image=ImageEncoder(order.image_root, endpoint.image_max_side).encode,
+        encode_image=encode_image,
     )
+
+
+def share_limits(limits: LimitSettings, slots: int) -> LimitSettings:
+    """What one of several shards that judge at once may ask; at least one request each."""
+    per_minute = limits.requests_per_minute and max(1, limits.requests_per_minute // slots)
+    return replace(limits, concurrency=max(1, limits.concurrency // slots), requests_per_minute=per_minute)
 
 
 def remaining_cases(order: ShardOrder) -> pl.DataFrame:
     """The shard's cases without those that an earlier attempt of this run already judged."""
     connection = open_warehouse(order.lake, lazy=True)
-    connection.execute("create temp table wanted_cases as select * from read_parquet($file)", {"file": str(order.cases_file)})
+    connection.register("planned_cases", read_frame(order.cases_file).to_arrow())
+    connection.execute("create temp table wanted_cases as select * from planned_cases")
+    connection.unregister("planned_cases")
     key = {"judge_id": order.identity.judge_id, "reading": order.identity.reading, "run_id": order.run_id}
     return select_file(connection, "queries/pending_cases.sql", key | {"retry": [], "insist": False})
 
 
-def _tell(order: ShardOrder, tally: Tally) -> None:
-    told = {"calls": tally.n_calls, "reused": tally.n_replies_reused, "cases": tally.n_cases, "statuses": dict(tally.statuses)}
-    told["tokens"] = tally.prompt_tokens + tally.completion_tokens
-    beside = order.progress_file.with_suffix(".tmp")
-    beside.write_text(json.dumps(told))
-    beside.replace(order.progress_file)
-
-
-def _result(tally: Tally) -> ShardResult:
+def sum_up(tally: Tally, over_budget: bool = False) -> ShardResult:
+    """What a tally came to."""
     return ShardResult(
         tally.n_calls,
         tally.n_replies_reused,
         tally.prompt_tokens,
         tally.completion_tokens,
         tuple(sorted(tally.statuses.items())),
+        tally.cost_usd,
+        tally.n_unpriced,
+        over_budget,
+        tally.n_open,
     )

@@ -81,7 +81,10 @@ TokenLogprobs = tuple[tuple[str, float], ...]
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model answered. `top_logprobs` has one entry a position, empty where none were given."""
+    """What a model answered. `top_logprobs` has one entry a position, empty where none were given.
+
+    `cached_tokens` are those of `prompt_tokens` that the provider took from its cache. `adapted`: what the request had to do without.
+    """
 
     text: str
     finish_reason: str = "stop"
@@ -91,6 +94,8 @@ class Reply:
     completion_tokens: int | None = None
     latency_ms: float | None = None
     refusal: str | None = None
+    cached_tokens: int | None = None
+    adapted: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +110,10 @@ class Pending:
     """The reply will come in a later run (a batch at the provider)."""
 
     handle: str
+
+
+QUEUED = Pending("queued")
+"""The request goes to the provider when the shard ends."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,9 @@ A file that is missing, changed or broken is a reason, never an exception. Pixel
 image processor from the model's own settings: torchvision is not everywhere, and with it the pixels would be slightly others.
 """
 
+import io
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,13 +15,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tasks.images import ImageFault, inspect_image
-from tasks.lake import Lake
+from tasks.images import ImageFault, check_content, inspect_image, is_remote, read_image
+from tasks.lake import Lake, LakePath
 from tasks.metrics.embeddings import EmbeddingStore, Vectors, embed_once
 from tasks.metrics.local_models import ModelSettings, identify_model, import_torch, load_image_processor, load_model
 from tasks.metrics.pairs import Ids
 
 IMAGES_PER_CHUNK = 1_024
+_AT_ONCE = 16
 MOST_UNEVEN = 200
 """Longer side by shorter side; the processor scales the shorter one to the model's, which would make a line of pixels enormous."""
 REMOTE = "the image is a URL, which is not fetched"
@@ -37,7 +41,7 @@ class EmbeddedImages(NamedTuple):
     """Why an image has no vector; empty where it has one."""
 
 
-def embed_images(images: pa.StructArray, settings: ModelSettings, root: Path, lake: Lake | None) -> EmbeddedImages:
+def embed_images(images: pa.StructArray, settings: ModelSettings, root: LakePath, lake: Lake | None) -> EmbeddedImages:
     """Unit vectors of the distinct images of n rows (uri, sha256), null where a row has none."""
     rows = [(row["uri"], row["sha256"]) if row and row["uri"] is not None else None for row in images.to_pylist()]
     distinct = {row: place for place, row in enumerate(dict.fromkeys(row for row in rows if row))}
@@ -52,7 +56,7 @@ def embed_images(images: pa.StructArray, settings: ModelSettings, root: Path, la
     return EmbeddedImages(ids, vectors, reasons)
 
 
-def _name_image(root: Path, uri: str, recorded: str | None) -> tuple[str, str]:
+def _name_image(root: LakePath, uri: str, recorded: str | None) -> tuple[str, str]:
     """The digest of an image, from its file where its source recorded none, and why it has none."""
     if recorded:
         return recorded, ""
@@ -67,7 +71,7 @@ class _ImageEncoder:
     """Embeds those of the images that stand at `places`; of one that cannot be, the reason is put into `reasons`."""
 
     settings: ModelSettings
-    root: Path
+    root: LakePath
     uris: list[str]
     digests: list[str]
     places: Ids
@@ -85,38 +89,50 @@ class _ImageEncoder:
         count = max(1, self.settings.batch_tokens // ((vision.image_size // vision.patch_size) ** 2 + 1))
         vectors = np.full((len(chosen), model.config.projection_dim), np.nan, np.float32)
         for start in range(0, len(chosen), count):
-            prepared = {
-                row: self._prepare(int(self.places[chosen[row]])) for row in range(start, min(start + count, len(chosen)))
-            }
+            prepared = self._prepare_all(
+                {row: int(self.places[chosen[row]]) for row in range(start, min(start + count, len(chosen)))}
+            )
             good = {row: pixels for row, pixels in prepared.items() if pixels is not None}
             if good:
                 vectors[list(good)] = _embed_pixels(model, np.stack(list(good.values())))
         return vectors
 
+    def _prepare_all(self, places: Mapping[int, int]) -> dict[int, Pixels | None]:
+        """Row -> its pixels; images of a bucket many at once, since each is a request."""
+        with ThreadPoolExecutor(1 if isinstance(self.root, Path) else _AT_ONCE, thread_name_prefix="images") as threads:
+            return dict(zip(places, threads.map(self._prepare, places.values()), strict=True))
+
     def _prepare(self, place: int) -> Pixels | None:
         """The pixels of an image as the model takes them; none, and a reason, where the file is not what was ingested."""
-        fact = inspect_image(self.root, self.uris[place])
+        made = self._read(place)
+        if isinstance(made, str):
+            self.reasons[place] = made
+            return None
+        return made
+
+    def _read(self, place: int) -> Pixels | str:
+        uri = self.uris[place]
+        content = ImageFault(REMOTE, "") if is_remote(uri) else read_image(self.root, uri)
+        if isinstance(content, ImageFault):
+            return content.reason
+        fact = check_content(content)
         if isinstance(fact, ImageFault):
-            self.reasons[place] = fact.reason
-        elif fact.sha256 is None or fact.width is None or fact.height is None:
-            self.reasons[place] = REMOTE
-        elif fact.sha256 != self.digests[place]:
-            self.reasons[place] = "the image's file is not the one that was ingested: its digest is another"
-        elif max(fact.width, fact.height) > MOST_UNEVEN * min(fact.width, fact.height):
-            sides = f"{fact.width} x {fact.height} pixels"
-            self.reasons[place] = f"the image has {sides}, one side over {MOST_UNEVEN} times the other"
-        else:
-            try:
-                return _read_pixels(self.root / self.uris[place], load_image_processor(self.settings))
-            except (OSError, ValueError, SyntaxError) as error:  # the check decodes less than this
-                self.reasons[place] = f"the image cannot be decoded ({error})"
-        return None
+            return fact.reason
+        if fact.sha256 != self.digests[place]:
+            return "the image's file is not the one that was ingested: its digest is another"
+        width, height = fact.width or 0, fact.height or 0
+        if max(width, height) > MOST_UNEVEN * min(width, height):
+            return f"the image has {width} x {height} pixels, one side over {MOST_UNEVEN} times the other"
+        try:
+            return _read_pixels(content, load_image_processor(self.settings))
+        except (OSError, ValueError, SyntaxError) as error:  # the check decodes less than this
+            return f"the image cannot be decoded ({error})"
 
 
-def _read_pixels(file: Path, processor: Any) -> Pixels:
+def _read_pixels(content: bytes, processor: Any) -> Pixels:
     from PIL import Image
 
-    with Image.open(file) as image:
+    with Image.open(io.BytesIO(content)) as image:
         pixels: Pixels = processor(image, return_tensors="np")["pixel_values"][0]
     return pixels
 

@@ -9,13 +9,12 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.lake import Lake
+from tasks.lake import Lake, LakePath
 from tasks.metrics.clip_images import embed_images
 from tasks.metrics.embeddings import EmbeddingStore, Vectors, digest_texts, embed_once
 from tasks.metrics.local_models import (
@@ -57,7 +56,7 @@ def reference_signature(settings: ClipScoreSettings) -> str:
 
 
 def compute_clip_score(
-    answers: pa.Array, images: pa.StructArray, settings: ClipScoreSettings, root: Path, lake: Lake | None = None
+    answers: pa.Array, images: pa.StructArray, settings: ClipScoreSettings, root: LakePath, lake: Lake | None = None
 ) -> Scored:
     """Score in [0, 2.5] each answer beside its image, a struct (uri, sha256) under `root`; vectors are kept in `lake`.
 
@@ -71,7 +70,7 @@ def compute_ref_clip_score(
     references: pa.ListArray,
     images: pa.StructArray,
     settings: ClipScoreSettings,
-    root: Path,
+    root: LakePath,
     lake: Lake | None = None,
 ) -> Scored:
     """Score each answer beside its image and its references; as `compute_clip_score`."""
@@ -100,7 +99,7 @@ def _compute(
     references: pa.ListArray | None,
     images: pa.StructArray,
     settings: ClipScoreSettings,
-    root: Path,
+    root: LakePath,
     lake: Lake | None,
 ) -> Scored:
     looked = embed_images(images, settings, root, lake)

@@ -50,7 +50,7 @@ class EmbeddingStore:
         """
         wanted = pl.DataFrame({"digest": digests, "place": np.arange(len(digests))}, {"digest": pl.String, "place": pl.Int64})
         known, vectors = np.zeros(len(digests), np.bool_), _NONE
-        for part in sorted((self.lake.table_folder(TABLE) / f"encoder={self.encoder}").glob("*.parquet")):
+        for part in self.lake.part_files(f"{TABLE}/encoder={self.encoder}"):
             rows, places, of_part = _find_in(part, wanted)
             if len(rows):
                 vectors = vectors if len(vectors) else np.empty((len(digests), of_part.shape[1]), np.float32)

@@ -14,6 +14,7 @@ from tasks.metrics.metric import ALL_TASKS, Counting, Metric
 from tasks.metrics.options import DocumentSource, NoOptions
 from tasks.metrics.rows import ScoreRows
 from tasks.metrics.scored import Scored, without_statistics
+from tasks.storage import LakePath
 
 
 def build_sbert_score(_options: NoOptions, _documents: str = "") -> Metric:
@@ -71,7 +72,7 @@ def _score_ref_clip(options: ClipScoreSettings, rows: ScoreRows, _counts: Path |
     return Scored(*clip_score.compute_ref_clip_score(rows.answers, rows.references, images, options, root, rows.lake))
 
 
-def _take_images(rows: ScoreRows) -> tuple[pa.StructArray, Path]:
+def _take_images(rows: ScoreRows) -> tuple[pa.StructArray, LakePath]:
     if rows.images is None or rows.image_root is None:
         raise MetricError(
             "clip_score: the rows have no column of images; expected one and the images' folder; run it through a suite"

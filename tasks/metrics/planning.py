@@ -4,7 +4,6 @@ Scoring is `tasks.metrics.shard`. Metrics that have the same rows left share sha
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import duckdb
@@ -14,11 +13,13 @@ import pyarrow as pa
 
 from tasks.digests import digest_json
 from tasks.judging.protocols import Identity
-from tasks.lake import Lake
+from tasks.lake import Lake, LakePath
 from tasks.metrics.pairs import Ids
 from tasks.metrics.settings import MetricSettings
 from tasks.metrics.shard import CountOrder, MetricPart, ScoreOrder
 from tasks.reports.warehouse import keep_result, open_warehouse, select_file, select_frame
+from tasks.shard_files import write_frame
+from tasks.storage import has_file
 from tasks.suite import Scope, Suite
 
 ROWS_PER_SHARD = 200_000
@@ -85,21 +86,21 @@ def _find_one(
     return PendingScores(settings, identity, found.height, row_ids)
 
 
-def _order_counting(connection: duckdb.DuckDBPyConnection, one: PendingScores, folder: Path) -> CountOrder | None:
+def _order_counting(connection: duckdb.DuckDBPyConnection, one: PendingScores, folder: LakePath) -> CountOrder | None:
     """What a metric counts in, written where it is the benchmark's references."""
     counting = one.settings.resolve().counting
     if counting is None:
         return None
     parameters = {"benchmark": one.identity.benchmarks[0], "tasks": [*one.identity.tasks]}
     documents = counting.documents.file or folder / f"documents-{digest_json(parameters)[:16]}.parquet"
-    if not documents.exists():
-        _write_parquet(select_file(connection, "queries/reference_documents.sql", parameters), documents)
+    if not has_file(documents):
+        write_frame(documents, select_file(connection, "queries/reference_documents.sql", parameters))
     return CountOrder(documents, folder / f"counts-{one.identity.judge_id}")
 
 
 def _write_shards(
-    connection: duckdb.DuckDBPyConnection, pending: Sequence[PendingScores], folder: Path
-) -> Iterator[tuple[tuple[str, ...], Path]]:
+    connection: duckdb.DuckDBPyConnection, pending: Sequence[PendingScores], folder: LakePath
+) -> Iterator[tuple[tuple[str, ...], LakePath]]:
     """The judge_ids that share a shard, and its file; a shard is of one benchmark."""
     for benchmark, group in _share_rows(connection, pending):
         for number, (keys, row_ids) in enumerate(group.items()):
@@ -126,13 +127,8 @@ def _share_rows(
         yield benchmark, {tuple(keys): row_ids for row_ids, keys in sharing.items()}
 
 
-def _write_rows(connection: duckdb.DuckDBPyConnection, row_ids: Ids, path: Path) -> None:
+def _write_rows(connection: duckdb.DuckDBPyConnection, row_ids: Ids, path: LakePath) -> None:
     connection.register("chosen_rows", pa.table({"row_id": row_ids}))
     rows: pl.DataFrame = select_file(connection, "queries/score_rows.sql")
     connection.unregister("chosen_rows")
-    _write_parquet(rows, path)
-
-
-def _write_parquet(rows: pl.DataFrame, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    rows.write_parquet(path)
+    write_frame(path, rows)

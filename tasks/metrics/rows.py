@@ -4,12 +4,11 @@ What a metric computes is its own file; who fills the columns is `tasks.metrics.
 """
 
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from tasks.lake import Lake
+from tasks.lake import Lake, LakePath
 from tasks.metrics.tokenizers import TOKENIZERS
 from tasks.metrics.tokens import TokenRows, tokenise_rows
 
@@ -24,7 +23,7 @@ class ScoreRows:
     answers: pa.Array
     references: pa.ListArray
     images: pa.StructArray | None = None
-    image_root: Path | None = None
+    image_root: LakePath | None = None
     lake: Lake | None = None
     _tokens: dict[str, TokenRows] = field(default_factory=dict, repr=False, compare=False)
 

@@ -1,5 +1,7 @@
 """One shard of answers, from the shard file to the scores of several metrics in the lake. What a metric computes is its own file."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,20 +12,22 @@ import pyarrow as pa
 
 from tasks.errors import MetricError
 from tasks.judging.protocols import Identity
-from tasks.lake import Lake, append_rows, write_whole
+from tasks.lake import Lake, LakePath, append_rows, write_whole
 from tasks.metrics.documents import read_documents
 from tasks.metrics.metric import Metric
 from tasks.metrics.rows import ScoreRows
 from tasks.metrics.scored import Scored
 from tasks.metrics.settings import MetricSettings
+from tasks.shard_files import read_frame
+from tasks.storage import has_file, local_copy
 
 
 @dataclass(frozen=True)
 class CountOrder:
     """What a metric counts before it scores: in `documents`, once for all shards of a run, into `file`."""
 
-    documents: Path
-    file: Path
+    documents: LakePath
+    file: LakePath
 
 
 @dataclass(frozen=True)
@@ -42,8 +46,8 @@ class ScoreOrder:
     lake: Lake
     run_id: str
     parts: tuple[MetricPart, ...]
-    answers_file: Path
-    image_root: Path
+    answers_file: LakePath
+    image_root: LakePath
 
 
 @dataclass(frozen=True)
@@ -56,13 +60,14 @@ class ScoreResult:
 
 def run_metric_shard(order: ScoreOrder) -> ScoreResult:
     """Score one shard, each metric's scores written whole; a metric that cannot run here does not keep the others from running."""
-    frame = pl.read_parquet(order.answers_file)
+    frame = read_frame(order.answers_file)
     rows = _take_rows(frame, order)
     failures: list[str] = []
     for part in order.parts:
         metric = part.settings.resolve()
         try:
-            scored = metric.compute(rows, _count_once(metric, part.counts))
+            with _count_once(metric, part.counts) as counts:
+                scored = metric.compute(rows, counts)
         except MetricError as error:
             failures.append(f"{part.settings.alias}: {error}")
         else:
@@ -70,13 +75,17 @@ def run_metric_shard(order: ScoreOrder) -> ScoreResult:
     return ScoreResult(frame.height * (len(order.parts) - len(failures)), tuple(failures))
 
 
-def _count_once(metric: Metric, order: CountOrder | None) -> Path | None:
+@contextmanager
+def _count_once(metric: Metric, order: CountOrder | None) -> Iterator[Path | None]:
     """The file of counts; the first shard that needs it makes it."""
     if order is None or metric.counting is None:
-        return None
-    if not order.file.exists():
-        write_whole(order.file, metric.counting.count(read_documents(order.documents)))
-    return order.file
+        yield None
+        return
+    if not has_file(order.file):
+        with local_copy(order.documents) as documents:
+            write_whole(order.file, metric.counting.count(read_documents(documents)))
+    with local_copy(order.file) as counts:
+        yield counts
 
 
 def _take_rows(frame: pl.DataFrame, order: ScoreOrder) -> ScoreRows:

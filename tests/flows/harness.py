@@ -80,14 +80,14 @@ class Shell:
         code = self.start(*words).wait(timeout_s)
         return code, self.output.read_text()
 
-    def select(self, lake: Path, query: str) -> list[dict[str, object]]:
+    def select(self, lake: Path | str, query: str) -> list[dict[str, object]]:
         words = [sys.executable, "-m", "flows.cli", "sql", "--lake", str(lake), "--format", "json", query]
         done = subprocess.run(words, env=self.environment(), capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == 0, done.stderr
         rows: list[dict[str, object]] = json.loads(done.stdout)
         return rows
 
-    def count(self, lake: Path, query: str) -> int:
+    def count(self, lake: Path | str, query: str) -> int:
         (row,) = self.select(lake, query)
         (value,) = row.values()
         assert isinstance(value, int)

@@ -1,7 +1,7 @@
 """The engine with backends and keepers made of a few lines: how many run at once, what is asked, what ends a run."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -22,6 +22,11 @@ class Keeper:
     replies: dict[tuple[str, int], Reply] = field(default_factory=dict)
     verdicts: dict[str, list[Verdict]] = field(default_factory=dict)
     rests_on: dict[str, list[str]] = field(default_factory=dict)
+    open: list[str] = field(default_factory=list)
+    kept: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.kept.set()
 
     def find_reply(self, digest: str, draw: int) -> Reply | None:
         return self.stored.get((digest, draw)) or self.replies.get((digest, draw))
@@ -35,6 +40,12 @@ class Keeper:
         assert case.item_id not in self.verdicts
         self.verdicts[case.item_id] = verdicts
         self.rests_on[case.item_id] = digests
+
+    def leave_open(self, pending: Sequence[Pending]) -> None:
+        self.open += [one.handle for one in pending]
+
+    async def wait_until_kept(self) -> None:
+        await self.kept.wait()
 
 
 @dataclass
@@ -203,6 +214,33 @@ def test_a_pending_reply_leaves_no_verdict_and_no_reply() -> None:
     judge(map(make_case, range(3)), Backend(special={"a1": Pending("batch-1")}), keeper)
     assert sorted(keeper.verdicts) == ["i0", "i2"]
     assert len(keeper.replies) == 2
+    assert keeper.open == ["batch-1"]
+
+
+def test_while_nothing_can_be_kept_nothing_new_is_asked() -> None:
+    backend, keeper = Backend(window=2, seconds=0.01), Keeper()
+    keeper.kept.clear()
+
+    async def let_go() -> None:
+        running = asyncio.create_task(judge_cases(map(make_case, range(9)), ask_once, backend, keeper, lambda: False))
+        await asyncio.sleep(0.05)
+        assert backend.asked == []
+        keeper.kept.set()
+        await running
+
+    asyncio.run(let_go())
+    assert len(keeper.verdicts) == 9
+
+
+def test_a_halt_drops_what_is_in_flight() -> None:
+    backend, keeper = Backend(window=2, seconds=60), Keeper()
+
+    async def halt() -> None:
+        flags = (lambda: backend.in_flight > 0, lambda: backend.in_flight > 0)
+        await asyncio.wait_for(judge_cases(map(make_case, range(9)), ask_once, backend, keeper, *flags), 10)
+
+    asyncio.run(halt())
+    assert (backend.cancelled, keeper.verdicts) == (4, {})
 
 
 def test_a_bug_in_a_backend_ends_the_run_with_its_error() -> None:

@@ -16,11 +16,11 @@ from tasks.errors import LakeError
 from tasks.judging import ledger as ledger_module
 from tasks.judging.ledger import Ledger, Tally, load_replies
 from tasks.judging.types import Case, Message, Reply, Request, Verdict
-from tasks.lake import Lake, append_rows
+from tasks.lake import Lake, LakePath, append_rows
 from tests.lakes import make_lake, query
 
 JUDGE = "a" * 16
-Append = Callable[[Lake, str, pl.DataFrame], list[Path]]
+Append = Callable[[Lake, str, pl.DataFrame], list[LakePath]]
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def record_writes(monkeypatch: pytest.MonkeyPatch, before: Callable[[str, pl.Dat
     """Note `<table>:<rows>` of each write once it is done; `before` may wait or raise."""
     written: list[str] = []
 
-    def append(lake: Lake, name: str, frame: pl.DataFrame) -> list[Path]:
+    def append(lake: Lake, name: str, frame: pl.DataFrame) -> list[LakePath]:
         before(name, frame)
         paths = append_rows(lake, name, frame)
         written.append(f"{name}:{frame.height}")
@@ -274,14 +274,3 @@ def test_few_replies_are_flushed_when_their_time_comes(lake: Lake, monkeypatch: 
     run(keep_one())
     assert written == ["replies:1", "verdicts:1"]
     assert told == [1]  # a tick a second
-
-
-def test_a_lake_that_cannot_be_written_ends_the_flushing_with_its_error(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(name: str, frame: pl.DataFrame) -> None:
-        raise LakeError("no room")
-
-    record_writes(monkeypatch, fail)
-    ledger = make_ledger(lake, flush_replies=1)
-    keep(ledger, 1)
-    with pytest.raises(LakeError, match="no room"):
-        run(ledger.flush_regularly(3600, lambda _: None))

@@ -15,8 +15,9 @@ from tasks.backends.retrying import BackOff
 from tasks.backends.standin_process import StandinProcess, start_standin
 from tasks.errors import BackendError, LakeError
 from tasks.judge_settings import EndpointSettings
-from tasks.judging import ledger
-from tasks.judging.shard import ShardOrder, ShardResult, make_backend, remaining_cases, run_judge_shard, stop_file
+from tasks.judging import ledger, shard
+from tasks.judging.shard import ShardOrder, ShardResult, make_backend, remaining_cases, run_judge_shard
+from tasks.judging.stopping import stop_file
 from tasks.lake import Lake
 from tasks.planning import find_work, register_judges, write_work
 from tasks.suite import LimitSettings, Scope, Suite
@@ -99,7 +100,8 @@ def test_progress_is_told_in_a_file(lake: Lake, standin: StandinProcess) -> None
     told = json.loads(order.progress_file.read_text())
     assert order.progress_file.name == "lave-0000.progress.json"
     tokens = result.prompt_tokens + result.completion_tokens
-    assert told == {"calls": CASES, "reused": 0, "cases": CASES, "statuses": {"ok": CASES}, "tokens": tokens}
+    counts = {"calls": CASES, "reused": 0, "cases": CASES, "statuses": {"ok": CASES}, "tokens": tokens}
+    assert told == {**counts, "cost_usd": 0.0, "unpriced": 0}
 
 
 def test_the_same_shard_again_asks_and_writes_nothing(lake: Lake, standin: StandinProcess, log: Path) -> None:
@@ -197,18 +199,24 @@ def test_a_stop_in_the_middle_keeps_what_came_and_leaves_the_rest(lake: Lake, st
     assert count_pending(lake, suite) == 0
 
 
-def test_a_lake_that_cannot_be_written_ends_the_shard(
-    lake: Lake, standin: StandinProcess, monkeypatch: pytest.MonkeyPatch
+def test_a_lake_that_cannot_be_written_ends_the_shard_and_loses_nothing(
+    lake: Lake, standin: StandinProcess, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     order = plan(lake, make_judged(), "run-1", standin.base_url)
 
     def fail(*_: object) -> None:
         raise LakeError("no room")
 
-    monkeypatch.setattr(ledger, "append_rows", fail)
-    with pytest.raises(LakeError, match="no room"):
-        run_judge_shard(order)
+    monkeypatch.setenv("JUDGELAKE_SPILL", str(tmp_path / "spill"))
+    with monkeypatch.context() as full:
+        full.setattr(ledger, "append_rows", fail)
+        full.setattr(shard, "PATIENCE_S", 0.0)
+        with pytest.raises(LakeError, match=rf"no room\n{CASES} replies that were paid for lie in .*spill"):
+            run_judge_shard(order)
     assert lake.part_files("verdicts") == []
+    result = run_judge_shard(order)  # the next run on this machine
+    assert (result.n_calls, result.n_replies_reused, sum(count for _, count in result.statuses)) == (0, CASES, CASES)
+    assert list((tmp_path / "spill").rglob("*.parquet")) == []
 
 
 def test_the_backend_is_the_one_of_the_suite(lake: Lake, standin: StandinProcess) -> None:

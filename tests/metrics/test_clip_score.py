@@ -158,7 +158,7 @@ def test_an_image_that_passes_the_check_and_does_not_decode_is_a_reason(
     fact = inspect_image(root, "tall.jpg")
     cut = (root / "tall.jpg").read_bytes()[:-400]
     (root / "tall.jpg").write_bytes(cut)
-    monkeypatch.setattr(clip_images, "inspect_image", lambda *_: fact)
+    monkeypatch.setattr(clip_images, "check_content", lambda *_: fact)
     images = pa.array([{"uri": "tall.jpg", "sha256": fact.sha256}], IMAGE)  # type: ignore[union-attr]
     (reason,) = compute_clip_score(pa.array(["a cat"]), images, chosen, root).reasons
     assert "cannot be decoded (image file is truncated" in str(reason)
@@ -192,7 +192,8 @@ def test_the_lake_spares_encoders_and_files(
     np.testing.assert_allclose(np.concatenate([first.scores, second.scores]), whole.scores, rtol=0, atol=1e-6)
     n_texts = len({*ANSWERS, *(one for listed in REFERENCES for one in listed)})
     assert query(lake, "select count(*) as n from raw_embeddings") == [{"n": n_texts + len(set(FILES))}]
-    monkeypatch.setattr(clip_images, "inspect_image", lambda *_: pytest.fail("looked at a file for nothing"))
+    for reader in ("inspect_image", "read_image"):
+        monkeypatch.setattr(clip_images, reader, lambda *_: pytest.fail("looked at a file for nothing"))
     monkeypatch.setattr("tasks.metrics.clip_score.load_model", lambda *_: pytest.fail("loaded for nothing"))
     again = run_both(answers, references, images, chosen, root, lake)
     np.testing.assert_allclose(again.scores, whole.scores, rtol=0, atol=1e-6)

@@ -56,7 +56,7 @@ def test_bert_score_counts_the_references_of_every_answer(tmp_path: Path) -> Non
 
 def test_clip_scores_tell_why_an_answer_has_none_and_keep_what_they_embed(tmp_path: Path) -> None:
     lake = make_lake(tmp_path)
-    file = lake.root / "images" / "a.png"
+    file = lake.mirror / "images" / "a.png"
     file.parent.mkdir()
     Image.fromarray(np.random.default_rng(0).integers(0, 256, (40, 30, 3), np.uint8)).save(file)
     shown: Row = {"uri": "a.png", "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}

@@ -1,0 +1,179 @@
+"""The workers of a run: its own, or those of a Dask scheduler that somebody else started, once they are known to be fit for it.
+
+What a worker is asked is `tasks.probing` and `tasks.versions`; starting one is `flows.worker_command`.
+"""
+
+import logging
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from distributed import Client
+
+from flows.runners import ENDPOINT_SLOT, METRIC_SLOT, local_cluster
+from tasks.errors import ClusterError, JudgelakeError
+from tasks.lake import Lake
+from tasks.probing import Probe, make_probe, probe_place
+from tasks.suite import Suite
+from tasks.versions import describe_code, tell_differences
+
+_CONNECT_S, _LOOK_S = 10.0, 1.0
+
+
+class Workers(NamedTuple):
+    """A scheduler's address, and how many slots of each kind its workers have together."""
+
+    address: str
+    slots: Mapping[str, int]
+
+    def count(self, slot: str) -> int:
+        """At least one: work for a slot that a run does not need is never submitted."""
+        return max(1, self.slots.get(slot, 0))
+
+
+@contextmanager
+def open_workers(
+    lake: Lake, suite: Suite, run_id: str, stages: tuple[str, ...], scheduler: str | None, *, wait: bool
+) -> Iterator[Workers]:
+    """Local workers for as long as the block runs, or those of `scheduler`; raises JudgelakeError where these cannot do the run."""
+    if scheduler is None:
+        with local_cluster() as address:
+            yield Workers(address, {ENDPOINT_SLOT: 1, METRIC_SLOT: 1})
+        return
+    probes = _make_probes(lake, suite, run_id, scheduler) if "judge" in stages else {}
+    yield check_workers(scheduler, probes, wait=wait)
+
+
+@contextmanager
+def tell_loss(address: str) -> Iterator[None]:
+    """Turn what dask and prefect say once a scheduler is gone into a ClusterError."""
+    try:
+        yield
+    except JudgelakeError:
+        raise
+    except (Exception, CancelledError) as error:
+        if _answers(address):
+            raise
+        raise ClusterError(
+            f"scheduler {address}: went away during the run ({type(error).__name__}); what was judged is kept; start it and its workers "
+            "again, and run the same command to go on"
+        ) from None
+
+
+def check_workers(address: str, probes: Mapping[str, Probe], *, wait: bool) -> Workers:
+    """The workers of a scheduler, all of the same code as this process; those with a slot of `probes` can do what it asks.
+
+    Without `wait`, a slot of `probes` that no worker has is an error.
+    """
+    with _connect(address) as client:
+        workers = _wait_for_slots(client, address, tuple(probes), wait=wait)
+        found = {f"worker {name}": _versions(answer) for name, answer in client.run(describe_code, on_error="return").items()}
+        _refuse_mix(address, {"the scheduler": _ask_scheduler(client), **found})
+        for slot, probe in probes.items():
+            _refuse_unfit(client, address, [name for name, slots in workers.items() if slots.get(slot)], probe)
+    return Workers(address, sum((Counter(slots) for slots in workers.values()), Counter()))
+
+
+def refuse_other_code(address: str) -> None:
+    """Raise JudgelakeError where a scheduler runs other code than this process, which is about to work for it."""
+    with _connect(address) as client:
+        _refuse_mix(address, {"the scheduler": _ask_scheduler(client)})
+
+
+def _make_probes(lake: Lake, suite: Suite, run_id: str, scheduler: str) -> dict[str, Probe]:
+    """What the workers with each slot that the suite needs must be able to do."""
+    if "//127." not in scheduler and any(
+        one.backend == "standin" for judge in suite.judges.values() for one in judge.endpoints.values()
+    ):
+        raise ClusterError(
+            f"scheduler {scheduler}: the suite has a judge with `backend: standin`, which answers on this machine only; expected an "
+            "endpoint that workers reach; use `backend: openai`, or run without --scheduler"
+        )
+    probe = make_probe(lake, suite, run_id, os.environ.get("PREFECT_API_URL"))
+    asks = {ENDPOINT_SLOT: probe} if suite.judges else {}
+    return asks | ({METRIC_SLOT: probe.without_keys()} if suite.metrics else {})
+
+
+@contextmanager
+def _connect(address: str) -> Iterator[Client]:
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    try:
+        client = Client(address, timeout=_CONNECT_S, set_as_default=False, name="judgelake-check")
+    except (OSError, ValueError) as error:
+        raise ClusterError(
+            f"scheduler {address}: does not answer ({_first_line(error)}); expected a Dask scheduler at tcp://HOST:PORT; start one with "
+            "`dask scheduler`, or correct the address"
+        ) from None
+    with client:
+        yield client
+
+
+def _answers(address: str) -> bool:
+    try:
+        with _connect(address):
+            return True
+    except ClusterError:
+        return False
+
+
+def _wait_for_slots(client: Client, address: str, needed: tuple[str, ...], *, wait: bool) -> dict[str, dict[str, int]]:
+    """Address of a worker -> its slots, once every needed slot has one."""
+    while True:
+        found: dict[str, Any] = client.scheduler_info(n_workers=-1)["workers"]
+        workers = {name: {slot: int(n) for slot, n in one["resources"].items()} for name, one in found.items()}
+        absent = [slot for slot in needed if not any(slots.get(slot) for slots in workers.values())]
+        if not absent:
+            return workers
+        if not wait:
+            flags = " ".join(f"--{slot.lower()} 1" for slot in absent)
+            raise JudgelakeError(
+                f"scheduler {address}: none of its {len(workers)} workers has a slot {' or '.join(absent)}, so the run would wait for ever; "
+                f"start one with `judgelake worker --scheduler {address} {flags}`, or run with --wait-for-workers"
+            )
+        time.sleep(_LOOK_S)
+
+
+def _ask_scheduler(client: Client) -> Mapping[str, str]:
+    try:
+        answer: Mapping[str, str] = client.run_on_scheduler(describe_code)
+    except Exception as error:  # what unpickling there says: it lacks a package, or this code
+        return _versions(error)
+    return answer
+
+
+def _versions(answer: Mapping[str, str] | Exception) -> Mapping[str, str]:
+    """What a process answered; one that cannot answer does not have this code."""
+    if not isinstance(answer, Exception):
+        return answer
+    return {**describe_code(), "judgelake": f"other than this or none ({_first_line(answer)})"}
+
+
+def _refuse_mix(address: str, found: Mapping[str, Mapping[str, str]]) -> None:
+    lines = tell_differences(describe_code(), found)
+    if lines:
+        told = "\n  ".join(lines)
+        raise JudgelakeError(
+            f"scheduler {address}: other versions than here:\n  {told}\nexpected the same judgelake and packages everywhere, for they hand "
+            "each other Python objects; install the same image or infra/requirements.lock there and start them again"
+        )
+
+
+def _refuse_unfit(client: Client, address: str, workers: list[str], probe: Probe) -> None:
+    lines = []
+    for name, answer in client.run(probe_place, probe, workers=workers, on_error="return").items():
+        problems = [_first_line(answer)] if isinstance(answer, Exception) else answer
+        lines += [f"worker {name}: {problem}" for problem in problems]
+    if lines:
+        told = "\n  ".join(lines)
+        raise JudgelakeError(
+            f"scheduler {address}: its workers cannot do this run:\n  {told}\nexpected the lake and the images under the same paths, and "
+            "the endpoints' keys in each worker's own environment; mount or export them there and start the workers again"
+        )
+
+
+def _first_line(error: object) -> str:
+    return str(error).partition("\n")[0] or type(error).__name__

@@ -1,0 +1,138 @@
+"""`judgelake plan`: what a run would ask, and what it would take, without a call, a server or a line written to the lake."""
+
+import argparse
+import dataclasses
+import json
+import sys
+from collections.abc import Sequence
+
+from tasks.estimating import Estimate, JudgeEstimate, estimate_suite
+from tasks.lake import open_place
+from tasks.planning_lake import lake_to_plan
+from tasks.prices import read_table
+from tasks.suite import Scope, Suite, narrow, read_suite
+
+_HEAD = (
+    "judge", "model", "items", "answers", "cases", "present", "to judge", "held", "calls", "input tokens", "output tokens", "cost", "time",
+)  # fmt: skip
+_LEGEND = (
+    "present: verdicts that the lake has; held: requests that the lake has replies to. In brackets what it may come to: prompts longer by "
+    "their error, every reply as long as it may be."
+)
+
+
+def run_plan(options: argparse.Namespace) -> int:
+    """Show the estimate of a suite; returns the exit code."""
+    scope = Scope(options.limit, tuple(options.judge), tuple(options.benchmark))
+    suite = narrow(read_suite(options.suite), scope)
+    with lake_to_plan(open_place(options.lake), suite, scope.limit) as lake:
+        estimate = estimate_suite(lake, suite, scope, tuple(options.retry))
+    told = _as_json(estimate, suite) if options.format == "json" else _as_text(estimate, suite)
+    sys.stdout.write(told + "\n")
+    return 0
+
+
+def _as_json(estimate: Estimate, suite: Suite) -> str:
+    judges = [dataclasses.asdict(one) for one in estimate.judges]
+    told = {"suite": suite.name, "judges": judges, "total": _total(estimate.judges), "n_scores": estimate.n_scores}
+    return json.dumps(told | {"budget_usd": suite.limits.budget_usd, "prices_as_of": read_table().as_of}, indent=2)
+
+
+def _total(judges: Sequence[JudgeEstimate]) -> dict[str, float | None]:
+    """Sums over the judges; money only where every price is known."""
+    names = (
+        "n_wanted",
+        "n_present",
+        "n_pending",
+        "n_held",
+        "n_calls",
+        "input_tokens",
+        "output_tokens",
+        "output_tokens_worst",
+        "seconds",
+    )
+    total: dict[str, float | None] = {name: sum(getattr(one, name) for one in judges) for name in names}
+    for name in ("cost_usd", "cost_usd_worst"):
+        costs = [getattr(one, name) for one in judges]
+        total[name] = None if None in costs else sum(costs)
+    return total
+
+
+def _as_text(estimate: Estimate, suite: Suite) -> str:
+    rows = [_row(one) for one in estimate.judges]
+    if len(rows) > 1:
+        rows.append(_total_row(estimate.judges))
+    lines = [*_align([_HEAD, *rows]), "", _LEGEND] if rows else ["the suite has no judge: nobody is asked"]
+    if estimate.n_scores:
+        lines.append(f"metrics: {estimate.n_scores:,} scores to compute here; they ask nobody")
+    lines += _tell_notes(estimate.judges)
+    return "\n".join([*lines, *_tell_money(estimate, suite)])
+
+
+def _tell_notes(judges: Sequence[JudgeEstimate]) -> list[str]:
+    """What is not known, each note once with the judges that it is about."""
+    about: dict[str, list[str]] = {}
+    for one in judges:
+        for note in one.notes:
+            about.setdefault(note, []).append(one.judge)
+    return [note if len(names) == len(judges) else f"{note} ({', '.join(names)})" for note, names in about.items()]
+
+
+def _row(one: JudgeEstimate) -> tuple[str, ...]:
+    counts = (one.n_items, one.n_answers, one.n_wanted, one.n_present, one.n_pending, one.n_held, one.n_calls)
+    inputs = f"{one.input_tokens:,} ±{100 * one.input_error:.0f} %" if one.input_tokens else "0"
+    outputs = _with_worst(f"{one.output_tokens:,}", f"{one.output_tokens_worst:,}")
+    cost = _with_worst(_money(one.cost_usd), _money(one.cost_usd_worst))
+    return (one.judge, one.model, *(f"{count:,}" for count in counts), inputs, outputs, cost, _duration(one.seconds))
+
+
+def _total_row(judges: Sequence[JudgeEstimate]) -> tuple[str, ...]:
+    total = _total(judges)
+    counts = tuple(f"{total[name]:,}" for name in ("n_wanted", "n_present", "n_pending", "n_held", "n_calls", "input_tokens"))
+    outputs = _with_worst(f"{total['output_tokens']:,}", f"{total['output_tokens_worst']:,}")
+    cost = _with_worst(_money(total["cost_usd"]), _money(total["cost_usd_worst"]))
+    return ("total", "", "", "", *counts, outputs, cost, _duration(total["seconds"] or 0.0))
+
+
+def _tell_money(estimate: Estimate, suite: Suite) -> list[str]:
+    """When the prices were those, and whether the budget will do."""
+    total, budget = _total(estimate.judges), suite.limits.budget_usd
+    lines = [f"prices: the suite's own, else list prices as of {read_table().as_of}; check them before you rely on them"]
+    cost, worst = total["cost_usd"], total["cost_usd_worst"]
+    if budget is not None and cost is not None and worst is not None:
+        will = (
+            "will do"
+            if worst <= budget
+            else "should do"
+            if cost <= budget
+            else "will not do; the run stops there with exit code 4"
+        )
+        lines.append(f"budget: {_money(budget)} a run {will}")
+    return lines if cost is None or cost > 0 or worst else []
+
+
+def _with_worst(expected: str, worst: str) -> str:
+    return expected if expected == worst else f"{expected} ({worst})"
+
+
+def _money(cost_usd: float | None) -> str:
+    if cost_usd is None:
+        return "not known"
+    return f"${cost_usd:,.2f}" if cost_usd >= 1 or cost_usd == 0 else f"${cost_usd:.2g}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s" if seconds >= 1 or seconds == 0 else "1 s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _align(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Columns of equal width, the first two to the left."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if at < 2 else cell.rjust(width) for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]

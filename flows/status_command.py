@@ -1,0 +1,64 @@
+"""`judgelake status`: what runs on a lake, what is stale, how the last runs ended."""
+
+import argparse
+import sys
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from tasks.exit_codes import ExitCode
+from tasks.lake import open_lake
+from tasks.status import HeldLease, LakeStatus, OpenRun, read_status
+
+
+def run_status(options: argparse.Namespace) -> int:
+    """Print the status of the lake; returns the exit code."""
+    status = read_status(open_lake(options.lake))
+    text = status.as_json() if options.format == "json" else "\n".join(describe_status(status))
+    sys.stdout.write(f"{text}\n")
+    return ExitCode.DONE
+
+
+def describe_status(status: LakeStatus) -> list[str]:
+    """The lines that a person reads."""
+    lines = ["under way:", *(f"  {_say_open(one)}" for one in status.under_way)] if status.under_way else ["nothing is under way"]
+    if status.leases:
+        lines += ["leases:", *(f"  {_say_lease(one)}" for one in status.leases)]
+    lines += [f"last {len(status.runs)} runs:", *(f"  {_say_run(row)}" for row in status.runs)] if status.runs else ["no run yet"]
+    if status.suites:
+        lines += ["suites:", *(f"  {_say_suite(row)}" for row in status.suites)]
+    return lines
+
+
+def _say_open(run: OpenRun) -> str:
+    far = f"judged {run.n_judged:,} of {run.n_to_judge:,} cases" if run.n_to_judge else "nothing judged yet"
+    life = "" if run.alive else "; it holds no lease: it starts, waits or was killed (run the suite again to go on)"
+    return f"{run.run_id}  {run.suite}  since {_say_time(run.started_at)}  {far}{life}"
+
+
+def _say_lease(lease: HeldLease) -> str:
+    stale = "  STALE: the next run takes it over" if lease.stale else ""
+    held = f"since {_say_time(lease.held_since)}, seen {lease.seen_s_ago:.0f} s ago"
+    return f"{lease.name}  {lease.owner}  host {lease.host}, process {lease.pid}, {held}{stale}"
+
+
+def _say_run(row: Mapping[str, Any]) -> str:
+    code = "-" if row["exit_code"] is None else row["exit_code"]
+    counts = f"{row['n_calls']:,} calls, {row['n_verdicts']:,} verdicts, {_say_cost(row['cost_usd'])}, {row['seconds']:,} s"
+    return f"{row['run_id']}  {row['suite']}  {row['outcome']}  exit {code}  {counts}"
+
+
+def _say_suite(row: Mapping[str, Any]) -> str:
+    runs = "1 run" if row["n_runs"] == 1 else f"{row['n_runs']:,} runs"
+    last = f"last {row['last_outcome']} at {_say_time(row['last_started_at'])}"
+    return (
+        f"{row['suite']}  {runs}, {last}; {row['n_calls']:,} calls, {row['n_verdicts']:,} verdicts, {_say_cost(row['cost_usd'])}"
+    )
+
+
+def _say_cost(cost_usd: float | None) -> str:
+    return "cost not known" if cost_usd is None else f"{cost_usd:.2f} USD"
+
+
+def _say_time(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC"

@@ -1,0 +1,120 @@
+"""Key-value caches of common beginnings: kept by their tokens, extended, and spread over the rows of a batch with room for replies.
+
+Imports torch and transformers: only what runs a model imports this module.
+"""
+
+import copy
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from transformers.cache_utils import Cache, DynamicCache, DynamicLayer, DynamicSlidingWindowLayer
+
+from tasks.backends.local_batches import count_common
+
+
+class RoomyLayer(DynamicLayer):
+    """One layer's keys and values with room behind them: a step writes in place where `DynamicLayer` copies all that came before."""
+
+    def __init__(self, layer: DynamicLayer, rows: int, room: int) -> None:
+        super().__init__()
+        self._length = layer.get_seq_length()
+        self._room = self._length + room
+        if layer.keys is not None and layer.values is not None and self._length:
+            self._allocate(layer.keys, layer.values, rows)
+            self._whole_keys[:, :, : self._length] = layer.keys
+            self._whole_values[:, :, : self._length] = layer.values
+
+    def _allocate(self, keys: torch.Tensor, values: torch.Tensor, rows: int) -> None:
+        self._whole_keys = keys.new_empty(rows, keys.shape[1], self._room, keys.shape[3])
+        self._whole_values = values.new_empty(rows, values.shape[1], self._room, values.shape[3])
+        self.is_initialized = True
+
+    def update(self, key_states: torch.Tensor, value_states: torch.Tensor, *_: Any, **__: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        """Put the new states behind the others; all up to there."""
+        if not self.is_initialized:
+            self._allocate(key_states, value_states, key_states.shape[0])
+        start, self._length = self._length, self._length + key_states.shape[2]
+        self._whole_keys[:, :, start : self._length] = key_states
+        self._whole_values[:, :, start : self._length] = value_states
+        return self._whole_keys[:, :, : self._length], self._whole_values[:, :, : self._length]
+
+    def get_seq_length(self) -> int:
+        """How many tokens are in it."""
+        return self._length
+
+    def batch_select_indices(self, indices: torch.Tensor) -> None:
+        """Only these rows."""
+        self._whole_keys, self._whole_values = self._whole_keys[indices], self._whole_values[indices]
+
+
+class CacheKind(NamedTuple):
+    """What a model's caches allow. `window`: beyond so many tokens a row must not be padded; None: always may. `shares`: can be extended."""
+
+    window: int | None
+    shares: bool
+
+
+def inspect_caches(config: Any) -> CacheKind:
+    """Layers with a sliding window count places, not positions; a recurrent layer knows no padding and no going back."""
+    layers = DynamicCache(config=config).layers
+    if any(type(layer) not in (DynamicLayer, DynamicSlidingWindowLayer) for layer in layers):
+        return CacheKind(0, shares=False)
+    windows = [layer.sliding_window for layer in layers if isinstance(layer, DynamicSlidingWindowLayer)]
+    return CacheKind(min(windows, default=None), shares=True)
+
+
+def copy_cache(cache: Cache, length: int) -> Cache:
+    """The first `length` tokens of a cache, to be extended on its own."""
+    if any(type(layer) is not DynamicLayer for layer in cache.layers):
+        return copy.deepcopy(cache)
+    copied = copy.copy(cache)
+    copied.layers = [copy.copy(layer) for layer in cache.layers]
+    for layer in copied.layers:
+        if layer.keys is not None and layer.values is not None:
+            layer.keys, layer.values = layer.keys[:, :, :length], layer.values[:, :, :length]
+    return copied
+
+
+def spread_cache(cache: Cache, rows: int, room: int) -> Cache:
+    """The cache of one row for each of `rows`, with room for so many tokens more."""
+    spread = copy_cache(cache, cache.get_seq_length())
+    spread.layers = [RoomyLayer(layer, rows, room) if type(layer) is DynamicLayer else layer for layer in spread.layers]
+    for layer in spread.layers:
+        if not isinstance(layer, RoomyLayer):
+            layer.batch_repeat_interleave(rows)
+    return spread
+
+
+class PrefixStore:
+    """Caches of beginnings by their keys, those used longest ago given up first beyond `most_tokens` together."""
+
+    def __init__(self, most_tokens: int) -> None:
+        self._most = most_tokens
+        self._kept: OrderedDict[tuple[int, ...], Cache] = OrderedDict()
+
+    def find(self, key: Sequence[int], most: int) -> tuple[int, Cache | None]:
+        """The longest beginning of `key`, at most `most` tokens, that a kept cache has, and that cache's copy."""
+        best, found = 0, None
+        for kept, cache in self._kept.items():
+            common = count_common(kept, key, most)
+            if common < len(kept) and any(type(layer) is not DynamicLayer for layer in cache.layers):
+                continue  # cannot be cut
+            if common > best:
+                best, found = common, kept
+        if found is None:
+            return 0, None
+        self._kept.move_to_end(found)
+        return best, copy_cache(self._kept[found], best)
+
+    def keep(self, key: tuple[int, ...], cache: Cache) -> None:
+        """Keep a cache; it must not be written to any more."""
+        self._kept[key] = cache
+        self._kept.move_to_end(key)
+        while len(self._kept) > 1 and sum(map(len, self._kept)) > self._most:
+            self._kept.popitem(last=False)
+
+    def clear(self) -> None:
+        """Give all of them up."""
+        self._kept.clear()

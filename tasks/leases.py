@@ -1,0 +1,254 @@
+"""Leases: at most one run at a time holds a name (`judge-<judge_id>`, `ingest-<benchmark>`) of a lake, on a disk or in a bucket.
+
+A lease is `<lake>/_leases/<name>/<epoch>.json`, created exclusively; the highest epoch holds, until it says `released`. Taking over is
+creating the next one. Which names a stage needs is `tasks.lease_names`.
+"""
+
+import contextlib
+import dataclasses
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from tasks.errors import LakeError, LeaseError
+from tasks.lake import Lake
+from tasks.processes import HERE, Surroundings
+from tasks.storage import LakePath, create_exclusively, list_files, read_file, remove_file, write_whole
+
+FOLDER = "_leases"
+BEAT_S = 30.0
+STALE_S = 120.0
+OBSERVE_S = 60.0
+"""How long a holder whose clock says that it is gone is watched all the same: two heartbeats."""
+TELL_S = 60.0
+POLL_S = 2.0
+
+
+@dataclass(frozen=True)
+class Lease:
+    """What a lease file says. `owner` names the run; `place` and `born` name its process; `beats` counts its signs of life."""
+
+    name: str
+    epoch: int
+    owner: str
+    host: str
+    place: str
+    pid: int
+    born: int
+    command: str
+    since: float
+    beats: int
+    beaten_at: float
+    released: bool = False
+
+    def describe(self) -> str:
+        """Who holds it, for a person."""
+        since = datetime.fromtimestamp(self.since, UTC)
+        return f"{self.owner} (host {self.host}, process {self.pid}, since {since:%Y-%m-%d %H:%M:%S} UTC) holds {self.name}"
+
+
+@dataclass
+class Held:
+    """The leases of one holder; `lost` are the names that another took over, because no heartbeat of ours was seen for too long."""
+
+    lost: tuple[str, ...] = ()
+
+
+@contextlib.contextmanager
+def hold_leases(
+    lake: Lake,
+    names: Sequence[str],
+    owner: str,
+    wait_s: float | None,
+    tell: Callable[[str], None],
+    *,
+    on_loss: Callable[[], None] = lambda: None,
+    should_stop: Callable[[], bool] = lambda: False,
+    around: Surroundings = HERE,
+) -> Iterator[Held]:
+    """Hold all of `names`, taken in sorted order; waits for whoever has one: for ever (None) or `wait_s`, then raises LeaseError.
+
+    `tell` is told for whom it waits, at once and every minute, and of a lease that was lost; `on_loss` is called then, from a thread.
+    While it waits, `should_stop` ends it with KeyboardInterrupt.
+    """
+    holder = _Holder(lake, owner, tell, on_loss, around)
+    ended = threading.Event()
+    beating = threading.Thread(target=_beat_until, args=(holder, ended), daemon=True)
+    try:
+        beating.start()
+        for name in sorted(set(names)):
+            holder.take(name, wait_s, should_stop)
+        yield holder.held
+    finally:
+        ended.set()
+        beating.join(timeout=BEAT_S)
+        holder.release()
+
+
+def list_leases(lake: Lake) -> list[Lease]:
+    """The leases that are held now, stale ones too, by name."""
+    folder = lake.root / FOLDER
+    names = sorted({path.parent.name for path in list_files(folder, ".json")})
+    found = [_find_highest(folder / name) for name in names]
+    return [lease for lease in found if lease is not None and not lease.released]
+
+
+def is_dead(lease: Lease, around: Surroundings = HERE) -> bool:
+    """Whether its process was on this machine and is gone."""
+    return lease.place == around.place and around.find_birth(lease.pid) != lease.born
+
+
+def is_stale(lease: Lease, around: Surroundings = HERE) -> bool:
+    """Whether it looks abandoned: its process is gone, or by this clock it gave no sign of life for two minutes."""
+    return is_dead(lease, around) or around.wall() - lease.beaten_at > STALE_S
+
+
+class _Watch:
+    """Whether a lease that others hold may be taken over, by what this process has seen of it and its own monotonic clock."""
+
+    def __init__(self, around: Surroundings) -> None:
+        self._around = around
+        self._seen: Lease | None = None
+        self._since = 0.0
+
+    def may_take(self, lease: Lease) -> bool:
+        now = self._around.monotonic()
+        if self._seen != lease:
+            self._seen, self._since = lease, now
+        unchanged_s = now - self._since
+        if lease.released or is_dead(lease, self._around) or unchanged_s >= STALE_S:
+            return True
+        return unchanged_s >= OBSERVE_S and is_stale(lease, self._around)
+
+
+class _Holder:
+    """Takes, renews and gives back leases for one owner."""
+
+    def __init__(
+        self, lake: Lake, owner: str, tell: Callable[[str], None], on_loss: Callable[[], None], around: Surroundings
+    ) -> None:
+        self.held = Held()
+        self._folder = lake.root / FOLDER
+        self._owner, self._tell, self._on_loss, self._around = owner, tell, on_loss, around
+        self._leases: dict[str, Lease] = {}
+        self._guard = threading.Lock()
+
+    def take(self, name: str, wait_s: float | None, should_stop: Callable[[], bool]) -> None:
+        """Take one name, waiting for it; raises LeaseError."""
+        around = self._around
+        began, told, watch = around.monotonic(), -TELL_S, _Watch(around)
+        while not self._try(name, watch):
+            other = _find_highest(self._folder / name)
+            waited = around.monotonic() - began
+            if other is None or other.released:
+                continue
+            if wait_s is not None and waited >= wait_s:
+                words = "run again when it has ended, or leave out --no-wait and --wait to wait for it"
+                raise LeaseError(f"{name}: {other.describe()}; expected it free within {wait_s:.0f} s; {words}")
+            if should_stop():
+                raise KeyboardInterrupt
+            if waited - told >= TELL_S:
+                told = waited
+                self._tell(f"waiting: {other.describe()}")
+            around.sleep(POLL_S if wait_s is None else max(0.0, min(POLL_S, wait_s - waited)))
+
+    def _try(self, name: str, watch: _Watch) -> bool:
+        folder = self._folder / name
+        highest = _find_highest(folder)
+        if highest is not None and not watch.may_take(highest):
+            return False
+        lease = self._make(name, 1 if highest is None else highest.epoch + 1)
+        if not create_exclusively(_file(folder, lease.epoch), _encode(lease)):
+            return False
+        epochs = _list_epochs(folder)
+        if max(epochs, default=lease.epoch) > lease.epoch:  # the epoch that was seen was over long ago
+            return False
+        with self._guard:
+            self._leases[name] = lease
+        if highest is not None and not highest.released:
+            self._tell(f"taken over: {highest.describe()}, and gives no sign of life")
+        for epoch in epochs:
+            if epoch < lease.epoch - 1:  # the last one stays, so that no listing made meanwhile can miss both it and ours
+                remove_file(_file(folder, epoch))
+        return True
+
+    def _make(self, name: str, epoch: int) -> Lease:
+        around, now = self._around, self._around.wall()
+        command = " ".join(["judgelake", *sys.argv[1:]])
+        return Lease(
+            name,
+            epoch,
+            self._owner,
+            around.host,
+            around.place,
+            around.pid,
+            around.find_birth(around.pid) or 0,
+            command,
+            now,
+            0,
+            now,
+        )
+
+    def beat(self) -> None:
+        """Give a sign of life on every lease; one that was taken over is lost."""
+        with self._guard:
+            for name, lease in list(self._leases.items()):
+                if max(_list_epochs(self._folder / name), default=0) > lease.epoch:
+                    self._lose(name)
+                    continue
+                self._leases[name] = beaten = dataclasses.replace(lease, beats=lease.beats + 1, beaten_at=self._around.wall())
+                write_whole(_file(self._folder / name, lease.epoch), _encode(beaten))
+
+    def _lose(self, name: str) -> None:
+        del self._leases[name]
+        self.held.lost += (name,)
+        other = _find_highest(self._folder / name)
+        by = f": {other.describe()}" if other else ""
+        self._tell(f"lost {name} to another run, which saw no sign of life of this one for {STALE_S:.0f} s{by}; ending")
+        self._on_loss()
+
+    def release(self) -> None:
+        """Give everything back; the last file stays and says so, since epochs must never begin again."""
+        with self._guard, contextlib.suppress(LakeError):  # whoever comes next finds this process gone
+            for name, lease in self._leases.items():
+                write_whole(_file(self._folder / name, lease.epoch), _encode(dataclasses.replace(lease, released=True)))
+
+
+def _beat_until(holder: _Holder, ended: threading.Event) -> None:
+    while not ended.wait(BEAT_S):
+        with contextlib.suppress(LakeError):  # a full disk or a silent bucket: the next beat tries again
+            holder.beat()
+
+
+def _file(folder: LakePath, epoch: int) -> LakePath:
+    return folder / f"{epoch:012d}.json"
+
+
+def _list_epochs(folder: LakePath) -> list[int]:
+    return [int(path.stem) for path in list_files(folder, ".json")]
+
+
+def _find_highest(folder: LakePath) -> Lease | None:
+    """The lease of the highest epoch; None where there never was one."""
+    while epochs := _list_epochs(folder):
+        data = read_file(_file(folder, max(epochs)))
+        if data is not None:  # else a newer one has replaced it since the listing
+            return _decode(folder, data)
+    return None
+
+
+def _encode(lease: Lease) -> bytes:
+    return json.dumps(dataclasses.asdict(lease)).encode()
+
+
+def _decode(folder: LakePath, data: bytes) -> Lease:
+    try:
+        return Lease(**json.loads(data))
+    except (ValueError, TypeError) as error:
+        raise LakeError(
+            f"{folder}: cannot be read as a lease ({error}); expected one of this version of judgelake; "
+            "when no run uses the lake, delete the folder"
+        ) from None

@@ -1,0 +1,93 @@
+"""What goes on in a lake: who holds which lease, which runs are under way and how far, how the last ones ended. Writes nothing."""
+
+import json
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import duckdb
+
+from tasks.lake import Lake
+from tasks.leases import Lease, is_stale, list_leases
+from tasks.planning import plan_file
+from tasks.processes import HERE, Surroundings
+from tasks.reports.warehouse import open_warehouse, select_file, select_frame
+from tasks.storage import list_files, read_file
+
+N_RUNS = 10
+_UNDER_WAY = ("running", "reporting")
+
+
+@dataclass(frozen=True)
+class HeldLease:
+    """A lease: who has it, and whether he looks gone."""
+
+    name: str
+    owner: str
+    host: str
+    pid: int
+    command: str
+    held_since: datetime
+    seen_s_ago: float
+    stale: bool
+
+
+@dataclass(frozen=True)
+class OpenRun:
+    """A run that has not written its end. `alive` where it holds a lease that is not stale; else it starts, waits, or was killed."""
+
+    run_id: str
+    suite: str
+    started_at: datetime
+    alive: bool
+    n_judged: int
+    n_to_judge: int
+
+
+@dataclass(frozen=True)
+class LakeStatus:
+    """All that `judgelake status` tells; `runs` are the last ten, `suites` have one row each."""
+
+    leases: tuple[HeldLease, ...]
+    under_way: tuple[OpenRun, ...]
+    runs: tuple[dict[str, Any], ...]
+    suites: tuple[dict[str, Any], ...]
+
+    def as_json(self) -> str:
+        """The same for programs."""
+        return json.dumps(asdict(self), default=lambda value: value.isoformat(), ensure_ascii=False)
+
+
+def read_status(lake: Lake, around: Surroundings = HERE) -> LakeStatus:
+    """The state of a lake now."""
+    connection = open_warehouse(lake, lazy=True)
+    leases = tuple(_describe(lease, around) for lease in list_leases(lake))
+    last = "select run_id, suite, stage, outcome, exit_code, started_at, n_calls, n_verdicts, cost_usd, "
+    last += "round(epoch(ended_at) - epoch(started_at), 1) as seconds from stg_runs order by started_at desc limit $n"
+    runs = select_frame(connection, last, "last runs", {"n": N_RUNS}).to_dicts()
+    suites = select_file(connection, "queries/suite_totals.sql").to_dicts()
+    return LakeStatus(leases, _find_open(lake, connection, leases), tuple(runs), tuple(suites))
+
+
+def _describe(lease: Lease, around: Surroundings) -> HeldLease:
+    since = datetime.fromtimestamp(lease.since, UTC)
+    seen_s_ago = round(max(0.0, around.wall() - lease.beaten_at), 1)
+    stale = is_stale(lease, around)
+    return HeldLease(lease.name, lease.owner, lease.host, lease.pid, lease.command, since, seen_s_ago, stale)
+
+
+def _find_open(lake: Lake, connection: duckdb.DuckDBPyConnection, leases: tuple[HeldLease, ...]) -> tuple[OpenRun, ...]:
+    text = "select run_id, suite, started_at from stg_runs where list_contains($outcomes, outcome) order by started_at"
+    rows = select_frame(connection, text, "runs under way", {"outcomes": [*_UNDER_WAY]}).iter_rows()
+    return tuple(
+        OpenRun(run_id, suite, started, any(run_id in one.owner and not one.stale for one in leases), *_count(lake, run_id))
+        for run_id, suite, started in rows
+    )
+
+
+def _count(lake: Lake, run_id: str) -> tuple[int, int]:
+    """Cases judged, and cases to judge, by the files of a run that tell how far it is."""
+    told = [read_file(file) for file in list_files(lake.work_folder(run_id), ".progress.json")]
+    judged = sum(json.loads(one)["cases"] for one in told if one)
+    plan = read_file(plan_file(lake, run_id))
+    return judged, sum(json.loads(plan).values()) if plan else 0

@@ -1,0 +1,60 @@
+"""`python -m tests.bench.bench_report [verdicts] [resamples] [folder]`: a whole report over a planted lake, its steps, and the memory it took.
+
+The limits of 60 s and 3 GiB are those of ten million verdicts and 5,000 resamples. A step is what `build_report` calls; seconds of processors
+stand beside those of the clock, for on a busy machine only they compare.
+"""
+
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tasks.reports import build
+from tasks.suite import ReportSettings
+from tests.bench.planted_lake import plant_lake
+from tests.lakes import make_suite
+
+STEPS = (
+    "materialise", "correlate_judges", "score_corpora", "rank_by_raters", "compute_reports", "export_tables", "render_report",
+)  # fmt: skip
+
+
+def tell_time(name: str, step: Callable[..., Any]) -> Callable[..., Any]:
+    """The step, telling how long each call took."""
+
+    def timed(*given: Any, **named: Any) -> Any:
+        start, processor = time.perf_counter(), time.process_time()
+        try:
+            return step(*given, **named)
+        finally:
+            print(
+                f"  {name:22} {time.perf_counter() - start:8.2f} s ({time.process_time() - processor:.2f} of processors)",
+                flush=True,
+            )
+
+    return timed
+
+
+def main() -> None:
+    n_verdicts = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000_000
+    resamples = int(sys.argv[2]) if len(sys.argv) > 2 else 5_000
+    for name in STEPS:
+        setattr(build, name, tell_time(name, getattr(build, name)))
+    tables = build._ABOUT_RATERS
+    tables.update({name: tell_time(name, step) for name, step in tables.items()})
+    with tempfile.TemporaryDirectory() as folder:
+        lake = plant_lake(Path(sys.argv[3]) if len(sys.argv) > 3 else Path(folder), n_verdicts)
+        start, processor = time.perf_counter(), time.process_time()
+        build.build_report(lake, make_suite(report=ReportSettings(resamples=resamples)))
+        took, processors = time.perf_counter() - start, time.process_time() - processor
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        print(
+            f"{n_verdicts:,} verdicts x {resamples:,}: {took:.1f} s ({processors:.1f} of processors), limit 60 s; {peak:.2f} GiB, limit 3 GiB"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,195 @@
+"""Runs on a Dask cluster of separate processes: what is refused before anything is asked, and what is lost when a part of it goes."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from distributed import Client
+
+from tasks.backends.standin_process import start_standin
+from tasks.judging.ledger import FLUSH_SECONDS
+from tasks.judging.shard import share_limits
+from tasks.lake import open_lake
+from tasks.planning import size_shards
+from tasks.probing import make_probe, probe_place
+from tasks.suite import LimitSettings, read_suite
+from tests.conftest import CHECKOUT
+from tests.flows.harness import Shell, read_requests, shell_in, wait_until, write_benchmark, write_suite
+from tests.flows.services import dask_scheduler, free_port, kill_group, network_pair, worker
+from tests.flows.test_whole_runs import ONE_EACH
+
+STORED = "select count(*) from replies"
+
+
+def test_every_slot_gets_a_shard_where_there_are_cases_enough() -> None:
+    assert size_shards(25_000, 1) == 10_000
+    assert size_shards(25_000, 4) == 6_250  # a shard for each of the four
+    assert size_shards(1_200, 4) == 500  # three shards: fewer cases are not worth a task
+    assert size_shards(0, 4) == 500
+
+
+def test_slots_share_the_limits_and_each_may_ask() -> None:
+    shared = share_limits(LimitSettings(concurrency=64, requests_per_minute=1000), 3)
+    assert (shared.concurrency, shared.requests_per_minute) == (21, 333)
+    assert share_limits(LimitSettings(concurrency=2), 4) == LimitSettings(concurrency=1)
+    assert share_limits(LimitSettings(concurrency=64), 1) == LimitSettings(concurrency=64)
+
+
+def test_probe_tells_what_a_worker_lacks_and_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_benchmark(tmp_path, 5)
+    lake = open_lake(tmp_path / "lake", create=True)
+    suite = read_suite(write_suite(tmp_path, "https://judge.example.org/v1"))
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    probe = make_probe(lake, suite, "run", None)
+    assert probe_place(probe) == []
+    monkeypatch.delenv("OPENAI_API_KEY")
+    (told,) = probe_place(probe)
+    assert "OPENAI_API_KEY is not set" in told
+    assert probe_place(probe.without_keys()) == []
+    probe.token_file.write_text("of another lake")
+    assert "another lake" in probe_place(probe.without_keys())[0]
+    probe.token_file.unlink()
+    assert "cannot read and write the lake" in probe_place(probe.without_keys())[0]
+
+
+def test_probe_names_files_that_are_missing_and_an_api_that_does_not_answer(tmp_path: Path) -> None:
+    write_benchmark(tmp_path, 5)
+    lake = open_lake(tmp_path / "lake", create=True)
+    suite = read_suite(write_suite(tmp_path, "http://127.0.0.1:9/v1", extra=f"images: {tmp_path}/pictures"))
+    url = f"http://127.0.0.1:{free_port()}/api"
+    told = probe_place(make_probe(lake, suite, "run", url))
+    assert [line.partition(" (")[0] for line in told] == [f"{tmp_path}/pictures is not there", f"cannot reach Prefect at {url}"]
+
+
+def run_on(shell: Shell, address: str, suite: Path, lake: Path, *words: str) -> "subprocess.Popen[bytes]":
+    return shell.start("run", str(suite), "--lake", str(lake), "--scheduler", address, *words)
+
+
+def asked_again(log: Path) -> int:
+    times = Counter(read_requests(log))
+    return sum(times.values()) - len(times)
+
+
+@pytest.mark.full
+def test_a_worker_lost_and_one_added_while_it_runs(tmp_path: Path) -> None:
+    """Asked again is at most what the lost worker's half of 16 in flight, 0.6 s each, can have asked between two flushes."""
+    write_benchmark(tmp_path, 600)
+    log, lake = tmp_path / "requests.jsonl", tmp_path / "lake"
+    with start_standin(log=log, latency_ms=600) as standin, shell_in(tmp_path) as shell:
+        suite = write_suite(tmp_path, standin.base_url, concurrency=16)
+        with (
+            dask_scheduler(shell, free_port()) as address,
+            worker(shell, address, "first") as first,
+            worker(shell, address, "second", "--metric", "1"),
+        ):
+            run = run_on(shell, address, suite, lake)
+            assert wait_until(lambda: len(read_requests(log)) >= 40, 240), shell.output.read_text()
+            with worker(shell, address, "third"), connect(address) as client:
+                assert wait_until(lambda: any(lake.glob("replies/**/*.parquet")), 60)
+                kill_group(first)
+                assert wait_until(lambda: has_work(client, "third"), 60)  # the lost worker's shard: the second is busy
+                assert run.wait(300) == 0, shell.output.read_text()
+        assert shell.count(lake, ONE_EACH) == 0
+        assert shell.count(lake, "select count(*) from verdicts where status = 'ok'") == 1200
+        assert asked_again(log) <= 8 * (FLUSH_SECONDS / 0.6 + 2)
+        assert shell.left_after(20) == []
+
+
+def connect(address: str) -> Any:
+    make: Any = Client
+    return make(address, set_as_default=False)
+
+
+def has_work(client: Any, name: str) -> bool:
+    workers = client.scheduler_info(n_workers=-1)["workers"]
+    processing = client.processing()
+    return any(processing.get(address) for address, one in workers.items() if one["name"] == name)
+
+
+@pytest.mark.full
+def test_the_scheduler_gone_then_the_next_run_goes_on(tmp_path: Path) -> None:
+    write_benchmark(tmp_path, 400)
+    log, lake, port = tmp_path / "requests.jsonl", tmp_path / "lake", free_port()
+    with start_standin(log=log, latency_ms=300) as standin, shell_in(tmp_path) as shell:
+        suite = write_suite(tmp_path, standin.base_url, concurrency=8)
+        with dask_scheduler(shell, port) as address, worker(shell, address, "only", "--metric", "1") as only:
+            run = run_on(shell, address, suite, lake)
+            assert wait_until(lambda: any(lake.glob("replies/**/*.parquet")), 240), shell.output.read_text()
+            (scheduler,) = [one for one in shell.living() if "scheduler" in one.cmdline()]
+            scheduler.send_signal(signal.SIGKILL)
+            assert run.wait(180) == 2, shell.output.read_text()
+            assert f"scheduler {address}: went away during the run" in shell.output.read_text()
+            assert only.wait(60) == 2
+        stored = shell.count(lake, STORED)
+        assert stored > 0
+        with dask_scheduler(shell, port) as address, worker(shell, address, "again", "--metric", "1"):
+            assert run_on(shell, address, suite, lake).wait(300) == 0, shell.output.read_text()
+        assert shell.count(lake, ONE_EACH) == 0
+        assert shell.count(lake, STORED) == 800
+        assert shell.left_after(20) == []
+
+
+@pytest.mark.full
+def test_what_does_not_fit_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
+    write_benchmark(tmp_path, 10)
+    log, lake, other = tmp_path / "requests.jsonl", tmp_path / "lake", tmp_path / "other"
+    for name in ("flows", "schemas", "sql", "tasks"):
+        shutil.copytree(CHECKOUT / name, other / name, ignore=shutil.ignore_patterns("__pycache__"))
+    (other / "tasks" / "errors.py").write_text((other / "tasks" / "errors.py").read_text() + "# changed\n")
+    with start_standin(log=log) as standin, shell_in(tmp_path) as shell:
+        suite = write_suite(tmp_path, standin.base_url)
+        with dask_scheduler(shell, free_port()) as address:
+            with worker(shell, address, "old", PYTHONPATH=str(other)) as old:
+                assert old.wait(60) == 1  # it does not join a scheduler of other code
+                assert "the scheduler has judgelake 0.1.0+" in (tmp_path / "worker-old.log").read_text()
+            with worker(shell, address, "asks"):
+                run = run_on(shell, address, suite, lake)
+                assert run.wait(120) == 1
+                output = shell.output.read_text()
+                assert "none of its 1 workers has a slot METRIC" in output
+                assert f"judgelake worker --scheduler {address} --metric 1" in output
+                far = tmp_path / "far.yaml"
+                far.write_text(suite.read_text().replace(standin.base_url, "https://judge.example.org/v1"))
+                assert run_on(shell, address, far, lake, "--judge", "lave").wait(120) == 1
+                output = shell.output.read_text()
+                assert "OPENAI_API_KEY is not set" in output
+                assert "worker tcp://" in output
+        with dask_scheduler(shell, free_port(), path=str(other)) as address:
+            assert run_on(shell, address, suite, lake, "--judge", "lave", "--wait-for-workers").poll() is None
+            with worker(shell, address, "alike", PYTHONPATH=str(other)):
+                assert wait_until(lambda: "other versions than here" in shell.output.read_text(), 120), shell.output.read_text()
+                assert "expected the same judgelake and packages everywhere" in shell.output.read_text()
+        assert read_requests(log) == []
+        assert shell.left_after(20) == []
+
+
+@pytest.mark.full
+def test_a_worker_behind_another_network(tmp_path: Path) -> None:
+    """Scheduler and command in one network namespace, worker and endpoint in another: all goes over the cable between them."""
+    write_benchmark(tmp_path, 20)
+    log, lake, port = tmp_path / "requests.jsonl", tmp_path / "lake", free_port()
+    with shell_in(tmp_path) as shell, network_pair(f"jl{os.getpid() % 10_000}") as (here, there, address_here, _):
+        endpoint = [*there, sys.executable, "-m", "tasks.backends.standin", "--port", str(port), "--log", str(log)]
+        served = subprocess.Popen(endpoint, env=shell.environment(), stdout=subprocess.DEVNULL)
+        suite = write_suite(tmp_path, f"http://127.0.0.1:{port}/v1")
+        try:
+            with (
+                dask_scheduler(shell, 8786, before=here, host=address_here) as address,
+                worker(shell, address, "far", "--metric", "1", before=there),
+            ):
+                words = ["run", str(suite), "--lake", str(lake), "--scheduler", address]
+                command = [*here, sys.executable, "-m", "flows.cli", *words]
+                done = subprocess.run(command, env=shell.environment(), capture_output=True, text=True, timeout=300, check=False)
+        finally:
+            served.kill()
+            served.wait()
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert len(read_requests(log)) == 40  # 20 items, two models
+        assert shell.count(lake, ONE_EACH) == 0
+        assert shell.left_after(20) == []
