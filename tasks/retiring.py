@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tasks.errors import LakeError
-from tasks.manifest import record_parts
+from tasks.manifest import read_recorded, record_parts
 from tasks.storage import LakePath, list_files, read_file, remove_file, write_whole
 
 if TYPE_CHECKING:
@@ -79,12 +79,14 @@ def list_retired(lake: "Lake", listed: Collection[str]) -> frozenset[str]:
 def remove_retired(lake: "Lake", older_than_s: float = GRACE_S, killed_after_s: float = KILLED_AFTER_S) -> int:
     """Delete what was retired longer ago than `older_than_s`, and what killed compactions and writers left; returns how many part files.
 
-    Before that the names of the parts that stay are kept, so that none of them can go missing unseen (`tasks.manifest`).
+    Before that the names of the parts that stay are kept, so that none of them can go missing unseen (`tasks.manifest`);
+    those that are missing already stay among them.
     A sidecar goes only when its files have been gone for as long again, for a reader may have listed them before.
     """
     there = {name_part(lake, path) for path in list_files(lake.root, ".parquet")}
     sidecars = sorted(list_sidecars(lake), key=lambda one: one.retired_at)
-    record_parts(lake.root, there - {hidden for one in sidecars for hidden in one.hides(there)})
+    lost = (read_recorded(lake.root) or frozenset()) - there - {name for one in sidecars for name in one.files}
+    record_parts(lake.root, lost | there - {hidden for one in sidecars for hidden in one.hides(there)})
     n_removed = 0
     for one in sidecars:
         done = one.replacements <= there

@@ -17,6 +17,7 @@ from tasks.ingestion import IngestSummary
 from tasks.judging.shard import ShardResult
 from tasks.judging.stopping import LOST, stop_file
 from tasks.lake import Lake, LakePath, append_records
+from tasks.retiring import remove_retired
 from tasks.storage import read_file, remove_folder
 from tasks.suite import Suite
 
@@ -102,7 +103,7 @@ def new_run_id() -> str:
 
 @contextmanager
 def record_run(lake: Lake, suite: Suite, run_id: str, stages: tuple[str, ...]) -> Iterator[RunRecord]:
-    """Write the run's row at its start and again at its end, failed or not; remove its work folder."""
+    """Write the run's row at its start and again at its end, failed or not; remove its work folder and what was retired long ago."""
     clock = SteadyClock()
     started = clock.now()
 
@@ -123,6 +124,8 @@ def record_run(lake: Lake, suite: Suite, run_id: str, stages: tuple[str, ...]) -
     finally:
         with contextlib.suppress(LakeError):
             remove_folder(lake.work_folder(run_id))
+            if stages:
+                remove_retired(lake)
 
 
 def _row(suite: Suite, record: RunRecord, started: datetime, outcome: str) -> dict[str, object]:

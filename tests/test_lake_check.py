@@ -16,6 +16,7 @@ from tasks.errors import LakeError
 from tasks.lake import FORMAT, Lake, append_records
 from tasks.lake_check import Damage, find_damage
 from tasks.leases import hold_leases
+from tasks.manifest import FILE
 from tasks.retiring import remove_retired, retire
 from tests.lakes import answer, case_row, digest_of, ingest, item, judge_row, make_lake, rating, reply_row, verdict_row
 
@@ -64,12 +65,18 @@ def write_part(folder: Path, rows: pa.Table) -> Path:
     return (folder / "new").rename(folder / f"{digest}.parquet")
 
 
+def list_anew(lake: Lake) -> None:
+    """Let the list of parts hold those that are there, and no other."""
+    (lake.mirror / FILE).unlink()
+    remove_retired(lake)
+
+
 def rewrite_part(lake: Lake, change: Callable[[pa.Table], pa.Table], table: str = "verdicts") -> str:
     """Put other rows in place of a part; the list of parts knows it."""
     part = find_part(lake, table)
     written = write_part(part.parent, change(pq.read_table(part, partitioning=None)))
     part.unlink()
-    remove_retired(lake)
+    list_anew(lake)
     return name_of(lake, written)
 
 
@@ -104,6 +111,8 @@ def test_missing_file(lake: Lake, table: str) -> None:
     part.unlink()
     (found,) = check(lake, quick=True)
     assert (found.file, found.what) == (name_of(lake, part), "the file is missing: it was there when a run last ended")
+    remove_retired(lake)  # as the next run's end does
+    assert check(lake, quick=True) == [found]
 
 
 @pytest.mark.usefixtures("files_only")
@@ -133,7 +142,7 @@ def test_wrong_partition_folder(lake: Lake, folder: str) -> None:
     moved = lake.mirror / folder / part.name
     moved.parent.mkdir(parents=True, exist_ok=True)
     part.rename(moved)
-    remove_retired(lake)
+    list_anew(lake)
     (found,) = check(lake)
     assert found.file == name_of(lake, moved)
     assert found.what.startswith("lies in the wrong folder")
@@ -144,7 +153,7 @@ def test_a_judge_that_there_is_not(lake: Lake) -> None:
     moved = lake.mirror / "verdicts" / f"judge_id={'b' * 16}" / part.name
     moved.parent.mkdir()
     part.rename(moved)
-    remove_retired(lake)
+    list_anew(lake)
     assert {found.file for found in check(lake)} == {name_of(lake, moved)}
 
 

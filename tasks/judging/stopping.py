@@ -1,8 +1,10 @@
 """The flag of a run by which people, signals and lost leases end it; every process of the run reads it. Who sets it is the flows' matter."""
 
+import contextlib
 import time
 from pathlib import Path
 
+from tasks.errors import LakeError
 from tasks.lake import Lake
 from tasks.storage import LakePath, read_file, write_whole
 
@@ -36,7 +38,8 @@ class StopFlag:
     def read(self) -> bytes | None:
         """What the flag says; None where it is not set."""
         if time.monotonic() >= self._next:
-            self._said = read_file(self._file)
+            with contextlib.suppress(LakeError):  # a bucket that does not answer now is no reason to end
+                self._said = read_file(self._file)
             self._next = time.monotonic() + self._every_s
         return self._said
 
