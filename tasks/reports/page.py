@@ -16,6 +16,7 @@ from typing import Any
 
 import duckdb
 import jinja2
+from markupsafe import Markup, escape
 
 from tasks.errors import LakeError, QueryError
 from tasks.reports.page_parts import BenchmarkRows, Coverage, Record, describe_benchmark, keep_finite, pivot_coverage
@@ -185,6 +186,12 @@ def _format_interval(value: float | None, low: float | None, high: float | None,
     return f"-{factor * (value - low):.{decimals}f}/+{factor * (high - value):.{decimals}f}"
 
 
+def _mark_code(text: str) -> Markup:
+    """Names between backticks as code."""
+    parts = str(escape(text)).split("`")
+    return Markup("".join(f"<code>{part}</code>" if place % 2 else part for place, part in enumerate(parts)))  # noqa: S704  # escaped
+
+
 def _format_time(microseconds: int | None) -> str:
     return "–" if microseconds is None else datetime.fromtimestamp(microseconds / 1e6, UTC).strftime("%Y-%m-%d %H:%M")
 
@@ -192,6 +199,7 @@ def _format_time(microseconds: int | None) -> str:
 def _template() -> jinja2.Template:
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {"number": _format_number, "interval": _format_interval, "time": _format_time, "finite": keep_finite}
+    environment.filters["coded"] = _mark_code
     environment.globals |= {
         "css": files("tasks.reports").joinpath("report.css").read_text("utf-8"),
         "n_rows": ROWS_PER_BENCHMARK,

@@ -13,7 +13,7 @@ import pytest
 
 from tasks.errors import LakeError, QueryError
 from tasks.reports.figures import Estimate, draw_estimates, draw_statuses, shorten_label
-from tasks.reports.page import ROWS_PER_BENCHMARK, render_report
+from tasks.reports.page import ROWS_PER_BENCHMARK, _mark_code, render_report
 from tasks.reports.page_parts import label_agreements, pivot_coverage, select_headline
 from tasks.reports.page_tables import ROWS_SHOWN
 from tasks.reports.sections import SECTIONS
@@ -498,3 +498,7 @@ def test_labels_are_short_printable_lines() -> None:
 def test_pivot_keeps_the_usual_order_of_statuses() -> None:
     rows = [{"benchmark": "b", "judge": "j", "status": status, "n": 1} for status in ("zebra", "failed", "ok")]
     assert pivot_coverage(rows).statuses == ("ok", "failed", "zebra")
+
+
+def test_names_between_backticks_are_code_and_nothing_is_markup() -> None:
+    assert _mark_code("`*` pools <b> `a&b`") == "<code>*</code> pools &lt;b&gt; <code>a&amp;b</code>"
