@@ -120,7 +120,7 @@ def _add_worker(parser: argparse.ArgumentParser) -> None:
         "--endpoint", type=_count, default=1, metavar="N", help="shards that may ask endpoints at once (default: 1)"
     )
     parser.add_argument("--metric", type=_count, default=0, metavar="N", help="shards of metrics computed at once (default: 0)")
-    parser.add_argument("--gpu", action="store_true", help="offer this machine's GPU")
+    parser.add_argument("--gpu", action="store_true", help="run judges' models (`backend: transformers`), on its GPU if any")
     parser.add_argument("--name", help="what the scheduler calls it (default: the host's name and the slots)")
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from distributed import Client
 
-from flows.runners import ENDPOINT_SLOT, METRIC_SLOT, local_cluster
+from flows.runners import ENDPOINT_SLOT, GPU_SLOT, METRIC_SLOT, local_cluster
 from tasks.errors import ClusterError, JudgelakeError
 from tasks.lake import Lake
 from tasks.probing import Probe, make_probe, probe_place
@@ -41,8 +41,10 @@ def open_workers(
 ) -> Iterator[Workers]:
     """Local workers for as long as the block runs, or those of `scheduler`; raises JudgelakeError where these cannot do the run."""
     if scheduler is None:
-        with local_cluster() as address:
-            yield Workers(address, {ENDPOINT_SLOT: 1, METRIC_SLOT: 1})
+        models = any(judge.runs_models for judge in suite.judges.values()) and "judge" in stages
+        slots = (ENDPOINT_SLOT, METRIC_SLOT, *((GPU_SLOT,) if models else ()))
+        with local_cluster(slots) as address:
+            yield Workers(address, dict.fromkeys(slots, 1))
         return
     probes = _make_probes(lake, suite, run_id, scheduler) if "judge" in stages else {}
     yield check_workers(scheduler, probes, wait=wait)
@@ -94,7 +96,7 @@ def _make_probes(lake: Lake, suite: Suite, run_id: str, scheduler: str) -> dict[
             "endpoint that workers reach; use `backend: openai`, or run without --scheduler"
         )
     probe = make_probe(lake, suite, run_id, os.environ.get("PREFECT_API_URL"))
-    asks = {ENDPOINT_SLOT: probe} if suite.judges else {}
+    asks = {GPU_SLOT if judge.runs_models else ENDPOINT_SLOT: probe for judge in suite.judges.values()}
     return asks | ({METRIC_SLOT: probe.without_keys()} if suite.metrics else {})
 
 
@@ -129,7 +131,7 @@ def _wait_for_slots(client: Client, address: str, needed: tuple[str, ...], *, wa
         if not absent:
             return workers
         if not wait:
-            flags = " ".join(f"--{slot.lower()} 1" for slot in absent)
+            flags = " ".join("--gpu" if slot == GPU_SLOT else f"--{slot.lower()} 1" for slot in absent)
             raise JudgelakeError(
                 f"scheduler {address}: none of its {len(workers)} workers has a slot {' or '.join(absent)}, so the run would wait for ever; "
                 f"start one with `judgelake worker --scheduler {address} {flags}`, or run with --wait-for-workers"

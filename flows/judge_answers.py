@@ -9,7 +9,8 @@ import dask
 from prefect import flow
 
 from flows import steps
-from flows.runners import ENDPOINT_SLOT, METRIC_SLOT
+from flows.batch_rounds import judge_in_rounds
+from flows.runners import ENDPOINT_SLOT, GPU_SLOT, METRIC_SLOT
 from tasks.backends.standin_process import start_standin
 from tasks.clock import SteadyClock
 from tasks.conduct import USUAL, Conduct, hold_for_run, log_step, logged_step
@@ -24,7 +25,7 @@ from tasks.suite import Scope, Suite, narrow, needs_scores, read_suite, stages_o
 
 
 class Judged(NamedTuple):
-    """What the judges' shards did, and why some metric could not run (a line each)."""
+    """What the judges' shards did, and why some judge or metric could not run (a line each)."""
 
     shards: list[ShardResult]
     failures: list[str]
@@ -60,7 +61,7 @@ def judge_answers(
         if suite.metrics:
             told = {"scores": sum(result.n_scores for result in results), "metrics_failed": len(failures)}
             log_step(lake, run_id, conduct, "metrics", {**told, "seconds": round(clock.elapsed_s(), 1)})
-    return Judged(shards, failures)
+    return Judged(shards, failures + list(dict.fromkeys(shard.refusal for shard in shards if shard.refusal)))
 
 
 def _judge_stages(
@@ -78,18 +79,41 @@ def _judge_stages(
         for stage in stages_of(suite):
             if needs_scores(stage):
                 await_scores()
-            with logged_step(lake, run_id, conduct, "plan") as facts:
-                works = steps.plan_work(lake, stage, scope, run_id, retry, slots)
-                facts["judges"] = [f"{one.identity.alias} {one.n_pending:,} of {one.n_wanted:,} cases" for one in works]
-            with logged_step(lake, run_id, conduct, "judge") as facts:
-                with dask.annotate(resources={ENDPOINT_SLOT: 1}):
-                    orders = [
-                        order for work in works for order in _shard_orders(lake, suite, run_id, work, address, retry, slots)
-                    ]
-                    judged = steps.judge_shard.map(orders)
-                results += (done := judged.result())
-                facts |= count_shards(done)
+
+            def judge_once(stage: Suite = stage) -> list[ShardResult]:
+                return _judge_once(lake, suite, stage, scope, run_id, retry, slots, conduct, address)
+
+            results += judge_in_rounds(lake, stage, run_id, conduct, judge_once)
     return results
+
+
+def _judge_once(
+    lake: Lake,
+    suite: Suite,
+    stage: Suite,
+    scope: Scope,
+    run_id: str,
+    retry: tuple[str, ...],
+    slots: int,
+    conduct: Conduct,
+    address: str | None,
+) -> list[ShardResult]:
+    with logged_step(lake, run_id, conduct, "plan") as facts:
+        works = steps.plan_work(lake, stage, scope, run_id, retry, slots)
+        facts["judges"] = [f"{one.identity.alias} {one.n_pending:,} of {one.n_wanted:,} cases" for one in works]
+    with logged_step(lake, run_id, conduct, "judge") as facts:
+        orders = [order for work in works for order in _shard_orders(lake, suite, run_id, work, address, retry, slots)]
+        judged = []
+        for slot in (ENDPOINT_SLOT, GPU_SLOT):  # both are at work before either is waited for
+            with dask.annotate(resources={slot: 1}):
+                judged.append(steps.judge_shard.map([one for one in orders if _find_slot(one.judge) == slot]))
+        results: list[ShardResult] = [result for submitted in judged for result in submitted.result()]
+        facts |= count_shards(results)
+    return results
+
+
+def _find_slot(judge: JudgeSettings) -> str:
+    return GPU_SLOT if judge.runs_models else ENDPOINT_SLOT
 
 
 def _asks_standin(judge: JudgeSettings) -> bool:

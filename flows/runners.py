@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -23,8 +23,11 @@ ENDPOINT_SLOT = "ENDPOINT"
 """Dask resource of a worker that may ask endpoints: each slot has its share of the suite's limits."""
 METRIC_SLOT = "METRIC"
 GPU_SLOT = "GPU"
+"""Of a worker that runs judges' models in its own process, on a GPU where it has one; one model at a time."""
 _START_S = 180.0
 _LOOPBACK = "127.0.0.1"
+_LIVES = 20
+"""Workers that a shard may lose before it is given up: one that is killed loses what came since its last flush, not the run."""
 _QUIET = {
     "DO_NOT_TRACK": "1",
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
@@ -83,18 +86,22 @@ def own_server(
 
 
 @contextmanager
-def local_cluster() -> Iterator[str]:
-    """The address of a Dask scheduler in this process with two worker processes: one asks endpoints, one computes metrics."""
+def local_cluster(slots: Collection[str] = (ENDPOINT_SLOT, METRIC_SLOT)) -> Iterator[str]:
+    """The address of a Dask scheduler in this process with a worker process for each slot: one asks endpoints, one computes metrics."""
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     from distributed import Nanny, Scheduler, SpecCluster
 
     options = {"nthreads": 1, "memory_limit": 0, "dashboard": False, "silence_logs": 50, "preload": ["flows.worker"]}
-    workers = {
-        slot.lower(): {"cls": Nanny, "options": {**options, "resources": {slot: 1}}} for slot in (ENDPOINT_SLOT, METRIC_SLOT)
-    }
+    workers = {slot.lower(): {"cls": Nanny, "options": {**options, "resources": {slot: 1}}} for slot in slots}
     scheduler = {
         "cls": Scheduler,
-        "options": {"host": _LOOPBACK, "port": 0, "dashboard": False, "dashboard_address": f"{_LOOPBACK}:0"},
+        "options": {
+            "host": _LOOPBACK,
+            "port": 0,
+            "allowed_failures": _LIVES,
+            "dashboard": False,
+            "dashboard_address": f"{_LOOPBACK}:0",
+        },
     }
     with SpecCluster(workers=workers, scheduler=scheduler, silence_logs=50) as cluster:
         yield cluster.scheduler_address

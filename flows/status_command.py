@@ -25,6 +25,8 @@ def describe_status(status: LakeStatus) -> list[str]:
     if status.leases:
         lines += ["leases:", *(f"  {_say_lease(one)}" for one in status.leases)]
     lines += [f"last {len(status.runs)} runs:", *(f"  {_say_run(row)}" for row in status.runs)] if status.runs else ["no run yet"]
+    if status.batches:
+        lines += ["batches at providers:", *(f"  {_say_batch(row)}" for row in status.batches)]
     if status.suites:
         lines += ["suites:", *(f"  {_say_suite(row)}" for row in status.suites)]
     return lines
@@ -46,6 +48,10 @@ def _say_run(row: Mapping[str, Any]) -> str:
     code = "-" if row["exit_code"] is None else row["exit_code"]
     counts = f"{row['n_calls']:,} calls, {row['n_verdicts']:,} verdicts, {_say_cost(row['cost_usd'])}, {row['seconds']:,} s"
     return f"{row['run_id']}  {row['suite']}  {row['outcome']}  exit {code}  {counts}"
+
+
+def _say_batch(row: Mapping[str, Any]) -> str:
+    return f"{row['name']}  {row['n_requests']:,} requests of judge {row['judge_id']} since {_say_time(row['planned_at'])}"
 
 
 def _say_suite(row: Mapping[str, Any]) -> str:

@@ -145,11 +145,11 @@ def _start(cases: pl.DataFrame, judge: JudgeSettings, identity: Identity) -> Ite
 
 
 def _find_replies(connection: duckdb.DuckDBPyConnection, key: Mapping[str, object], digests: Collection[str]) -> dict[Key, Reply]:
-    text = f"with stored as ({read_sql('queries/stored_replies.sql')}) "
+    text = f"with held as ({read_sql('queries/stored_reply_keys.sql')}), stored as ({read_sql('queries/stored_replies.sql')}) "
     text += (
         "select request_digest, draw, text, finish_reason, refusal, top_logprobs, prompt_tokens, completion_tokens, latency_ms "
     )
-    text += "from stored where request_digest in (select unnest($digests::varchar[]))"
+    text += "from stored semi join held using (request_digest, draw)"
     frame = select_frame(connection, text, "stored replies", {**key, "digests": [*digests]})
     return {(row.pop("request_digest"), row.pop("draw")): _make_reply(row) for row in frame.iter_rows(named=True)}
 

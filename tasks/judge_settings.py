@@ -73,10 +73,8 @@ class EndpointSettings:
         """Raise ValueError where a key is set that this backend has no use for."""
         for one in dataclasses.fields(self):
             if one.name in keys and getattr(self, one.name) != one.default:
-                where = "without" if self.is_local else "with"
-                raise ValueError(
-                    f"{one.name}: {getattr(self, one.name)}; expected {where} `backend: transformers`{'' if self.is_local else ' only'}; remove it"
-                )
+                where = "without `backend: transformers`" if self.is_local else "with `backend: transformers` only"
+                raise ValueError(f"{one.name}: {getattr(self, one.name)}; expected {where}; remove it")
         if self.is_local:
             _ = self.local
 
@@ -124,6 +122,11 @@ class JudgeSettings:
     def prices(self) -> dict[str, Price | None]:
         """Endpoint name -> what it costs (None: not known)."""
         return {name: endpoint.known_price for name, endpoint in self.endpoints.items()}
+
+    @property
+    def runs_models(self) -> bool:
+        """Whether a worker runs a model of it in its own process."""
+        return any(endpoint.is_local for endpoint in self.endpoints.values())
 
     @property
     def models(self) -> Models:

@@ -8,6 +8,7 @@ import duckdb
 
 from tasks.conduct import log_file
 from tasks.exit_codes import ExitCode, combine_codes
+from tasks.judging.batches import count_open
 from tasks.lake import Lake
 from tasks.metrics.planning import name_ingests
 from tasks.reports.checks import check_lake
@@ -17,6 +18,7 @@ from tasks.runs import RunRecord, count_shards
 from tasks.storage import has_file
 from tasks.suite import Suite, identify_all
 
+_MOST_NAMES = 5
 _TRY = (
     "select model, metric, n, round(100 * mean, 2) as mean from rpt_metrics where benchmark = '{benchmark}'",
     "select judge, status, n from rpt_coverage where benchmark = '{benchmark}'",
@@ -41,6 +43,7 @@ def end_run(lake: Lake, suite: Suite, stages: tuple[str, ...], record: RunRecord
     parts = [_Told(ExitCode.DONE, [_sum_up(record)]), *_tell_record(record)]
     if not record.stopped:
         connection = open_warehouse(lake, lazy=True)
+        parts.append(_tell_batches(connection, suite))
         parts.append(_tell_checks(lake, connection))
         if "report" in stages:
             parts += [_Told(ExitCode.DONE, _name_places(lake, suite)), _tell_coverage(connection, suite)]
@@ -73,9 +76,20 @@ def _tell_record(record: RunRecord) -> list[_Told]:
         line = "budget: reached, and what was in flight is kept; raise limits.budget_usd and run again to go on"
         told.append(_Told(ExitCode.BUDGET, [line]))
     if record.n_open:
-        line = f"open: {record.n_open:,} cases wait for a batch at the provider; run again to collect it"
+        line = f"open: {record.n_open:,} cases wait for a batch at the provider; run the same command again to collect it"
         told.append(_Told(ExitCode.OPEN, [line]))
     return told
+
+
+def _tell_batches(connection: duckdb.DuckDBPyConnection, suite: Suite) -> _Told:
+    """The batches that wait at the provider, by the names that it knows them by."""
+    rows = count_open(connection, [one.judge_id for one in identify_all(suite) if one.kind != "metric"])
+    if rows.is_empty():
+        return _Told(ExitCode.DONE, [])
+    names = ", ".join(rows["name"][:_MOST_NAMES]) + (
+        f", and {rows.height - _MOST_NAMES:,} more" if rows.height > _MOST_NAMES else ""
+    )
+    return _Told(ExitCode.DONE, [f"batches: {rows['n_requests'].sum():,} requests in {names}"])
 
 
 def _tell_checks(lake: Lake, connection: duckdb.DuckDBPyConnection) -> _Told:

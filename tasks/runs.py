@@ -32,8 +32,8 @@ OVER_BUDGET = "over budget"
 class RunRecord:
     """What the stages of a run hand in as they finish; `stop_flag` is there once somebody asked the run to stop.
 
-    `write` puts the row as it stands into the lake, with the outcome so far. `failures`: why some metric could not run. `code`: the exit
-    code, once it is known.
+    `write` puts the row as it stands into the lake, with the outcome so far. `failures`: why some judge or metric could not run.
+    `code`: the exit code, once it is known.
     """
 
     run_id: str

@@ -7,6 +7,7 @@ from typing import Any
 
 import duckdb
 
+from tasks.judging.batches import count_open
 from tasks.lake import Lake
 from tasks.leases import Lease, is_stale, list_leases
 from tasks.planning import plan_file
@@ -46,12 +47,13 @@ class OpenRun:
 
 @dataclass(frozen=True)
 class LakeStatus:
-    """All that `judgelake status` tells; `runs` are the last ten, `suites` have one row each."""
+    """All that `judgelake status` tells; `runs` are the last ten, `suites` and the `batches` that are open at a provider have one row each."""
 
     leases: tuple[HeldLease, ...]
     under_way: tuple[OpenRun, ...]
     runs: tuple[dict[str, Any], ...]
     suites: tuple[dict[str, Any], ...]
+    batches: tuple[dict[str, Any], ...] = ()
 
     def as_json(self) -> str:
         """The same for programs."""
@@ -66,7 +68,8 @@ def read_status(lake: Lake, around: Surroundings = HERE) -> LakeStatus:
     last += "round(epoch(ended_at) - epoch(started_at), 1) as seconds from stg_runs order by started_at desc limit $n"
     runs = select_frame(connection, last, "last runs", {"n": N_RUNS}).to_dicts()
     suites = select_file(connection, "queries/suite_totals.sql").to_dicts()
-    return LakeStatus(leases, _find_open(lake, connection, leases), tuple(runs), tuple(suites))
+    batches = count_open(connection).to_dicts()
+    return LakeStatus(leases, _find_open(lake, connection, leases), tuple(runs), tuple(suites), tuple(batches))
 
 
 def _describe(lease: Lease, around: Surroundings) -> HeldLease:

@@ -1,34 +1,5 @@
--- grain: one row per stored request x draw of $judge_id (null: of all judges); without those on which a verdict rests whose status is to be
--- asked again ($retry, of $reading), unless $run_id itself has asked them
-with outcomes as (
-    select
-        judge_id,
-        reading,
-        status,
-        reply_digests
-    from stg_verdicts
-    union all
-    select
-        judge_id,
-        reading,
-        status,
-        reply_digests
-    from stg_duels
-    union all
-    select
-        judge_id,
-        reading,
-        status,
-        reply_digests
-    from stg_generated_captions
-),
-
-asked_again as (
-    select distinct unnest(reply_digests) as request_digest
-    from outcomes
-    where judge_id = $judge_id and reading = $reading and list_contains($retry, status)
-)
-
+-- grain: one row per stored request x draw among the requests $digests of $judge_id (null: of all judges), the latest reply
+-- not from stg_replies: there the latest reply is found before these few are picked, over all that a judge ever got
 select
     request_digest,
     draw,
@@ -40,7 +11,8 @@ select
     prompt_tokens,
     completion_tokens,
     latency_ms
-from stg_replies
+from raw_replies
 where
     ($judge_id is null or judge_id = $judge_id)
-    and (run_id = $run_id or request_digest not in (select asked_again.request_digest from asked_again))
+    and request_digest in (select unnest($digests::varchar[]))
+qualify row_number() over (partition by request_digest, draw order by replied_at desc, run_id desc) = 1

@@ -38,10 +38,14 @@ class Batch(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """`overhead`: what a forward pass costs before its first token, in tokens. `even`: no padding. `window`: above it, no padding either."""
+    """`overhead`: what a forward pass costs before its first token, in tokens. `pass_tokens`: the most of one forward pass.
+
+    Rows that are longer than `window` with their room are not padded.
+    """
 
     batch_tokens: int
     overhead: int
+    pass_tokens: int
     shares: bool = True
     window: int | None = None
 
@@ -99,8 +103,9 @@ class _Tree:
 
     def _take(self, steps: tuple[int, ...], shared: int, needed: int) -> tuple[int, ...]:
         base = steps[-1] if steps else 0
-        is_worth = self._rules.shares and shared - base >= LEAST_SHARED
-        return (*steps, shared) if is_worth or base < needed <= shared else steps
+        if not self._rules.shares or shared < needed:  # no beginning ends among the images
+            return steps
+        return (*steps, shared) if base < needed or shared - base >= LEAST_SHARED else steps
 
 
 def _cut(asked: Sequence[Asked], group: Batch, rules: Rules) -> Iterator[Batch]:
@@ -110,7 +115,7 @@ def _cut(asked: Sequence[Asked], group: Batch, rules: Rules) -> Iterator[Batch]:
     while start < len(rows):
         longest = len(asked[rows[start]].key)
         room = max(asked[row].room for row in rows[start:])
-        end = start + max(1, rules.batch_tokens // (longest + room))
+        end = start + max(1, min(rules.batch_tokens // (longest + room), rules.pass_tokens // (longest - sum(group.shared[-1:]))))
         if rules.window is not None and longest + room > rules.window:
             end = min(end, next((at for at in range(start, len(rows)) if len(asked[rows[at]].key) < longest), len(rows)))
         yield Batch(tuple(rows[start:end]), group.shared)

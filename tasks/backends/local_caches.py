@@ -14,11 +14,11 @@ from transformers.cache_utils import Cache, DynamicCache, DynamicLayer, DynamicS
 from tasks.backends.local_batches import count_common
 
 
-class RoomyLayer(DynamicLayer):
+class RoomyLayer(DynamicLayer):  # type: ignore[no-untyped-call]
     """One layer's keys and values with room behind them: a step writes in place where `DynamicLayer` copies all that came before."""
 
     def __init__(self, layer: DynamicLayer, rows: int, room: int) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._length = layer.get_seq_length()
         self._room = self._length + room
         if layer.keys is not None and layer.values is not None and self._length:
@@ -31,7 +31,9 @@ class RoomyLayer(DynamicLayer):
         self._whole_values = values.new_empty(rows, values.shape[1], self._room, values.shape[3])
         self.is_initialized = True
 
-    def update(self, key_states: torch.Tensor, value_states: torch.Tensor, *_: Any, **__: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    def update(
+        self, key_states: torch.Tensor, value_states: torch.Tensor, *_: Any, **__: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """Put the new states behind the others; all up to there."""
         if not self.is_initialized:
             self._allocate(key_states, value_states, key_states.shape[0])
@@ -71,6 +73,7 @@ def copy_cache(cache: Cache, length: int) -> Cache:
         return copy.deepcopy(cache)
     copied = copy.copy(cache)
     copied.layers = [copy.copy(layer) for layer in cache.layers]
+    layer: Any
     for layer in copied.layers:
         if layer.keys is not None and layer.values is not None:
             layer.keys, layer.values = layer.keys[:, :, :length], layer.values[:, :, :length]
@@ -81,8 +84,9 @@ def spread_cache(cache: Cache, rows: int, room: int) -> Cache:
     """The cache of one row for each of `rows`, with room for so many tokens more."""
     spread = copy_cache(cache, cache.get_seq_length())
     spread.layers = [RoomyLayer(layer, rows, room) if type(layer) is DynamicLayer else layer for layer in spread.layers]
+    layer: Any
     for layer in spread.layers:
-        if not isinstance(layer, RoomyLayer):
+        if not isinstance(layer, RoomyLayer) and cache.get_seq_length():  # a recurrent layer's is always new
             layer.batch_repeat_interleave(rows)
     return spread
 

@@ -77,13 +77,16 @@ def load(settings: LocalModel) -> Loaded:
         options: dict[str, Any] = {"revision": revision, "config": config, "dtype": _name_dtype(settings, torch)}
         options |= _quantise(settings, device) | ({"device_map": settings.device_map} if settings.device_map else {})
         check_memory(settings, kind, config, device)
-        processor = transformers.AutoProcessor.from_pretrained(place, revision=revision) if kind == "vision" else None
+        processors: Any = transformers.AutoProcessor
+        processor = processors.from_pretrained(place, revision=revision) if kind == "vision" else None
         tokenizer = getattr(processor, "tokenizer", None) or transformers.AutoTokenizer.from_pretrained(place, revision=revision)
         model, told = getattr(transformers, _KINDS[kind]).from_pretrained(place, **options, output_loading_info=True)
     if told["missing_keys"]:
         missing = sorted(told["missing_keys"])
         lacks = f"its files lack {len(missing)} weights of a {type(model).__name__} ({missing[0]}, ...)"
-        raise BackendError(f"{settings.model}: {lacks}; expected all of them, else it would reply at random; choose another model")
+        raise BackendError(
+            f"{settings.model}: {lacks}; expected all of them, else it would reply at random; choose another model"
+        )
     if not settings.device_map and not settings.quantization:
         model = model.to(device)
     commit = getattr(config, "_commit_hash", None)
@@ -112,8 +115,8 @@ def check_memory(settings: LocalModel, kind: str, config: Any, device: str) -> N
     needed, free = measure_weights(settings, kind, config), measure_free(device, spread=settings.device_map is not None)
     if needed > free:
         raise BackendError(
-            f"{settings.model}: its weights take {needed / 1e9:.1f} GB, and {free / 1e9:.1f} GB of memory are free on {device}; expected room for "
-            "them; use a smaller dtype, `quantization: 8bit` or 4bit, `device_map: auto` over several GPUs, or a smaller model"
+            f"{settings.model}: its weights take {needed / 1e9:.1f} GB, and {free / 1e9:.1f} GB of memory are free on {device}; expected room "
+            "for them; use a smaller dtype, `quantization: 8bit` or 4bit, `device_map: auto` over several GPUs, or a smaller model"
         )
 
 
@@ -154,7 +157,9 @@ def find_device(settings: LocalModel) -> str:
     torch = import_torch()
     there = torch.cuda.is_available()
     if settings.device.startswith("cuda") and not there:
-        raise BackendError(f"device: {settings.device!r} is not available here; expected a GPU that torch can use; set auto or cpu")
+        raise BackendError(
+            f"device: {settings.device!r} is not available here; expected a GPU that torch can use; set auto or cpu"
+        )
     if settings.device_map and importlib.util.find_spec("accelerate") is None:
         raise BackendError(f"device_map: {settings.device_map!r} needs the package accelerate; run pip install accelerate")
     return ("cuda" if there else "cpu") if settings.device == "auto" else settings.device

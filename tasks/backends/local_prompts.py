@@ -42,7 +42,7 @@ class Prompter:
     def __init__(self, loaded: Loaded, encode_image: Callable[[Image], str]) -> None:
         self._loaded, self._tokenizer = loaded, loaded.tokenizer
         self._template = loaded.processor if loaded.processor is not None else loaded.tokenizer
-        self._open = lru_cache(_PICTURES)(lambda image: _open_picture(encode_image(image)))
+        self._open = lru_cache(_PICTURES)(lambda image: open_picture(encode_image(image)))
         self._numbers: dict[Image, int] = {}
         self._takes = inspect.signature(loaded.model.forward).parameters
 
@@ -85,7 +85,10 @@ class Prompter:
             decoded = tokenizer(scored, add_special_tokens=False)["input_ids"] if scored else ()
             return tuple(tokenizer(text, add_special_tokens=special)["input_ids"]), tuple(decoded)
         if scored and not tokenizer.is_fast:
-            head, tail = tokenizer(text, add_special_tokens=special)["input_ids"], tokenizer(scored, add_special_tokens=False)["input_ids"]
+            head, tail = (
+                tokenizer(text, add_special_tokens=special)["input_ids"],
+                tokenizer(scored, add_special_tokens=False)["input_ids"],
+            )
             return (*head, *tail), tuple(tail)
         found = tokenizer(text + scored, add_special_tokens=special, return_offsets_mapping=bool(scored))
         ids = tuple(found["input_ids"])
@@ -109,7 +112,9 @@ class Prompter:
         mark = getattr(processor, "image_token_id", None)
         places = [at for at, token in enumerate(listed) if token == mark]
         if not places:
-            raise ValueError(f"its processor puts no image into the prompt; expected the token {getattr(processor, 'image_token', mark)!r}")
+            raise ValueError(
+                f"its processor puts no image into the prompt; expected the token {getattr(processor, 'image_token', mark)!r}"
+            )
         return Prompt(
             listed,
             self._key(listed, places, images),
@@ -181,7 +186,7 @@ def _merge_system(messages: Sequence[Message]) -> Sequence[Message]:
     return [Message("user", f"{said}\n\n{rest[0].text}", rest[0].images), *rest[1:]]
 
 
-def _open_picture(url: str) -> Any:
+def open_picture(url: str) -> Any:
     """A data URL as an RGB picture; raises ValueError for an address."""
     from PIL import Image as Pillow
 

@@ -169,7 +169,7 @@ class OpenAIBackend:
 
     def _give_up(self, request: Request, setback: _Setback, attempt: int) -> Failure:
         tried = f"attempt {attempt} of {self._max_attempts}: " if attempt > 1 else ""
-        failure = self._fail(request, tried + setback.reason)
+        failure = dataclasses.replace(self._fail(request, tried + setback.reason), is_final=setback.breaks)
         if setback.breaks or (not setback.again and self._refuses_all(request.model, setback.reason)):
             self._broken.setdefault(request.model, failure.reason)
         return failure

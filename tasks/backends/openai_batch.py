@@ -5,6 +5,7 @@ Nothing is asked here that is in an open batch already. The provider's calls are
 """
 
 import asyncio
+import contextlib
 import os
 import tempfile
 from dataclasses import dataclass, field
@@ -79,12 +80,12 @@ class BatchBackend:
         self.window = window
         self._model, self._name, self._book, self._limits = model, endpoint, book, limits
         self._endpoint = find_endpoint(model, base_url, api_key_variable)
-        self._api = BatchApi(self._endpoint, timeout_s, max_attempts)
+        self._timeout_s, self._max_attempts = timeout_s, max_attempts
         self._encode_image = encode_image
-        self._adaptation = book.find_adaptation(model)
-        here = [batch for batch in book.list_open() if batch.base_url == self._endpoint.base_url]
+        standing = book.read(model)
+        self._adaptation, self._refusals = standing.adaptation, standing.refusals
+        here = [batch for batch in standing.open if batch.base_url == self._endpoint.base_url]
         self._open = {key: batch.name for batch in here for key in batch.requests}
-        self._refusals = book.list_refusals()
         self._folder = tempfile.TemporaryDirectory(prefix="judgelake-batch-")
         self._files: list[_File] = []
 
@@ -110,23 +111,27 @@ class BatchBackend:
     async def close(self) -> None:
         """Drops what was not submitted."""
         self._folder.cleanup()
-        self._api.close()
 
     async def submit(self) -> None:
         """Send what waits: into the lake, then up, then started. Raises BatchError; what was not planned is asked again by the next run."""
-        while self._files:
-            await asyncio.to_thread(self._submit, self._files[0])
-            del self._files[0]
+        if self._files:
+            await asyncio.to_thread(self._submit_all)
 
-    def _submit(self, file: _File) -> None:
+    def _submit_all(self) -> None:
+        with contextlib.closing(BatchApi(self._endpoint, self._timeout_s, self._max_attempts)) as api:
+            for file in self._files:
+                self._submit(api, file)
+        self._files.clear()
+
+    def _submit(self, api: BatchApi, file: _File) -> None:
         base_url = self._endpoint.base_url
         batch = self._book.plan(self._name, self._model, base_url, file.requests, file.n_bytes, file.adaptation)
         try:
-            file_id = self._api.upload(file.path, batch.file_name)
+            file_id = api.upload(file.path, batch.file_name)
         except BatchError as error:  # without its file there is no batch
             self._book.end(batch, "abandoned", error.words)
             raise
-        start_batch(self._api, self._book, batch, file_id)
+        start_batch(api, self._book, batch, file_id)
 
     def _heed(self, request: Request, key: Key) -> str | None:
         """Why a refused request would be refused again; None where it was not refused, or its model's refusal said what to change."""

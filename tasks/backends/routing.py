@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from tasks.backends.base import Backend, Batching
+from tasks.backends.first_contact import FirstContact
 from tasks.judging.types import Failure, Pending, Reply, Request
 
 
@@ -16,6 +17,11 @@ class RoutingBackend:
     async def reply(self, request: Request) -> Reply | Failure | Pending:
         """The reply of the endpoint that the request names."""
         return await self._backends[request.endpoint].reply(request)
+
+    @property
+    def refusal(self) -> str:
+        """The words of an endpoint that takes no request, '' where each takes some."""
+        return next((one.refusal for one in self._each() if isinstance(one, FirstContact) and one.refusal), "")
 
     async def submit(self) -> None:
         """Sends what waits for a batch."""

@@ -99,7 +99,7 @@ class Standin:
         if fault == "html":
             return web.Response(text="<html><body>Please log in to the guest network.</body></html>", content_type="text/html")
         if fault == "leak":
-            return _error(400, f"cannot take this request with headers {dict(request.headers)}")
+            return _error(400, f"not for `{request.headers.get('Authorization')}`; the headers were {dict(request.headers)}")
         answer = _answer_body(body, digest)[1]
         if fault == "other":
             return _json(200, answer | {"model": OTHER_MODEL})

@@ -4,11 +4,12 @@ Each change of state is a row of the table `batches`; how a batch is uploaded an
 """
 
 import dataclasses
+import functools
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import duckdb
 import orjson
@@ -52,12 +53,26 @@ class Batch:
         return f"judgelake-{self.key}.jsonl"
 
 
+class Standing(NamedTuple):
+    """Where requests to a model stand; `adaptation` is the last one.
+
+    `refusals` are of batches that this run has collected: what was said, and by which adaptation the request had been written.
+    """
+
+    open: list[Batch]
+    refusals: dict[Key, tuple[str, Adaptation]]
+    adaptation: Adaptation
+
+
 class BatchBook:
     """The batches of one judge, as one run writes them."""
 
     def __init__(self, lake: Lake, judge_id: str, run_id: str) -> None:
         self._lake, self._judge_id, self._run_id = lake, judge_id, run_id
-        self._clock = SteadyClock(_find_latest(lake, judge_id))
+
+    @functools.cached_property
+    def _clock(self) -> SteadyClock:
+        return SteadyClock(_find_latest(self._lake, self._judge_id))
 
     def plan(
         self, endpoint: str, model: str, base_url: str, requests: Sequence[Key], n_bytes: int, adaptation: Adaptation
@@ -85,10 +100,20 @@ class BatchBook:
 
     def list_open(self) -> list[Batch]:
         """Batches that are planned or submitted, the oldest first."""
+        return self._list_open(open_warehouse(self._lake, lazy=True))
+
+    def read(self, model: str) -> Standing:
+        """Where requests to a model stand now."""
+        connection = open_warehouse(self._lake, lazy=True)
+        return Standing(
+            self._list_open(connection), self._list_refusals(connection), self._find_adaptation(connection, model)
+        )  # fmt: skip
+
+    def _list_open(self, connection: duckdb.DuckDBPyConnection) -> list[Batch]:
         text = (
             "select * from stg_batches where judge_id = $judge_id and list_contains($open, state) order by planned_at, batch_key"
         )
-        rows = select_frame(self._connect(), text, "open batches", {"judge_id": self._judge_id, "open": _OPEN})
+        rows = select_frame(connection, text, "open batches", {"judge_id": self._judge_id, "open": _OPEN})
         return [
             Batch(
                 row["batch_key"], row["endpoint"], row["requested_model"], row["base_url"], _read_keys(row["requests"]), row["n_bytes"],
@@ -97,31 +122,27 @@ class BatchBook:
             for row in rows.iter_rows(named=True)
         ]  # fmt: skip
 
-    def list_refusals(self) -> dict[Key, tuple[str, Adaptation]]:
-        """Requests refused in batches that this run has collected: what was said, and by which adaptation they had been written."""
+    def _list_refusals(self, connection: duckdb.DuckDBPyConnection) -> dict[Key, tuple[str, Adaptation]]:
         text = "select refusals, adaptation from stg_batches where judge_id = $judge_id and run_id = $run_id order by noted_at"
-        rows = select_frame(self._connect(), text, "refused requests", {"judge_id": self._judge_id, "run_id": self._run_id})
+        rows = select_frame(connection, text, "refused requests", {"judge_id": self._judge_id, "run_id": self._run_id})
         return {
             (one["request_digest"], one["draw"]): (one["error"], _read_adaptation(row["adaptation"]))
             for row in rows.iter_rows(named=True)
             for one in row["refusals"]
         }
 
-    def find_adaptation(self, model: str) -> Adaptation:
-        """How requests to a model were written last."""
+    def _find_adaptation(self, connection: duckdb.DuckDBPyConnection, model: str) -> Adaptation:
         text = "select adaptation from stg_batches where judge_id = $judge_id and requested_model = $model "
         text += "order by planned_at desc, batch_key limit 1"
-        rows = select_frame(self._connect(), text, "last adaptation", {"judge_id": self._judge_id, "model": model})
+        rows = select_frame(connection, text, "last adaptation", {"judge_id": self._judge_id, "model": model})
         return _read_adaptation(rows.item() if rows.height else None)
 
     def list_answered(self, batch: Batch) -> set[Key]:
         """Requests of a batch that were answered since it was planned: by itself, of which a crash left the rest, or another way."""
         text = "select distinct request_digest, draw from raw_replies where judge_id = $judge_id and replied_at >= $since"
-        rows = select_frame(self._connect(), text, "answered", {"judge_id": self._judge_id, "since": batch.planned_at})
+        connection = open_warehouse(self._lake, lazy=True)
+        rows = select_frame(connection, text, "answered", {"judge_id": self._judge_id, "since": batch.planned_at})
         return set(rows.iter_rows())
-
-    def _connect(self) -> duckdb.DuckDBPyConnection:
-        return open_warehouse(self._lake, lazy=True)
 
     def _append(
         self, batch: Batch, state: str, requests: Sequence[Key] = (), reason: str | None = None, refusals: Refusals | None = None

@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # openai takes most of a second, which a run without batches 
     from tasks.backends.batch_api import BatchApi, BatchNews
 
 _FIRST_POLL_S, _LONGEST_POLL_S = 2.0, 60.0
+_LOOK_S = 0.5
 _GONE_AFTER = timedelta(hours=48)
 """A batch that the provider does not know this long after it was planned is given up: its window is 24 hours."""
 _PASSING_CODES = ("token_limit_exceeded", "rate_limit_exceeded")
@@ -55,11 +56,12 @@ class _Collector:
     def __init__(self, order: CollectOrder) -> None:
         self._order, self._flag = order, StopFlag(order.lake, order.run_id)
         self._book = BatchBook(order.lake, order.identity.judge_id, order.run_id)
-        judge, batched = order.identity, {name: replace(one, mode="batch") for name, one in order.judge.endpoints.items()}
-        prices = {name: one.known_price for name, one in batched.items()}
-        self._ledger = Ledger(
-            order.lake, order.run_id, judge.judge_id, judge.reading, judge.wants.unit, prices=prices
-        )  # fmt: skip
+        self._endpoints = {
+            name: replace(one, mode="batch") for name, one in order.judge.endpoints.items() if one.backend == "openai"
+        }
+        prices = {name: one.known_price for name, one in self._endpoints.items()}
+        judge = order.identity
+        self._ledger = Ledger(order.lake, order.run_id, judge.judge_id, judge.reading, judge.wants.unit, prices=prices)
         self._apis: dict[EndpointSettings, tuple[BatchApi, str]] = {}
         self._told: set[str] = set()
 
@@ -67,15 +69,22 @@ class _Collector:
         pause_s = _FIRST_POLL_S
         try:
             while True:
-                still = [batch for batch in self._book.list_open() if not await self._settle(batch)]
+                here = [batch for batch in self._book.list_open() if batch.endpoint in self._endpoints]
+                still = [batch for batch in here if not await self._settle(batch)]
                 left_s = self._order.until - time.time()
                 if not still or left_s <= 0 or self._flag.is_set():
                     return sum_up(self._ledger.tally)
-                await asyncio.sleep(min(pause_s, left_s))
+                await self._pause(min(pause_s, left_s))
                 pause_s = min(2 * pause_s, _LONGEST_POLL_S)
         finally:
             for api, _ in self._apis.values():
                 api.close()
+
+    async def _pause(self, seconds: float) -> None:
+        """Sleep, but not on once the run was asked to stop."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and not self._flag.is_set():
+            await asyncio.sleep(min(_LOOK_S, max(0.0, deadline - time.monotonic())))
 
     async def _settle(self, batch: Batch) -> bool:
         """Whether nothing more will come of a batch; what has come is in the lake then."""
@@ -109,7 +118,7 @@ class _Collector:
         from tasks.backends.batch_api import BatchApi
         from tasks.backends.endpoints import find_endpoint
 
-        settings = self._order.judge.endpoints[batch.endpoint]
+        settings = self._endpoints[batch.endpoint]
         if settings not in self._apis:
             endpoint = find_endpoint(settings.model, settings.base_url, settings.api_key_variable)
             self._apis[settings] = (BatchApi(endpoint, settings.timeout_s, settings.max_attempts), endpoint.base_url)
@@ -141,10 +150,10 @@ class _Collector:
             return
         with tempfile.TemporaryDirectory(prefix="judgelake-batch-") as folder:
             refusals, n_free = await self._keep(batch, _fetch(api, news, Path(folder)))
-        reason = f"{news.status}: {n_free:,} of {len(batch.requests):,} requests were not answered" if n_free else None
-        self._book.end(batch, "collected", reason, refusals)
-        if reason:
-            self._tell(f"{batch.name} {reason}; they are asked again")
+        short = f"{news.status}: {n_free:,} of {len(batch.requests):,} requests were not answered" if n_free else None
+        self._book.end(batch, "collected", short, refusals)
+        if short:
+            self._tell(f"{batch.name} {short}; they are asked again")
 
     async def _keep(self, batch: Batch, lines: Iterator[bytes]) -> tuple[Refusals, int]:
         """Put the replies among the lines into the lake; returns what was refused, and how many requests got neither."""

@@ -5,10 +5,11 @@ Which request is asked is the engine's matter; which verdict of a case counts is
 
 import asyncio
 import dataclasses
+import functools
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -21,7 +22,7 @@ from tasks.errors import LakeError
 from tasks.judging.budget import OVER_BUDGET
 from tasks.judging.settling import settle_verdicts
 from tasks.judging.spill import spill_replies
-from tasks.judging.types import Case, Pending, Reply, Request, Verdict
+from tasks.judging.types import UNASKED, Case, Pending, Reply, Request, Verdict
 from tasks.judging.wants import TABLE_OF, Unit
 from tasks.lake import Lake, append_rows
 from tasks.prices import Price, price_reply
@@ -32,6 +33,9 @@ FLUSH_REPLIES = 2000
 PATIENCE_S = 180.0
 """How long a lake that cannot be written is tried again before what was paid for is spilled."""
 _LONGEST_PAUSE_S = 30.0
+_BATCH_ROWS, _BATCHES_HELD = 5000, 3
+Key = tuple[str, int]
+"""Request digest and draw."""
 NO_PRICES: Mapping[str, Price | None] = {}
 _CASE_FIELDS = ("benchmark", "item_id", "content_digest", "other_digest", "shown_first", "context_digest", "sample")
 _VERDICT_FIELDS = (
@@ -55,20 +59,35 @@ class Tally:
     statuses: Counter[str] = field(default_factory=Counter)
 
 
-class StoredReplies(Mapping[tuple[str, int], Reply]):
-    """Replies of a lake by request digest and draw; rows become objects only when asked for."""
+class StoredReplies(Mapping[Key, Reply]):
+    """Replies of a lake by request digest and draw. Held are their keys, and rows of the last few batches that were asked for."""
 
-    def __init__(self, rows: pl.DataFrame) -> None:
-        self._rows = rows
-        self._places = {key: place for place, key in enumerate(zip(rows["request_digest"], rows["draw"], strict=True))}
+    def __init__(self, lake: Lake, judge_id: str | None, keys: Iterable[Key]) -> None:
+        self._lake, self._judge_id = lake, judge_id
+        self._keys = [*keys]
+        self._places = {key: place for place, key in enumerate(self._keys)}
+        self._fetch = functools.lru_cache(_BATCHES_HELD)(self._read_batch)
 
-    def __getitem__(self, key: tuple[str, int]) -> Reply:
-        row: dict[str, Any] = self._rows.row(self._places[key], named=True)
+    def add(self, keys: Sequence[Key]) -> None:
+        """Take note of replies that have come into the lake."""
+        self._places |= {key: place for place, key in enumerate(keys, len(self._keys))}
+        self._keys += keys
+        self._fetch.cache_clear()  # the last batch has grown
+
+    def _read_batch(self, number: int) -> tuple[pl.DataFrame, dict[Key, int]]:
+        keys = self._keys[number * _BATCH_ROWS : (number + 1) * _BATCH_ROWS]
+        given = {"judge_id": self._judge_id, "digests": list(dict.fromkeys(digest for digest, _ in keys))}
+        rows = select_file(open_warehouse(self._lake, lazy=True), "queries/stored_replies.sql", given)
+        return rows, {key: place for place, key in enumerate(zip(rows["request_digest"], rows["draw"], strict=True))}
+
+    def __getitem__(self, key: Key) -> Reply:
+        rows, places = self._fetch(self._places[key] // _BATCH_ROWS)
+        row: dict[str, Any] = rows.row(places[key], named=True)
         logprobs = tuple(tuple((top["token"], top["logprob"]) for top in position) for position in row.pop("top_logprobs") or ())
         del row["request_digest"], row["draw"]
         return Reply(**row, top_logprobs=logprobs)
 
-    def __iter__(self) -> Iterator[tuple[str, int]]:
+    def __iter__(self) -> Iterator[Key]:
         return iter(self._places)
 
     def __len__(self) -> int:
@@ -80,7 +99,8 @@ def load_replies(
 ) -> StoredReplies:
     """The replies in a lake, of one judge or (None) of all; not those that `run_id` has to ask again (`retry`: statuses of verdicts)."""
     given = {"judge_id": judge_id, "reading": reading, "retry": [*retry], "run_id": run_id}
-    return StoredReplies(select_file(open_warehouse(lake, lazy=True), "queries/stored_replies.sql", given))
+    rows = select_file(open_warehouse(lake, lazy=True), "queries/stored_reply_keys.sql", given)
+    return StoredReplies(lake, judge_id, zip(rows["request_digest"], rows["draw"], strict=True))
 
 
 class Ledger:
@@ -104,7 +124,7 @@ class Ledger:
         self._lake, self._run_id, self._judge_id, self._reading = lake, run_id, judge_id, reading
         self._unit = unit
         self._stored = load_replies(lake, judge_id, reading, retry, run_id)
-        self._recent: dict[tuple[str, int], Reply] = {}
+        self._recent: dict[Key, Reply] = {}
         self._replies: list[dict[str, object]] = []
         self._verdicts: list[dict[str, object]] = []
         self._flush_replies = flush_replies
@@ -148,8 +168,8 @@ class Ledger:
             self._verdicts.append(self._verdict_row(case, verdict, digests))
 
     def leave_open(self, pending: Sequence[Pending]) -> None:
-        """Count a case that waits for a batch at the provider; what is left for want of money was never asked."""
-        self.tally.n_open += OVER_BUDGET not in pending
+        """Count a case that waits for a batch at the provider; what is left for want of money or of a key was never asked."""
+        self.tally.n_open += OVER_BUDGET not in pending and UNASKED not in pending
 
     async def wait_until_kept(self) -> None:
         """Return at once, or, while the lake cannot be written, when it can."""
@@ -171,7 +191,11 @@ class Ledger:
     async def _flush(self) -> None:
         async with self._writing:
             n_verdicts = len(self._verdicts)  # those that come during the write rest on replies that it does not hold
-            await self._write("replies", self._replies, len(self._replies))
+            keys = [(str(row["request_digest"]), int(str(row["draw"]))) for row in self._replies]
+            await self._write("replies", self._replies, len(keys))
+            self._stored.add(keys)
+            for key in keys:
+                self._recent.pop(key, None)
             self._full.clear()
             await self._write(TABLE_OF[self._unit], self._verdicts, n_verdicts)
 

@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from tasks.backends.base import Backend
+from tasks.backends.first_contact import FirstContact
 from tasks.backends.image_encoding import ImageEncoder
 from tasks.backends.replay import ReplayBackend, SilentBackend
 from tasks.backends.routing import RoutingBackend
+from tasks.errors import BackendError
 from tasks.judge_settings import EndpointSettings, JudgeSettings
 from tasks.judging.batches import BatchBook
 from tasks.judging.budget import Budget, BudgetedBackend
@@ -63,7 +65,10 @@ class ShardOrder:
 
 @dataclass(frozen=True)
 class ShardResult:
-    """What a shard did; `statuses` are (status, count) pairs. `cost_usd` is without the `n_unpriced` calls whose price is not known."""
+    """What a shard did; `statuses` are (status, count) pairs. `cost_usd` is without the `n_unpriced` calls whose price is not known.
+
+    `refusal`: why an endpoint took none of its requests.
+    """
 
     n_calls: int
     n_replies_reused: int
@@ -74,11 +79,15 @@ class ShardResult:
     n_unpriced: int = 0
     over_budget: bool = False
     n_open: int = 0
+    refusal: str = ""
 
 
 def run_judge_shard(order: ShardOrder) -> ShardResult:
-    """Judge the cases of one shard; raises BackendError where the endpoint cannot be used at all, LakeError where nothing can be kept."""
-    return asyncio.run(_run(order))
+    """Judge the cases of one shard; raises LakeError where nothing can be kept. A backend that cannot be used is a refusal."""
+    try:
+        return asyncio.run(_run(order))
+    except BackendError as error:  # no key, no memory: the suite's other judges go on
+        return replace(sum_up(Tally()), refusal=f"judge {order.identity.alias}: {error}")
 
 
 async def _run(order: ShardOrder) -> ShardResult:
@@ -87,7 +96,9 @@ async def _run(order: ShardOrder) -> ShardResult:
     routing, ledger = make_backend(order), _make_ledger(order, flag)
     backend = _limit_backend(routing, order, budget)
     teller = Teller(order.progress_file, budget)
-    cases = itertools.takewhile(lambda _: budget is None or not budget.reached, read_cases(remaining_cases(order)))
+    cases = itertools.takewhile(
+        lambda _: not ((budget and budget.reached) or routing.refusal), read_cases(remaining_cases(order))
+    )
     start = functools.partial(start_judge, judge=order.judge, identity=order.identity)
     judging = asyncio.create_task(judge_cases(cases, start, backend, ledger, flag.is_set, flag.is_halting))
     flushing = asyncio.create_task(ledger.flush_regularly(FLUSH_SECONDS, teller.tick))
@@ -107,7 +118,8 @@ async def _run(order: ShardOrder) -> ShardResult:
         if isinstance(outcome, Exception):
             raise outcome
     teller.tell(ledger.tally)
-    return sum_up(ledger.tally, over_budget=budget is not None and budget.reached)
+    refusal = f"judge {order.identity.alias}: {routing.refusal}; nothing further was asked of it" if routing.refusal else ""
+    return replace(sum_up(ledger.tally, over_budget=budget is not None and budget.reached), refusal=refusal)
 
 
 def _make_ledger(order: ShardOrder, flag: StopFlag) -> Ledger:
@@ -178,7 +190,7 @@ def _make_one(name: str, endpoint: EndpointSettings, order: ShardOrder) -> Backe
         )
     from tasks.backends.openai_api import OpenAIBackend
 
-    return OpenAIBackend(
+    backend = OpenAIBackend(
         model=endpoint.model,
         base_url=order.standin if endpoint.backend == "standin" else endpoint.base_url,
         api_key_variable=endpoint.api_key_variable,
@@ -188,6 +200,7 @@ def _make_one(name: str, endpoint: EndpointSettings, order: ShardOrder) -> Backe
         max_attempts=endpoint.max_attempts,
         encode_image=encode_image,
     )
+    return FirstContact(backend, order.cases_file.with_name(f"{order.identity.alias}.{name}.contact"))
 
 
 def share_limits(limits: LimitSettings, slots: int) -> LimitSettings:

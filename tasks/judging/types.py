@@ -100,9 +100,13 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """No reply came. `reason` is one line that a person can act on; it never holds a key or a header."""
+    """No reply came. `reason` is one line that a person can act on; it never holds a key or a header.
+
+    `is_final`: the key or the model is wrong, so that no other request would fare better.
+    """
 
     reason: str
+    is_final: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +116,8 @@ class Pending:
     handle: str
 
 
+UNASKED = Pending("unasked")
+"""The request was not sent, and is not waited for."""
 QUEUED = Pending("queued")
 """The request goes to the provider when the shard ends."""
 

@@ -40,7 +40,7 @@ def _compare(what: str, concurrency: int, latency_ms: int, count: int, image_byt
     ideal = concurrency / (latency_ms / 1000)
     url = "data:image/jpeg;base64," + base64.b64encode(random.Random(0).randbytes(image_bytes)).decode()
     images = (Image("x.jpg", "0" * 64),) if image_bytes else ()
-    with _canned(latency_ms, _completion(top_logprobs)) as base_url:
+    with canned_endpoint(latency_ms, _completion(top_logprobs)) as base_url:
         rates = {"judgelake": asyncio.run(_ask(base_url, concurrency, count, images, url, top_logprobs))}
         few = count // _PEER_SHARE
         rates["AsyncOpenAI"] = asyncio.run(_ask_async_openai(base_url, concurrency, few, url if images else "", top_logprobs))
@@ -117,7 +117,8 @@ def _completion(top_logprobs: int) -> bytes:
 
 
 @contextmanager
-def _canned(latency_ms: int, answer: bytes) -> Iterator[str]:
+def canned_endpoint(latency_ms: int, answer: bytes) -> Iterator[str]:
+    """The address of a server that answers everything so after that time."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "answer.json"
         file.write_bytes(answer)

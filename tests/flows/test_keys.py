@@ -5,13 +5,13 @@ import pickle
 import socket
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import cloudpickle
 import polars as pl
 import pytest
+from distributed.protocol import pickle as wire
 
 from tasks.backends.openai_api import OpenAIBackend
 from tasks.backends.standin_process import start_standin
@@ -44,9 +44,18 @@ def test_parameters_and_errors_hold_no_key(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("OPENAI_API_KEY", f"{KEY} with a blank")
     with pytest.raises(BackendError) as refused:
         OpenAIBackend("openai/gpt-4o-mini")
+    dump: Callable[[object], bytes] = wire.dumps  # as Dask sends it
     for one in (suite, order, refused.value):
-        assert KEY.encode() not in cloudpickle.dumps(one) + pickle.dumps(one)
+        assert KEY.encode() not in dump(one) + pickle.dumps(one)
         assert KEY not in repr(one) + str(one)
+
+
+def test_the_search_finds_a_key_that_is_there(tmp_path: Path) -> None:
+    pl.DataFrame({"reason": [f"not for {KEY}"] * 1000}).write_parquet(tmp_path / "a.parquet", compression="zstd")
+    (tmp_path / "b.log").write_bytes(b"\x00..." + FILE_KEY.encode() + b"...")
+    (tmp_path / "c.log").write_bytes(b"Basic " + base64.b64encode(SECRET.encode()))
+    (tmp_path / "d.log").write_text("sk-another")
+    assert [file.name for file in sorted(list_files(tmp_path)) if holds_secret(file)] == ["a.parquet", "b.log", "c.log"]
 
 
 @pytest.mark.full

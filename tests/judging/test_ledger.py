@@ -1,5 +1,5 @@
 """What a shard keeps: in which order and when rows reach the lake, what is left after a crash between two writes, what is reused
-(`stored_replies`).
+(`stored_replies`, `stored_reply_keys`).
 """
 
 import asyncio

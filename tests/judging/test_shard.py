@@ -13,7 +13,7 @@ import pytest
 
 from tasks.backends.retrying import BackOff
 from tasks.backends.standin_process import StandinProcess, start_standin
-from tasks.errors import BackendError, LakeError
+from tasks.errors import LakeError
 from tasks.judge_settings import EndpointSettings
 from tasks.judging import ledger, shard
 from tasks.judging.shard import ShardOrder, ShardResult, make_backend, remaining_cases, run_judge_shard
@@ -149,22 +149,25 @@ def test_with_faults_every_case_ends_with_one_current_verdict(lake: Lake, tmp_pa
     assert met == {"500", "429", "reset", "truncate", None}
 
 
-def test_a_model_that_is_not_there_fails_each_case_and_is_hardly_asked(lake: Lake, standin: StandinProcess, log: Path) -> None:
+def test_a_model_that_is_not_there_is_asked_once(lake: Lake, standin: StandinProcess, log: Path) -> None:
     endpoint = EndpointSettings("openai", model="no/such-model", base_url=standin.base_url)
     suite = make_suite(lave_judge(endpoint=endpoint), limits=LIMITS)
     before = count_asked(log)
     result = judge(lake, suite, "run-1", standin.base_url)
-    assert result.statuses == (("failed", CASES),)
-    assert count_asked(log) - before <= LIMITS.concurrency
-    assert query(lake, "select distinct reason like '%does not exist%' as told from stg_verdicts") == [{"told": True}]
+    assert (result.statuses, count_asked(log) - before) == ((("failed", 1),), 1)
+    assert result.refusal.startswith("judge lave: 127.0.0.1")
+    assert "does not exist" in result.refusal
+    assert query(lake, "select reason like '%does not exist%' as told from stg_verdicts") == [{"told": True}]
+    assert count_pending(lake, suite) == CASES  # the first is tried again with the rest
 
 
 def test_a_missing_key_ends_the_shard_before_it_writes(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JUDGELAKE_TEST_KEY", raising=False)
     endpoint = EndpointSettings("openai", "openai/x", "https://api.example.invalid/v1", api_key_variable="JUDGELAKE_TEST_KEY")
     order = plan(lake, make_suite(lave_judge(endpoint=endpoint)), "run-1", "")
-    with pytest.raises(BackendError, match="JUDGELAKE_TEST_KEY is not set"):
-        run_judge_shard(dataclasses.replace(order, standin=None))
+    result = run_judge_shard(dataclasses.replace(order, standin=None))
+    assert "JUDGELAKE_TEST_KEY is not set" in result.refusal
+    assert result.statuses == ()
     assert lake.part_files("verdicts") == []
 
 
