@@ -1,8 +1,24 @@
 -- grain: one row per benchmark x pair of raters x criterion x label of one x label of the other: how many answers or pairs both labelled so.
--- judge_a is the lesser name; labels are core_labels', sample 0 of each
-with labels as (
-    select * from core_labels
+-- judge_a is the lesser name; labels are core_labels', sample 0 of each. Raters who give more than 21 different labels are left out, for
+-- they hardly ever give two answers the same
+with raters as (
+    select
+        benchmark,
+        criterion,
+        rater
+    from core_labels
     where sample = 0
+    group by benchmark, criterion, rater
+    having count(distinct label) <= 21
+    qualify count(*) over (partition by benchmark, criterion) > 1
+),
+
+labels as (
+    select labels.*
+    from core_labels as labels
+    semi join raters
+        on labels.benchmark = raters.benchmark and labels.criterion = raters.criterion and labels.rater = raters.rater
+    where labels.sample = 0
 )
 
 select

@@ -1,5 +1,6 @@
 -- grain: one row per benchmark x pair of raters x criterion: raw agreement and Cohen's kappa on what both labelled.
 -- Raters are judges and `human:<annotator>`; labels are scores of answers or choices between two answers; sample 0 of each.
+-- Raters of more than 21 different labels are left out
 with cells as (
     select * from core_label_pairs
 ),

@@ -21,6 +21,14 @@ controls as (
     where shown.image = 'true' and other.image <> 'true'
 ),
 
+compared as (
+    select judge_a as judge
+    from controls
+    union
+    select judge_b as judge
+    from controls
+),
+
 verdicts as (
     select
         benchmark,
@@ -31,7 +39,7 @@ verdicts as (
         judge,
         score_0_1 as score
     from core_scores
-    where status = 'ok'
+    where status = 'ok' and judge in (select judge from compared)
     union all
     select
         benchmark,
@@ -42,7 +50,7 @@ verdicts as (
         judge,
         preference_b as score
     from core_duels
-    where status = 'ok'
+    where status = 'ok' and judge in (select judge from compared)
 )
 
 select

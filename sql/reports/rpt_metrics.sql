@@ -1,78 +1,16 @@
 -- grain: one row per benchmark x model ('*' all pooled) x metric or judge; mean of 0-1 scores with its 95 % interval.
 -- The interval is normal with the cluster-robust (sandwich) variance of a mean, clusters being images or items.
-with scores as (
-    select * from core_scores
-),
-
-answers as (
-    select
-        benchmark,
-        model,
-        cluster,
-        judge_id,
-        reading,
-        item_id,
-        answer_id,
-        avg(score_0_1) as score
-    from scores
-    group by benchmark, model, cluster, judge_id, reading, item_id, answer_id
-),
-
-clusters as (
-    select
-        benchmark,
-        case when grouping(model) = 1 then '*' else model end as model,
-        judge_id,
-        reading,
-        cluster,
-        count(score) as n,
-        count(*) - count(score) as n_missing,
-        coalesce(sum(score), 0) as total
-    from answers
-    group by grouping sets ((benchmark, model, judge_id, reading, cluster), (benchmark, judge_id, reading, cluster))
-),
-
-means as (
-    select
-        *,
-        sum(total) over per_mean / nullif(sum(n) over per_mean, 0) as mean
-    from clusters
-    window per_mean as (partition by benchmark, model, judge_id, reading)
-),
-
-spread as (
-    select
-        benchmark,
-        model,
-        judge_id,
-        reading,
-        sum(n)::bigint as n,
-        sum(n_missing)::bigint as n_missing,
-        any_value(mean) as mean,
-        count(*) filter (where n > 0) as n_clusters,
-        sqrt(sum(power(total - n * mean, 2))) / nullif(sum(n), 0) as raw_error
-    from means
-    group by benchmark, model, judge_id, reading
-),
-
-errors as (
-    select
-        *,
-        case when n_clusters > 1 then raw_error * sqrt(n_clusters / (n_clusters - 1)) end as standard_error
-    from spread
-)
-
 select
-    errors.benchmark,
-    errors.model,
+    means.benchmark,
+    means.model,
     judges.alias as metric,
-    errors.n,
-    errors.n_missing,
-    errors.mean,
-    errors.mean - 1.959963984540054 * errors.standard_error as low,
-    errors.mean + 1.959963984540054 * errors.standard_error as high,
+    means.n,
+    means.n_missing,
+    means.mean,
+    means.mean - 1.959963984540054 * means.standard_error as low,
+    means.mean + 1.959963984540054 * means.standard_error as high,
     judges.judge,
     judges.signature
-from errors
-inner join core_judges as judges on errors.judge_id = judges.judge_id and errors.reading = judges.reading
-order by errors.benchmark, judges.alias, errors.model
+from core_mean_scores as means
+inner join core_judges as judges on means.judge_id = judges.judge_id and means.reading = judges.reading
+order by means.benchmark, judges.alias, means.model

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from tasks.stats.cluster_sums import AnyWeights, Floats, Indices, check_clusters
-from tasks.stats.correlation import COEFFICIENTS, check_pair
+from tasks.stats.correlation import COEFFICIENTS, check_pair, pearson
 from tasks.stats.ordered_rows import OrderedRows, order_rows
 from tasks.stats.resampling import draw_cluster_weights, expanded_interval
-from tasks.stats.weighted_correlation import Moments, Sums, correlate_sums, pearson_of_counts
+from tasks.stats.weighted_correlation import Moments, Sums, correlate_sums, join_sums, pearson_of_counts
 
 _CHUNK_BYTES = 150 << 20
 _LARGEST_CHUNK = 128
@@ -62,9 +62,13 @@ def correlate(
 
 def resample_correlations(x: Floats, y: Floats, clusters: Indices, weights: AnyWeights) -> dict[str, Resampled]:
     """All four coefficients of the sample and of its resamples, for what is made of several of them."""
-    drawn = bootstrap_correlations(x, y, clusters, weights)
-    n_clusters = int(np.unique(clusters).size)
-    return {name: Resampled(coefficient(x, y), drawn[name], x.size, n_clusters) for name, coefficient in COEFFICIENTS.items()}
+    _check_rows("resample_correlations", x, y, clusters, weights)
+    n_clusters = int(np.count_nonzero(np.bincount(clusters)))
+    if x.size == 0:
+        return {name: Resampled(float("nan"), np.full(len(weights), np.nan), 0, n_clusters) for name in COEFFICIENTS}
+    rows = order_rows(x, y, clusters)
+    whole, drawn = _correlate_whole(rows), _correlate_resamples(rows, weights)
+    return {name: Resampled(whole[name], drawn[name], x.size, n_clusters) for name in COEFFICIENTS}
 
 
 def bootstrap_correlations(x: Floats, y: Floats, clusters: Indices, weights: AnyWeights) -> dict[str, Floats]:
@@ -73,36 +77,35 @@ def bootstrap_correlations(x: Floats, y: Floats, clusters: Indices, weights: Any
     `clusters` holds each row's column in `weights`, (resamples, clusters). Clusters without a row here contribute nothing, so
     judges that scored different rows share the draws.
     """
-    check_pair("bootstrap_correlations", x, y)
-    check_clusters("bootstrap_correlations", clusters, x.size, weights)
-    if weights.dtype != np.uint16 and weights.size and not 0 <= weights.min() <= weights.max() < 1 << 16:
-        raise ValueError(
-            f"bootstrap_correlations: weights {weights.min()} to {weights.max()}; expected 0 to 65535; use draw_cluster_weights"
-        )
-    found = {name: np.full(len(weights), np.nan) for name in COEFFICIENTS}
+    _check_rows("bootstrap_correlations", x, y, clusters, weights)
     if x.size == 0:
-        return found
-    rows = order_rows(x, y, clusters)
-    moments = rows.sum_moments()
-    bytes_each = 8 * (rows.n_levels + rows.widest_group) + 2 * rows.present.size
-    step = int(np.clip(_CHUNK_BYTES // bytes_each, 1, _LARGEST_CHUNK))
-    for start in range(0, len(weights), step):
-        drawn = weights.T[rows.present, start : start + step].astype(np.uint16, order="C")
-        for name, values in _correlate_chunk(rows, drawn, sum_resamples(rows, moments, drawn)).items():
-            found[name][start : start + step] = values
-    return found
+        return {name: np.full(len(weights), np.nan) for name in COEFFICIENTS}
+    return _correlate_resamples(order_rows(x, y, clusters), weights)
+
+
+def correlate_rows(x: Floats, y: Floats) -> dict[str, float]:
+    """All four coefficients of one sample, equal to those of `tasks.stats.correlation` and sorted once for all of them."""
+    check_pair("correlate_rows", x, y)
+    if x.size == 0:
+        return dict.fromkeys(COEFFICIENTS, float("nan"))
+    return _correlate_whole(order_rows(x, y, np.zeros(x.size, dtype=np.int64)))
 
 
 def sum_resamples(rows: OrderedRows, moments: Floats, drawn: AnyWeights) -> Sums:
     """Sums for each column of `drawn`, (clusters present, resamples)."""
-    from tasks.stats.correlation_kernel import rank_levels, sum_moments, visit_groups
+    from tasks.stats.correlation_kernel import add_alone, rank_levels, sum_moments, visit_groups, visit_two_levels
 
     n_resamples = drawn.shape[1]
     y_sums, x_sums, moment_sums = (np.zeros((k, n_resamples)) for k in (3, 6, 5))
     ranks = np.empty((rows.n_levels, n_resamples), np.int32)
-    n = rank_levels(drawn, rows.clusters_by_y, rows.level_starts, ranks, y_sums)
-    by_x = rows.clusters_by_x, rows.cell_starts, rows.cell_levels, rows.group_starts, rows.widest_group
-    visit_groups(drawn, *by_x, ranks, n, x_sums)
+    n = rank_levels(drawn, rows.clusters_by_y, rows.times_by_y, rows.level_starts, ranks, y_sums)
+    add_alone(drawn, rows.alone, x_sums)
+    by_x = rows.clusters_by_x, rows.times_by_x, rows.cell_starts, rows.cell_levels, rows.group_starts
+    if rows.n_levels == 2:
+        visit_two_levels(drawn, *by_x, x_sums)
+        _tell_two_levels(n.astype(np.float64), ranks[0].astype(np.float64), x_sums)
+    else:
+        visit_groups(drawn, *by_x, rows.widest_group, ranks, n, x_sums)
     sum_moments(drawn, moments, moment_sums)
     y_squares, y_cubes, y_levels = y_sums
     x_squares, x_cubes, x_levels, cell_squares, concordant, rank_product = x_sums
@@ -120,9 +123,42 @@ def sum_resamples(rows: OrderedRows, moments: Floats, drawn: AnyWeights) -> Sums
     )
 
 
-def _correlate_chunk(rows: OrderedRows, drawn: AnyWeights, sums: Sums) -> dict[str, Floats]:
+def _tell_two_levels(n: Floats, n_lower: Floats, x_sums: Floats) -> None:
+    """Write concordant pairs and the product of centred ranks, which follow from the upper rows' places in x, `x_sums[4]`."""
+    x_squares, _, _, cell_squares, before, _ = x_sums
+    n_upper = n - n_lower
+    # Of the upper rows' places n_upper^2 are among themselves; half the pairs level in x and unlike in y stand in them once.
+    concordant = (before - n_upper**2 - (x_squares - cell_squares) / 2) / 2
+    x_sums[5] = n * (before - n * n_upper)
+    x_sums[4] = concordant
+
+
+def _check_rows(where: str, x: Floats, y: Floats, clusters: Indices, weights: AnyWeights) -> None:
+    check_pair(where, x, y)
+    check_clusters(where, clusters, x.size, weights)
+    if weights.dtype != np.uint16 and weights.size and not 0 <= weights.min() <= weights.max() < 1 << 16:
+        raise ValueError(f"{where}: weights {weights.min()} to {weights.max()}; expected 0 to 65535; use draw_cluster_weights")
+
+
+def _correlate_whole(rows: OrderedRows) -> dict[str, float]:
+    """The sample as a resample that draws each cluster once."""
+    once = np.ones((rows.present.size, 1), dtype=np.uint16)
+    found = correlate_sums(sum_resamples(rows, rows.sum_moments(), once))
+    return {name: float(values[0]) for name, values in found.items()} | {"pearson": pearson(rows.x, rows.y)}
+
+
+def _correlate_resamples(rows: OrderedRows, weights: AnyWeights) -> dict[str, Floats]:
+    moments, chunks = rows.sum_moments(), []
+    bytes_each = 8 * (rows.n_levels + rows.widest_group) + 2 * rows.present.size
+    step = int(np.clip(_CHUNK_BYTES // bytes_each, 1, _LARGEST_CHUNK))
+    for start in range(0, len(weights), step):
+        drawn = weights.T[rows.present, start : start + step].astype(np.uint16, order="C")
+        chunks.append(sum_resamples(rows, moments, drawn))
+    if not chunks:
+        return {name: np.empty(0) for name in COEFFICIENTS}
+    sums = join_sums(chunks)
     found = correlate_sums(sums)
     for column in np.flatnonzero(sums.is_defined & ~sums.has_digits):
-        counts = drawn[rows.clusters, column].astype(np.float64)
+        counts = weights[column, rows.present][rows.clusters].astype(np.float64)
         found["pearson"][column] = pearson_of_counts(rows.x, rows.y, counts)
     return found

@@ -63,7 +63,7 @@ def _is_defined(x: Floats, y: Floats) -> bool:
 
 def _product_moment(x: Floats, y: Floats) -> float:
     x_unit, y_unit = _centre(x), _centre(y)
-    return float(np.clip(x_unit @ y_unit, -1.0, 1.0))
+    return min(max(float((x_unit * y_unit).sum()), -1.0), 1.0)
 
 
 def _centre(values: Floats) -> Floats:
@@ -71,7 +71,7 @@ def _centre(values: Floats) -> Floats:
     scaled = values / np.abs(values).max()
     centred = scaled - scaled.mean()
     centred /= np.abs(centred).max()
-    unit: Floats = centred / np.linalg.norm(centred)
+    unit: Floats = centred / np.sqrt((centred * centred).sum())
     return unit
 
 

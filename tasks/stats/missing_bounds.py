@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize
 
-from tasks.stats.bootstrap import bootstrap_correlations
+from tasks.stats.bootstrap import bootstrap_correlations, correlate_rows
 from tasks.stats.cluster_sums import Floats, Indices
 from tasks.stats.correlation import COEFFICIENTS
 
@@ -46,13 +46,13 @@ def bound_missing(x: Floats, y: Floats, scale: tuple[float, float]) -> dict[str,
     is_missing = np.isnan(unit)
     n_missing = int(is_missing.sum())
     if n_missing == 0 or (target == target[0]).all():  # nothing to fill in, or nothing that a score could change
-        whole = {name: coefficient(np.nan_to_num(unit), target) for name, coefficient in COEFFICIENTS.items()}
+        whole = correlate_rows(np.nan_to_num(unit), target)
         return {name: MissingBounds(value, value, n_missing, True) for name, value in whole.items()}
     found = _correlate_cuts(unit, target, is_missing)
     ends = np.where(is_missing, 0.0, unit), np.where(is_missing, 1.0, unit)
     for filled in (_fill_towards(*ends, target), _fill_towards(*ends, -target)):
-        for name, coefficient in COEFFICIENTS.items():
-            found[name] = np.append(found[name], coefficient(filled, target))
+        for name, value in correlate_rows(filled, target).items():
+            found[name] = np.append(found[name], value)
     found["pearson"] = np.append(found["pearson"], _correlate_corners(unit, target, is_missing))
     return {name: _bound(values, n_missing, name == "pearson") for name, values in found.items()}
 
@@ -98,7 +98,7 @@ def _fill_towards(low: Floats, high: Floats, y: Floats) -> Floats:
         a, b = line
         over = target - a - np.clip(target - a, b * low, b * high)
         slope = np.where(over > 0, high, low)
-        return float(over @ over), -2.0 * np.array((over.sum(), over @ slope))
+        return float((over * over).sum()), -2.0 * np.array((over.sum(), (over * slope).sum()))
 
     bounds: list[tuple[float | None, float | None]] = [(None, None), (0.0, None)]
     start = np.array([0.0, 1.0])
