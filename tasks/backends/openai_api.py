@@ -101,7 +101,9 @@ class OpenAIBackend:
                 if request.model in self._broken:
                     return Failure(self._broken[request.model])
                 try:
-                    looks = any(message.images for message in request.messages)  # an image is read and encoded, maybe from a bucket
+                    looks = any(
+                        message.images for message in request.messages
+                    )  # an image is read and encoded, maybe from a bucket
                     body = await asyncio.to_thread(self._encode, request) if looks else self._encode(request)
                 except (BackendError, OSError, TypeError, ValueError) as error:
                     return self._fail(request, f"the request cannot be encoded: {error}")

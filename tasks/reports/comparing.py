@@ -174,10 +174,16 @@ def _bound_levels(competition: Competition, levels: Sequence[Level], judge: int)
     """Worst-case bounds over a judge's missing scores, by level; those of the mean over models are the means of the models'."""
     if not _has_bounds(competition, judge):
         return {}
-    found = {level.model: _bound_rows(competition, level, judge) for level in levels if level.model != WITHIN_MODELS}
+    found = {
+        level.model: _bound_rows(competition, level.model, level.rows, judge) for level in levels if level.model != WITHIN_MODELS
+    }
     for level in levels:
         if level.model == WITHIN_MODELS:
-            cells = [found[competition.names[code]] for code in level.cells]
+            models = competition.models[
+                level.rows
+            ]  # some of them may be no level of their own: too few rows to compare judges on
+            parts = {competition.names[code]: level.rows[models == code] for code in level.cells}
+            cells = [found.get(name) or _bound_rows(competition, name, rows, judge) for name, rows in parts.items()]
             found[WITHIN_MODELS] = {name: _average_bounds([cell[name] for cell in cells]) for name in COEFFICIENTS}
     return found
 
@@ -189,12 +195,12 @@ def _has_bounds(competition: Competition, judge: int) -> bool:
     return on_scale and bool(_find_missing(competition, judge).any())
 
 
-def _bound_rows(competition: Competition, level: Level, judge: int) -> Bounds:
-    wanted = level.rows[competition.series[judge].wanted[competition.target.answers[level.rows]]]
+def _bound_rows(competition: Competition, model: str, rows: Indices, judge: int) -> Bounds:
+    wanted = rows[competition.series[judge].wanted[competition.target.answers[rows]]]
     x, y = competition.x[wanted, judge], competition.target.values[wanted]
     if not wanted.size:
         return dict.fromkeys(COEFFICIENTS, _UNKNOWN)
-    if level.model == SYSTEMS:
+    if model == SYSTEMS:
         return bound_systems(x, y, competition.models[wanted], (0.0, 1.0))
     return bound_missing(x, y, (0.0, 1.0))
 
