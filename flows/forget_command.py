@@ -12,7 +12,9 @@ from tasks.runs import new_run_id
 
 def run_forget(options: argparse.Namespace) -> int:
     """Tell, or with `--yes` forget, under the leases of all who write such rows; returns the exit code."""
-    lake = open_lake(options.lake)
+    lake = open_lake(options.lake)  # there must be one
+    if options.yes:
+        lake = open_lake(options.lake, create=True)
     plan = _plan(lake, options)
     if options.yes and plan.removals:
         with hold_for_run(lake, plan.leases, "forget", new_run_id(), USUAL):

@@ -51,7 +51,7 @@ class Answers(Ingested):
     style: str = pa.Field(isin=STYLES)
     sample: pl.Int64 = pa.Field(ge=0)
     text: str
-    content_digest: str = pa.Field(str_length={"min_value": 64, "max_value": 64})
+    content_digest: str = pa.Field(str_length={"min_value": 16, "max_value": 16})
     n_repeats: pl.Int64 = pa.Field(ge=1)
 
 

@@ -194,7 +194,7 @@ class GeneratedCaptions(CaseKey):
 class MetricScores(Strict):
     """One row per metric × answer content; `score` is null, with a reason, where the metric is undefined.
 
-    `context_digest` is the sha256 of the item's first image (`none` where it has none) for a metric that sees it, else empty.
+    `context_digest` is the item's first image, 16 digits of its sha256 (`none` where it has none), for a metric that sees it, else empty.
     `statistics` are the row's additive numbers, by which the metric's corpus score is computed from their sums.
     """
 

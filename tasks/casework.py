@@ -22,7 +22,8 @@ def keep_wanted(
 ) -> pl.DataFrame:
     """Leave `wanted_cases` in the connection; returns the matchups that were drawn for it, which the lake does not hold yet."""
     wants = identity.wants
-    parameters = list_parameters(wants) | {"suite": suite, "benchmarks": benchmarks, "item_limit": item_limit}
+    place = {"suite": suite, "benchmarks": benchmarks, "item_limit": item_limit, "judge_id": identity.judge_id}
+    parameters = list_parameters(wants) | place
     keep_result(connection, "queries/wanted_contexts.sql", "wanted_contexts", parameters)
     drawn = _keep_matchups(connection, wants, parameters) if wants.unit == "pair" else _no_matchups()
     keep_result(connection, f"queries/{_QUERIES[wants.unit]}.sql", "wanted_cases", parameters)

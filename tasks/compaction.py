@@ -4,6 +4,7 @@ The new files are written aside and compared with the old ones, then `tasks.reti
 before, nothing has changed. Which rows count is SQL's matter.
 """
 
+import math
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -51,7 +52,7 @@ class Compacted:
 
 @dataclass(frozen=True)
 class Partition:
-    """The small part files of one partition, by their names relative to the lake's root; `place` is its folder there."""
+    """Part files of one partition, by their names relative to the lake's root; `place` is its folder there."""
 
     table: Table
     place: str
@@ -96,11 +97,16 @@ def measure_parts(lake: Lake, table: str) -> Size:
 
 def find_mergeable(lake: Lake, table: Table) -> list[Partition]:
     """Partitions with two or more files of less than half the size that is aimed at."""
+    return [partition for partition in list_partitions(lake, table, TARGET_BYTES // 2) if len(partition.names) > 1]
+
+
+def list_partitions(lake: Lake, table: Table, below: float = math.inf) -> list[Partition]:
+    """A table's partitions that have part files of fewer bytes than `below`, each with those."""
     found: dict[str, list[str]] = {}
     for name, size in lake.list_parts(table.name)[table.name].items():
-        if size < TARGET_BYTES // 2:
+        if size < below:
             found.setdefault(name.rpartition("/")[0], []).append(name)
-    return [Partition(table, place, tuple(names)) for place, names in found.items() if len(names) > 1]
+    return [Partition(table, place, tuple(names)) for place, names in found.items()]
 
 
 def name_leases(partition: Partition) -> list[str]:
@@ -123,16 +129,16 @@ def merge_partition(lake: Lake, partition: Partition, held: Held) -> None:
     there = lake.part_files(partition.place)
     files = [file for name in partition.names if (file := lake.mirror / name) in there]
     for file in files:
-        _refuse_damaged(partition.table, file)
+        refuse_damaged(partition.table, file)
     files = [file for file in files if pq.read_metadata(file).num_rows < TARGET_ROWS // 2]
     if len(files) < 2:
         return
-    with _make_scratch(lake) as folder:
+    with make_scratch(lake) as folder:
         written = merge_files(partition.table, files, folder)
-        _swap(lake, partition.place, files, written, held)
+        swap_files(lake, partition.place, files, written, held)
 
 
-def _refuse_damaged(table: Table, file: Path) -> None:
+def refuse_damaged(table: Table, file: Path) -> None:
     """A merge would hide what is wrong with a file."""
     try:
         with file.open("rb") as opened:
@@ -145,7 +151,7 @@ def _refuse_damaged(table: Table, file: Path) -> None:
 
 
 @contextmanager
-def _make_scratch(lake: Lake) -> Iterator[Path]:
+def make_scratch(lake: Lake) -> Iterator[Path]:
     """A folder for what is not in the lake yet: on its disk, where it has one, so that a file need only be renamed."""
     beside = lake.root / "_work" if isinstance(lake.root, Path) else None
     if beside is not None:
@@ -154,7 +160,7 @@ def _make_scratch(lake: Lake) -> Iterator[Path]:
         yield Path(folder)
 
 
-def _swap(lake: Lake, place: str, files: Sequence[Path], written: Sequence[Path], held: Held) -> None:
+def swap_files(lake: Lake, place: str, files: Sequence[Path], written: Sequence[Path], held: Held) -> None:
     """Make `written` count in place of `files`, in the instant in which the last of them appears."""
     if held.lost or not set(files) <= set(lake.part_files(place)):
         raise LeftAloneError("another run took it over meanwhile")

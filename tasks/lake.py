@@ -9,7 +9,7 @@ import re
 import secrets
 from collections.abc import Iterable, Mapping, Set
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandera.errors
@@ -29,7 +29,7 @@ __all__ = [
     "FORMAT", "Lake", "LakePath", "append_records", "append_rows", "open_lake", "open_place", "whole_file", "write_whole",
 ]  # fmt: skip
 
-FORMAT = 2
+FORMAT = 3
 _PARTITIONS = frozenset(name for table in TABLES.values() for name in table.partitions)
 _LISTINGS_AT_ONCE = 16
 _FETCHES = 3
@@ -38,9 +38,10 @@ _SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 @dataclass(frozen=True)
 class Lake:
-    """Parquet tables below `root`; picklable, holds no open file and no key."""
+    """Parquet tables below `root`; picklable, holds no open file and no key. `format`: the one that its marker told when it was opened."""
 
     root: LakePath
+    format: int = FORMAT
 
     @property
     def mirror(self) -> Path:
@@ -119,8 +120,9 @@ def open_lake(root: str | LakePath, *, create: bool = False) -> Lake:
     found = _read_format(marker, content)
     if found > FORMAT:
         raise LakeError(f"{marker}: format {found}; expected at most {FORMAT}; install a newer judgelake to read this lake")
-    if create:  # who writes; a reader may lack the right to, and reads older formats as they are
-        migrate(lake.root, found, FORMAT)
+    if not create:  # a reader may lack the right to write, and reads older formats as they are
+        return replace(lake, format=found)
+    migrate(lake.root, found, FORMAT)
     return lake
 
 

@@ -25,6 +25,7 @@ from tasks.part_files import has_own_digest, list_schema_faults
 from tasks.retiring import FOLDER as RETIRED
 from tasks.retiring import Retired, list_sidecars, name_part
 from tasks.row_checks import check_rows
+from tasks.short_digests import FIRST_SHORT, shorten_frame
 from tasks.storage import list_files
 
 _OWN = frozenset({MARKER, MANIFEST, "checks.json", "_work", "_core", "_logs", LEASES, RETIRED, "reports", "images"})
@@ -133,20 +134,22 @@ def _check_part(lake: Lake, name: str, quick: bool) -> Iterator[Damage]:
             elif faults:
                 yield Damage(name, "; ".join(faults), "move it out, if judgelake did not write it; else restore it")
             elif not quick:
-                yield from _check_values(table, name, file)
+                yield from _check_values(lake, table, name, file)
     except FileNotFoundError:  # removed since it was listed
         return
     except (pa.ArrowException, OSError) as error:
         yield Damage(name, f"cannot be read as Parquet: it was cut or overwritten ({str(error).splitlines()[0]})", _RESTORE)
 
 
-def _check_values(table: Table, name: str, file: pq.ParquetFile) -> Iterator[Damage]:
+def _check_values(lake: Lake, table: Table, name: str, file: pq.ParquetFile) -> Iterator[Damage]:
     """The first value that breaks the contract, and how many do."""
     folders = dict(folder.split("=", 1) for folder in name.split("/")[1:-1])
     broken: list[dict[str, Any]] = []
     n_broken = 0
     for batch in file.iter_batches(_BATCH_ROWS):
         frame = pl.DataFrame(pa.Table.from_batches([batch]))
+        if lake.format < FIRST_SHORT:
+            frame = shorten_frame(frame, table)
         absent = {part: pl.lit(None, dtype) for part, dtype in table.polars_schema.items() if part not in frame.columns}
         whole = frame.with_columns(**absent | {key: pl.lit(value) for key, value in folders.items()})
         try:

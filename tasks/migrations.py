@@ -1,7 +1,8 @@
 """What a lake of an older format needs to become one of today's, a step a format. Opening a lake is `tasks.lake`.
 
 Format 2: part files that others replace are named under `_retired/` (`tasks.retiring`), and a program of format 1 would count their rows
-twice; `parts.json` names the part files (`tasks.manifest`). Tables themselves need no step: columns are only added, nullable.
+twice; `parts.json` names the part files (`tasks.manifest`). Format 3: digests of contents and contexts have 16 digits instead of 64, which
+takes a third of the bytes of a lake of verdicts (`tasks.shortening`). New columns need no step: they are only added, nullable.
 """
 
 import json
@@ -33,4 +34,11 @@ def _name_parts(root: LakePath) -> None:
     record_parts(root, [path.as_posix()[start:] for path in list_files(root, ".parquet")])
 
 
-_STEPS: Mapping[int, Callable[[LakePath], None]] = {1: _name_parts}
+def _shorten_digests(root: LakePath) -> None:
+    from tasks.lake import Lake  # these stand on the opening of lakes, which stands on this module
+    from tasks.shortening import shorten_digests
+
+    shorten_digests(Lake(root))
+
+
+_STEPS: Mapping[int, Callable[[LakePath], None]] = {1: _name_parts, 2: _shorten_digests}

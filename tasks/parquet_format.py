@@ -2,7 +2,9 @@
 
 Rows come sorted by the table's keys, so most columns are runs of few values, for which a dictionary costs next to nothing. Floats of which
 hardly one comes twice, as probabilities and weighted scores are, are split by byte instead (Parquet's BYTE_STREAM_SPLIT): signs and exponents
-then stand together and compress.
+then stand together and compress, and where numbers of single precision are kept as double ones, so do their zeros. Texts of which hardly one
+comes twice, as digests are, stand end to end with their lengths apart (DELTA_LENGTH_BYTE_ARRAY): a digest's hexadecimal digits then take
+half a byte each.
 """
 
 from collections.abc import Iterator
@@ -12,9 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+_SPLIT = "BYTE_STREAM_SPLIT"
 _SAMPLE = 20_000
 _MOST_DISTINCT = 0.1
-"""Share of distinct numbers among a column's first ones up to which it has a dictionary."""
+"""Share of distinct values among a column's first ones up to which it has a dictionary."""
+_LEVEL, _LEVEL_SPLIT = 1, 3
+"""Of zstd, and that for numbers split by byte: 1 leaves those a tenth larger, 9 no smaller; 3 leaves digests a twelfth larger than 1."""
 
 
 def write_parquet(rows: pa.Table, sink: pa.NativeFile) -> None:
@@ -25,9 +30,18 @@ def write_parquet(rows: pa.Table, sink: pa.NativeFile) -> None:
 def choose_encoding(rows: pa.Table) -> dict[str, Any]:
     """The options by which pyarrow writes these rows, or ones like them."""
     leaves = {path: values for name in rows.column_names for path, values in _list_leaves(name, rows[name])}
-    split = [path for path, values in leaves.items() if pa.types.is_floating(values.type) and not _recurs(values)]
-    coded = [path for path in leaves if path not in split]
-    return {"compression": "zstd", "use_dictionary": coded, "use_byte_stream_split": split}
+    own = {path: encoding for path, values in leaves.items() if (encoding := _choose_own(values)) is not None}
+    coded = [path for path in leaves if path not in own]
+    levels = {path: _LEVEL_SPLIT if own.get(path) == _SPLIT else _LEVEL for path in leaves}
+    return {"compression": "zstd", "compression_level": levels, "use_dictionary": coded, "column_encoding": own}
+
+
+def _choose_own(values: pa.ChunkedArray) -> str | None:
+    """The encoding of a column that gets no dictionary; None where it gets one."""
+    is_float, is_text = pa.types.is_floating(values.type), pa.types.is_string(values.type)
+    if not (is_float or is_text) or _recurs(values):
+        return None
+    return _SPLIT if is_float else "DELTA_LENGTH_BYTE_ARRAY"
 
 
 def _recurs(values: pa.ChunkedArray) -> bool:

@@ -11,6 +11,7 @@ from schemas.tables import TABLES
 from tasks.lake import Lake
 from tasks.reports.checks import run_checks
 from tasks.reports.warehouse import check_texts, create_checks, open_warehouse, select_frame
+from tasks.short_digests import FIRST_SHORT, list_digests
 
 _READS = re.compile(r"\b(?:raw|stg)_(\w+)")
 _ABOUT = {"chk_digest_of_other_content": "answers"}
@@ -56,7 +57,10 @@ def _list_columns(connection: duckdb.DuckDBPyConnection, view: str) -> list[str]
 def _find_files(connection: duckdb.DuckDBPyConnection, lake: Lake, view: str, table: str) -> list[str]:
     """The part files with rows that have, in every column that both have, the values of a row that the check found."""
     own = TABLES[table].polars_schema
-    shared = [name for name in _list_columns(connection, view) if name in own and own[name] != pl.Float64]
+    rewritten = list_digests(TABLES[table]) if lake.format < FIRST_SHORT else ()
+    shared = [
+        name for name in _list_columns(connection, view) if name in own and own[name] != pl.Float64 and name not in rewritten
+    ]
     alike = [f"found.{name} is not distinct from part.{name}" for name in shared]
     if "table_name" in _list_columns(connection, view):
         alike.append(f"found.table_name = '{table}'")  # a name of TABLES

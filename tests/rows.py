@@ -13,7 +13,7 @@ from tasks.suite import BenchmarkSettings
 
 Row = dict[str, object]
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-DIGEST = "d" * 64
+DIGEST = "d" * 16
 _ORIGIN: Row = {"benchmark": "bench", "ingest_id": "i1", "source_file": "file.json", "locator": "record 0"}
 _CASE: Row = {
     "judge_id": "0" * 16,
@@ -81,7 +81,7 @@ GOOD: Mapping[str, Row] = {
         "captured_mass": None,
         "rationale": None,
         "reason": None,
-        "reply_digests": [DIGEST],
+        "reply_digests": ["d" * 64],
         "judged_at": NOON,
     },
 }

@@ -45,10 +45,10 @@ def lake(tmp_path: Path) -> Lake:
     """Three small files of one judge's verdicts, with a repeated row, two of another's, and one file of replies."""
     lake = make_lake(tmp_path)
     for minute in range(3):
-        rows = [verdict_row(A, f"i{number}", "d" * 64, 1 + number % 3, minute) for number in (5, 1, 3)]
+        rows = [verdict_row(A, f"i{number}", "d" * 16, 1 + number % 3, minute) for number in (5, 1, 3)]
         append_records(lake, "verdicts", [*rows, rows[0]])
     for minute in range(2):
-        append_records(lake, "verdicts", [verdict_row(B, "i1", "d" * 64, None, minute)])
+        append_records(lake, "verdicts", [verdict_row(B, "i1", "d" * 16, None, minute)])
     append_records(lake, "replies", [reply_row(A, "1")])
     return lake
 
@@ -101,7 +101,7 @@ def test_a_good_file_is_left_alone_and_a_second_time_changes_nothing(lake: Lake,
     parts = lake.part_files("verdicts")
     compact(lake)
     assert lake.part_files("verdicts") == parts
-    append_records(lake, "verdicts", [verdict_row(A, "i9", "d" * 64, 1)])
+    append_records(lake, "verdicts", [verdict_row(A, "i9", "d" * 16, 1)])
     with monkeypatch.context() as smaller:
         smaller.setattr(compaction, "TARGET_ROWS", 12)  # the merged file of 12 rows has enough
         compact(lake)
@@ -112,7 +112,7 @@ def test_a_good_file_is_left_alone_and_a_second_time_changes_nothing(lake: Lake,
 
 def test_many_rows_become_several_files_one_after_the_other(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """13 rows of A in row groups of 4 and files of 8: 8 and 5 rows."""
-    append_records(lake, "verdicts", [verdict_row(A, "i9", "d" * 64, 1)])
+    append_records(lake, "verdicts", [verdict_row(A, "i9", "d" * 16, 1)])
     rows = read_rows(lake)
     shrink_files(monkeypatch.setattr, 8)
     compact(lake, values=[A])
@@ -177,7 +177,7 @@ def test_killed_at_any_step_it_harms_nothing(lake: Lake, monkeypatch: pytest.Mon
         assert read_rows(lake) == rows, f"after {n_steps} steps"
         n_steps += 1
         if n_steps % 5 == 0:
-            append_records(lake, "verdicts", [verdict_row(B, f"more{n_steps}", "d" * 64, 1)])
+            append_records(lake, "verdicts", [verdict_row(B, f"more{n_steps}", "d" * 16, 1)])
             rows = read_rows(lake)
     assert read_rows(lake) == rows
     assert n_steps > 20
@@ -321,7 +321,7 @@ def test_any_values_stay_as_they_are(tmp_path_factory: pytest.TempPathFactory, p
     folder, table = tmp_path_factory.mktemp("any"), TABLES["verdicts"]
     files = [folder / f"{number}.parquet" for number in range(len(parts))]
     for file, rows in zip(files, parts, strict=True):
-        full = pl.DataFrame([{**verdict_row(A, "i", "d" * 64, None), **row} for row in rows], schema=table.polars_schema)
+        full = pl.DataFrame([{**verdict_row(A, "i", "d" * 16, None), **row} for row in rows], schema=table.polars_schema)
         pq.write_table(full.drop("judge_id").to_arrow().cast(table.arrow_schema), file)
     (merged,) = merge_files(table, files, folder)
     assert name_rows([merged]) == name_rows(files)

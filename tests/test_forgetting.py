@@ -144,7 +144,7 @@ def test_whoever_judges_now_is_waited_for(
     running.__enter__()
 
     def end_after_a_while(_: float) -> None:
-        append_records(lake, "verdicts", [verdict_row(A, "9", "9" * 64, 3)])
+        append_records(lake, "verdicts", [verdict_row(A, "9", "9" * 16, 3)])
         running.__exit__(None, None, None)
 
     patient = functools.partial(hold_leases, around=dataclasses.replace(HERE, sleep=end_after_a_while))

@@ -146,14 +146,14 @@ def test_no_lake(tmp_path: Path) -> None:
 
 def test_newer_format_is_refused_with_the_remedy(lake: Lake) -> None:
     (lake.root / "lake.json").write_text(json.dumps({"format": FORMAT + 1}))
-    with pytest.raises(LakeError, match=r"lake\.json: format 3; expected at most 2; install a newer judgelake to read this lake"):
+    with pytest.raises(LakeError, match=r"lake\.json: format 4; expected at most 3; install a newer judgelake to read this lake"):
         open_lake(lake.root, create=True)
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"format": null}', '{"format": "one"}'])
 def test_marker_that_says_no_format_is_told(lake: Lake, content: str) -> None:
     (lake.root / "lake.json").write_text(content)
-    with pytest.raises(LakeError, match=r'lake\.json: cannot be read as a lake\'s marker .*expected {"format": 2}; restore it'):
+    with pytest.raises(LakeError, match=r'lake\.json: cannot be read as a lake\'s marker .*expected {"format": 3}; restore it'):
         open_lake(lake.root)
 
 

@@ -2,7 +2,9 @@
 
 import io
 import math
+from pathlib import Path
 
+import duckdb
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -43,6 +45,25 @@ def test_numbers_come_back_bit_by_bit(numbers: list[list[float] | None]) -> None
     assert [math.copysign(1, x) for one in numbers for x in one or []] == [math.copysign(1, x) for one in read for x in one or []]
     np.testing.assert_array_equal([x for one in numbers for x in one or []], [x for one in read for x in one or []])
     assert [one is None for one in numbers] == [one is None for one in read]
+
+
+def test_digests_take_half_a_byte_a_digit_and_labels_a_dictionary(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    digests = [rng.bytes(8).hex() for _ in range(20_000)]
+    nested = pa.array([[text] for text in digests[:-1]] + [[]], pa.list_(pa.string()))
+    rows = pa.table({"digest": [*digests[:-1], None], "label": ["ok", "unparsed"] * 10_000, "nested": nested})
+    data = write(rows)
+    assert pq.read_table(io.BytesIO(data)).equals(rows)
+    found = encodings(data)
+    assert "RLE_DICTIONARY" in found["label"]
+    for column in ("digest", "nested.list.element"):
+        assert "DELTA_LENGTH_BYTE_ARRAY" in found[column]
+    assert len(data) < 2 * 20_000 * 8.3
+    (tmp_path / "rows.parquet").write_bytes(data)
+    text = "select count(*), count(distinct digest), sum(len(nested)) from read_parquet($file)"
+    with duckdb.connect() as connection:
+        read = connection.execute(text, {"file": str(tmp_path / "rows.parquet")}).fetchall()
+    assert read == [(20_000, 19_999, 19_999)]
 
 
 def test_probabilities_are_split_by_byte_and_ratings_coded_and_that_is_smaller() -> None:

@@ -135,7 +135,7 @@ def test_the_highest_code_stands(
 def test_checks_are_told_with_the_view_that_shows_the_rows(lake: Lake) -> None:
     """One verdict on a case that nobody wanted; two replies of one judge from two snapshots, which is a warning."""
     ingest(lake, [item("1")])
-    append_records(lake, "verdicts", [verdict_row(A, "1", "d" * 64, 3)])
+    append_records(lake, "verdicts", [verdict_row(A, "1", "d" * 16, 3)])
     append_records(lake, "replies", [reply_row(A, "1"), reply_row(A, "2", resolved_model="gpt-2")])
     ended = end(lake, stages=("judge",))
     assert ended.code == 5

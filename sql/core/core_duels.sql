@@ -79,7 +79,7 @@ with_reference as (
     from duels
     inner join answers as a
         on duels.benchmark = a.benchmark and duels.item_id = a.item_id and duels.content_digest = a.content_digest
-    where duels.other_digest = sha256('reference:' || a.references[1])
+    where duels.other_digest = left(sha256('reference:' || a.references[1]), 16)
 ),
 
 sided as (

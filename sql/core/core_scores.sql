@@ -71,7 +71,7 @@ measured as (
             and answers.benchmark = scores.benchmark
             and answers.item_id = scores.item_id
             and answers.content_digest = scores.content_digest
-            and scores.context_digest in ('', coalesce(answers.images[1].sha256, 'none'))
+            and scores.context_digest in ('', coalesce(left(answers.images[1].sha256, 16), 'none'))
 ),
 
 recorded as (

@@ -127,14 +127,17 @@ seen as (
 select
     *,
     case
-        when len(seen.images) = 0 and len(seen.regions) = 0 and seen.rubric_criterion is null then coalesce(sha256(seen.caption), '')
+        when len(seen.images) = 0 and len(seen.regions) = 0 and seen.rubric_criterion is null then coalesce(left(sha256(seen.caption), 16), '')
         else
-            sha256(
-                coalesce(seen.caption, '') || chr(31)
-                || array_to_string([coalesce(image.sha256, image.uri) for image in seen.images], chr(30)) || chr(31)
-                || array_to_string([concat_ws(' ', box.x, box.y, box.width, box.height) for box in seen.regions], chr(30)) || chr(31)
-                || coalesce(seen.rubric_criterion, '') || chr(31)
-                || coalesce(array_to_string(seen.rubric_levels, chr(30)), '')
+            left(
+                sha256(
+                    coalesce(seen.caption, '') || chr(31)
+                    || array_to_string([coalesce(image.sha256, image.uri) for image in seen.images], chr(30)) || chr(31)
+                    || array_to_string([concat_ws(' ', box.x, box.y, box.width, box.height) for box in seen.regions], chr(30)) || chr(31)
+                    || coalesce(seen.rubric_criterion, '') || chr(31)
+                    || coalesce(array_to_string(seen.rubric_levels, chr(30)), '')
+                ),
+                16
             )
     end as context_digest
 from seen

@@ -1,4 +1,5 @@
--- grain: one row per case of a judge of feedbacks: answer content x criterion x the two judges' texts ($feedback_of) x order x sample
+-- grain: one row per case of a judge of feedbacks: answer content x criterion x the two judges' texts ($feedback_of) x order x sample;
+-- one order of an answer's two is drawn by $seed, once: the one in which $judge_id was to see its feedbacks before stays
 with feedbacks as (
     select
         answers.benchmark,
@@ -22,6 +23,18 @@ orders as (
     select unnest(['a', 'b']) as shown_first
 ),
 
+drawn_orders as (
+    select
+        benchmark,
+        item_id,
+        content_digest,
+        min(shown_first) as shown_first
+    from stg_cases
+    where judge_id = $judge_id and not $both_orders
+    group by benchmark, item_id, content_digest
+    having count(distinct shown_first) = 1
+),
+
 wanted_criteria as (
     select unnest(flatten($criteria)) as criterion
 ),
@@ -35,7 +48,7 @@ select
     feedbacks.answer,
     feedbacks.content_digest,
     null::varchar as other_answer,
-    sha256(feedbacks.feedback_a || chr(31) || feedbacks.feedback_b) as other_digest,
+    left(sha256(feedbacks.feedback_a || chr(31) || feedbacks.feedback_b), 16) as other_digest,
     orders.shown_first,
     [feedbacks.feedback_a, feedbacks.feedback_b] as feedbacks,
     [feedbacks.criterion] as criteria,
@@ -43,6 +56,11 @@ select
     samples.sample
 from wanted_contexts as contexts
 inner join feedbacks on contexts.benchmark = feedbacks.benchmark and contexts.item_id = feedbacks.item_id
+left join drawn_orders
+    on
+        feedbacks.benchmark = drawn_orders.benchmark
+        and feedbacks.item_id = drawn_orders.item_id
+        and feedbacks.content_digest = drawn_orders.content_digest
 cross join orders
 cross join samples
 where
@@ -54,5 +72,8 @@ where
     and (
         $both_orders
         or orders.shown_first
-        = case when sha256(concat($seed, feedbacks.item_id, feedbacks.content_digest)) < '8' then 'a' else 'b' end
+        = coalesce(
+            drawn_orders.shown_first,
+            case when sha256(concat($seed, feedbacks.item_id, feedbacks.content_digest)) < '8' then 'a' else 'b' end
+        )
     )

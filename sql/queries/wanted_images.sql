@@ -12,7 +12,7 @@ with images as (
 digested as (
     select
         *,
-        coalesce(images.image.sha256, images.image.uri) as image_digest
+        coalesce(left(images.image.sha256, 16), images.image.uri) as image_digest
     from images
 )
 

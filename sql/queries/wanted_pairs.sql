@@ -1,5 +1,6 @@
 -- grain: one row per case of a judge of pairs: item context x two contents x order x group of criteria x sample. Equal contents make no pair;
--- of two answers a is the one of the lesser digest, an item's reference ($matchups reference) is always b, and in one order shown first
+-- of two answers a is the one of the lesser digest, an item's reference ($matchups reference) is always b, and in one order shown first;
+-- of other pairs' two orders one is drawn by $seed, once: the one in which $judge_id was to see the pair before stays
 with answers as (
     select *
     from stg_answers
@@ -25,7 +26,7 @@ compared as (
         answers.benchmark,
         answers.item_id,
         answers.content_digest,
-        sha256('reference:' || contexts.references[1]) as other_digest,
+        left(sha256('reference:' || contexts.references[1]), 16) as other_digest,
         answers.text as answer,
         contexts.references[1] as other_answer
     from answers
@@ -49,6 +50,19 @@ orders as (
     select unnest(['a', 'b']) as shown_first
 ),
 
+drawn_orders as (
+    select
+        benchmark,
+        item_id,
+        content_digest,
+        other_digest,
+        min(shown_first) as shown_first
+    from stg_cases
+    where judge_id = $judge_id and not $both_orders
+    group by benchmark, item_id, content_digest, other_digest
+    having count(distinct shown_first) = 1
+),
+
 criteria_groups as (
     select unnest($criteria) as criteria
 ),
@@ -70,6 +84,12 @@ select
     samples.sample
 from wanted_contexts as contexts
 inner join pairs on contexts.benchmark = pairs.benchmark and contexts.item_id = pairs.item_id
+left join drawn_orders
+    on
+        pairs.benchmark = drawn_orders.benchmark
+        and pairs.item_id = drawn_orders.item_id
+        and pairs.content_digest = drawn_orders.content_digest
+        and pairs.other_digest = drawn_orders.other_digest
 cross join orders
 cross join criteria_groups
 cross join samples
@@ -78,6 +98,7 @@ where
     or orders.shown_first
     = case
         when $matchups = 'reference' then 'b'
+        when drawn_orders.shown_first is not null then drawn_orders.shown_first
         when sha256(concat($seed, pairs.item_id, pairs.content_digest, pairs.other_digest)) < '8' then 'a'
         else 'b'
     end

@@ -17,7 +17,7 @@ select
     items.item_id,
     items.task,
     contents.content_digest,
-    coalesce(items.images[1].sha256, 'none') as image_digest,
+    coalesce(left(items.images[1].sha256, 16), 'none') as image_digest,
     row_number() over (order by items.benchmark, items.item_id, contents.content_digest) - 1 as row_id
 from items
 inner join contents on items.benchmark = contents.benchmark and items.item_id = contents.item_id

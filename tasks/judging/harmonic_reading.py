@@ -11,7 +11,7 @@ from typing import Literal
 from tasks.judging.harmonic_weighting import combine_scores, expect_score, measure_spread, weigh_criteria
 from tasks.judging.opening_reading import forgive_cut, opens_with_number, read_opening_rating
 from tasks.judging.reading import check_reply
-from tasks.judging.token_reading import find_opening, read_token_shares
+from tasks.judging.token_reading import find_opening, read_token_shares, round_single
 from tasks.judging.types import Failure, Reply, Verdict
 
 LEVELS = (1, 2, 3, 4, 5)
@@ -122,5 +122,8 @@ def read_overall(verdicts: Mapping[str, Verdict], reading: Reading) -> Verdict:
 
 
 def _rate(verdict: Verdict, rating: float | None) -> Verdict:
-    """The verdict with its rating, and (rating - 1) / 4 as the score."""
-    return verdict if rating is None else replace(verdict, rating=rating, score_0_1=(rating - 1) / (len(LEVELS) - 1))
+    """The verdict with its rating, in single precision as the probabilities behind it are kept, and (rating - 1) / 4 as the score."""
+    if rating is None:
+        return verdict
+    single = round_single(rating)
+    return replace(verdict, rating=single, score_0_1=(single - 1) / (len(LEVELS) - 1))

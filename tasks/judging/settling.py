@@ -1,12 +1,14 @@
 """What a protocol returned, made fit for the lake: one verdict for each criterion of the case, and none that breaks the contract.
 
-A protocol's mistake costs its case a verdict, with a reason, and never the shard.
+A protocol's mistake costs its case a verdict, with a reason, and never the shard. Probabilities are kept in single precision: whether they
+hold mass enough, and what is computed from them, the protocol has decided before.
 """
 
 import math
 from collections.abc import Mapping
 from dataclasses import replace
 
+from tasks.judging.token_reading import round_single
 from tasks.judging.types import Case, Verdict
 from tasks.judging.wants import Unit
 
@@ -19,7 +21,16 @@ def settle_verdicts(case: Case, verdicts: list[Verdict], unit: Unit) -> list[Ver
     named = {verdict.criterion: verdict for verdict in verdicts if verdict.criterion is not None}
     about_all = next((verdict for verdict in verdicts if verdict.criterion is None), None)
     silent = about_all or Verdict("failed", reason="the protocol gave no verdict about this criterion")
-    return [_settle(replace(named.get(criterion, silent), criterion=criterion), unit) for criterion in criteria]
+    return [_settle(_round(replace(named.get(criterion, silent), criterion=criterion)), unit) for criterion in criteria]
+
+
+def _round(verdict: Verdict) -> Verdict:
+    shares, mass = verdict.probabilities, verdict.captured_mass
+    return replace(
+        verdict,
+        probabilities=None if shares is None else {level: round_single(share) for level, share in shares.items()},
+        captured_mass=None if mass is None else round_single(mass),
+    )
 
 
 def _settle(verdict: Verdict, unit: Unit) -> Verdict:

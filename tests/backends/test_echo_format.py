@@ -156,7 +156,7 @@ def test_a_text_cannot_be_scored_after_an_image() -> None:
 
 
 def test_the_stand_in_scores_a_response_by_its_rule() -> None:
-    case = Case("b", "i", "vqa", "Is it a cat?", (), "a dog a", "d" * 64)
+    case = Case("b", "i", "vqa", "Is it a cat?", (), "a dog a", "d" * 16)
     judge = likelihood.judge(case, LikelihoodOptions(), {JUDGE: "standin/rules"})
     (request,) = next(judge)
     with start_standin() as standin:

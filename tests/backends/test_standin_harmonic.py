@@ -21,7 +21,7 @@ IMAGE = Image("a.png", "a" * 64, (Box(0, 0, 2, 2),))
 
 def make_case(answer: str = "A big cat sits on a mat.", task: str = "vqa", sha256: str = "a" * 64) -> Case:
     image = Image("a.png", sha256, (Box(0, 0, 2, 2),) if task == "referring" else ())
-    return Case("b", "i", task, "What sits on the mat?", ("a cat",), answer, "d" * 64, images=(image,))
+    return Case("b", "i", task, "What sits on the mat?", ("a cat",), answer, "d" * 16, images=(image,))
 
 
 def answer(request: Request) -> Answer:

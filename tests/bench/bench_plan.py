@@ -37,7 +37,7 @@ def plant(lake: Lake, n: int) -> None:
     for k in range(ANSWERS_AN_ITEM):
         answers = ids.with_columns(
             answer_id=pl.lit(f"m{k}"), model=pl.lit(f"m{k}"), style=pl.lit("short"), sample=pl.lit(0), n_repeats=pl.lit(1),
-            text=pl.format(f"a red bus number {k} of {{}}", "item_id"), content_digest=pl.format(f"{k:x}{{}}", "item_id").str.pad_end(64, "0"),
+            text=pl.format(f"a red bus number {k} of {{}}", "item_id"), content_digest=pl.format(f"{k:x}{{}}", "item_id").str.pad_end(16, "0"),
             **{key: pl.lit(value) for key, value in own.items()},
         )  # fmt: skip
         append_rows(lake, "answers", answers)

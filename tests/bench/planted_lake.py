@@ -112,7 +112,7 @@ def _plant_answers(lake: Lake, numbers: range, rng: np.random.Generator) -> _Ans
 
 
 def _plant_verdicts(lake: Lake, judge: PlantedJudge, answered: _Answered, rng: np.random.Generator) -> None:
-    """Cases and verdicts; one verdict in a hundred could not be parsed. Log-probabilities are single-precision numbers, as endpoints send."""
+    """Cases and verdicts; one verdict in a hundred could not be parsed. Numbers that rest on log-probabilities are of single precision."""
     names = [(criterion, sample) for criterion in judge.criteria for sample in range(judge.samples)]
     n = answered.quality.size * len(names)
     levels = np.arange(1, judge.top + 1)
@@ -128,7 +128,8 @@ def _plant_verdicts(lake: Lake, judge: PlantedJudge, answered: _Answered, rng: n
     if judge.is_weighted:
         logits = (-((ideal[:, None] - levels) ** 2)).astype(np.float32)
         shares = np.exp((logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))).astype(np.float64))
-        rated, probabilities = shares @ levels / shares.sum(axis=1), _list_levels(shares)
+        rated = (shares @ levels / shares.sum(axis=1)).astype(np.float32).astype(np.float64)
+        probabilities = _list_levels(shares.astype(np.float32).astype(np.float64))
     else:
         rated = np.clip(np.rint(ideal), 1, judge.top)
     is_ok = rng.random(n) >= 0.01
@@ -137,11 +138,16 @@ def _plant_verdicts(lake: Lake, judge: PlantedJudge, answered: _Answered, rng: n
         **key, "reading": "r1", "status": np.where(is_ok, "ok", "unparsed"), "rating": rating_of,
         "score_0_1": ((rating_of - 1) / (judge.top - 1)).clip(0, 1),
         "probabilities": [] if probabilities is None else probabilities,
-        "captured_mass": rng.random(n).astype(np.float32).astype(np.float64) if judge.is_weighted else None,
+        "captured_mass": _draw_masses(n, rng) if judge.is_weighted else None,
         "rationale": None, "reason": pl.Series(np.where(is_ok, "", "no number in the reply")).replace("", None),
         "reply_digests": pl.Series(_draw_digests(n, rng)).reshape((n, 1)).arr.to_list(),
         "run_id": "run", "judged_at": AT,
     })  # fmt: skip
+
+
+def _draw_masses(n: int, rng: np.random.Generator) -> Floats:
+    """What the levels held together: 0.98 in the mean, and at least the 0.5 below which a verdict is unparsed."""
+    return (1 - rng.exponential(0.02, n)).clip(0.5, 1).astype(np.float32).astype(np.float64)
 
 
 def _draw_digests(n: int, rng: np.random.Generator) -> list[str]:

@@ -12,7 +12,7 @@ MODELS = {JUDGE: MODEL}
 
 
 def make_case(answer: str = "a cat", references: tuple[str, ...] = ("kitten", "cat", "cat"), **more: Any) -> Case:
-    return Case("b", "i1", more.pop("task", "vqa"), more.pop("prompt", "What is it?"), references, answer, "d" * 64, **more)
+    return Case("b", "i1", more.pop("task", "vqa"), more.pop("prompt", "What is it?"), references, answer, "d" * 16, **more)
 
 
 def ask(judge: Judge) -> list[Request]:

@@ -12,7 +12,7 @@ from tasks.judging.types import JUDGE, Case, Decoding, Failure, Image, Reply, Ve
 from tests.judging.judging_by_hand import MODEL, MODELS, ask, conclude
 
 IMAGE = Image("cat.png", "f" * 64)
-CASE = Case("b", "i1", "caption", "", (), "", "", context_digest="f" * 64, criterion="caption", images=(IMAGE,))
+CASE = Case("b", "i1", "caption", "", (), "", "", context_digest="f" * 16, criterion="caption", images=(IMAGE,))
 
 
 def write(reply: Reply | Failure | str) -> Verdict:

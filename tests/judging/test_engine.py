@@ -82,7 +82,7 @@ class Backend:
 
 
 def make_case(number: int, answer: str | None = None) -> Case:
-    return Case("b", f"i{number}", "vqa", "Q", ("r",), answer or f"a{number}", "d" * 64)
+    return Case("b", f"i{number}", "vqa", "Q", ("r",), answer or f"a{number}", "d" * 16)
 
 
 def make_request(text: str, draw: int = 0) -> Request:

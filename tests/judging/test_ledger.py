@@ -41,7 +41,7 @@ def keep(ledger: Ledger, number: int, verdict: Verdict | None = None) -> str:
     request = make_request(number)
     digest = request_digest(request)
     ledger.keep_reply(digest, request, Reply(f"So rating={number}", prompt_tokens=10, completion_tokens=2))
-    case = Case("b", f"i{number}", "vqa", "Q", ("r",), "a", f"{number:064}")
+    case = Case("b", f"i{number}", "vqa", "Q", ("r",), "a", f"{number:016}")
     ledger.keep_verdicts(case, [verdict or Verdict("ok", rating=3, score_0_1=1.0)], [digest])
     return digest
 
@@ -99,8 +99,8 @@ def test_rows_come_back_as_they_were(lake: Lake) -> None:
     request = make_request(1, draw=3)
     reply = Reply("So rating=2", "stop", ((("2", -0.1), ("3", -2.5)), (("x", -0.5),)), "m-2024", 7, 3, 12.5, None)
     ledger.keep_reply(request_digest(request), request, reply)
-    case = Case("b", "i1", "vqa", "Q", ("r",), "a", "d" * 64, "c" * 64, "correctness", 3)
-    verdict = Verdict("ok", 2, 0.5, "Half.", None, {"2": 0.9, "3": 0.1}, 1.0)
+    case = Case("b", "i1", "vqa", "Q", ("r",), "a", "d" * 16, "c" * 16, "correctness", 3)
+    verdict = Verdict("ok", 2, 0.5, "Half.", None, {"2": 0.75, "3": 0.25}, 1.0)
     ledger.keep_verdicts(case, [verdict], [request_digest(request)])
     run(ledger.flush())
     stored = load_replies(lake, JUDGE)
@@ -108,10 +108,10 @@ def test_rows_come_back_as_they_were(lake: Lake) -> None:
     assert (request_digest(request), 0) not in stored
     assert len(load_replies(lake, "b" * 16)) == 0
     (row,) = query(lake, "select * exclude judged_at from stg_verdicts")
-    levels = [{"level": "2", "probability": 0.9}, {"level": "3", "probability": 0.1}]
+    levels = [{"level": "2", "probability": 0.75}, {"level": "3", "probability": 0.25}]
     assert row == {
-        "judge_id": JUDGE, "reading": "r1", "benchmark": "b", "item_id": "i1", "content_digest": "d" * 64,
-        "context_digest": "c" * 64, "criterion": "correctness", "sample": 3, "status": "ok", "rating": 2.0, "score_0_1": 0.5,
+        "judge_id": JUDGE, "reading": "r1", "benchmark": "b", "item_id": "i1", "content_digest": "d" * 16,
+        "context_digest": "c" * 16, "criterion": "correctness", "sample": 3, "status": "ok", "rating": 2.0, "score_0_1": 0.5,
         "probabilities": levels, "captured_mass": 1.0, "rationale": "Half.", "reason": None,
         "reply_digests": [request_digest(request)], "run_id": "run-1",
     }  # fmt: skip

@@ -18,7 +18,7 @@ MODELS = {JUDGE: "davinci-002"}
 
 
 def make_case(answer: str = "A cat.", prompt: str = "What is there?", **more: Any) -> Case:
-    return Case("chirp", "q1", "instruction", prompt, (), answer, "d" * 64, **more)
+    return Case("chirp", "q1", "instruction", prompt, (), answer, "d" * 16, **more)
 
 
 def score(*logprobs: float | None) -> Verdict:

@@ -60,11 +60,11 @@ def make_cases(name: str) -> list[Case]:
     is_pair = wants.unit in ("pair", "feedback")
     image = Image("a.png", "a" * 64)
     more: dict[str, Any] = {"images": (image,) if wants.image != "absent" else ()}
-    more |= {"other_answer": "a dog", "other_digest": "e" * 64, "shown_first": "b"} if is_pair else {}
+    more |= {"other_answer": "a dog", "other_digest": "e" * 16, "shown_first": "b"} if is_pair else {}
     more |= {"feedbacks": ("Good.", "Bad.")} if wants.unit == "feedback" else {}
     more |= {"rubric": Rubric("Is it right?", ("no", "hardly", "half", "nearly", "yes"))} if wants.rubrics else {}
     groups = wants.criteria or (("rubric",),)
-    case = Case("b", "i", wants.tasks[0], "What is it?", ("cat",), "a cat", "d" * 64, **more)
+    case = Case("b", "i", wants.tasks[0], "What is it?", ("cat",), "a cat", "d" * 16, **more)
     return [dataclasses.replace(case, criterion=group[0], criteria=group) for group in groups]
 
 

@@ -58,3 +58,11 @@ def test_a_choice_is_a_share_of_the_win_for_b(choice: str, share: float) -> None
 def test_only_ok_keeps_a_score() -> None:
     (found, _) = settle_verdicts(CASE, [Verdict("refused", 3, 0.5, choice="a", text="t", rationale="no")], "answer")
     assert (found.rating, found.score_0_1, found.choice, found.text, found.rationale) == (None, None, None, None, "no")
+
+
+def test_probabilities_are_kept_in_single_precision() -> None:
+    """The nearest numbers with 24 bits: 0.1 is 13421773 / 2^27 and 0.9 is 15099494 / 2^24 then."""
+    given = Verdict("unparsed", probabilities={"1": 0.1, "2": 0.9}, captured_mass=0.9)
+    (found, _) = settle_verdicts(CASE, [given], "answer")
+    assert found.probabilities == {"1": 13421773 / 2**27, "2": 15099494 / 2**24}
+    assert found.captured_mass == 15099494 / 2**24

@@ -45,7 +45,7 @@ def keep(ledger: Ledger, number: int, text: str = "So rating=3") -> None:
     digest = request_digest(request)
     ledger.keep_reply(digest, request, Reply(text))
     ledger.keep_verdicts(
-        Case("b", f"i{number}", "vqa", "Q", ("r",), "a", f"{number:064}"), [Verdict("ok", rating=3, score_0_1=1.0)], [digest]
+        Case("b", f"i{number}", "vqa", "Q", ("r",), "a", f"{number:016}"), [Verdict("ok", rating=3, score_0_1=1.0)], [digest]
     )
 
 

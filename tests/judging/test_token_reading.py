@@ -2,12 +2,13 @@
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.judging.reading import read_rating_at_end
-from tasks.judging.token_reading import find_position, read_choice_probability, read_token_shares
+from tasks.judging.token_reading import find_position, read_choice_probability, read_token_shares, round_single
 from tasks.judging.types import TokenLogprobs
 
 LABELS = ("1", "2", "3")
@@ -15,6 +16,17 @@ LABELS = ("1", "2", "3")
 
 def at(shares: dict[str, float]) -> TokenLogprobs:
     return tuple((token, math.log(share)) for token, share in shares.items())
+
+
+@given(st.floats(0, 1))
+def test_single_precision_is_numpy_s(value: float) -> None:
+    assert round_single(value) == float(np.float32(value)) == pytest.approx(value, rel=6e-8, abs=1e-45)
+
+
+def test_an_expected_level_has_single_precision() -> None:
+    shares = read_token_shares(at({"1": 0.1, "2": 0.2, "3": 0.4}), LABELS)
+    assert shares is not None
+    assert shares.mean == float(np.float32(17 / 7))  # (0.1 + 0.4 + 1.2) / 0.7
 
 
 def test_variants_are_summed_and_the_shares_renormalised() -> None:

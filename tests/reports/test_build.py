@@ -204,9 +204,9 @@ def remove_the_page(lake: Lake, suite: Suite) -> Suite:
 
 UNREAD_CAPTION = {**caption("0.png", "x"), "benchmark": "b", "ingest_id": "b-0", "source_file": "given", "locator": "row"}
 CHANGES: dict[str, Callable[[Lake, Suite], Suite]] = {
-    "a new verdict": change("verdicts", verdict_row(A, "i00", "d" * 64, 3)),
-    "a new case": change("cases", case_row(A, "i99", "d" * 64)),
-    "a new metric score": change("metric_scores", score_row(M, "i00", "d" * 64, 1.0, minute=9)),
+    "a new verdict": change("verdicts", verdict_row(A, "i00", "d" * 16, 3)),
+    "a new case": change("cases", case_row(A, "i99", "d" * 16)),
+    "a new metric score": change("metric_scores", score_row(M, "i00", "d" * 16, 1.0, minute=9)),
     "another current judge": change("judges", judge_row("lave", B, registered_at=at(9))),
     "an edited answer": edit_an_answer,
     "a new human rating": add_a_rating,

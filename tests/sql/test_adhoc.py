@@ -320,7 +320,7 @@ def test_asked_again(given: duckdb.DuckDBPyConnection) -> None:
 
 def test_stale_verdicts(tmp_path: Path) -> None:
     lake = make_lake(tmp_path)
-    now, former = DIGEST["i0", "m1"], "f" * 64
+    now, former = DIGEST["i0", "m1"], "f" * 16
     ingest(lake, [CAT], [answer("i0", "cat")])
     append_records(lake, "judges", [judge_row("lave", A), judge_row("gone", B, registered_at=at(0))])
     append_records(

@@ -124,7 +124,7 @@ def test_a_judge_and_people_agree_over_pairs(lake: Lake) -> None:
 
 def test_a_pair_with_the_reference(lake: Lake) -> None:
     put_answers(lake)
-    reference = hashlib.sha256(b"reference:cat").hexdigest()
+    reference = hashlib.sha256(b"reference:cat").hexdigest()[:16]
     append_records(lake, "cases", [case_row(A, "i0", DIGEST["m1"], other_digest=reference, shown_first="a", criterion="overall")])
     duel = duel_row(A, "i0", DIGEST["m1"], reference, "a", "b", criterion="overall", score_a=6.0, score_b=9.0)
     append_records(lake, "duels", [duel])
@@ -191,9 +191,9 @@ def test_whose_feedback_a_judge_prefers(lake: Lake) -> None:
     given = {"m1": ("a", "a"), "m2": ("a", "b"), "m3": ("b", None)}  # by the order shown
     for model, chosen in given.items():
         for shown, choice in zip("ab", chosen, strict=True):
-            key = {"other_digest": "f" * 64, "shown_first": shown, "criterion": "rubric"}
+            key = {"other_digest": "f" * 16, "shown_first": shown, "criterion": "rubric"}
             append_records(lake, "cases", [case_row(B, "i0", DIGEST[model], **key)])
-            append_records(lake, "duels", [duel_row(B, "i0", DIGEST[model], "f" * 64, shown, choice, criterion="rubric")])
+            append_records(lake, "duels", [duel_row(B, "i0", DIGEST[model], "f" * 16, shown, choice, criterion="rubric")])
     found = query(
         lake, "select model, author_a, author_b, status, choice, preference_b from core_feedback_choices order by model"
     )

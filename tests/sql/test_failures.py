@@ -196,7 +196,7 @@ def test_labels_by_rule_belong_to_contents_that_are_current_and_count_once_for_s
     digests = give(bench, {"A.1": MISSED, "B.1": MISSED})
     one, other = f"{bench.name}-1", f"{bench.name}-2"
     labels = [rule_row("A.1", digests["A.1"], "unknown", True, one), rule_row("B.1", digests["B.1"], "unknown", False, one)]
-    labels += [rule_row("A.1", digests["A.1"], "unknown", True, other), rule_row("A.1", "0" * 64, "synonym", True, other)]
+    labels += [rule_row("A.1", digests["A.1"], "unknown", True, other), rule_row("A.1", "0" * 16, "synonym", True, other)]
     bench.put("rule_labels", *labels, rule_row("A.1", digests["A.1"], "same_stem", True, one, minute=4))  # of an earlier report
     assert [row[1:7] for row in modes(bench)] == [("rules", "rules|version:1", "unknown", 1, 2, 0.5)]
 
