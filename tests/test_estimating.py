@@ -1,4 +1,7 @@
-"""What is left to ask, estimated without a call and then asked: the estimate is held against what the run did."""
+"""What is left to ask, estimated without a call and then asked: the estimate is held against what the run did.
+
+Queries: sampled_cases, judged_cases, past_replies.
+"""
 
 from pathlib import Path
 from typing import Any

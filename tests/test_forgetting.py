@@ -1,4 +1,4 @@
-"""`judgelake forget`: exactly the rows of a judge or a benchmark go, under leases, and only with --yes."""
+"""`judgelake forget`: exactly the rows of a judge or a benchmark go, under leases, and only with --yes (benchmark_replies)."""
 
 import argparse
 import dataclasses

@@ -1,4 +1,4 @@
-"""`judgelake status`: planted leases, runs and progress files come out as what they are."""
+"""`judgelake status`: planted leases, runs and progress files come out as what they are (suite_totals)."""
 
 import json
 from pathlib import Path

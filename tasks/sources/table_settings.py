@@ -176,7 +176,11 @@ class PartSettings(FileSettings):
 
     def __post_init__(self) -> None:
         placed = self.newest is None or f"{{{self.newest}}}" in str(self.file)
-        need(placed, "newest", f"{self.newest!r} is no part of the path; expected {{{self.newest}}} in `file`; write it where it stands")
+        need(
+            placed,
+            "newest",
+            f"{self.newest!r} is no part of the path; expected {{{self.newest}}} in `file`; write it where it stands",
+        )
         known = ("item_id", *ITEM_COLUMNS, *ANSWER_COLUMNS)
         for name in self.columns:
             need(name in known, "columns", f"unknown name {name!r}; {nearest(name, known)}")

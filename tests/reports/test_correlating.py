@@ -1,4 +1,6 @@
-"""Correlations and comparisons of a report: planted truth, judges as targets, samples, systems, the ceiling, golden self-consistency."""
+"""Correlations and comparisons of a report: planted truth, judges as targets, samples, systems, the ceiling, golden self-consistency
+(core_self_consistency).
+"""
 
 import dataclasses
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Source `table`: best-of-n choices and preferences between feedbacks, from file to report."""
+"""Source `table`: best-of-n choices and preferences between feedbacks, from file to report (choice_pairs)."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,6 @@
-"""Bias by length, position and family, leniency, use of the scale, refusals: given and expected rows with the arithmetic beside them."""
+"""Bias by length, position and family, leniency, use of the scale, refusals: given and expected rows with the arithmetic beside
+them; core_scale_use is counted behind rpt_scale_use.
+"""
 
 import math
 from collections.abc import Mapping

@@ -1,4 +1,6 @@
-"""The report views, as given and expected rows with the arithmetic beside them."""
+"""The report views, as given and expected rows with the arithmetic beside them; with them what they are counted in:
+core_mean_scores (rpt_metrics), core_label_pairs (rpt_agreement).
+"""
 
 import math
 from pathlib import Path
