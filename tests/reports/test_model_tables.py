@@ -1,4 +1,4 @@
-"""Superscores (of answer_forms), overlaps of rankings and shares of labelled items in a report, each by hand; each view shows what was written."""
+"""Superscores (of answer_forms), overlaps of rankings and shares of labelled items, by hand; each view shows what was written."""
 
 from datetime import UTC, datetime
 from pathlib import Path
