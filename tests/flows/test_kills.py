@@ -3,6 +3,8 @@
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from tasks.backends.standin_process import start_standin
 from tests.flows.harness import busiest_worker, interrupt, read_requests, shell_in, wait_until, write_benchmark, write_suite
 from tests.flows.test_whole_runs import ONE_EACH
@@ -44,6 +46,7 @@ def test_kill_nine_a_worker_then_everything(tmp_path: Path) -> None:
         assert shell.left_after(10) == []
 
 
+@pytest.mark.full
 def test_ctrl_c_keeps_what_is_in_flight(tmp_path: Path) -> None:
     write_benchmark(tmp_path, 600)
     log, lake = tmp_path / "requests.jsonl", tmp_path / "lake"

@@ -76,6 +76,7 @@ def test_stages_one_by_one_and_narrowed(tmp_path: Path) -> None:
         assert "--judge nobody" in output
 
 
+@pytest.mark.full
 def test_failures_are_rows_with_a_reason_and_are_tried_again(tmp_path: Path) -> None:
     write_benchmark(tmp_path, 20)
     lake = tmp_path / "lake"

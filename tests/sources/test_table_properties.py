@@ -182,4 +182,4 @@ def test_numbers_keep_every_digit(numbers: list[float]) -> None:
 
 @given(st.text(), st.lists(st.text(), max_size=4), st.text(st.characters(categories=["Cc", "Cs", "Lu", "Po"])))
 def test_quick_content_digest_is_that_of_the_canonical_json(prompt: str, references: list[str], text: str) -> None:
-    assert content_digest(prompt, references, text) == digest_json([prompt, sorted(references), text])
+    assert content_digest(prompt, references, text) == digest_json([prompt, sorted(references), text])[:16]
