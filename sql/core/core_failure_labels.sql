@@ -35,31 +35,61 @@ by_rules as (
             and labels.content_digest = answers.content_digest
 ),
 
+-- what stg_cases and stg_verdicts keep, of labellers alone: over all judges' rows it takes half a minute at ten million verdicts
+labellers as (
+    select
+        judge_id,
+        reading,
+        judge,
+        benchmarks
+    from core_judges
+    where kind = 'labeller'
+),
+
+cases as (
+    select *
+    from raw_cases
+    where judge_id in (select judge_id from labellers)
+    qualify
+        row_number() over (
+            partition by
+                judge_id, benchmark, item_id, content_digest, coalesce(other_digest, ''), coalesce(shown_first, ''), criterion, sample
+            order by planned_at desc
+        ) = 1
+),
+
+verdicts as (
+    select *
+    from raw_verdicts
+    where judge_id in (select judge_id from labellers)
+    qualify
+        row_number() over (
+            partition by judge_id, reading, benchmark, item_id, content_digest, context_digest, criterion, sample
+            order by (status = 'ok') desc, judged_at desc
+        ) = 1
+),
+
 by_judges as (
     select
         answers.benchmark,
         answers.item_id,
         answers.answer_id,
         'judge' as labelled_by,
-        judges.judge as labeller,
+        labellers.judge as labeller,
         cases.criterion as category,
         coalesce(verdicts.status, 'not_asked') as status,
         verdicts.score_0_1 >= 0.5 as holds
-    from answers
-    inner join stg_cases as cases
+    from cases
+    inner join labellers on cases.judge_id = labellers.judge_id and list_contains(labellers.benchmarks, cases.benchmark)
+    inner join answers
         on
-            answers.benchmark = cases.benchmark
-            and answers.item_id = cases.item_id
-            and answers.content_digest = cases.content_digest
-    inner join core_judges as judges
-        on
-            cases.judge_id = judges.judge_id
-            and judges.kind = 'labeller'
-            and list_contains(judges.benchmarks, cases.benchmark)
-    left join stg_verdicts as verdicts
+            cases.benchmark = answers.benchmark
+            and cases.item_id = answers.item_id
+            and cases.content_digest = answers.content_digest
+    left join verdicts
         on
             cases.judge_id = verdicts.judge_id
-            and judges.reading = verdicts.reading
+            and labellers.reading = verdicts.reading
             and cases.benchmark = verdicts.benchmark
             and cases.item_id = verdicts.item_id
             and cases.content_digest = verdicts.content_digest

@@ -21,23 +21,37 @@ pairs as (
     from choices
 ),
 
-scores as (
+offered as (
     select
         item_id,
-        answer_id,
-        judge,
-        criterion as judge_criterion,
-        avg(score_0_1) as score
-    from core_scores
-    where benchmark = $benchmark and status = 'ok'
-    group by item_id, answer_id, judge, criterion
+        winner as answer_id
+    from pairs
+    union
+    select
+        item_id,
+        loser as answer_id
+    from pairs
+),
+
+scores as (
+    select
+        scores.item_id,
+        scores.answer_id,
+        scores.judge,
+        scores.criterion as judge_criterion,
+        avg(scores.score_0_1) as score
+    from core_scores as scores
+    semi join offered on scores.item_id = offered.item_id and scores.answer_id = offered.answer_id
+    where scores.benchmark = $benchmark and scores.status = 'ok'
+    group by scores.item_id, scores.answer_id, scores.judge, scores.criterion
 ),
 
 judges as (
     select distinct
         judge,
-        judge_criterion
-    from scores
+        criterion as judge_criterion
+    from core_scores
+    where benchmark = $benchmark and status = 'ok' and exists (select 1 from pairs)
 ),
 
 criteria as (

@@ -8,7 +8,7 @@ with controls as (
     where regexp_extract(signature, '\|image:([^|]*)', 1) in ('absent', 'swapped')
 ),
 
-labels as (
+labels as not materialized (
     select
         'score' as kind,
         item_id,
@@ -49,42 +49,110 @@ labels as (
     where benchmark = $benchmark and status in ('ok', 'inconsistent') and sample = 0
 ),
 
-raters as (
+-- one cheap pass leaves out most: an estimate is some percent off, and 1,000 is far from 21
+told as (
     select
         kind,
         criterion,
         rater
     from labels
     group by kind, criterion, rater
-    having count(distinct label) <= 21
+    having approx_count_distinct(label) < 1000
     qualify count(*) over (partition by kind, criterion) > 1
+),
+
+raters as (
+    select
+        labels.kind,
+        labels.criterion,
+        labels.rater
+    from labels
+    semi join told on labels.kind = told.kind and labels.criterion = told.criterion and labels.rater = told.rater
+    group by labels.kind, labels.criterion, labels.rater
+    having count(distinct labels.label) <= 21
+    qualify count(*) over (partition by labels.kind, labels.criterion) > 1
+),
+
+-- strings are joined and sorted here and where units are numbered; from then on codes stand for them
+numbered as (
+    select
+        kind,
+        criterion,
+        rater,
+        rater in (select judge from controls) as is_control,
+        row_number() over (order by kind, criterion, rater) as rater_code,
+        dense_rank() over (order by kind, criterion) as scale_code
+    from raters
+),
+
+kept as materialized (
+    select
+        numbered.rater_code,
+        numbered.scale_code,
+        labels.item_id,
+        labels.subject,
+        labels.model_a,
+        labels.model_b,
+        labels.cluster,
+        labels.label
+    from labels
+    inner join numbered on labels.kind = numbered.kind and labels.criterion = numbered.criterion and labels.rater = numbered.rater
+),
+
+subjects as (
+    select
+        scale_code,
+        item_id,
+        subject,
+        any_value(model_a) as model_a,
+        any_value(model_b) as model_b,
+        any_value(cluster) as cluster
+    from kept
+    group by scale_code, item_id, subject
+),
+
+clusters as (
+    select
+        cluster,
+        row_number() over (order by cluster) - 1 as cluster_code
+    from subjects
+    group by cluster
+),
+
+units as (
+    select
+        subjects.*,
+        clusters.cluster_code,
+        row_number() over (partition by subjects.scale_code order by subjects.item_id, subjects.subject) - 1 as unit_code
+    from subjects
+    inner join clusters on subjects.cluster = clusters.cluster
 ),
 
 once as (
     select
-        labels.kind,
-        labels.item_id,
-        labels.subject,
-        labels.criterion,
-        labels.rater,
-        any_value(labels.model_a) as model_a,
-        any_value(labels.model_b) as model_b,
-        any_value(labels.cluster) as cluster,
-        case when labels.kind = 'score' then avg(label) when count(distinct label) = 1 then any_value(label) else 3.0 end as label
-    from labels
-    semi join raters on labels.kind = raters.kind and labels.criterion = raters.criterion and labels.rater = raters.rater
-    group by labels.kind, labels.item_id, labels.subject, labels.criterion, labels.rater
+        kept.rater_code,
+        units.unit_code,
+        any_value(units.cluster_code) as cluster_code,
+        any_value(units.model_a) as model_a,
+        any_value(units.model_b) as model_b,
+        avg(kept.label) as mean_label,
+        min(kept.label) as least_label,
+        max(kept.label) as largest_label
+    from kept
+    inner join units on kept.scale_code = units.scale_code and kept.item_id = units.item_id and kept.subject = units.subject
+    group by kept.rater_code, units.unit_code
 )
 
 select
-    kind,
-    criterion,
-    rater,
-    rater in (select judge from controls) as is_control,
-    model_a,
-    model_b,
-    label,
-    dense_rank() over (partition by kind, criterion order by item_id, subject) - 1 as unit_code,
-    dense_rank() over (order by cluster) - 1 as cluster_code
+    numbered.kind,
+    numbered.criterion,
+    numbered.rater,
+    numbered.is_control,
+    once.model_a,
+    once.model_b,
+    case when numbered.kind = 'score' then mean_label when least_label = largest_label then least_label else 3.0 end as label,
+    once.unit_code,
+    once.cluster_code
 from once
-order by kind, criterion, rater, item_id, subject
+inner join numbered on once.rater_code = numbered.rater_code
+order by once.rater_code, once.unit_code

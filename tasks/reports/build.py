@@ -20,11 +20,10 @@ from tasks.reports.failures import label_failures
 from tasks.reports.freshness import marker_path, name_inputs, page_path
 from tasks.reports.graders import grade_graders
 from tasks.reports.item_labels import share_labels
-from tasks.reports.kappas import measure_kappas
 from tasks.reports.overlaps import overlap_raters
 from tasks.reports.page import render_report
 from tasks.reports.rankings import rank_by_raters
-from tasks.reports.reliabilities import measure_reliabilities
+from tasks.reports.rater_agreement import measure_agreement
 from tasks.reports.suite_rows import keep_suite
 from tasks.reports.superscores import score_forms
 from tasks.reports.warehouse import bound_memory, compute_reports, materialise, open_warehouse
@@ -33,8 +32,6 @@ from tasks.storage import filled_folder
 from tasks.suite import Suite
 
 _ABOUT_RATERS = {
-    "kappas": measure_kappas,
-    "reliabilities": measure_reliabilities,
     "contradictions": count_contradictions,
     "grader_accuracy": grade_graders,
     "choice_accuracies": score_choices,
@@ -80,6 +77,8 @@ def _compute_tables(connection: duckdb.DuckDBPyConnection, lake: Lake, suite: Su
     rankings = rank_by_raters(connection, suite)
     _replace_rows(lake, suite, "rankings", rankings)
     _replace_rows(lake, suite, "ranking_overlaps", overlap_raters(rankings))
+    for table, frame in measure_agreement(connection, suite).items():
+        _replace_rows(lake, suite, table, frame)
     for table, describe in _ABOUT_RATERS.items():
         _replace_rows(lake, suite, table, describe(connection, suite))
 

@@ -3,12 +3,11 @@
 import itertools
 from collections.abc import Iterator
 
-import duckdb
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.reports.resampled import Resamples, Row, build_rows, group_rows, write_ends
+from tasks.reports.resampled import Resamples, Row, group_rows, write_ends
 from tasks.stats.agreement import Weighting, landis_koch
 from tasks.stats.cluster_sums import Floats
 from tasks.stats.estimates import Estimate
@@ -16,7 +15,6 @@ from tasks.stats.human_rules import take_majority, take_mean
 from tasks.stats.kappa_bootstrap import agree_on_matchups, agree_raters
 from tasks.stats.preferences import Preference, orient_matchups
 from tasks.stats.rater_labels import spread_labels
-from tasks.suite import Suite
 
 MAJORITY_OF_PEOPLE, MEAN_OF_PEOPLE = "human:* (majority)", "human:* (mean)"
 Names = NDArray[np.str_]
@@ -24,14 +22,11 @@ MOST_PAIRS = 300
 """Pairs of raters a criterion, those with most in common: a crowd's many pairs are in `rpt_agreement`, without intervals."""
 
 
-def measure_kappas(connection: duckdb.DuckDBPyConnection, suite: Suite) -> pl.DataFrame:
-    """Rows of the table `kappas`."""
-    return build_rows(connection, suite, "kappas", ("queries/rater_labels.sql", {}), _measure_benchmark)
-
-
-def _measure_benchmark(frame: pl.DataFrame, resamples: Resamples) -> Iterator[Row]:
+def measure_kappas(frame: pl.DataFrame, resamples: Resamples) -> Iterator[Row]:
+    """Rows of the table `kappas` of one benchmark's rows of `queries/rater_labels.sql`."""
     for key, rows in group_rows(frame, ("kind", "criterion")):
-        raters, codes = np.unique(rows["rater"].to_numpy().astype(str), return_inverse=True)
+        raters = np.array(sorted(rows["rater"].unique()), dtype=np.str_)
+        codes = rows["rater"].rank("dense").to_numpy().astype(np.int64) - 1
         found = spread_labels(codes, rows["unit_code"].to_numpy(), rows["label"].to_numpy(), raters.size)
         of_units = rows[found.first_row]
         measure = _compare_choices if key["kind"] == "choice" else _compare_scores

@@ -62,30 +62,38 @@ _N_RATED = (
     "select count(distinct (item_id, answer_id)) as n from core_human where benchmark = $benchmark and score_0_1 is not null"
 )
 # Grain of `judged`: answer, criterion, judge and reading, samples averaged. People are compared on the same criterion, and where
-# they rated others only, by their mean over those. Where people rated nothing, the gap is the one between the judges.
+# they rated others only, by their mean over those. Where people rated nothing that was judged, the gap is the one between the judges.
+# Only the answers that can be among the largest are read, and texts only of those that are: millions of others have scores too.
 _DISAGREEMENTS = """
-with scores as (
-    select * replace (coalesce(alias, judge) as alias) from core_scores where benchmark = $benchmark
-),
-readings as (
-    select alias, count(distinct reading) as n_readings from scores group by alias
-),
-judged as (
-    select scores.item_id, scores.answer_id, scores.criterion,
-        case when n_readings > 1 then alias || ' / ' || reading else alias end as judge,
-        avg(score_0_1) filter (status = 'ok') as score,
-        arg_min(status, sample) filter (status <> 'ok') as status,
-        arg_min(left(rationale, 4000), sample) filter (rationale is not null) as rationale,
-        arg_min(left(reason, 1000), sample) filter (reason is not null) as reason
-    from scores inner join readings using (alias) group by all
-),
-people as (
+with people as (
     select item_id, answer_id, criterion, score_0_1 as score from core_human
     where benchmark = $benchmark and score_0_1 is not null
     qualify row_number() over (partition by item_id, answer_id, criterion order by human_rule <> 'mean', human_rule) = 1
 ),
 people_overall as (
     select item_id, answer_id, avg(score) as score from people group by all
+),
+compares as (
+    select count(*) > 0 as with_people from core_scores semi join people_overall using (item_id, answer_id)
+    where benchmark = $benchmark and status = 'ok' and score_0_1 is not null
+),
+wanted as (
+    select item_id, answer_id from people_overall where (select with_people from compares)
+    union all
+    select item_id, answer_id from core_answers where benchmark = $benchmark and not (select with_people from compares)
+),
+readings as (
+    select coalesce(alias, judge) as alias, count(distinct reading) as n_readings from core_scores where benchmark = $benchmark group by all
+),
+scores as not materialized (
+    select item_id, answer_id, criterion, sample, status, score_0_1, rationale, reason,
+        case when n_readings > 1 then readings.alias || ' / ' || reading else readings.alias end as judge
+    from core_scores semi join wanted using (item_id, answer_id)
+    inner join readings on coalesce(core_scores.alias, core_scores.judge) = readings.alias
+    where benchmark = $benchmark
+),
+judged as (
+    select item_id, answer_id, criterion, judge, avg(score_0_1) filter (status = 'ok') as score from scores group by all
 ),
 compared as (
     select judged.*, coalesce(people.score, people_overall.score) as human
@@ -100,14 +108,21 @@ gaps as (
     from compared group by all
 ),
 largest as (
-    select * from gaps
-    where gap > 0 and (human is not null or not exists (select 1 from gaps where human is not null and gap is not null))
+    select * from gaps where gap > 0
     order by gap desc, mean_gap desc nulls last, item_id, answer_id, criterion limit $n
+),
+shown as (
+    select item_id, answer_id, criterion, judge,
+        avg(score_0_1) filter (status = 'ok') as score,
+        arg_min(status, sample) filter (status <> 'ok') as status,
+        arg_min(left(rationale, 4000), sample) filter (rationale is not null) as rationale,
+        arg_min(left(reason, 1000), sample) filter (reason is not null) as reason
+    from scores semi join largest using (item_id, answer_id, criterion) group by all
 ),
 verdicts as (
     select item_id, answer_id, criterion,
         list({judge: judge, score: score, status: status, rationale: rationale, reason: reason} order by judge) as verdicts
-    from judged semi join largest using (item_id, answer_id, criterion) group by all
+    from shown group by all
 )
 select largest.*, verdicts, model, task, "references", category, left(prompt, 20000) as prompt, left(text, 20000) as answer,
     length(prompt) as n_prompt, length(text) as n_answer

@@ -2,28 +2,22 @@
 
 from collections.abc import Iterator
 
-import duckdb
 import numpy as np
 import polars as pl
 
-from tasks.reports.resampled import Resamples, Row, build_rows, group_rows, write_ends
+from tasks.reports.resampled import Resamples, Row, group_rows, write_ends
 from tasks.stats.agreement import landis_koch
 from tasks.stats.fleiss_kappa import fleiss_kappa
 from tasks.stats.krippendorff_alpha import Metric, krippendorff_alpha
 from tasks.stats.preferences import Preference
-from tasks.suite import Suite
 
 PEOPLE, JUDGES = "people", "judges"
 MOST_LEVELS = 25
 """Labels of more levels together are a measure, no classes: of them only alpha for intervals is told."""
 
 
-def measure_reliabilities(connection: duckdb.DuckDBPyConnection, suite: Suite) -> pl.DataFrame:
-    """Rows of the table `reliabilities`."""
-    return build_rows(connection, suite, "reliabilities", ("queries/rater_labels.sql", {}), _measure_benchmark)
-
-
-def _measure_benchmark(frame: pl.DataFrame, resamples: Resamples) -> Iterator[Row]:
+def measure_reliabilities(frame: pl.DataFrame, resamples: Resamples) -> Iterator[Row]:
+    """Rows of the table `reliabilities` of one benchmark's rows of `queries/rater_labels.sql`."""
     is_choice = pl.col("kind") == "choice"
     clear = frame.filter(~is_choice | (pl.col("label") != Preference.INCONSISTENT.value))
     for key, rows in group_rows(clear, ("kind", "criterion")):

@@ -30,29 +30,41 @@ class Resamples(NamedTuple):
         return np.random.default_rng([*self.seeds, *map(_hash_name, names)])
 
 
+Describe = Callable[[pl.DataFrame, Resamples], Iterable[Row]]
+
+
 def build_rows(
     connection: duckdb.DuckDBPyConnection,
     suite: Suite,
     table: str,
     query: tuple[str, Mapping[str, object]],
-    describe: Callable[[pl.DataFrame, Resamples], Iterable[Row]],
+    describe: Describe,
 ) -> pl.DataFrame:
     """Rows of a report table: what `describe` makes of each benchmark's rows of `query`, a file and its parameters."""
+    return build_tables(connection, suite, query, {table: describe})[table]
+
+
+def build_tables(
+    connection: duckdb.DuckDBPyConnection, suite: Suite, query: tuple[str, Mapping[str, object]], describe: Mapping[str, Describe]
+) -> dict[str, pl.DataFrame]:
+    """`build_rows` of several tables made of the same rows, which are read, and their resamples drawn, once."""
     stamp: Row = {
         "suite": suite.name,
         "resamples": suite.report.resamples,
         "seed": suite.report.seed,
         "reported_at": datetime.now(UTC),
     }
-    rows: list[Row] = []
+    rows: dict[str, list[Row]] = {table: [] for table in describe}
     for benchmark in sorted(suite.benchmarks):
         frame = select_file(connection, query[0], {"benchmark": benchmark, **query[1]})
         if frame.height:
             n_clusters = frame["cluster_code"].n_unique()  # codes are dense
             seeds = (suite.report.seed, _hash_name(benchmark))  # a benchmark's draws are its own
             weights = draw_cluster_weights(n_clusters, suite.report.resamples, np.random.default_rng(seeds))
-            rows += [{**stamp, "benchmark": benchmark, **row} for row in describe(frame, Resamples(weights, seeds))]
-    return pl.DataFrame([_drop_open(row) for row in rows], schema=TABLES[table].polars_schema)
+            resamples = Resamples(weights, seeds)
+            for table, own in rows.items():
+                own += [_drop_open({**stamp, "benchmark": benchmark, **row}) for row in describe[table](frame, resamples)]
+    return {table: pl.DataFrame(own, schema=TABLES[table].polars_schema) for table, own in rows.items()}
 
 
 def group_rows(frame: pl.DataFrame, names: tuple[str, ...]) -> Iterator[tuple[dict[str, str], pl.DataFrame]]:

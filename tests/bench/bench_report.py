@@ -18,7 +18,8 @@ from tests.bench.planted_lake import plant_lake
 from tests.lakes import make_suite
 
 STEPS = (
-    "materialise", "correlate_judges", "score_corpora", "rank_by_raters", "compute_reports", "export_tables", "render_report",
+    "materialise", "correlate_judges", "score_corpora", "rank_by_raters", "measure_agreement", "compute_reports", "export_tables",
+    "render_report",
 )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from tasks.ingestion import ingest_benchmark
 from tasks.lake import Lake, append_records, append_rows
-from tasks.reports.kappas import measure_kappas
+from tasks.reports.rater_agreement import measure_agreement
 from tasks.reports.warehouse import select_file
 from tasks.suite import ReportSettings, read_suite
 from tests.lakes import Row, answer, ingest, item, judge_row, make_lake, make_suite, query, rating, warehouse
@@ -23,7 +23,7 @@ def lake(tmp_path: Path) -> Lake:
 
 
 def measure(lake: Lake) -> dict[tuple[str, str, str], Row]:
-    rows = measure_kappas(warehouse(lake), SUITE).to_dicts()
+    rows = measure_agreement(warehouse(lake), SUITE)["kappas"].to_dicts()
     return {(row["rater_a"], row["rater_b"], row["chance"]): row for row in rows}
 
 
@@ -131,7 +131,7 @@ def test_labels_are_told_once_a_pair(lake: Lake) -> None:
 
 def test_the_view_has_what_was_written(lake: Lake) -> None:
     give_preferences(lake, {(n, "m1", "m2", who): "a" if n else "b" for n in range(4) for who in ("p1", "p2")})
-    append_rows(lake, "kappas", measure_kappas(warehouse(lake), SUITE))
+    append_rows(lake, "kappas", measure_agreement(warehouse(lake), SUITE)["kappas"])
     rows = query(lake, "select rater_a, rater_b, chance, n, kappa, strength from rpt_kappas")
     assert [tuple(row.values()) for row in rows] == [
         ("human:p1", "human:p2", chance, 4, 1.0, "almost perfect") for chance in ("matchups", "nominal")
@@ -146,7 +146,7 @@ def test_gpt_4_agrees_with_people_on_vicuna_s_eighty_questions(
     monkeypatch.setenv("JUDGELAKE_DATA", str(data_folder))
     suite = read_suite(Path(__file__).parents[2] / "infra" / "suites" / "vicuna_pairs.yaml")
     ingest_benchmark(lake, suite.benchmarks["vicuna_pairs"], lake.root, None)
-    rows = measure_kappas(warehouse(lake), suite).to_dicts()
+    rows = measure_agreement(warehouse(lake), suite)["kappas"].to_dicts()
     found = {row["chance"]: row for row in rows if (row["rater_a"], row["rater_b"]) == ("gpt-4", "human:human")}
     for row in (found["nominal"], found["matchups"]):  # people compared one matchup
         assert (row["n"], row["agreement"]) == (80, 0.525)

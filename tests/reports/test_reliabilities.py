@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tasks.lake import Lake, append_records, append_rows
-from tasks.reports.kappas import measure_kappas
-from tasks.reports.reliabilities import MOST_LEVELS, measure_reliabilities
+from tasks.reports.rater_agreement import measure_agreement
+from tasks.reports.reliabilities import MOST_LEVELS
 from tasks.suite import ReportSettings
 from tests.lakes import (
     Row,
@@ -52,7 +52,9 @@ def give_ratings(lake: Lake, ratings: np.ndarray, judge: np.ndarray | None = Non
 
 
 def measure(lake: Lake) -> dict[tuple[str, str], Row]:
-    return {(row["raters"], row["statistic"]): row for row in measure_reliabilities(warehouse(lake), SUITE).to_dicts()}
+    return {
+        (row["raters"], row["statistic"]): row for row in measure_agreement(warehouse(lake), SUITE)["reliabilities"].to_dicts()
+    }
 
 
 def test_people_and_a_judge_with_them_equal_the_package(lake: Lake) -> None:
@@ -115,14 +117,17 @@ def test_judges_among_themselves(lake: Lake) -> None:
         append_records(lake, "verdicts", [verdict_row(judge, f"i{n:03}", digest, said[n]) for n, digest in enumerate(digests)])
     row = measure(lake)["judges", "alpha_nominal"]
     assert (row["n_raters"], row["n"], row["value"]) == (2, 3, 1.0)
-    append_rows(lake, "reliabilities", measure_reliabilities(warehouse(lake), SUITE))
+    append_rows(lake, "reliabilities", measure_agreement(warehouse(lake), SUITE)["reliabilities"])
     assert query(
         lake, "select raters, n, value from rpt_reliability where statistic = 'alpha_nominal' and raters = 'judges'"
     ) == [{"raters": "judges", "n": 3, "value": 1.0}]
 
 
 def kappas(lake: Lake) -> dict[tuple[str, str, str], Row]:
-    return {(row["rater_a"], row["rater_b"], row["chance"]): row for row in measure_kappas(warehouse(lake), SUITE).to_dicts()}
+    return {
+        (row["rater_a"], row["rater_b"], row["chance"]): row
+        for row in measure_agreement(warehouse(lake), SUITE)["kappas"].to_dicts()
+    }
 
 
 def test_people_as_one_rater_by_majority_and_by_mean(lake: Lake) -> None:
