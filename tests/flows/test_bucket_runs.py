@@ -12,7 +12,7 @@ from tests.flows.test_whole_runs import ONE_EACH
 
 N_CASES = 400
 RESULTS = (
-    "select item_id, answer_id, status, rating, score_0_1 from verdicts order by all",
+    "select item_id, content_digest, status, rating, score_0_1 from verdicts order by all",
     "select item_id, content_digest, score from metric_scores order by all",
 )
 

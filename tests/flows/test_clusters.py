@@ -161,10 +161,12 @@ def test_what_does_not_fit_is_refused_before_anything_is_asked(tmp_path: Path) -
                 assert "OPENAI_API_KEY is not set" in output
                 assert "worker tcp://" in output
         with dask_scheduler(shell, free_port(), path=str(other)) as address:
-            assert run_on(shell, address, suite, lake, "--judge", "lave", "--wait-for-workers").poll() is None
+            waiting = run_on(shell, address, suite, lake, "--judge", "lave", "--wait-for-workers")
+            assert waiting.poll() is None
             with worker(shell, address, "alike", PYTHONPATH=str(other)):
                 assert wait_until(lambda: "other versions than here" in shell.output.read_text(), 120), shell.output.read_text()
                 assert "expected the same judgelake and packages everywhere" in shell.output.read_text()
+                assert waiting.wait(60) == 1
         assert read_requests(log) == []
         assert shell.left_after(20) == []
 
