@@ -1,5 +1,6 @@
 """Flow `judge-answers`: what is left to judge and to score, as shards on Dask."""
 
+import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,6 +32,18 @@ class Judged(NamedTuple):
     failures: list[str]
 
 
+class _Judging(NamedTuple):
+    """What stays the same over the stages of a run; `slots` shards may ask endpoints at a time."""
+
+    lake: Lake
+    suite: Suite
+    scope: Scope
+    run_id: str
+    retry: tuple[str, ...]
+    slots: int
+    conduct: Conduct
+
+
 @flow(name="judge-answers", validate_parameters=False)
 def judge_answers(
     suite_file: str,
@@ -52,7 +65,7 @@ def judge_answers(
         with dask.annotate(resources={METRIC_SLOT: 1}):
             scored = steps.metric_shard.map(steps.plan_scores(lake, suite, scope, run_id))
         try:
-            shards = _judge_stages(lake, suite, scope, run_id, retry, slots, conduct, scored.wait)
+            shards = _judge_stages(_Judging(lake, suite, scope, run_id, retry, slots, conduct), scored.wait)
         except Exception:  # ends the run; what the metrics are about to compute is kept
             scored.wait()
             raise
@@ -64,45 +77,24 @@ def judge_answers(
     return Judged(shards, failures + list(dict.fromkeys(shard.refusal for shard in shards if shard.refusal)))
 
 
-def _judge_stages(
-    lake: Lake,
-    suite: Suite,
-    scope: Scope,
-    run_id: str,
-    retry: tuple[str, ...],
-    slots: int,
-    conduct: Conduct,
-    await_scores: Callable[[], None],
-) -> list[ShardResult]:
+def _judge_stages(judging: _Judging, await_scores: Callable[[], None]) -> list[ShardResult]:
     results: list[ShardResult] = []
-    with _standin_if(any(_asks_standin(judge) for judge in suite.judges.values())) as address:
-        for stage in stages_of(suite):
+    with _standin_if(any(_asks_standin(judge) for judge in judging.suite.judges.values())) as address:
+        for stage in stages_of(judging.suite):
             if needs_scores(stage):
                 await_scores()
-
-            def judge_once(stage: Suite = stage) -> list[ShardResult]:
-                return _judge_once(lake, suite, stage, scope, run_id, retry, slots, conduct, address)
-
-            results += judge_in_rounds(lake, stage, run_id, conduct, judge_once)
+            once = functools.partial(_judge_once, judging, stage, address)
+            results += judge_in_rounds(judging.lake, stage, judging.run_id, judging.conduct, once)
     return results
 
 
-def _judge_once(
-    lake: Lake,
-    suite: Suite,
-    stage: Suite,
-    scope: Scope,
-    run_id: str,
-    retry: tuple[str, ...],
-    slots: int,
-    conduct: Conduct,
-    address: str | None,
-) -> list[ShardResult]:
+def _judge_once(judging: _Judging, stage: Suite, standin: str | None) -> list[ShardResult]:
+    lake, run_id, conduct = judging.lake, judging.run_id, judging.conduct
     with logged_step(lake, run_id, conduct, "plan") as facts:
-        works = steps.plan_work(lake, stage, scope, run_id, retry, slots)
+        works = steps.plan_work(lake, stage, judging.scope, run_id, judging.retry, judging.slots)
         facts["judges"] = [f"{one.identity.alias} {one.n_pending:,} of {one.n_wanted:,} cases" for one in works]
     with logged_step(lake, run_id, conduct, "judge") as facts:
-        orders = [order for work in works for order in _shard_orders(lake, suite, run_id, work, address, retry, slots)]
+        orders = [order for work in works for order in _shard_orders(judging, work, standin)]
         judged = []
         for slot in (ENDPOINT_SLOT, GPU_SLOT):  # both are at work before either is waited for
             with dask.annotate(resources={slot: 1}):
@@ -130,10 +122,9 @@ def _standin_if(needed: bool) -> Iterator[str | None]:
         yield standin.base_url
 
 
-def _shard_orders(
-    lake: Lake, suite: Suite, run_id: str, work: Work, standin: str | None, retry: tuple[str, ...], slots: int
-) -> list[ShardOrder]:
+def _shard_orders(judging: _Judging, work: Work, standin: str | None) -> list[ShardOrder]:
+    suite, lake = judging.suite, judging.lake
     judge, images = suite.judges[work.identity.alias], suite.image_root(lake.root)
-    again = tuple(status for status in retry if status != "failed")  # replies that a failed case did get are kept
-    fixed = (lake, run_id, judge, work.identity, suite.limits)
-    return [ShardOrder(*fixed, file, images, standin, again, slots=slots) for file in work.shards]
+    again = tuple(status for status in judging.retry if status != "failed")  # replies that a failed case did get are kept
+    fixed = (lake, judging.run_id, judge, work.identity, suite.limits)
+    return [ShardOrder(*fixed, file, images, standin, again, slots=judging.slots) for file in work.shards]

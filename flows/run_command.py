@@ -46,9 +46,10 @@ def run_stages(options: argparse.Namespace) -> int:
     lake, run_id, conduct = open_lake(options.lake, create=True), new_run_id(), Conduct(options.wait, options.log_format)
     left = find_left(lake, full, scope, stages, retry)
     if left not in ((), ("report",)):
-        with hold_for_run(lake, name_leases(suite, left), suite.name, run_id, conduct):
+        with hold_for_run(lake, name_leases(suite, left), suite.name, run_id, conduct) as held:
             pass  # whoever is at it ends first, before servers are started for what may then be done
-        left = find_left(lake, full, scope, stages, retry)
+        if held.waited:
+            left = find_left(lake, full, scope, stages, retry)
     if left in ((), ("report",)):
         end = _finish_here(lake, suite, run_id, stages, left, conduct)
     else:

@@ -48,10 +48,6 @@ class Lake:
         """A local folder with the part files that were read or written here: the lake itself where it is local."""
         return find_mirror(self.root)
 
-    def table_folder(self, table: str) -> LakePath:
-        """Where the part files of `table` lie."""
-        return self.root / table
-
     def list_parts(self, *places: str) -> dict[str, dict[str, int]]:
         """Table (or `table/partition=value`) -> its current part files, relative to the root and in order, with their bytes.
 

@@ -52,9 +52,13 @@ class Lease:
 
 @dataclass
 class Held:
-    """The leases of one holder; `lost` are the names that another took over, because no heartbeat of ours was seen for too long."""
+    """The leases of one holder; `lost` are the names that another took over, because no heartbeat of ours was seen for too long.
+
+    `waited`: somebody had one of them first, so that what was found out before may be over.
+    """
 
     lost: tuple[str, ...] = ()
+    waited: bool = False
 
 
 @contextlib.contextmanager
@@ -145,6 +149,7 @@ class _Holder:
             waited = around.monotonic() - began
             if other is None or other.released:
                 continue
+            self.held.waited = True
             if wait_s is not None and waited >= wait_s:
                 words = "run again when it has ended, or leave out --no-wait and --wait to wait for it"
                 raise LeaseError(f"{name}: {other.describe()}; expected it free within {wait_s:.0f} s; {words}")

@@ -109,9 +109,9 @@ def _whole_local(path: Path) -> Iterator[Path]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield beside
-        _sync(beside)
+        sync_path(beside)
         beside.replace(path)
-        _sync(path.parent)
+        sync_path(path.parent)
     except OSError as error:
         raise LakeError(
             f"{path}: cannot be written ({error.strerror}); expected a writable place with room; free it and run again"
@@ -121,7 +121,8 @@ def _whole_local(path: Path) -> Iterator[Path]:
             beside.unlink()
 
 
-def _sync(path: Path) -> None:
+def sync_path(path: Path) -> None:
+    """Have a local file, or a folder's list of names, on the disk before going on."""
     opened = os.open(path, os.O_RDONLY)
     try:
         os.fsync(opened)
@@ -140,9 +141,9 @@ def _create_local(path: Path, data: bytes) -> bool:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         beside.write_bytes(data)
-        _sync(beside)
+        sync_path(beside)
         os.link(beside, path)
-        _sync(path.parent)
+        sync_path(path.parent)
     except FileExistsError:
         return False
     except OSError as error:

@@ -102,7 +102,7 @@ def test_lengths_are_measured_on_the_replies_that_the_lake_holds(lake: Lake, sta
 def test_requests_that_the_lake_has_replies_to_are_no_calls(lake: Lake, standin: StandinProcess) -> None:
     suite = make_suite(lave_judge())
     judge(lake, suite, standin)
-    for part in list(Path(str(lake.table_folder("verdicts"))).glob("**/*.parquet")):
+    for part in list((lake.mirror / "verdicts").glob("**/*.parquet")):
         part.unlink()
     told = estimate(lake, suite)
     assert (told.n_pending, told.n_held, told.n_calls) == (90, 60, 0)

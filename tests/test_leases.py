@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from tasks.lake import Lake, open_lake
 from tasks.leases import FOLDER, hold_leases, is_stale, list_leases
 from tasks.processes import HERE, Surroundings, find_birth, name_place
 from tasks.storage import write_whole
+from tests.bucket_server import Bucket
 from tests.conftest import CHECKOUT
 from tests.lakes import make_lake
 
@@ -332,28 +333,7 @@ def test_at_most_one_holds(tmp_path_factory: pytest.TempPathFactory, n_workers: 
     assert contend(lake, n_workers, turns, ("a", "b")) == (n_workers * turns, 1)
 
 
-@pytest.fixture
-def bucket_lake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Lake]:
-    boto3 = pytest.importorskip("boto3")
-    server = pytest.importorskip("moto.server").ThreadedMotoServer(port=0)
-    server.start()
-    try:
-        url = "http://{}:{}".format(*server.get_host_and_port()).replace("0.0.0.0", "127.0.0.1")
-        for name, value in {
-            "ACCESS_KEY_ID": "k",
-            "SECRET_ACCESS_KEY": "s",
-            "DEFAULT_REGION": "us-east-1",
-            "ENDPOINT_URL": url,
-        }.items():
-            monkeypatch.setenv(f"AWS_{name}", value)
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-        boto3.client("s3").create_bucket(Bucket="lake")
-        yield open_lake("s3://lake/x", create=True)
-    finally:
-        server.stop()
-
-
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")  # the server's sockets
-def test_at_most_one_holds_in_a_bucket(bucket_lake: Lake) -> None:
-    assert contend(bucket_lake, 3, 1, ("a",)) == (3, 1)
-    assert list_leases(bucket_lake) == []
+def test_at_most_one_holds_in_a_bucket(bucket: Bucket) -> None:
+    lake = open_lake(f"{bucket.url}/x", create=True)
+    assert contend(lake, 3, 1, ("a",)) == (3, 1)
+    assert list_leases(lake) == []

@@ -1,26 +1,11 @@
 -- grain: one row per stored request x draw of $judge_id (null: of all judges), its key, in the order in which they came; without those on
 -- which a verdict rests whose status is to be asked again ($retry, of $reading), unless $run_id itself has asked them
 with outcomes as (
-    select
-        judge_id,
-        reading,
-        status,
-        reply_digests
-    from stg_verdicts
-    union all
-    select
-        judge_id,
-        reading,
-        status,
-        reply_digests
-    from stg_duels
-    union all
-    select
-        judge_id,
-        reading,
-        status,
-        reply_digests
-    from stg_generated_captions
+    select * from stg_verdicts
+    union all by name
+    select * from stg_duels
+    union all by name
+    select * from stg_generated_captions
 ),
 
 asked_again as (

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from tasks.digests import digest_json
+from tasks.model_folders import FileStates, check_numbers, find_folder, list_states
 
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
 Quantization = Literal["8bit", "4bit"]
@@ -36,16 +37,12 @@ class LocalModel:
             raise ValueError(f"device: {self.device!r}; expected auto, cpu, cuda or cuda:N")
         if self.device_map is not None and self.device != "auto":
             raise ValueError(f"device_map: {self.device_map!r}; expected without `device: {self.device}`; remove one of the two")
-        if self.batch_tokens < 1:
-            raise ValueError(f"batch_tokens: {self.batch_tokens}; expected a whole number from 1")
-        if self.revision is not None and self.folder:
-            raise ValueError(f"revision: {self.revision!r}; expected none for a local folder, whose files say what it is")
+        check_numbers(self.batch_tokens, self.revision, self.folder)
 
     @property
     def folder(self) -> Path | None:
         """The local folder, where `model` names one."""
-        path = Path(self.model).expanduser()
-        return path if path.is_dir() else None
+        return find_folder(self.model)
 
     @property
     def place(self) -> str:
@@ -55,7 +52,7 @@ class LocalModel:
     @property
     def snapshot(self) -> str:
         """Which weights these are: `files:<16 hex digits>` of a folder, else the revision."""
-        return self.revision or "main" if self.folder is None else f"files:{_digest_folder(_list_states(self.folder))}"
+        return self.revision or "main" if self.folder is None else f"files:{_digest_folder(list_states(self.folder))}"
 
     def sign(self) -> dict[str, object]:
         """The parts of a call signature: what changes the numbers of a reply."""
@@ -67,13 +64,8 @@ class LocalModel:
         }
 
 
-def _list_states(folder: Path) -> tuple[tuple[str, int, int], ...]:
-    files = sorted(file for file in folder.iterdir() if file.is_file())
-    return tuple((str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files)
-
-
 @cache
-def _digest_folder(states: tuple[tuple[str, int, int], ...]) -> str:
+def _digest_folder(states: FileStates) -> str:
     """16 hex digits over names and contents; of weights their size and three samples, for reading them all would take minutes."""
     return digest_json([[Path(name).name, size, _digest_content(Path(name), size)] for name, size, _ in states])[:16]
 

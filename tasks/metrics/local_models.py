@@ -18,6 +18,7 @@ import numpy.typing as npt
 from tasks.digests import digest_json, file_digest
 from tasks.errors import MetricError
 from tasks.metrics.pairs import Ids
+from tasks.model_folders import FileStates, check_numbers, find_folder, list_states
 
 if TYPE_CHECKING:
     import torch
@@ -52,16 +53,12 @@ class ModelSettings:
         for key, value, known in (("dtype", self.dtype, Dtype), ("device", self.device, Device)):
             if value not in get_args(known):
                 raise ValueError(f"{key}: {value!r}; expected one of {', '.join(get_args(known))}")
-        if self.batch_tokens < 1:
-            raise ValueError(f"batch_tokens: {self.batch_tokens}; expected a whole number from 1")
-        if self.revision is not None and self.folder:
-            raise ValueError(f"revision: {self.revision!r}; expected none for a local folder, whose files say what it is")
+        check_numbers(self.batch_tokens, self.revision, self.folder)
 
     @property
     def folder(self) -> Path | None:
         """The local folder, where `model` names one."""
-        path = Path(self.model).expanduser()
-        return path if path.is_dir() else None
+        return find_folder(self.model)
 
 
 def identify_model(settings: ModelSettings) -> str:
@@ -69,9 +66,7 @@ def identify_model(settings: ModelSettings) -> str:
     program = f"transformers:{_read_version('transformers')}"
     if settings.folder is None:
         return f"model:{settings.model}|revision:{settings.revision or 'main'}|dtype:{settings.dtype}|{program}"
-    files = sorted(file for file in settings.folder.iterdir() if file.is_file())
-    states = tuple((str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files)
-    return f"model:{settings.folder.name}|files:{_digest_files(states)}|dtype:{settings.dtype}|{program}"
+    return f"model:{settings.folder.name}|files:{_digest_files(list_states(settings.folder))}|dtype:{settings.dtype}|{program}"
 
 
 def import_torch() -> Any:
@@ -172,7 +167,7 @@ def _read_version(package: str) -> str:
 
 
 @cache
-def _digest_files(states: tuple[tuple[str, int, int], ...]) -> str:
+def _digest_files(states: FileStates) -> str:
     """16 hex digits over names and contents; a file is read again only when its size or time changed."""
     return digest_json([[Path(name).name, file_digest(Path(name))] for name, _, _ in states])[:16]
 
@@ -224,7 +219,7 @@ def _loading(model: str, revision: str | None) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, RuntimeError, KeyError, ImportError, AttributeError) as error:
-        tried = "as a local folder" if Path(model).expanduser().is_dir() else f"from the hub, revision {revision or 'main'}"
+        tried = "as a local folder" if find_folder(model) else f"from the hub, revision {revision or 'main'}"
         reason = " ".join(str(error).split())[:300]
         expected = "expected a hub id or a folder with config, weights and tokenizer of the right kind of model"
         todo = "check the name; offline, fetch it beforehand (`hf download`) or name a local folder"
@@ -234,7 +229,7 @@ def _loading(model: str, revision: str | None) -> Iterator[None]:
 
 
 def _place(model: str) -> str:
-    return str(Path(model).expanduser()) if Path(model).expanduser().is_dir() else model
+    return str(find_folder(model) or model)
 
 
 def _explain_missing(package: str) -> MetricError:

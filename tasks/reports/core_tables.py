@@ -17,6 +17,7 @@ import duckdb
 
 from tasks.digests import digest_json
 from tasks.errors import LakeError
+from tasks.storage import sync_path
 
 FOLDER = "_core"
 UNKEPT = frozenset({"core_runs", "core_labels"})
@@ -73,22 +74,14 @@ def _quote(path: Path) -> str:
 def _move(beside: Path, whole: Path) -> None:
     """Synced, then renamed: after a crash there are whole files under that name or none."""
     for path in (*beside.iterdir(), beside):
-        _sync(path)
+        sync_path(path)
     try:
         beside.rename(whole)
     except OSError as error:
         if whole.is_dir():
             raise FileExistsError(str(whole)) from error
         raise
-    _sync(whole.parent)
-
-
-def _sync(path: Path) -> None:
-    opened = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
+    sync_path(whole.parent)
 
 
 def _drop_older(folder: Path, version: str) -> None:
