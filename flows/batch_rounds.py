@@ -50,7 +50,9 @@ def _collect(lake: Lake, stage: Suite, run_id: str, conduct: Conduct, until: flo
 
 
 def _list_open(lake: Lake, stage: Suite) -> set[tuple[str, str]]:
-    """Judge and name of the batches that are open."""
+    """Judge and name of the batches that are open; where a lake never had one, nothing is asked of it."""
+    if not lake.part_files("batches"):
+        return set()
     ids = [one.judge_id for one in identify_all(stage) if one.kind != "metric"]
     rows = count_open(open_warehouse(lake, lazy=True), ids)
     return set(rows.select("judge_id", "name").iter_rows())

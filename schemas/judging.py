@@ -81,7 +81,7 @@ class Replies(Strict):
     """One row per request digest × draw: what was paid for, kept before any verdict that rests on it.
 
     `cost_usd` is null where the model's price was not known, 0 where nobody is paid; `cached_tokens` are among `prompt_tokens`.
-    `adapted`: settings that the model did not take and the request went without; null where it went as it was.
+    `adapted`: settings that the model did not take, or took and did not heed (`without logprobs`); null where all was as asked.
     """
 
     judge_id: str

@@ -15,6 +15,7 @@ import polars as pl
 from tasks.casework import keep_wanted
 from tasks.clock import SteadyClock
 from tasks.judging.protocols import Identity
+from tasks.judging.sharing import mark_open
 from tasks.lake import Lake, LakePath, append_records, append_rows, write_whole
 from tasks.metrics.planning import find_pending, name_ingests
 from tasks.reports.warehouse import keep_result, open_warehouse, run_sql, select_file, select_frame
@@ -125,7 +126,11 @@ def _write(
     frame = select_frame(connection, "select * from pending", "pending")
     folder = lake.work_folder(run_id)
     rows = size_shards(frame.height, slots)
-    return replace(work, shards=tuple(_write_shards(folder, identity.alias, frame, rows)), matchups=None)
+    shards = tuple(_write_shards(folder, identity.alias, frame, rows))
+    if slots > 1:
+        for shard in shards:
+            mark_open(shard)
+    return replace(work, shards=shards, matchups=None)
 
 
 def _record_cases(connection: duckdb.DuckDBPyConnection, lake: Lake, work: Work, run_id: str) -> None:

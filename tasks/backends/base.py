@@ -36,6 +36,14 @@ class Batching(Protocol):
         """Sends them; raises BackendError."""
 
 
+@runtime_checkable
+class Limited(Protocol):
+    """A backend that asks an endpoint live, and whose share of the run's limits changes while it does."""
+
+    def set_limits(self, concurrency: int, requests_per_minute: float | None) -> None:
+        """From now on so many requests under way and so many a minute, None for any."""
+
+
 def make_reason(text: str, secret: str = "") -> str:
     """One short line fit for a `Failure`: white space collapsed, the key and any bearer token masked."""
     line = " ".join(text.split())

@@ -6,7 +6,7 @@ What a refusal for good is, `tasks.backends.openai_api` says; what follows from 
 import asyncio
 from contextlib import suppress
 
-from tasks.backends.base import Backend
+from tasks.backends.base import Backend, Limited
 from tasks.errors import LakeError
 from tasks.judging.types import UNASKED, Failure, Pending, Reply, Request
 from tasks.lake import write_whole
@@ -42,6 +42,11 @@ class FirstContact:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._answered.wait(), _PATIENCE_S)
         return UNASKED if self.refusal else await self._backend.reply(request)
+
+    def set_limits(self, concurrency: int, requests_per_minute: float | None) -> None:
+        """Hands them on."""
+        if isinstance(self._backend, Limited):
+            self._backend.set_limits(concurrency, requests_per_minute)
 
     async def close(self) -> None:
         """Closes the backend."""

@@ -59,12 +59,16 @@ class CacheKind(NamedTuple):
 
 
 def inspect_caches(config: Any) -> CacheKind:
-    """Layers with a sliding window count places, not positions; a recurrent layer knows no padding and no going back."""
+    """Layers with a sliding window count places, not positions; a recurrent layer knows no padding and no going back.
+
+    Where a prompt's tokens look both ways (PaliGemma), its beginning depends on its end.
+    """
     layers = DynamicCache(config=config).layers
     if any(type(layer) not in (DynamicLayer, DynamicSlidingWindowLayer) for layer in layers):
         return CacheKind(0, shares=False)
     windows = [layer.sliding_window for layer in layers if isinstance(layer, DynamicSlidingWindowLayer)]
-    return CacheKind(min(windows, default=None), shares=True)
+    looks_ahead = getattr(config.get_text_config(decoder=True), "use_bidirectional_attention", None) is True
+    return CacheKind(min(windows, default=None), shares=not looks_ahead)
 
 
 def copy_cache(cache: Cache, length: int) -> Cache:

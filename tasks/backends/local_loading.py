@@ -97,6 +97,11 @@ def find_kind(config: Any) -> str:
     """Which of the classes loads it; raises BackendError for a model that none of them does."""
     from transformers.models.auto import modeling_auto as auto
 
+    if getattr(config.get_text_config(), "cross_attention_layers", None):  # Llama 3.2 Vision
+        raise BackendError(
+            f"a model of the type {config.model_type} looks at images beside its tokens, which is not done here; expected one that has them "
+            "among its tokens; serve it (vLLM, SGLang, ...) and give the judge `backend: openai` with its base_url"
+        )
     has_eyes = getattr(config, "vision_config", None) is not None
     if has_eyes and not config.is_encoder_decoder and config.model_type in auto.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES:
         return "vision"
@@ -214,7 +219,10 @@ def _loading(settings: LocalModel) -> Iterator[None]:
         yield
     except BackendError as error:
         raise error if str(error).startswith(settings.model) else BackendError(f"{settings.model}: {error}") from None
-    except (OSError, ValueError, RuntimeError, KeyError, ImportError, AttributeError, TypeError) as error:
+    except ImportError as error:  # torchvision, for the pictures and films of Qwen2-VL and its kin
+        reason = " ".join(str(error).split()).partition(" Check out")[0]
+        raise BackendError(f"{settings.model}: {reason}; install it, in the build that goes with this torch") from None
+    except (OSError, ValueError, RuntimeError, KeyError, AttributeError, TypeError) as error:
         tried = "as a local folder" if settings.folder else f"from the hub, revision {settings.revision or 'main'}"
         reason = " ".join(str(error).split())[:300]
         raise BackendError(

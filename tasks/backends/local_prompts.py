@@ -44,7 +44,8 @@ class Prompter:
         self._template = loaded.processor if loaded.processor is not None else loaded.tokenizer
         self._open = lru_cache(_PICTURES)(lambda image: open_picture(encode_image(image)))
         self._numbers: dict[Image, int] = {}
-        self._takes = inspect.signature(loaded.model.forward).parameters
+        self._takes = set(inspect.signature(loaded.model.forward).parameters) - {"labels"}  # PaliGemma's processor makes them
+        self._mark = _find_mark(loaded)
 
     def make(self, request: Request) -> Prompt:
         """The prompt of a request; raises ValueError where this model cannot be asked it."""
@@ -109,12 +110,9 @@ class Prompter:
         media = {name: value for name, value in found.items() if name not in per_token}
         positions = self._find_positions(ids, mask, found)
         listed = tuple(ids[0].tolist())
-        mark = getattr(processor, "image_token_id", None)
-        places = [at for at, token in enumerate(listed) if token == mark]
+        places = [at for at, token in enumerate(listed) if token == self._mark]
         if not places:
-            raise ValueError(
-                f"its processor puts no image into the prompt; expected the token {getattr(processor, 'image_token', mark)!r}"
-            )
+            raise ValueError(f"its processor puts no image into the prompt; expected the token {self._mark}")
         return Prompt(
             listed,
             self._key(listed, places, images),
@@ -136,7 +134,7 @@ class Prompter:
 
     def _find_positions(self, ids: Any, mask: Any, found: dict[str, Any]) -> Any:
         """Positions of several axes, where the model's rotary embedding has them for images (Qwen2-VL's and its kin)."""
-        compute = getattr(self._loaded.model.model, "get_rope_index", None)
+        compute = getattr(self._loaded.model.base_model, "get_rope_index", None)
         if compute is None:
             return None
         wanted = inspect.signature(compute).parameters
@@ -148,7 +146,10 @@ class Speller:
     """Token ids as text: a reply whole, a token alone as it stands after another one."""
 
     def __init__(self, tokenizer: Any) -> None:
-        self._tokenizer, self._special = tokenizer, set(tokenizer.all_special_ids)
+        self._tokenizer = tokenizer
+        # a processor that adds marks of its own (Idefics 3's) takes the others out of the list of special ids
+        marks = {number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
+        self._special = marks | set(tokenizer.all_special_ids)
         self._anchor = tokenizer(_ANCHOR, add_special_tokens=False)["input_ids"][-1:]
         self._before = self._decode(self._anchor)
         self._known: dict[int, str] = {}
@@ -171,6 +172,13 @@ class Speller:
 
     def _decode(self, ids: Sequence[int]) -> str:
         return str(self._tokenizer.decode(list(ids), clean_up_tokenization_spaces=False))
+
+
+def _find_mark(loaded: Loaded) -> int | None:
+    """The token at whose places the model puts an image's features; a processor's own mark may be another one (Gemma 3's)."""
+    config = loaded.model.config
+    named = (getattr(config, name, None) for name in ("image_token_id", "image_token_index"))
+    return next((one for one in named if one is not None), getattr(loaded.processor, "image_token_id", None))
 
 
 def _list_parts(message: Message) -> list[dict[str, str]]:

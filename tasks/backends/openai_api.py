@@ -15,7 +15,15 @@ from tasks.backends import echo_format
 from tasks.backends.adapting import Adaptation, learn
 from tasks.backends.base import make_reason
 from tasks.backends.endpoints import OPENAI_KEY, OPENAI_URL, find_endpoint, sent_model
-from tasks.backends.openai_format import AS_IT_IS, EncodeImage, decode_reply, encode_request, read_error, read_error_code
+from tasks.backends.openai_format import (
+    AS_IT_IS,
+    EncodeImage,
+    decode_reply,
+    encode_request,
+    note_unheeded,
+    read_error,
+    read_error_code,
+)
 from tasks.backends.rate_limits import Allowances
 from tasks.backends.retrying import LONGEST_WAIT_S, BackOff, Pacer, read_retry_after
 from tasks.backends.throttle import Slot, Throttle
@@ -88,6 +96,11 @@ class OpenAIBackend:
                 return self._give_up(request, outcome, attempt)
             await asyncio.sleep(self._back_off.wait_s(attempt, outcome.retry_after_s))
 
+    def set_limits(self, concurrency: int, requests_per_minute: float | None) -> None:
+        """From now on at most so many requests under way, at most `concurrency` of the beginning, and so many a minute."""
+        self._throttle.set_most(min(concurrency, self.window))
+        self._pacer.set_pace(requests_per_minute)
+
     async def close(self) -> None:
         """Closes the connections."""
         await self._wire.close()
@@ -157,7 +170,8 @@ class OpenAIBackend:
             return _Setback(f"{answer.status} {error}", again=not isinstance(error, echo_format.NoEchoError))
         self._refusals.pop(request.model, None)
         self._allowances.learn_cost((reply.prompt_tokens or 0) + (reply.completion_tokens or 0))
-        words = self._adaptations.get(request.model, AS_IT_IS).words
+        known = self._adaptations.get(request.model, AS_IT_IS)
+        words = (known if request.scored else note_unheeded(known, request.decoding.top_logprobs, reply)).words
         return dataclasses.replace(reply, adapted=words) if words else reply
 
     def _adapt(self, request: Request, body: bytes, answer: HttpAnswer) -> bool:

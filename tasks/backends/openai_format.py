@@ -3,6 +3,7 @@
 Pure; sending lives in `tasks.backends.wire`, what is done about an error in `tasks.backends.openai_api`.
 """
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from openai.types.chat.chat_completion_token_logprob import ChatCompletionTokenL
 from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
 
 from tasks.backends.adapting import Adaptation, apply
+from tasks.backends.event_stream import BEGINNINGS, join_stream
 from tasks.judging.types import Decoding, Image, Message, Reply, Request, TokenLogprobs
 
 EncodeImage = Callable[[Image], str]
@@ -59,11 +61,20 @@ def _encode_message(message: Message, encode_image: EncodeImage) -> ChatCompleti
 
 def decode_reply(content: bytes, latency_ms: float | None = None) -> Reply:
     """The reply in a completion; raises ValueError in one line where the body is cut off, no JSON, or no completion."""
+    if content.lstrip().startswith(BEGINNINGS):
+        content = join_stream(content)
     completion = _read_completion(content)
     try:
         return _make_reply(completion, completion.choices[0], latency_ms)
     except (AttributeError, IndexError, TypeError, KeyError):
         raise ValueError(f"the answer is no chat completion: {read_error(content)}") from None
+
+
+def note_unheeded(known: Adaptation, asked: int, reply: Reply) -> Adaptation:
+    """Log-probabilities that were asked for and did not come: some servers take the setting and ignore it (`transformers serve`)."""
+    if not asked or reply.top_logprobs or not reply.text or "logprobs" in known.left_out:
+        return known
+    return dataclasses.replace(known, left_out=(*known.left_out, "logprobs"))
 
 
 def _read_completion(content: bytes) -> ChatCompletion:
@@ -84,7 +95,7 @@ def _make_reply(completion: ChatCompletion, choice: Choice, latency_ms: float | 
     positions = (choice.logprobs.content if choice.logprobs else None) or []
     usage = completion.usage
     return Reply(
-        text=_read_text(choice.message.content),
+        text=_read_content(choice.message.content),
         finish_reason=_read_text(choice.finish_reason) or "stop",
         top_logprobs=tuple(_alternatives(position) for position in positions),
         resolved_model=_read_text(getattr(completion, "model", None)),
@@ -94,6 +105,13 @@ def _make_reply(completion: ChatCompletion, choice: Choice, latency_ms: float | 
         refusal=_read_text(getattr(choice.message, "refusal", None)) or None,
         cached_tokens=_read_cached(getattr(usage, "prompt_tokens_details", None)),
     )
+
+
+def _read_content(content: object) -> str:
+    """A message's text; of parts (Mistral's reasoning models) those of text."""
+    if not isinstance(content, list):
+        return _read_text(content)
+    return "".join(_read_text(part["text"]) for part in content if part.get("type") == "text")
 
 
 def _read_cached(details: object) -> int | None:

@@ -14,7 +14,8 @@ from email.utils import parsedate_to_datetime
 LONGEST_WAIT_S = 300.0
 """A `Retry-After` beyond this ends the request: a run should say so rather than sleep."""
 
-_CATCH_UP_S = 0.05
+_CATCH_UP_S = 0.25
+"""As long as other processes, or a write, keep an event loop from its turn on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +59,23 @@ def _read_number(text: str | None) -> float | None:
 class Pacer:
     """Admits requests evenly, at most `per_minute` in any minute; None admits all at once.
 
-    One that the event loop wakes late is caught up with by at most 50 ms; the interval is that much (of 60 s) longer in return.
+    One that the event loop wakes late is caught up with by at most 250 ms; the interval is that much (of 60 s) longer in return.
     """
 
     def __init__(self, per_minute: float | None) -> None:
-        self._interval_s = (60 + _CATCH_UP_S) / per_minute if per_minute else 0.0
-        self._next_s = -math.inf
+        self.set_pace(per_minute)
+        self._next_s: float | None = None
         self._turn = asyncio.Lock()
+
+    def set_pace(self, per_minute: float | None) -> None:
+        """Another pace from the next but one on."""
+        self._interval_s = (60 + _CATCH_UP_S) / per_minute if per_minute else 0.0
 
     async def admit(self) -> None:
         """Returns when the caller may send."""
         if not self._interval_s:
             return
         async with self._turn:
-            await asyncio.sleep(max(0.0, self._next_s - time.monotonic()))
-            self._next_s = max(self._next_s, time.monotonic() - _CATCH_UP_S) + self._interval_s
+            due_s = time.monotonic() if self._next_s is None else self._next_s
+            await asyncio.sleep(max(0.0, due_s - time.monotonic()))
+            self._next_s = max(due_s, time.monotonic() - _CATCH_UP_S) + self._interval_s

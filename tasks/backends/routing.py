@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from tasks.backends.base import Backend, Batching
+from tasks.backends.base import Backend, Batching, Limited
 from tasks.backends.first_contact import FirstContact
 from tasks.judging.types import Failure, Pending, Reply, Request
 
@@ -22,6 +22,12 @@ class RoutingBackend:
     def refusal(self) -> str:
         """The words of an endpoint that takes no request, '' where each takes some."""
         return next((one.refusal for one in self._each() if isinstance(one, FirstContact) and one.refusal), "")
+
+    def set_limits(self, concurrency: int, requests_per_minute: float | None) -> None:
+        """Tells each endpoint that is asked live its share of the run's limits."""
+        for backend in self._each():
+            if isinstance(backend, Limited):
+                backend.set_limits(concurrency, requests_per_minute)
 
     async def submit(self) -> None:
         """Sends what waits for a batch."""

@@ -75,6 +75,12 @@ class Throttle:
             self._grow(slot)
         self._wake()
 
+    def set_most(self, most: int) -> None:
+        """Allow another number from now on; more are tried by doubling again, and of too many those under way end first."""
+        if most > self._most:
+            self._doubling, self._hold = True, 0
+        self._most, self.limit = most, min(self.limit, float(most))
+
     def pause(self, seconds: float) -> None:
         """Send nothing for so long."""
         self._resume_s = max(self._resume_s, self._clock() + seconds)

@@ -23,6 +23,7 @@ from tasks.judging.cases import find_missing_image, read_cases
 from tasks.judging.engine import judge_cases
 from tasks.judging.ledger import FLUSH_SECONDS, PATIENCE_S, Ledger, Tally, load_replies
 from tasks.judging.protocols import PROTOCOLS, Identity
+from tasks.judging.sharing import find_share, follow_share, mark_done
 from tasks.judging.spill import take_in_spilled
 from tasks.judging.stopping import StopFlag
 from tasks.judging.telling import Teller
@@ -40,9 +41,9 @@ _HURRIED_S = 3.0
 class ShardOrder:
     """All a worker needs: paths and settings, no frames, no keys. `standin` is the address that endpoints of that backend have.
 
-    `retry`: statuses of verdicts whose requests are sent again although the lake has their replies. `slots`: shards that may ask
-    at a time, over which concurrency, requests a minute and what is left of the budget are divided. Unless it `asks`, a case whose
-    replies are not in the lake is left as it is.
+    `retry`: statuses of verdicts whose requests are sent again although the lake has their replies. `slots`: how many shards may ask
+    at a time, over which the limits (see `tasks.judging.sharing`) and what is left of the budget are divided. Unless it `asks`, a case
+    whose replies are not in the lake is left as it is.
     """
 
     lake: Lake
@@ -102,18 +103,20 @@ async def _run(order: ShardOrder) -> ShardResult:
     start = functools.partial(start_judge, judge=order.judge, identity=order.identity)
     judging = asyncio.create_task(judge_cases(cases, start, backend, ledger, flag.is_set, flag.is_halting))
     flushing = asyncio.create_task(ledger.flush_regularly(FLUSH_SECONDS, teller.tick))
+    following = asyncio.create_task(follow_share(order.limits, order.slots, order.cases_file, routing.set_limits))
     try:
         await asyncio.wait({judging, flushing}, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for task in (flushing, judging):
+        for task in (flushing, judging, following):
             task.cancel() if not task.done() else None
-        outcomes = await asyncio.gather(judging, flushing, return_exceptions=True)
+        outcomes = await asyncio.gather(judging, flushing, following, return_exceptions=True)
         try:
             await ledger.flush_patiently()
             if not judging.cancelled() and judging.exception() is None and not flag.is_set():
                 await routing.submit()
         finally:
             await backend.close()
+    mark_done(order.cases_file)
     for outcome in outcomes:
         if isinstance(outcome, Exception):
             raise outcome
@@ -173,7 +176,6 @@ def _make_one(name: str, endpoint: EndpointSettings, order: ShardOrder) -> Backe
         from tasks.backends.transformers_local import LocalBackend  # heavy
 
         return LocalBackend(endpoint.local, encode_image)
-    limits = share_limits(order.limits, order.slots)
     if endpoint.mode == "batch":
         from tasks.backends.openai_batch import BatchBackend  # openai takes most of a second, which planning does not need
 
@@ -183,7 +185,7 @@ def _make_one(name: str, endpoint: EndpointSettings, order: ShardOrder) -> Backe
             base_url=endpoint.base_url,
             api_key_variable=endpoint.api_key_variable,
             endpoint=name,
-            window=limits.concurrency,
+            window=order.limits.concurrency,
             timeout_s=endpoint.timeout_s,
             max_attempts=endpoint.max_attempts,
             encode_image=encode_image,
@@ -194,19 +196,14 @@ def _make_one(name: str, endpoint: EndpointSettings, order: ShardOrder) -> Backe
         model=endpoint.model,
         base_url=order.standin if endpoint.backend == "standin" else endpoint.base_url,
         api_key_variable=endpoint.api_key_variable,
-        concurrency=limits.concurrency,
+        concurrency=order.limits.concurrency,
         timeout_s=endpoint.timeout_s,
-        requests_per_minute=limits.requests_per_minute,
+        requests_per_minute=order.limits.requests_per_minute,
         max_attempts=endpoint.max_attempts,
         encode_image=encode_image,
     )
+    backend.set_limits(*find_share(order.limits, order.slots, order.cases_file))
     return FirstContact(backend, order.cases_file.with_name(f"{order.identity.alias}.{name}.contact"))
-
-
-def share_limits(limits: LimitSettings, slots: int) -> LimitSettings:
-    """What one of several shards that judge at once may ask; at least one request each."""
-    per_minute = limits.requests_per_minute and max(1, limits.requests_per_minute // slots)
-    return replace(limits, concurrency=max(1, limits.concurrency // slots), requests_per_minute=per_minute)
 
 
 def remaining_cases(order: ShardOrder) -> pl.DataFrame:

@@ -67,7 +67,7 @@ SECTIONS: tuple[Section, ...] = (
         "Win rates",
         "rpt_win_rate",
         "Share of the win that the first model got from each rater; a tie is half, and so is a pair on which the judge’s two orders differ "
-        "(inconsistent); a missing verdict is not counted.",
+        "(inconsistent); a missing verdict is not counted. The interval is over clusters, images or items.",
         (
             _BENCHMARK,
             Column("judge", "Rater"),
@@ -79,7 +79,7 @@ SECTIONS: tuple[Section, ...] = (
             Column("ties", "Ties", "count"),
             Column("n_inconsistent", "Inconsistent", "count"),
             Column("losses", "Losses", "count"),
-            Column("win_rate", "Win rate × 100", "percent"),
+            Column("win_rate", "Win rate × 100", "percent", ("low", "high")),
         ),
         nothing="Nobody compared two answers with each other.",
         where="model_a < model_b",

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tasks.stats.cluster_sums import AnyWeights, Floats, Indices, check_clusters
+from tasks.stats.cluster_sums import AnyWeights, Floats, Indices, check_clusters, draw_once
 from tasks.stats.correlation import COEFFICIENTS, check_pair, pearson
 from tasks.stats.ordered_rows import OrderedRows, order_rows
 from tasks.stats.resampling import draw_cluster_weights, expanded_interval
-from tasks.stats.weighted_correlation import Moments, Sums, correlate_sums, join_sums, pearson_of_counts
+from tasks.stats.weighted_correlation import Moments, Sums, correlate_sums, pearson_of_counts
 
 _CHUNK_BYTES = 150 << 20
 _LARGEST_CHUNK = 128
@@ -91,26 +91,22 @@ def correlate_rows(x: Floats, y: Floats) -> dict[str, float]:
     return _correlate_whole(order_rows(x, y, np.zeros(x.size, dtype=np.int64)))
 
 
-def sum_resamples(rows: OrderedRows, moments: Floats, drawn: AnyWeights) -> Sums:
-    """Sums for each column of `drawn`, (clusters present, resamples)."""
-    from tasks.stats.correlation_kernel import add_alone, rank_levels, sum_moments, visit_groups, visit_two_levels
+def sum_resamples(rows: OrderedRows, weights: AnyWeights) -> Sums:
+    """Sums for each resample of the weights, (resamples, clusters)."""
+    from tasks.stats.correlation_kernel import sum_all
 
-    n_resamples = drawn.shape[1]
-    y_sums, x_sums, moment_sums = (np.zeros((k, n_resamples)) for k in (3, 6, 5))
-    ranks = np.empty((rows.n_levels, n_resamples), np.int32)
-    n = rank_levels(drawn, rows.clusters_by_y, rows.times_by_y, rows.level_starts, ranks, y_sums)
-    add_alone(drawn, rows.alone, x_sums)
+    by_cluster = weights.T
+    if by_cluster.dtype != np.uint16 or not by_cluster.flags.c_contiguous:  # one layout, so that the loops are compiled once
+        by_cluster = by_cluster.astype(np.uint16, order="C")
+    bytes_each = 16 * rows.n_levels + 4 * rows.widest_group + 2 * rows.present.size
+    step = int(np.clip(_CHUNK_BYTES // bytes_each, 1, _LARGEST_CHUNK))
+    by_y = rows.clusters_by_y, rows.times_by_y, rows.level_starts
     by_x = rows.clusters_by_x, rows.times_by_x, rows.cell_starts, rows.cell_levels, rows.group_starts
-    if rows.n_levels == 2:
-        visit_two_levels(drawn, *by_x, x_sums)
-        _tell_two_levels(n.astype(np.float64), ranks[0].astype(np.float64), x_sums)
-    else:
-        visit_groups(drawn, *by_x, rows.widest_group, ranks, n, x_sums)
-    sum_moments(drawn, moments, moment_sums)
-    y_squares, y_cubes, y_levels = y_sums
-    x_squares, x_cubes, x_levels, cell_squares, concordant, rank_product = x_sums
+    found = np.empty((15, len(weights)))
+    sum_all(by_cluster, rows.present, step, by_y, by_x, rows.widest_group, rows.alone, rows.sum_moments(), found)
+    n, y_squares, y_cubes, y_levels, x_squares, x_cubes, x_levels, cell_squares, concordant, rank_product = found[:10]
     return Sums(
-        n=n.astype(np.float64),
+        n=n,
         x_squares=x_squares,
         y_squares=y_squares,
         cell_squares=cell_squares,
@@ -119,18 +115,8 @@ def sum_resamples(rows: OrderedRows, moments: Floats, drawn: AnyWeights) -> Sums
         fewest_levels=np.minimum(x_levels, y_levels),
         concordant=concordant,
         rank_product=rank_product,
-        moments=Moments(*moment_sums),
+        moments=Moments(*found[10:]),
     )
-
-
-def _tell_two_levels(n: Floats, n_lower: Floats, x_sums: Floats) -> None:
-    """Write concordant pairs and the product of centred ranks, which follow from the upper rows' places in x, `x_sums[4]`."""
-    x_squares, _, _, cell_squares, before, _ = x_sums
-    n_upper = n - n_lower
-    # Of the upper rows' places n_upper^2 are among themselves; half the pairs level in x and unlike in y stand in them once.
-    concordant = (before - n_upper**2 - (x_squares - cell_squares) / 2) / 2
-    x_sums[5] = n * (before - n * n_upper)
-    x_sums[4] = concordant
 
 
 def _check_rows(where: str, x: Floats, y: Floats, clusters: Indices, weights: AnyWeights) -> None:
@@ -142,21 +128,12 @@ def _check_rows(where: str, x: Floats, y: Floats, clusters: Indices, weights: An
 
 def _correlate_whole(rows: OrderedRows) -> dict[str, float]:
     """The sample as a resample that draws each cluster once."""
-    once = np.ones((rows.present.size, 1), dtype=np.uint16)
-    found = correlate_sums(sum_resamples(rows, rows.sum_moments(), once))
+    found = correlate_sums(sum_resamples(rows, draw_once(int(rows.present[-1]) + 1)))
     return {name: float(values[0]) for name, values in found.items()} | {"pearson": pearson(rows.x, rows.y)}
 
 
 def _correlate_resamples(rows: OrderedRows, weights: AnyWeights) -> dict[str, Floats]:
-    moments, chunks = rows.sum_moments(), []
-    bytes_each = 8 * (rows.n_levels + rows.widest_group) + 2 * rows.present.size
-    step = int(np.clip(_CHUNK_BYTES // bytes_each, 1, _LARGEST_CHUNK))
-    for start in range(0, len(weights), step):
-        drawn = weights.T[rows.present, start : start + step].astype(np.uint16, order="C")
-        chunks.append(sum_resamples(rows, moments, drawn))
-    if not chunks:
-        return {name: np.empty(0) for name in COEFFICIENTS}
-    sums = join_sums(chunks)
+    sums = sum_resamples(rows, weights)
     found = correlate_sums(sums)
     for column in np.flatnonzero(sums.is_defined & ~sums.has_digits):
         counts = weights[column, rows.present][rows.clusters].astype(np.float64)

@@ -42,7 +42,8 @@ def count_cells(cells: Indices, n_cells: int, clusters: Indices, weights: AnyWei
     from tasks.stats.count_kernel import add_rows
 
     by_cluster = np.ascontiguousarray(weights.T)
-    of_rows = clusters[np.argsort(cells, kind="stable")]
+    codes = cells.astype(np.uint16) if n_cells <= 1 << 16 else cells  # those of 16 bits are sorted by counting
+    of_rows = clusters[np.argsort(codes, kind="stable")]
     ends = np.cumsum(np.bincount(cells, minlength=n_cells)).tolist()
     counted = np.zeros((n_cells, len(weights)), dtype=np.uint32)
 
@@ -50,8 +51,7 @@ def count_cells(cells: Indices, n_cells: int, clusters: Indices, weights: AnyWei
         for start, end, counts in zip([0, *ends], ends, counted, strict=False):
             add_rows(by_cluster, of_rows[start:end], *part, counts)
 
-    middle = len(weights) // 2 if cells.size * len(weights) >= _WORTH_TWO_THREADS else 0
-    run_in_threads(count_part, [(0, middle), (middle, len(weights))] if middle else [(0, len(weights))])
+    run_in_threads(count_part, _halve_resamples(cells.size, weights))
     return counted.astype(np.float64)
 
 
@@ -66,10 +66,23 @@ def run_in_threads(work: Callable[[_Part], None], parts: Sequence[_Part]) -> Non
 
 def sum_columns(table: csr_array, weights: AnyWeights) -> Floats:
     """Weighted sums of the columns of `table`, (quantities, clusters): (quantities, resamples)."""
-    summed = np.empty((table.shape[0], len(weights)))
-    for part in slice_resamples(8 * (table.shape[0] + table.shape[1]), weights):
-        summed[:, part] = table @ weights[part].T.astype(np.float64)
+    from tasks.stats.count_kernel import add_columns
+
+    by_cluster = np.ascontiguousarray(weights.T)
+    starts, columns, values = table.indptr.astype(np.int64), table.indices.astype(np.int64), table.data.astype(np.float64)
+    summed = np.zeros((table.shape[0], len(weights)))
+
+    def add_part(part: tuple[int, int]) -> None:
+        add_columns(by_cluster, starts, columns, values, *part, summed)
+
+    run_in_threads(add_part, _halve_resamples(values.size, weights))
     return summed
+
+
+def _halve_resamples(n_rows: int, weights: AnyWeights) -> list[tuple[int, int]]:
+    """The resamples in two parts, one a thread, where so many rows are worth it."""
+    middle = len(weights) // 2 if n_rows * len(weights) >= _WORTH_TWO_THREADS else 0
+    return [(0, middle), (middle, len(weights))] if middle else [(0, len(weights))]
 
 
 def sum_groups(values: Floats, groups: Indices, n_groups: int) -> Floats:

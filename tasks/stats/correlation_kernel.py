@@ -5,23 +5,71 @@ cluster was drawn. Rows come sorted (`tasks.stats.ordered_rows`), so a resample 
 which coefficients follow is the matter of `tasks.stats.weighted_correlation`.
 """
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from tasks.stats.compiled import compile_loop
+from tasks.stats.group_kernel import visit_groups
+from tasks.stats.row_kernel import Counts, Drawn, Floats, Near, Places, add_powers, count_rows, find_room
 
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int32]
-Places = NDArray[np.int64]
-Drawn = NDArray[np.integer[Any]]
+
+@compile_loop
+def sum_all(
+    weights: Drawn,
+    present: Places,
+    step: int,
+    by_y: tuple[Places, Places, Places],
+    by_x: tuple[Places, Places, Places, Places, Places],
+    widest: int,
+    alone: Places,
+    moments: Floats,
+    sums: Floats,
+) -> None:
+    """Write the fifteen sums of each resample to `sums`, (15, resamples), `step` resamples at a time, from (clusters, resamples).
+
+    They are: the rows; y's squares, cubes and levels; x's; the cells' squares, the concordant pairs, the product of centred ranks; five
+    moments. `by_y` and `by_x` are the rows' clusters, times and starts (cells, their levels, groups) in either order.
+    """
+    for start in range(0, weights.shape[1], step):
+        lanes = min(step, weights.shape[1] - start)
+        drawn = np.empty((present.size, lanes), np.uint16)
+        for c in range(present.size):
+            row, one = drawn[c], weights[present[c], start : start + lanes]
+            for b in range(lanes):
+                row[b] = one[b]
+        y_sums, x_sums, moment_sums = np.zeros((3, lanes)), np.zeros((6, lanes)), np.zeros((5, lanes))
+        ranks = np.empty((by_y[2].size - 1, lanes), np.int32)
+        n = rank_levels(drawn, by_y[0], by_y[1], by_y[2], ranks, y_sums)
+        add_alone(drawn, alone, x_sums)
+        if ranks.shape[0] == 2:
+            visit_two_levels(drawn, by_x[0], by_x[1], by_x[2], by_x[3], by_x[4], x_sums)
+            tell_two_levels(n, ranks[0], x_sums)
+        else:
+            visit_groups(drawn, by_x[0], by_x[1], by_x[2], by_x[3], by_x[4], widest, ranks, n, x_sums)
+        sum_moments(drawn, moments, moment_sums)
+        sums[0, start : start + lanes] = n
+        sums[1:4, start : start + lanes] = y_sums
+        sums[4:10, start : start + lanes] = x_sums
+        sums[10:15, start : start + lanes] = moment_sums
 
 
 @compile_loop
 def sum_moments(drawn: Drawn, moments: Floats, sums: Floats) -> None:
     """Add each cluster's five moments, (clusters, 5), as often as it was drawn to (5, resamples)."""
-    for c in range(moments.shape[0]):
+    # Four clusters at a time, added one after the other: a sum is written once for them.
+    whole = moments.shape[0] // 4 * 4
+    counts = np.empty((4, drawn.shape[1]))
+    for c in range(0, whole, 4):
+        for k in range(4):
+            for b in range(drawn.shape[1]):
+                counts[k, b] = drawn[c + k, b]
+        for k in range(5):
+            first, second, third, fourth = moments[c, k], moments[c + 1, k], moments[c + 2, k], moments[c + 3, k]
+            for b in range(drawn.shape[1]):
+                added = sums[k, b] + counts[0, b] * first
+                added = added + counts[1, b] * second
+                added = added + counts[2, b] * third
+                sums[k, b] = added + counts[3, b] * fourth
+    for c in range(whole, moments.shape[0]):
         for k in range(5):
             moment = moments[c, k]
             for b in range(drawn.shape[1]):
@@ -39,11 +87,11 @@ def rank_levels(drawn: Drawn, clusters: Places, times: Places, starts: Places, r
     counts = np.zeros((1, drawn.shape[1]), np.int32)
     for level in range(starts.size - 1):
         counts[:] = 0
-        _count_rows(drawn, clusters, times, starts[level], starts[level + 1], counts, 0)
+        count_rows(drawn, clusters, times, starts[level], starts[level + 1], counts, 0)
         for b in range(drawn.shape[1]):
             ranks[level, b] = 2 * through[b] + counts[0, b]
             through[b] += counts[0, b]
-        _add_powers(counts[0], sums)
+        add_powers(counts[0], sums)
     return through
 
 
@@ -69,130 +117,68 @@ def visit_two_levels(
 ) -> None:
     """As `visit_groups` where y has two levels; adds to `sums[4]` each row's rows before it, twice, and level with it, of upper rows only."""
     lanes = drawn.shape[1]
-    # Floats where products are summed: 64-bit integers become floats one by one.
     held, below, before = np.zeros((2, lanes), np.int32), np.zeros(lanes), sums[4]
+    near = np.zeros(
+        (3, lanes), np.uint32
+    )  # rows; upper rows; what upper rows add to `before`, but for the rows that are not near
+    room = find_room(drawn)
+    left = room
     for g in range(groups.size - 1):
         first, last = cells[groups[g]], cells[groups[g + 1]]
-        if last - first == 1 and times[first] == 1:
-            row = drawn[clusters[first]]
-            if levels[groups[g]] == 1:
-                for b in range(lanes):
-                    count = np.float64(row[b])
-                    before[b] += count * (below[b] + below[b] + count)
-                    below[b] += count
-            else:
-                for b in range(lanes):
-                    below[b] += np.float64(row[b])
+        rows = times[first] if last - first == 1 else times[first:last].sum()
+        if rows > left:
+            _fold_two_levels(near, below, before)
+            left = room
+        if rows == 1:
+            _add_near(drawn[clusters[first]], levels[groups[g]], near)
+            left -= 1
             continue
         held[:] = 0
         for cell in range(groups[g], groups[g + 1]):
-            _count_rows(drawn, clusters, times, cells[cell], cells[cell + 1], held, levels[cell])
+            count_rows(drawn, clusters, times, cells[cell], cells[cell + 1], held, levels[cell])
         for b in range(lanes):
             lower, upper = np.float64(held[0, b]), np.float64(held[1, b])
+            under = below[b] + np.float64(near[0, b])
             sums[3, b] += lower * lower + upper * upper
-            before[b] += upper * (below[b] + below[b] + lower + upper)
-            below[b] += lower + upper
+            before[b] += upper * (under + under + lower + upper)
             held[0, b] += held[1, b]
-        _add_powers(held[0], sums)
-
-
-@compile_loop
-def visit_groups(
-    drawn: Drawn,
-    clusters: Places,
-    times: Places,
-    cells: Places,
-    levels: Places,
-    groups: Places,
-    widest: int,
-    ranks: Counts,
-    n: Counts,
-    sums: Floats,
-) -> None:
-    """Visit the groups of equal x by rising x, counting for each row the rows before it with smaller y (Knight 1966, JASA 61).
-
-    `cells` are where each cell (one x, one y) begins in `clusters`, `levels` its y level, `groups` where each x begins in `cells`.
-    Adds to `sums`: x's squares, cubes and levels, the cells' squares, the concordant pairs, the product of centred ranks; the first four
-    not of groups that are a single row (`add_alone`).
-    """
-    lanes = drawn.shape[1]
-    tree = np.zeros((ranks.shape[0] + 1, lanes), np.int32)
-    held = np.zeros((widest, lanes), np.int32)
-    group, smaller = np.zeros(lanes, np.int32), np.zeros(lanes, np.int32)
-    below, ranked = -n.astype(np.float64), np.zeros(lanes)  # twice the rows before, less all rows
-    concordant, product = sums[4], sums[5]
-    for g in range(groups.size - 1):
-        first, last = cells[groups[g]], cells[groups[g + 1]]
-        if last - first == 1 and times[first] == 1:
-            row, level = drawn[clusters[first]], levels[groups[g]]
-            rank = ranks[level]
-            _count_smaller(tree, level, smaller)
+        add_powers(held[0], sums)
+        if rows > left:  # more than could ever be near
             for b in range(lanes):
-                count = np.float64(row[b])
-                concordant[b] += count * smaller[b]
-                product[b] += count * rank[b] * (below[b] + count)
+                below[b] += np.float64(held[0, b])
+        else:
             for b in range(lanes):
-                held[0, b] = row[b]
-                below[b] += 2.0 * np.float64(row[b])
-            _enter(tree, level, held, 0)
-            continue
-        for b in range(lanes):
-            group[b], ranked[b] = 0, 0.0
-        for cell in range(groups[g], groups[g + 1]):
-            k = cell - groups[g]
-            held[k] = 0
-            _count_rows(drawn, clusters, times, cells[cell], cells[cell + 1], held, k)
-            _count_smaller(tree, levels[cell], smaller)
-            for b in range(lanes):
-                count = np.float64(held[k, b])
-                sums[3, b] += count * count
-                sums[4, b] += count * smaller[b]
-            for b in range(lanes):
-                group[b] += held[k, b]
-                ranked[b] += np.float64(held[k, b]) * ranks[levels[cell], b]
-        for b in range(lanes):
-            sums[5, b] += ranked[b] * (below[b] + group[b])
-            below[b] += 2.0 * np.float64(group[b])
-        _add_powers(group, sums)
-        for cell in range(groups[g], groups[g + 1]):
-            _enter(tree, levels[cell], held, cell - groups[g])
+                near[0, b] += np.uint32(held[0, b])
+            left -= rows
+    _fold_two_levels(near, below, before)
 
 
 @compile_loop
-def _count_rows(drawn: Drawn, clusters: Places, times: Places, first: int, last: int, counts: Counts, k: int) -> None:
-    """Add to counts[k] the rows from first to last."""
-    sums = counts[k]
-    for row in range(first, last):
-        one, often = drawn[clusters[row]], np.int32(times[row])
-        for b in range(sums.size):
-            sums[b] += often * np.int32(one[b])
+def tell_two_levels(n: Counts, n_lower: Counts, sums: Floats) -> None:
+    """Write concordant pairs and the product of centred ranks, which follow from the upper rows' places in x, `sums[4]`."""
+    for b in range(n.size):
+        rows, before = np.float64(n[b]), sums[4, b]
+        n_upper = rows - np.float64(n_lower[b])
+        # Of the upper rows' places n_upper^2 are among themselves; half the pairs level in x and unlike in y stand in them once.
+        sums[4, b] = (before - n_upper * n_upper - (sums[0, b] - sums[3, b]) / 2.0) / 2.0
+        sums[5, b] = rows * (before - rows * n_upper)
 
 
 @compile_loop
-def _add_powers(counts: Counts, sums: Floats) -> None:
-    for b in range(counts.size):
-        count = np.float64(counts[b])
-        sums[0, b] += count * count
-        sums[1, b] += count * count * count
-        sums[2, b] += count > 0
+def _add_near(row: Drawn, level: int, near: Near) -> None:
+    rows, upper, before = near[0], near[1], near[2]
+    if level == 1:
+        for b in range(row.size):
+            before[b] = np.uint32(before[b] + np.uint32(row[b]) * np.uint32(rows[b] + np.uint32(rows[b] + row[b])))
+        for b in range(row.size):
+            upper[b] = np.uint32(upper[b] + row[b])
+    for b in range(row.size):
+        rows[b] = np.uint32(rows[b] + row[b])
 
 
 @compile_loop
-def _count_smaller(tree: Counts, level: int, smaller: Counts) -> None:
-    """Rows entered so far whose level is smaller: a binary indexed tree (Fenwick 1994) of row counts."""
-    for b in range(smaller.size):
-        smaller[b] = 0
-    node = level
-    while node > 0:
-        for b in range(smaller.size):
-            smaller[b] += tree[node, b]
-        node &= node - 1
-
-
-@compile_loop
-def _enter(tree: Counts, level: int, held: Counts, k: int) -> None:
-    node = level + 1
-    while node < tree.shape[0]:
-        for b in range(tree.shape[1]):
-            tree[node, b] += held[k, b]
-        node += node & -node
+def _fold_two_levels(near: Near, below: Floats, before: Floats) -> None:
+    for b in range(below.size):
+        before[b] += 2.0 * below[b] * np.float64(near[1, b]) + np.float64(near[2, b])
+        below[b] += np.float64(near[0, b])
+    near[:] = 0

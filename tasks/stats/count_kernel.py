@@ -10,6 +10,9 @@ from tasks.stats.compiled import compile_loop
 Drawn = NDArray[np.integer[Any]]
 Places = NDArray[np.int64]
 Counts = NDArray[np.uint32]
+Floats = NDArray[np.float64]
+
+_RESAMPLES_AT_ONCE = 1024
 
 
 @compile_loop
@@ -29,3 +32,19 @@ def add_rows(drawn: Drawn, rows: Places, start: int, stop: int, counts: Counts) 
         one = drawn[rows[e], start:stop]
         for r in range(sums.size):
             sums[r] += np.uint32(one[r])
+
+
+@compile_loop
+def add_columns(drawn: Drawn, starts: Places, columns: Places, values: Floats, start: int, stop: int, sums: Floats) -> None:
+    """Add to each row of `sums`, (quantities, resamples), values[k] * drawn[columns[k]] for its k, for the resamples from start to stop.
+
+    Row q has the k from starts[q] to starts[q + 1]: the table is a sparse one by rows.
+    """
+    for first in range(start, stop, _RESAMPLES_AT_ONCE):  # so many that a row of sums stays at hand
+        last = min(first + _RESAMPLES_AT_ONCE, stop)
+        for q in range(sums.shape[0]):
+            own = sums[q, first:last]
+            for k in range(starts[q], starts[q + 1]):
+                one, value = drawn[columns[k], first:last], values[k]
+                for b in range(own.size):
+                    own[b] += value * np.float64(one[b])

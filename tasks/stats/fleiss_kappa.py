@@ -7,7 +7,7 @@ from scipy.sparse import csr_array, vstack
 
 from tasks.stats.cluster_sums import AnyWeights, Floats, Indices, check_clusters, draw_once, slice_resamples
 from tasks.stats.estimates import Estimate, divide, summarise_draws
-from tasks.stats.unit_patterns import fold_units, sum_patterns
+from tasks.stats.unit_patterns import fold_units, number_units, sum_patterns
 
 
 class FleissKappa(NamedTuple):
@@ -31,7 +31,7 @@ def fleiss_kappa(units: Indices, labels: Floats, raters: int, clusters: Indices,
             "unit code a label; pass how many label each unit"
         )
     is_there = ~np.isnan(labels)
-    _, unit = np.unique(units[is_there], return_inverse=True)
+    _, _, unit = number_units(units[is_there])
     is_full = np.bincount(unit) == raters
     kept = is_full[unit]
     found = fold_units(unit[kept], labels[is_there][kept], clusters[is_there][kept])

@@ -7,7 +7,7 @@ from scipy.sparse import coo_array, csr_array, vstack
 
 from tasks.stats.cluster_sums import AnyWeights, Floats, Indices, check_clusters, draw_once, slice_resamples
 from tasks.stats.estimates import Estimate, divide, summarise_draws
-from tasks.stats.unit_patterns import UnitPatterns, fold_units, sum_patterns
+from tasks.stats.unit_patterns import UnitPatterns, fold_units, number_units, sum_patterns
 
 Metric = Literal["nominal", "ordinal", "interval"]
 
@@ -45,7 +45,8 @@ def krippendorff_alpha(
     if units.shape != values.shape:
         raise ValueError(f"krippendorff_alpha: {units.size} unit codes for {values.size} values; expected one a value; pair them")
     is_there = ~np.isnan(values)
-    _, unit, of_unit = np.unique(units[is_there], return_inverse=True, return_counts=True)
+    n_units, _, unit = number_units(units[is_there])
+    of_unit = np.bincount(unit, minlength=n_units)
     kept = of_unit[unit] >= 2
     cluster = clusters[is_there][kept]
     found = fold_units(unit[kept], values[is_there][kept], cluster)

@@ -3,7 +3,6 @@
 Where the sums come from is the matter of `tasks.stats.correlation_kernel`.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -57,13 +56,6 @@ class Sums(NamedTuple):
             spread_x, spread_y = xx - x**2 / self.n, yy - y**2 / self.n
         sound: NDArray[np.bool_] = (xx < _WORST_CONDITION * spread_x) & (yy < _WORST_CONDITION * spread_y)
         return sound
-
-
-def join_sums(chunks: Sequence[Sums]) -> Sums:
-    """The sums of chunks of resamples, one after the other."""
-    moments = (np.concatenate([chunk.moments[k] for chunk in chunks]) for k in range(len(Moments._fields)))
-    joined = {name: np.concatenate([getattr(chunk, name) for chunk in chunks]) for name in Sums._fields if name != "moments"}
-    return Sums(**joined, moments=Moments(*moments))
 
 
 def correlate_sums(sums: Sums) -> dict[str, Floats]:

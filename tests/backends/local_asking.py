@@ -28,12 +28,14 @@ def rating_request(number: int, decoding: Decoding = GREEDY, demos: str = DEMOS,
 
 
 def picture(number: int) -> Image:
-    """The name of a picture; `encode` paints it."""
+    """The name of a picture; `encode` paints it, in one of six sizes."""
     return Image(f"{number}.png", f"{number:064d}")
 
 
 def encode(image: Image) -> str:
-    pixels = np.random.default_rng(int(image.uri.split(".")[0])).integers(0, 256, (40, 36, 3), np.uint8)
+    number = int(image.uri.split(".")[0])
+    size = (40 + 24 * (number % 3), 36 + 30 * (number % 2), 3)
+    pixels = np.random.default_rng(number).integers(0, 256, size, np.uint8)
     buffer = io.BytesIO()
     Pillow.fromarray(pixels).save(buffer, "PNG")
     return f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"

@@ -82,6 +82,8 @@ def test_each_architecture_is_loaded_by_its_class(llama: Path, tmp_path: Path) -
     assert find_kind(transformers.AutoConfig.from_pretrained(save_llava(tmp_path / "llava"))) == "vision"
     with pytest.raises(BackendError, match="a model of the type clip cannot be a judge"):
         find_kind(transformers.CLIPConfig())
+    with pytest.raises(BackendError, match="a model of the type mllama looks at images beside its tokens"):
+        find_kind(transformers.MllamaConfig())
 
 
 def test_weights_are_measured_without_them(llama: Path) -> None:
@@ -115,12 +117,20 @@ def test_what_cannot_be_loaded_is_told_in_one_line(llama: Path, tmp_path: Path, 
     empty.mkdir()
     with pytest.raises(BackendError, match=r"cannot be loaded as a local folder .* expected a hub id or a folder"):
         load(LocalModel(str(empty)))
+    monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", _lack_a_package)
+    with pytest.raises(BackendError, match=r"X requires the Torchvision library but it was not found\.; install it"):
+        load(LocalModel(str(llama)))
+    monkeypatch.undo()
     damaged = tmp_path / "damaged"
     shutil.copytree(llama, damaged)
     config = json.loads((damaged / "config.json").read_text())
     (damaged / "config.json").write_text(json.dumps(config | {"num_hidden_layers": 5}))
     with pytest.raises(BackendError, match="its files lack 27 weights of a LlamaForCausalLM"):
         load(LocalModel(str(damaged)))
+
+
+def _lack_a_package(*_: Any, **__: Any) -> None:
+    raise ImportError("\nX requires the Torchvision library but it was not found. Check out the\ninstructions")
 
 
 def test_a_model_is_loaded_once_and_dropped_for_another(llama: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

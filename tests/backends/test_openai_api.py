@@ -264,7 +264,8 @@ def test_what_a_model_does_not_take_is_learnt_from_one_refusal(refusal: str, lef
         bodies.append(body)
         if left_out in body:
             return web.json_response({"error": {"message": refusal, "param": None, "code": None}}, status=400)
-        return web.json_response(completion("So rating=3"))
+        listed = {"content": [{"token": "So", "logprob": -1, "top_logprobs": []}]} if "logprobs" in body else None
+        return web.json_response(completion("So rating=3", logprobs=listed))
 
     requests = [rating_request(number, top_logprobs=5) for number in range(20)]
     outcomes = ask_script(handler, requests, concurrency=1, max_attempts=1)

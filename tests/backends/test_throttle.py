@@ -47,6 +47,27 @@ def test_it_begins_at_a_quarter_and_doubles_a_round_trip_where_latency_does_not_
     assert Throttle(64).limit == 32
 
 
+def test_more_is_taken_by_doubling_and_less_at_once() -> None:
+    throttle = Throttle(256, Clock())
+    throttle.set_most(20)
+    assert throttle.limit == 20
+
+    async def fill() -> list[int]:
+        limits = []
+        for _ in range(3):
+            slots = [await throttle.take() for _ in range(int(throttle.limit))]
+            for slot in slots:
+                throttle.give_back(dataclasses.replace(slot, is_full=True), served=True)
+            limits.append(int(throttle.limit))
+        return limits
+
+    assert asyncio.run(fill()) == [20, 20, 20]
+    throttle.set_most(60)
+    assert asyncio.run(fill()) == [40, 60, 60]
+    throttle.set_most(10)
+    assert throttle.limit == 10
+
+
 def test_a_refusal_cuts_at_once_and_once_for_all_that_were_under_way() -> None:
     limits = drive(128, 40, lambda _: 0.1, lambda under_way: under_way > 50)
     assert max(limits[5:]) <= 52  # never far above what is taken

@@ -89,7 +89,7 @@ def save_decoder(folder: Path, kind: str = "Llama", chat: str | None = None, see
     tokenizer = make_tokenizer()
     tokenizer.chat_template = chat
     config = getattr(transformers, f"{kind}Config")(vocab_size=len(tokenizer), **{**SIZES, **more})
-    return _save(folder, seed, getattr(transformers, f"{kind}ForCausalLM"), config, tokenizer)
+    return save_model(folder, getattr(transformers, f"{kind}ForCausalLM"), config, tokenizer, seed)
 
 
 def save_t5(folder: Path, seed: int = 0, **more: Any) -> Path:
@@ -98,7 +98,7 @@ def save_t5(folder: Path, seed: int = 0, **more: Any) -> Path:
     sizes: Any = {"d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4, "initializer_factor": 0.5, **more}
     sizes |= {"pad_token_id": 0, "eos_token_id": 2, "decoder_start_token_id": 0, "tie_word_embeddings": False}
     config = transformers.T5Config(vocab_size=len(tokenizer), **sizes)
-    return _save(folder, seed, transformers.T5ForConditionalGeneration, config, tokenizer)
+    return save_model(folder, transformers.T5ForConditionalGeneration, config, tokenizer, seed)
 
 
 def save_llava(folder: Path, sizes: Mapping[str, Any] = MappingProxyType({}), image_size: int = 32, seed: int = 0) -> Path:
@@ -121,10 +121,11 @@ def save_llava(folder: Path, sizes: Mapping[str, Any] = MappingProxyType({}), im
         chat_template=LOOKING_CHAT,
     )
     processor.save_pretrained(folder)
-    return _save(folder, seed, transformers.LlavaForConditionalGeneration, config, None)
+    return save_model(folder, transformers.LlavaForConditionalGeneration, config, seed=seed)
 
 
-def _save(folder: Path, seed: int, kind: Any, config: Any, tokenizer: Any) -> Path:
+def save_model(folder: Path, kind: Any, config: Any, tokenizer: Any = None, seed: int = 0) -> Path:
+    """A model of a class with random weights, and its tokenizer where its processor has not saved it."""
     transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     with torch.random.fork_rng():
         torch.manual_seed(seed)

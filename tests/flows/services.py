@@ -84,7 +84,7 @@ def prefect(shell: Shell, database: str) -> Iterator[str]:
     words = [sys.executable, "-m", "flows.prefect_server", f"127.0.0.1:{port}"]
     with started(words, shell.folder / "prefect.log", environment):
         url = f"http://127.0.0.1:{port}/api"
-        assert wait_until(lambda: _answers(f"{url}/health"), 180), (shell.folder / "prefect.log").read_text()
+        assert wait_until(lambda: answers(f"{url}/health"), 180), (shell.folder / "prefect.log").read_text()
         yield url
 
 
@@ -109,7 +109,7 @@ def _listens(port: int) -> bool:
     return True
 
 
-def _answers(url: str) -> bool:
+def answers(url: str) -> bool:
     try:
         urllib.request.urlopen(url, timeout=2).close()
     except OSError:

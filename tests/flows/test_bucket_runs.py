@@ -1,5 +1,6 @@
 """A whole run on a lake in a bucket over HTTP: throttled, slow, killed in the middle, and in the end the same as on a disk."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -54,4 +55,34 @@ def test_killed_and_resumed_in_a_bucket(bucket: Bucket, tmp_path: Path) -> None:
         assert code == 0, output
         for query in RESULTS:
             assert shell.select(lake, query) == shell.select(local, query) != []
+        assert shell.left_after(10) == []
+
+
+class Outage:
+    """A bucket that refuses everything for `seconds`, from the first replies on that are written into it."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.began_s, self.n_refused = seconds, 0.0, 0
+
+    def __call__(self, seen: Seen) -> str | None:
+        if not self.began_s and (seen.method, "/replies/" in seen.path) == ("PUT", True):
+            self.began_s = time.monotonic()
+        refuses = bool(self.began_s) and time.monotonic() - self.began_s < self.seconds
+        self.n_refused += refuses
+        return "slow down" if refuses else None
+
+
+@pytest.mark.full
+def test_a_bucket_that_refuses_for_a_while_costs_no_reply(bucket: Bucket, tmp_path: Path) -> None:
+    write_benchmark(tmp_path, N_CASES // 2)
+    log, lake, outage = tmp_path / "requests.jsonl", f"{bucket.url}/a/lake", Outage(25)
+    bucket.trouble(outage)
+    with start_standin(log=log, latency_ms=300) as standin, shell_in(tmp_path) as shell:
+        suite = str(write_suite(tmp_path, standin.base_url, concurrency=8))
+        code, output = shell.run("run", suite, "--lake", lake, timeout_s=500)
+        assert code == 0, output
+        assert outage.n_refused > 0
+        assert shell.count(lake, ONE_EACH) == 0
+        assert shell.count(lake, "select count(*) from verdicts where status = 'ok'") == N_CASES
+        assert len(read_requests(log)) == len({*read_requests(log)}) == N_CASES
         assert shell.left_after(10) == []

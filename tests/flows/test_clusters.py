@@ -1,11 +1,13 @@
 """Runs on a Dask cluster of separate processes: what is refused before anything is asked, and what is lost when a part of it goes."""
 
+import asyncio
 import os
 import shutil
 import signal
 import subprocess
 import sys
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from distributed import Client
 
 from tasks.backends.standin_process import start_standin
 from tasks.judging.ledger import FLUSH_SECONDS
-from tasks.judging.shard import share_limits
+from tasks.judging.sharing import find_share, follow_share, mark_done, mark_open
 from tasks.lake import open_lake
 from tasks.planning import size_shards
 from tasks.probing import make_probe, probe_place
@@ -34,11 +36,43 @@ def test_every_slot_gets_a_shard_where_there_are_cases_enough() -> None:
     assert size_shards(0, 4) == 500
 
 
-def test_slots_share_the_limits_and_each_may_ask() -> None:
-    shared = share_limits(LimitSettings(concurrency=64, requests_per_minute=1000), 3)
-    assert (shared.concurrency, shared.requests_per_minute) == (21, 333)
-    assert share_limits(LimitSettings(concurrency=2), 4) == LimitSettings(concurrency=1)
-    assert share_limits(LimitSettings(concurrency=64), 1) == LimitSettings(concurrency=64)
+def test_slots_share_the_limits_and_those_that_are_left_have_all_of_them(tmp_path: Path) -> None:
+    limits, files = LimitSettings(concurrency=64, requests_per_minute=900), [tmp_path / f"lave-{n}.parquet" for n in range(4)]
+    assert find_share(limits, 1, files[0]) == (64, 900.0)
+    for file in files:
+        mark_open(file)
+    # four are left for three slots: which three are at work is not known, and 64 // 3 = 21 is right for any
+    assert [find_share(limits, 3, file) for file in files] == [(21, 300.0)] * 4
+    mark_done(files[1])
+    assert [find_share(limits, 3, files[n]).concurrency for n in (0, 2, 3)] == [22, 21, 21]  # 64 in all
+    mark_done(files[0])
+    assert [find_share(limits, 3, files[n]) for n in (2, 3)] == [(32, 450.0)] * 2
+    mark_done(files[2])
+    mark_done(files[2])  # a shard that was sent to a second worker
+    assert find_share(limits, 3, files[3]) == (64, 900.0)
+    assert find_share(limits, 3, files[2]) == (21, 300.0)
+    assert find_share(LimitSettings(concurrency=5), 4, files[3]).requests_per_minute is None
+
+
+def test_a_share_grows_while_a_shard_is_at_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tasks.judging.sharing._LOOK_S", 0.01)
+    limits, files = LimitSettings(concurrency=64, requests_per_minute=1000), [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    seen: list[tuple[int, float | None]] = []
+
+    async def drive() -> None:
+        following = asyncio.create_task(follow_share(limits, 2, files[0], lambda *share: seen.append(share)))
+        for n in range(2):
+            told = len(seen)
+            while len(seen) < told + 2:  # the first may have been looked up before
+                await asyncio.sleep(0.01)
+            mark_done(files[1]) if n == 0 else following.cancel()
+        with suppress(asyncio.CancelledError):
+            await following
+
+    for file in files:
+        mark_open(file)
+    asyncio.run(asyncio.wait_for(drive(), 30))
+    assert (seen[0], seen[-1]) == ((32, 500.0), (64, 1000.0))
 
 
 def test_probe_tells_what_a_worker_lacks_and_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

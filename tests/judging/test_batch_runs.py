@@ -1,5 +1,6 @@
 """Shards that judge by batch, run after run, over the provider's stand-in. Single requests: `tests.backends.test_openai_batch`."""
 
+import dataclasses
 import re
 import time
 from collections import Counter
@@ -12,12 +13,14 @@ import pytest
 from tasks.backends.retrying import BackOff
 from tasks.judge_settings import EndpointSettings, JudgeSettings
 from tasks.judging.collecting import CollectOrder, collect_batches
+from tasks.judging.fleur import FleurOptions
 from tasks.judging.shard import ShardOrder, ShardResult, run_judge_shard
 from tasks.judging.stopping import STOP, set_stop
 from tasks.lake import Lake
 from tasks.planning import register_judges, write_work
 from tasks.prices import Price
 from tasks.suite import LimitSettings, Scope
+from tests.backends.asking import completion
 from tests.backends.batch_server import BatchServer, Json, batch_server, rate, refuse
 from tests.lakes import answer, ingest, item, lave_judge, make_lake, make_suite, query
 
@@ -107,6 +110,40 @@ def test_a_run_can_stay_until_the_batch_has_ended(lake: Lake, server: BatchServe
     collected, shard = run(lake, judge, "run-2", until=time.time() + 100)
     assert (collected.n_calls, shard.statuses) == (CASES, (("ok", CASES),))
     assert server.calls["GET /v1/batches/{id}"] == 3
+
+
+def test_a_judge_of_two_turns_sends_the_second_where_the_first_was_answered(lake: Lake, server: BatchServer) -> None:
+    """FLEUR with reasons: a batch of scores, then, for the three cases whose score came, a batch of reasons."""
+
+    def answer_turn(body: Json) -> tuple[int, Json]:
+        if len(body["messages"]) > 1:
+            score = body["messages"][-2]
+            assert (score["role"], score["content"]) == ("assistant", "0.8")
+            return 200, completion("The answer names it.")
+        return refuse("too long", code="context_length_exceeded") if "photo 0?" in said(body) else (200, completion("0.8"))
+
+    server.answer = answer_turn
+    judge = dataclasses.replace(
+        make_judge(server), protocol="fleur", options=FleurOptions(image="absent", reason=True, smoothing="raw", top_logprobs=0)
+    )
+    _, shard = run(lake, judge, "run-1")
+    assert (shard.n_open, shard.statuses) == (CASES, ())
+    server.finish()
+    collected, shard = run(lake, judge, "run-2")
+    assert (collected.n_calls, shard.n_open, shard.statuses) == (3, 3, (("failed", 1),))
+    _, shard = run(lake, judge, "run-3")  # the second batch still runs; the case that failed is asked once more
+    assert (shard.n_open, len(server.batches)) == (4, 3)
+    server.answer = lambda body: answer_turn(body) if len(body["messages"]) > 1 else (200, completion("0.8"))
+    server.finish()
+    collected, shard = run(lake, judge, "run-4")
+    assert (collected.n_calls, shard.n_open, shard.statuses) == (4, 1, (("ok", 3),))
+    server.ends_at_look = server.calls["GET /v1/batches/{id}"] + 1
+    collected, shard = run(lake, judge, "run-5", until=time.time() + 100)
+    assert (collected.n_calls, shard.n_open, shard.statuses) == (1, 0, (("ok", 1),))
+    found = query(lake, "select distinct status, score_0_1, rationale from stg_verdicts")
+    assert found == [{"status": "ok", "score_0_1": 0.8, "rationale": "The answer names it."}]
+    assert server.calls[LIVE_CALL] == 0
+    assert query(lake, "select count(*) as n from stg_replies") == [{"n": 2 * CASES}]
 
 
 def said(body: Json) -> str:

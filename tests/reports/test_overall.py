@@ -1,6 +1,7 @@
 """All benchmarks of a suite together, and the tests on request, against scipy on the same rows."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -121,6 +122,29 @@ def test_the_mean_of_cells_weighs_every_model_of_a_benchmark_alike(agreements: A
     assert (row["value"], row["n_cells"], row["n"]) == (pytest.approx(np.mean(taus), abs=1e-12), 3, 100)
     assert row["low"] < row["value"] < row["high"]
     assert (found["once"]["n_cells"], found["once"]["n"]) == (2, 60)
+
+
+def test_the_view_tells_the_mean_of_cells_and_its_interval_of_resamples_written_out(
+    agreements: Agreements, tmp_path: Path
+) -> None:
+    lake = make_lake(tmp_path)
+    append_rows(lake, "correlations", agreements.correlations)
+    text = "select mean_of_cells, mean_low, mean_high, n_cells, mean_undefined from rpt_overall "
+    (row,) = query(lake, text + "where judge = 'noisy' and coefficient = 'kendall_tau_b' and human_rule = 'mean'")
+    cells = []  # each cell's coefficient on the sample, then on every resample, its rows repeated
+    for name, m in (("b", 0), ("b", 1), ("c", 0)):
+        n = SIZES[name][0]
+        pictures = sorted({str(k // 2) + ".png" for k in range(n)})  # numbered by name
+        code = np.array([pictures.index(f"{k // 2}.png") for k in range(n)])
+        weights = draw_resamples(name, n // 2, len(SIZES[name][1]), REPORT).clusters
+        x, y = SCORES["noisy"][name][:, m], PEOPLE[name][:, m]
+        drawn = [np.repeat(np.arange(n), counts[code]) for counts in weights]
+        cells.append([stats.kendalltau(x[rows], y[rows]).statistic for rows in (np.arange(n), *drawn)])
+    value, *drawn_means = np.mean(cells, axis=0)
+    # The larger cells have 20 pictures: the percentiles at Phi(-+ sqrt(20 / 19) t), t of 19 degrees (Hesterberg 2015).
+    outside = stats.norm.cdf(-np.sqrt(20 / 19) * stats.t.ppf(0.975, 19))
+    low, high = np.quantile(drawn_means, [outside, 1 - outside])
+    assert tuple(row.values()) == pytest.approx((value, low, high, 3, 0), abs=1e-12)
 
 
 def test_overall_judges_are_compared_on_the_rows_both_scored(agreements: Agreements) -> None:

@@ -391,15 +391,15 @@ def test_agreement_and_win_rates_are_shown_once_a_pair(lake: duckdb.DuckDBPyConn
     add_answer(lake, "1", text="a")
     lake.execute("insert into rpt_agreement values ('vqa', 'gpt-4', 'human:p1', 'overall', 1480, 0.847, 0.6934)")
     lake.execute(
-        "insert into rpt_win_rate values ('vqa', 'gpt-4', 'overall', 'alpaca', 'davinci', 805, 205, 16, 3, 584, 0.264596)"
+        "insert into rpt_win_rate values ('vqa', 'gpt-4', 'overall', 'alpaca', 'davinci', 805, 205, 16, 3, 584, 0.264596, 0.2341, 0.2951)"
     )
     lake.execute(
-        "insert into rpt_win_rate values ('vqa', 'gpt-4', 'overall', 'davinci', 'alpaca', 805, 584, 16, 3, 205, 0.735404)"
+        "insert into rpt_win_rate values ('vqa', 'gpt-4', 'overall', 'davinci', 'alpaca', 805, 584, 16, 3, 205, 0.735404, 0.7049, 0.7659)"
     )
     page = render(lake, tmp_path)
     assert page.table_with("Kappa")[1] == ["vqa", "gpt-4", "human:p1", "overall", "1,480", "0.847", "0.693"]
     rows = page.table_with("Losses")
-    assert rows[1:] == [["vqa", "gpt-4", "overall", "alpaca", "davinci", "805", "205", "16", "3", "584", "26.46"]]
+    assert rows[1:] == [["vqa", "gpt-4", "overall", "alpaca", "davinci", "805", "205", "16", "3", "584", "26.46 -3.05/+3.05"]]
 
 
 def test_a_table_without_rows_is_left_out_unless_it_has_words_for_it(lake: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:

@@ -220,3 +220,14 @@ def test_win_rates_by_category(lake: Lake) -> None:
     give_preferences(lake, chosen, {0: "dog", 1: "dog", 2: "cat"})
     rows = query(lake, "select category, n, wins, ties, win_rate from rpt_category_win_rate where model_a = 'm1'")
     assert [tuple(row.values()) for row in rows] == [("cat", 1, 0, 1, 0.5), ("dog", 2, 2, 0, 1.0)]
+
+
+def test_the_interval_of_a_category_is_of_its_own_items(lake: Lake) -> None:
+    """Dogs: 1, 0 and 0.5 of three items; their distances from 0.5 are 0.5, -0.5, 0: sqrt(0.5 * 3 / 2) / 3 = 0.2886751."""
+    chosen = {(0, "m1", "m2", "p1"): "a", (1, "m2", "m1", "p1"): "a", (2, "m1", "m2", "p1"): "tie", (3, "m1", "m2", "p1"): "tie"}
+    give_preferences(lake, chosen, {0: "dog", 1: "dog", 2: "dog", 3: "cat"})
+    rows = query(lake, "select category, win_rate, low, high from rpt_category_win_rate where model_a = 'm1'")
+    cat, dog = (tuple(row.values()) for row in rows)
+    # One cluster has no spread; 0.5 +- 1.959964 * 0.2886751 reaches beyond 0 and 1.
+    assert cat == ("cat", 0.5, None, None)
+    assert dog == ("dog", 0.5, 0.0, 1.0)

@@ -188,6 +188,23 @@ def test_win_rates_of_both_orders_sum_to_one(lake: Lake) -> None:
     assert {(row["benchmark"], row["judge"], row["criterion"]) for row in found} == {("b", "gpt", "overall")}
 
 
+def test_the_interval_of_a_win_rate_is_over_clusters(lake: Lake) -> None:
+    items = [item(f"i{k}", f"Q{k}", image=f"{'aabcd'[k]}.png") for k in range(5)]
+    answers = [answer(f"i{k}", f"{model} on {k}", model) for k in range(5) for model in ("m1", "m2")]
+    ingest(lake, items, answers, recorded_duels=[duel(f"i{k}", choice) for k, choice in enumerate(("a", "a", "tie", "b", "a"))])
+    # m1's shares by image: a 1 + 1 = 2 of 2, b 0.5 of 1, c 0 of 1, d 1 of 1; the mean is 3.5 / 5 = 0.7. What the images' sums lie from
+    # 0.7 times their pairs: 0.6, -0.2, -0.7, 0.3, whose squares sum to 0.36 + 0.04 + 0.49 + 0.09 = 0.98. With 4 of 4 - 1 images the error
+    # is sqrt(0.98 * 4 / 3) / 5 = 0.2286190, times 1.959964 = 0.4480851: 0.2519149, and 1.1480851, which is cut at 1.
+    first, second = query(lake, "select win_rate, low, high from rpt_win_rate")
+    assert tuple(first.values()) == pytest.approx((0.7, 0.2519149, 1.0), abs=1e-7)
+    assert tuple(second.values()) == pytest.approx((0.3, 0.0, 0.7480851), abs=1e-7)
+
+
+def test_a_model_that_gets_every_win_has_no_interval(lake: Lake) -> None:
+    ingest(lake, ITEMS, ANSWERS, recorded_duels=[duel("i0", "a"), duel("i1", "a")])
+    assert rows(lake, "select win_rate, low, high from rpt_win_rate") == [(1.0, None, None), (0.0, None, None)]
+
+
 @pytest.mark.parametrize("view", ["core_choices", "core_labels", "rpt_agreement", "rpt_win_rate"])
 def test_an_empty_lake_has_no_row(lake: Lake, view: str) -> None:
     assert query(lake, f"select * from {view}") == []

@@ -212,3 +212,20 @@ def test_wrong_input_is_refused() -> None:
         bootstrap_correlations(rows + math.inf, rows, np.arange(3), weights)
     with pytest.raises(ValueError, match="the weights hold 2 resamples; expected 5"):
         correlate(rows, rows, np.arange(3), 5, weights)
+
+
+@pytest.mark.parametrize("most", [9, 3_000, 40_000])
+@pytest.mark.parametrize("levels", [2, 4])
+def test_clusters_drawn_very_often_are_counted_exactly(most: int, levels: int) -> None:
+    """Counts of the latest rows are kept in 32 bits: of 65,535 // most rows, which here are all 60, 21 and one."""
+    rng = np.random.default_rng(levels)
+    y = rng.integers(0, levels, 60).astype(np.float64)
+    x = np.where(np.arange(60) < 40, rng.random(60), rng.integers(0, 3, 60) / 2) + y / 9  # with ties and without
+    clusters = rng.integers(0, 9, 60)
+    weights = rng.integers(0, 12, (3, 9)).astype(np.uint16)
+    weights[:, rng.integers(9)] = most
+    found = bootstrap_correlations(x, y, clusters, weights)
+    for resample, counts in enumerate(weights):
+        rows = np.repeat(np.arange(60), counts[clusters])
+        for name, coefficient in COEFFICIENTS.items():
+            assert found[name][resample] == pytest.approx(coefficient(x[rows], y[rows]), abs=1e-9), name

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tasks.stats.cluster_sums import draw_once
 from tasks.stats.krippendorff_alpha import Metric, krippendorff_alpha
 from tasks.stats.resampling import draw_cluster_weights
+from tasks.stats.unit_patterns import fold_units
 
 METRICS: Sequence[Metric] = get_args(Metric)
 NAN = math.nan
@@ -91,3 +92,23 @@ def test_undefined_resamples_are_counted() -> None:
 def test_wrong_input_is_refused() -> None:
     with pytest.raises(ValueError, match="3 unit codes for 2 values"):
         krippendorff_alpha(np.arange(3), np.ones(2), "nominal", np.arange(2), draw_once(2))
+
+
+def test_codes_of_units_may_be_any_numbers() -> None:
+    weights = draw_cluster_weights(12, 20, np.random.default_rng(0))
+    for metric in METRICS:
+        dense = krippendorff_alpha(UNITS, OBSERVERS.ravel(), metric, UNITS, weights)
+        assert krippendorff_alpha(UNITS * 10**9 - 5, OBSERVERS.ravel(), metric, UNITS, weights) == dense
+
+
+@pytest.mark.parametrize("longest", [2, 30])
+def test_units_with_the_same_labels_are_one_pattern(longest: int) -> None:
+    """Patterns of two labels a unit have numbers; with a unit of thirty there are too many, and the sorted labels are compared."""
+    rng = np.random.default_rng(longest)
+    units = np.append(np.repeat(np.arange(60), 2), np.full(longest, 60))
+    values = rng.integers(0, 3, units.size).astype(np.float64)
+    folded = fold_units(units, values, units)
+    assert folded.tally.shape == (3, len({tuple(sorted(values[units == unit])) for unit in range(61)}))
+    for unit in range(61):
+        counts = [(values[units == unit] == level).sum() for level in folded.levels]
+        np.testing.assert_array_equal(folded.tally.toarray()[:, folded.pattern[unit]], counts)
