@@ -64,7 +64,7 @@ def test_a_model_is_found_under_its_name_its_provider_s_and_its_snapshot_s(model
         ("claude-opus-4-5-20251101", "claude-opus-4-5"),
         ("google/gemini-2.0-flash-001", "gemini-2.0-flash"),
         ("mistral/mistral-large-2411", "mistral-large-2411"),
-            ("mistral/mistral-large-2512", "mistral-large"),
+        ("mistral/mistral-large-2512", "mistral-large"),
         ("meta-llama/Meta-Llama-3.1-70B-Instruct-Turbo", "meta-llama/Meta-Llama-3.1-70B-Instruct-Turbo"),
     ],
 )
