@@ -34,8 +34,13 @@ def describe_status(status: LakeStatus) -> list[str]:
 
 def _say_open(run: OpenRun) -> str:
     far = f"judged {run.n_judged:,} of {run.n_to_judge:,} cases" if run.n_to_judge else "nothing judged yet"
-    life = "" if run.alive else "; it holds no lease: it starts, waits or was killed (run the suite again to go on)"
-    return f"{run.run_id}  {run.suite}  since {_say_time(run.started_at)}  {far}{life}"
+    return f"{run.run_id}  {run.suite}  since {_say_time(run.started_at)}  {far}{_say_life(run)}"
+
+
+def _say_life(run: OpenRun) -> str:
+    if run.lost:
+        return "; LOST: it ended without a word (run the suite again to go on)"
+    return "" if run.alive else "; it holds no lease: it starts, waits or was killed (run the suite again to go on)"
 
 
 def _say_lease(lease: HeldLease) -> str:

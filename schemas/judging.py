@@ -213,7 +213,9 @@ class MetricScores(Strict):
 class Runs(Strict):
     """One row per run: what it was, when, what it did and how it ended. `cost_usd` is null where some reply's price was not known.
 
-    `exit_code` is null while it runs, and of runs before there was one.
+    `outcome`: `running` and `reporting` while it runs; `done`, `stopped`, `failed`, `over budget` or `nothing to do` once it has ended;
+    `lost` where it ended without a word, which the next run writes, with the time when it was last seen as its end.
+    `exit_code` is null while it runs, of a lost run, and of runs before there was one.
     """
 
     run_id: str

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from schemas.tables import TABLES, Table
 from tasks.errors import LakeError
 from tasks.lake import Lake
+from tasks.lease_names import RUN
 from tasks.leases import FOLDER as LEASES
 from tasks.leases import Lease, is_stale, list_leases
 from tasks.manifest import FILE as MANIFEST
@@ -183,4 +184,4 @@ def _note_leftovers(lake: Lake, listed: Sequence[str], there: Set[str], sidecars
 
 
 def _own_folders(lease: Lease) -> tuple[str, ...]:
-    return ("compact-", lease.owner) if lease.name == "compact" else (lease.owner,)
+    return ("compact-", lease.owner) if lease.name == "compact" else (lease.owner, lease.name.removeprefix(RUN))

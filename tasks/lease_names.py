@@ -4,6 +4,8 @@ from tasks.suite import Suite, identify_all
 
 COMPACTION = "compact"
 """Who merges files, or takes rows out of them, holds it."""
+RUN = "run-"
+"""What the lease of a run itself begins with."""
 
 
 def name_ingest_leases(suite: Suite) -> list[str]:
@@ -27,6 +29,11 @@ def name_judge_leases(suite: Suite) -> list[str]:
 def name_lease_of_judge(judge_id: str) -> str:
     """The lease of one judge."""
     return f"judge-{judge_id}"
+
+
+def name_lease_of_run(run_id: str) -> str:
+    """The lease by which a run shows that it lives."""
+    return f"{RUN}{run_id}"
 
 
 def name_benchmark_leases(benchmark: str) -> list[str]:

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from tasks.errors import LakeError, LeaseError
 from tasks.lake import Lake
 from tasks.processes import HERE, Surroundings
-from tasks.storage import LakePath, create_exclusively, list_files, read_file, remove_file, write_whole
+from tasks.storage import LakePath, create_exclusively, list_files, read_file, remove_file, remove_folder, write_whole
 
 FOLDER = "_leases"
 BEAT_S = 30.0
@@ -92,12 +92,17 @@ def hold_leases(
         holder.release()
 
 
-def list_leases(lake: Lake) -> list[Lease]:
-    """The leases that are held now, stale ones too, by name."""
+def list_leases(lake: Lake, beginning: str = "") -> list[Lease]:
+    """The leases that are held now, stale ones too, by name; only those whose names begin so."""
     folder = lake.root / FOLDER
-    names = sorted({path.parent.name for path in list_files(folder, ".json")})
+    names = sorted({path.parent.name for path in list_files(folder, ".json") if path.parent.name.startswith(beginning)})
     found = [_find_highest(folder / name) for name in names]
     return [lease for lease in found if lease is not None and not lease.released]
+
+
+def remove_lease(lake: Lake, name: str) -> None:
+    """Take away one whose name is never used again."""
+    remove_folder(lake.root / FOLDER / name)
 
 
 def is_dead(lease: Lease, around: Surroundings = HERE) -> bool:

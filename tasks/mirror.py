@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tasks.bucket_gets import get_keys
 from tasks.buckets import download, explain_bucket
 from tasks.digests import file_digest
 from tasks.errors import LakeError
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from upath import UPath
 
 _AT_ONCE = 32
+_SMALL_BYTES = 1 << 20
+"""Of such a part a request costs more than its bytes, and 32 of them may be in memory."""
 _KEPT_S = 3600.0
 """How long a copy stays after the bucket no longer lists it: another process here may have listed it before, or may be writing it."""
 _BY_CONTENT = re.compile(r"[0-9a-f]{64}")
@@ -66,9 +69,24 @@ def fetch_parts(root: "UPath", mirror: Path, table: str, listed: Mapping[str, in
     if missing:
         for folder in {(mirror / name).parent for name in missing}:
             _make_folder(folder)
+        kept = _fetch_small(root, mirror, [name for name in missing if listed[name] <= _SMALL_BYTES])
+        missing = [name for name in missing if name not in kept]
+    if missing:
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="fetch") as threads:
             list(threads.map(lambda name: _fetch(root, mirror, name), missing))
     _drop(mirror, there.keys() - listed.keys())
+
+
+def _fetch_small(root: "UPath", mirror: Path, names: Collection[str]) -> set[str]:
+    """Copy those whose content comes at the first try and is what their name says; returns them."""
+    kept: set[str] = set()
+
+    def keep(name: str, data: bytes) -> None:
+        if hashlib.sha256(data).hexdigest() == name.rpartition("/")[2].removesuffix(".parquet") and _keep(mirror, name, data):
+            kept.add(name)
+
+    get_keys(root, names, keep)
+    return kept
 
 
 def _fetch(root: "UPath", mirror: Path, name: str) -> None:
@@ -97,15 +115,23 @@ def _fetch(root: "UPath", mirror: Path, name: str) -> None:
 
 def keep_copy(mirror: Path, name: str, data: bytes) -> None:
     """Put a part file that was just written into the mirror; where that fails, it is fetched when it is read."""
+    with contextlib.suppress(OSError):
+        (mirror / name).parent.mkdir(parents=True, exist_ok=True)
+    _keep(mirror, name, data)
+
+
+def _keep(mirror: Path, name: str, data: bytes) -> bool:
+    """Whether there was room for it."""
     path = mirror / name
     beside = path.parent / f".{uuid.uuid4().hex}.tmp.parquet"
-    with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            beside.write_bytes(data)
-            beside.replace(path)
-        finally:
-            beside.unlink(missing_ok=True)
+    try:
+        beside.write_bytes(data)
+        beside.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            beside.unlink()
+        return False
+    return True
 
 
 def _make_folder(folder: Path) -> None:

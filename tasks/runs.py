@@ -17,6 +17,7 @@ from tasks.ingestion import IngestSummary
 from tasks.judging.shard import ShardResult
 from tasks.judging.stopping import LOST, stop_file
 from tasks.lake import Lake, LakePath, append_records
+from tasks.lost_runs import UNDER_WAY, end_lost_runs, show_life
 from tasks.retiring import remove_retired
 from tasks.storage import read_file, remove_folder
 from tasks.suite import Suite
@@ -103,7 +104,10 @@ def new_run_id() -> str:
 
 @contextmanager
 def record_run(lake: Lake, suite: Suite, run_id: str, stages: tuple[str, ...]) -> Iterator[RunRecord]:
-    """Write the run's row at its start and again at its end, failed or not; remove its work folder and what was retired long ago."""
+    """Write the run's row at its start and again at its end, failed or not; remove its work folder and what was retired long ago.
+
+    The rows of earlier runs that ended without one are written, too.
+    """
     clock = SteadyClock()
     started = clock.now()
 
@@ -111,11 +115,13 @@ def record_run(lake: Lake, suite: Suite, run_id: str, stages: tuple[str, ...]) -
         append_records(lake, "runs", [_row(suite, record, started, outcome)])
 
     record = RunRecord(run_id, stages, stop_file(lake, run_id), write, clock=clock)
-    if stages:
-        write("running")
+    end_lost_runs(lake)
     try:
-        yield record
-        write(record.outcome)
+        with show_life(lake, run_id, suite.name) if stages else contextlib.nullcontext():
+            if stages:
+                write(UNDER_WAY[0])
+            yield record
+            write(record.outcome)
     except BaseException as error:
         record.code = find_code(error)
         with contextlib.suppress(LakeError):  # where nothing can be written, the error says so

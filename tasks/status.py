@@ -1,6 +1,7 @@
 """What goes on in a lake: who holds which lease, which runs are under way and how far, how the last ones ended. Writes nothing."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -9,14 +10,15 @@ import duckdb
 
 from tasks.judging.batches import count_open
 from tasks.lake import Lake
+from tasks.lease_names import RUN
 from tasks.leases import Lease, is_stale, list_leases
+from tasks.lost_runs import LOST, UNDER_WAY, find_lost
 from tasks.planning import plan_file
 from tasks.processes import HERE, Surroundings
 from tasks.reports.warehouse import open_warehouse, select_file, select_frame
 from tasks.storage import list_files, read_file
 
 N_RUNS = 10
-_UNDER_WAY = ("running", "reporting")
 
 
 @dataclass(frozen=True)
@@ -35,12 +37,16 @@ class HeldLease:
 
 @dataclass(frozen=True)
 class OpenRun:
-    """A run that has not written its end. `alive` where it holds a lease that is not stale; else it starts, waits, or was killed."""
+    """A run that has not written its end: `alive` where it holds a lease that is not stale, `lost` where the run's own lease is stale.
+
+    Neither: a run of a judgelake that held no such lease; it starts, waits, or was killed.
+    """
 
     run_id: str
     suite: str
     started_at: datetime
     alive: bool
+    lost: bool
     n_judged: int
     n_to_judge: int
 
@@ -63,13 +69,20 @@ class LakeStatus:
 def read_status(lake: Lake, around: Surroundings = HERE) -> LakeStatus:
     """The state of a lake now."""
     connection = open_warehouse(lake, lazy=True)
-    leases = tuple(_describe(lease, around) for lease in list_leases(lake))
+    held = list_leases(lake)
     last = "select run_id, suite, stage, outcome, exit_code, started_at, n_calls, n_verdicts, cost_usd, "
     last += "round(epoch(ended_at) - epoch(started_at), 1) as seconds from stg_runs order by started_at desc limit $n"
     runs = select_frame(connection, last, "last runs", {"n": N_RUNS}).to_dicts()
     suites = select_file(connection, "queries/suite_totals.sql").to_dicts()
-    batches = count_open(connection).to_dicts()
-    return LakeStatus(leases, _find_open(lake, connection, leases), tuple(runs), tuple(suites), tuple(batches))
+    under_way = _find_open(lake, connection, held, around)
+    lost = {run.run_id for run in under_way if run.lost}
+    return LakeStatus(
+        tuple(_describe(lease, around) for lease in held if not lease.name.startswith(RUN)),
+        under_way,
+        tuple(row | {"outcome": LOST} if row["run_id"] in lost else row for row in runs),
+        tuple(row | {"last_outcome": LOST} if row["last_run"] in lost else row for row in suites),
+        tuple(count_open(connection).to_dicts()),
+    )
 
 
 def _describe(lease: Lease, around: Surroundings) -> HeldLease:
@@ -79,11 +92,15 @@ def _describe(lease: Lease, around: Surroundings) -> HeldLease:
     return HeldLease(lease.name, lease.owner, lease.host, lease.pid, lease.command, since, seen_s_ago, stale)
 
 
-def _find_open(lake: Lake, connection: duckdb.DuckDBPyConnection, leases: tuple[HeldLease, ...]) -> tuple[OpenRun, ...]:
+def _find_open(
+    lake: Lake, connection: duckdb.DuckDBPyConnection, leases: Sequence[Lease], around: Surroundings
+) -> tuple[OpenRun, ...]:
+    lost = find_lost(leases, around)
+    living = [one.owner for one in leases if not is_stale(one, around)]
     text = "select run_id, suite, started_at from stg_runs where list_contains($outcomes, outcome) order by started_at"
-    rows = select_frame(connection, text, "runs under way", {"outcomes": [*_UNDER_WAY]}).iter_rows()
+    rows = select_frame(connection, text, "runs under way", {"outcomes": [*UNDER_WAY]}).iter_rows()
     return tuple(
-        OpenRun(run_id, suite, started, any(run_id in one.owner and not one.stale for one in leases), *_count(lake, run_id))
+        OpenRun(run_id, suite, started, any(run_id in owner for owner in living), run_id in lost, *_count(lake, run_id))
         for run_id, suite, started in rows
     )
 

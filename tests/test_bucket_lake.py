@@ -15,6 +15,7 @@ import tasks.mirror
 from schemas.tables import TABLES
 from tasks.backends.image_encoding import ImageEncoder
 from tasks.backends.standin_process import StandinProcess, start_standin
+from tasks.bucket_gets import get_keys
 from tasks.buckets import list_keys
 from tasks.errors import BackendError, LakeError
 from tasks.images import check_images, stamp_images
@@ -89,6 +90,36 @@ def test_parts_are_fetched_once(lake: Lake, bucket: Bucket, tmp_path: Path, monk
     assert [file.stat().st_size > 7 for file in lake.part_files("items")] == [True] * 5
 
 
+@pytest.mark.parametrize("fault", ["slow down", "cut", "lose"])
+def test_what_does_not_come_at_once_comes_all_the_same(
+    lake: Lake, bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    """Of the many small requests every third meets a fault, so that each of those that send them gives up before long."""
+    rows = pl.concat([items(number).with_columns(benchmark=pl.lit(f"b{number}")) for number in range(45)])
+    append_rows(lake, "items", rows)
+    move_house(monkeypatch, tmp_path / "elsewhere")
+    bucket.forget()
+    bucket.trouble(lambda seen: fault if seen.number % 3 == 0 and "=b" in seen.path.replace("%3D", "=") else None)
+    assert pl.read_parquet(lake.part_files("items")).height == 90
+    assert bucket.count("GET", ".parquet") > 45
+
+
+def test_keys_that_are_not_there_or_may_not_be_read_are_left_out(bucket: Bucket) -> None:
+    root = bucket.place("keys")
+    got: dict[str, bytes] = {}
+    for name in ("a/b=1/x y.bin", "a/b=2/ü+%.bin", "c"):
+        write_whole(root / name, name.encode())
+    names = ["a/b=1/x y.bin", "none", "a/b=2/ü+%.bin", "c"]
+    get_keys(root, names, got.__setitem__)
+    assert got == {name: name.encode() for name in names if name != "none"}
+    got.clear()
+    get_keys(root, [], got.__setitem__)
+    get_keys(root, ["none", "c"], got.__setitem__)  # the first tells how to ask
+    bucket.trouble(lambda _: "deny")
+    get_keys(root, names, got.__setitem__)
+    assert got == {}
+
+
 def test_a_part_whose_content_is_not_its_name_is_named(lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (part,) = append_rows(lake, "items", items(1))
     write_whole(part, b"something else")
@@ -107,6 +138,7 @@ def test_a_full_disk_of_copies_says_what_to_do(lake: Lake, tmp_path: Path, monke
     append_rows(lake, "items", items(1))
     move_house(monkeypatch, tmp_path / "small")
     monkeypatch.setattr(tasks.mirror, "download", fill)
+    monkeypatch.setattr(tasks.mirror, "_keep", lambda *_: False)  # what it does where there is no room
     with pytest.raises(
         LakeError, match=r"cannot be written \(No space left on device\).* name a folder with room in JUDGELAKE_CACHE"
     ):

@@ -1,4 +1,4 @@
--- grain: one row per run: what was last written of it (`running` or `reporting` where it was killed)
+-- grain: one row per run: what was last written of it (`running` or `reporting` while it runs, `lost` where the next run found it killed)
 select
     run_id,
     suite,

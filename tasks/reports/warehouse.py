@@ -245,8 +245,9 @@ def view_order() -> tuple[str, ...]:
 
 def _create_raw_views(connection: duckdb.DuckDBPyConnection, made: _Made, names: Sequence[str]) -> None:
     """`raw_<table>`: the table's part files of now, with every column of today's contract, whatever older files lack."""
+    mirror = made.lake.mirror
     for name, files in made.lake.find_parts(*names).items():
-        made.parts[name] = digest_json([str(file.relative_to(made.lake.mirror)) for file in files])
+        made.parts[name] = digest_json([str(file.relative_to(mirror)) for file in files])
         connection.register(f"arrow_{name}", _empty(name))
         connection.execute(f"create temp table empty_{name} as select * from arrow_{name}")
         connection.unregister(f"arrow_{name}")

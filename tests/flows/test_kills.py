@@ -32,11 +32,16 @@ def test_kill_nine_a_worker_then_everything(tmp_path: Path) -> None:
         assert shell.left_after(15) == []  # workers and servers end with their parent
         at_second = len(read_requests(log)) - at_first - shell.count(lake, stored)
         assert shell.count(lake, stored) > 0
+        assert "LOST: it ended without a word" in shell.run("status", "--lake", str(lake))[1]
 
         code, output = shell.run("run", suite, "--lake", str(lake), timeout_s=240)
         assert code == 0, output
         assert shell.count(lake, ONE_EACH) == 0
         assert shell.count(lake, "select count(*) from verdicts where status = 'ok'") == N_CASES
+        assert [row["outcome"] for row in shell.select(lake, "select outcome from core_runs order by started_at")] == [
+            "lost",
+            "done",
+        ]
         assert shell.count(lake, stored) == N_CASES
         times = Counter(read_requests(log))
         assert len(times) == N_CASES
