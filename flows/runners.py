@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from flows.prefect_database import NAME, copy_kept, drop_kept, keep_database
 from tasks.errors import JudgelakeError
 
 ENDPOINT_SLOT = "ENDPOINT"
@@ -58,7 +59,16 @@ def prefect_server(scheduler: str | None = None) -> Iterator[str]:
         yield configured
         return
     temporary = tempfile.TemporaryDirectory(prefix="judgelake-prefect-", ignore_cleanup_errors=True)
-    with temporary as home, own_server(Path(home), host=_route_to(scheduler) if scheduler else _LOOPBACK) as url:
+    host = _route_to(scheduler) if scheduler else _LOOPBACK
+    with temporary as home, ExitStack() as stack:
+        is_kept = copy_kept(Path(home))
+        try:
+            url = stack.enter_context(own_server(Path(home), host=host))
+        except JudgelakeError:
+            drop_kept()
+            raise
+        if not is_kept:
+            keep_database(Path(home))
         yield url
 
 
@@ -73,7 +83,7 @@ def own_server(
         stack.callback(_restore_environment, dict(os.environ))
         quieten_prefect(settings)
         os.environ["PREFECT_HOME"] = str(home)
-        os.environ["PREFECT_API_DATABASE_CONNECTION_URL"] = f"sqlite+aiosqlite:///{home}/prefect.db"
+        os.environ["PREFECT_API_DATABASE_CONNECTION_URL"] = f"sqlite+aiosqlite:///{home / NAME}"
         os.environ["PREFECT_API_URL"] = os.environ["PREFECT_SERVER_UI_API_URL"] = url
         if host != _LOOPBACK:
             os.environ["PREFECT_SERVER_API_AUTH_STRING"] = os.environ["PREFECT_API_AUTH_STRING"] = f"run:{secrets.token_hex(16)}"

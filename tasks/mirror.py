@@ -33,11 +33,16 @@ _BY_CONTENT = re.compile(r"[0-9a-f]{64}")
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "FSSPEC_S3_ENDPOINT_URL", "AWS_PROFILE")
 
 
+def cache_folder() -> Path:
+    """Where this machine keeps what it can make again: JUDGELAKE_CACHE, else ~/.cache/judgelake."""
+    return Path(os.environ.get("JUDGELAKE_CACHE") or Path.home() / ".cache" / "judgelake")
+
+
 def find_mirror(root: LakePath) -> Path:
     """Where the local copies of a lake lie: the lake itself where it is local, else a folder of JUDGELAKE_CACHE (~/.cache/judgelake)."""
     if isinstance(root, Path):
         return root
-    cache = Path(os.environ.get("JUDGELAKE_CACHE") or Path.home() / ".cache" / "judgelake")
+    cache = cache_folder()
     names = [str(root), *(os.environ.get(name, "") for name in _ENDPOINTS)]  # buckets of two servers may have one name
     slug = re.sub(r"[^A-Za-z0-9.-]+", "-", str(root).removeprefix("s3://"))[:80]
     return cache.absolute() / f"{slug}-{hashlib.sha256(repr(names).encode()).hexdigest()[:16]}"

@@ -1,10 +1,6 @@
 -- grain: one row per judge of our own x pair of answers x order x criterion x sample that was wanted; answer_a is the lesser answer_id.
 -- A pair with the item's reference has it as b, '(reference)'
-with answers as (
-    select * from core_answers
-),
-
-duels as (
+with duels as materialized (
     select
         judges.judge,
         judges.judge_id,
@@ -24,7 +20,7 @@ duels as (
         duels.score_b,
         duels.rationale,
         duels.reason
-    from stg_cases as cases
+    from core_pair_cases as cases
     inner join core_judges as judges
         on
             cases.judge_id = judges.judge_id
@@ -42,7 +38,12 @@ duels as (
             and cases.context_digest = duels.context_digest
             and cases.criterion = duels.criterion
             and cases.sample = duels.sample
-    where cases.other_digest <> ''
+),
+
+answers as materialized (
+    select core_answers.*
+    from core_answers
+    semi join duels on core_answers.benchmark = duels.benchmark and core_answers.item_id = duels.item_id
 ),
 
 between_answers as (

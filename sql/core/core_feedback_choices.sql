@@ -22,7 +22,7 @@ duels as (
         coalesce(duels.status, 'not_asked') as status,
         duels.choice,
         duels.preference_b
-    from stg_cases as cases
+    from core_pair_cases as cases
     inner join judges on cases.judge_id = judges.judge_id and list_contains(judges.benchmarks, cases.benchmark)
     left join stg_duels as duels
         on

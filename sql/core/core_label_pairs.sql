@@ -1,24 +1,39 @@
 -- grain: one row per benchmark x pair of raters x criterion x label of one x label of the other: how many answers or pairs both labelled so.
 -- judge_a is the lesser name; labels are core_labels', sample 0 of each. Raters who give more than 21 different labels are left out, for
 -- they hardly ever give two answers the same
-with raters as (
+with labelled as not materialized (
     select
-        benchmark,
-        criterion,
-        rater
+        *,
+        hash(benchmark, criterion, rater) as rater_hash
     from core_labels
     where sample = 0
-    group by benchmark, criterion, rater
-    having count(distinct label) <= 21
-    qualify count(*) over (partition by benchmark, criterion) > 1
+),
+
+-- one cheap pass leaves out most: an estimate is some percent off, and 1,000 is far from 21
+told as materialized (
+    select rater_hash
+    from labelled
+    group by rater_hash
+    having approx_count_distinct(score_0_1) < 1000
+),
+
+raters as (
+    select
+        labelled.benchmark,
+        labelled.criterion,
+        labelled.rater
+    from labelled
+    inner join told on labelled.rater_hash = told.rater_hash
+    group by labelled.benchmark, labelled.criterion, labelled.rater
+    having count(distinct labelled.score_0_1) + count(distinct labelled.choice) <= 21
+    qualify count(*) over (partition by labelled.benchmark, labelled.criterion) > 1
 ),
 
 labels as (
-    select labels.*
-    from core_labels as labels
+    select labelled.*
+    from labelled
     semi join raters
-        on labels.benchmark = raters.benchmark and labels.criterion = raters.criterion and labels.rater = raters.rater
-    where labels.sample = 0
+        on labelled.benchmark = raters.benchmark and labelled.criterion = raters.criterion and labelled.rater = raters.rater
 )
 
 select

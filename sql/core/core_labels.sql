@@ -1,4 +1,5 @@
--- grain: one row per rater x answer or pair x criterion x sample that has a label; what agreement is counted over
+-- grain: one row per rater x answer or pair x criterion x sample that has a label; what agreement is counted over. A label is a
+-- score, `score_0_1` as text, or a `choice`
 select
     benchmark,
     item_id,
@@ -6,7 +7,9 @@ select
     criterion,
     judge as rater,
     sample,
-    score_0_1::varchar as label
+    score_0_1::varchar as label,
+    score_0_1,
+    null as choice
 from core_scores
 where status = 'ok' and judge not like 'metric:%'
 union all
@@ -17,7 +20,9 @@ select
     criterion,
     'human:' || annotator as rater,
     0 as sample,
-    score_0_1::varchar as label
+    score_0_1::varchar as label,
+    score_0_1,
+    null as choice
 from stg_human_ratings
 union all
 select
@@ -27,6 +32,8 @@ select
     criterion,
     rater,
     sample,
-    choice as label
+    choice as label,
+    null as score_0_1,
+    choice
 from core_choices
 where status = 'ok'

@@ -1,21 +1,6 @@
 -- grain: one row per answer x judge or metric x its criterion x human criterion that scored the same answer, samples and annotators averaged.
 -- A judge's criterion is compared with people's of the same name, and where a benchmark has none of that name with each of theirs
-with scores as (
-    select
-        benchmark,
-        item_id,
-        answer_id,
-        model,
-        cluster,
-        judge,
-        criterion as judge_criterion,
-        avg(score_0_1) as judge_score
-    from core_scores
-    where status = 'ok'
-    group by benchmark, item_id, answer_id, model, cluster, judge, criterion
-),
-
-people as (
+with people as (
     select
         benchmark,
         item_id,
@@ -24,6 +9,33 @@ people as (
         score_0_1 as human_score
     from core_human
     where human_rule = 'mean'
+),
+
+scores as (
+    select
+        core_scores.benchmark,
+        core_scores.item_id,
+        core_scores.answer_id,
+        core_scores.model,
+        core_scores.cluster,
+        core_scores.judge,
+        core_scores.criterion as judge_criterion,
+        avg(core_scores.score_0_1) as judge_score
+    from core_scores
+    semi join people
+        on
+            core_scores.benchmark = people.benchmark
+            and core_scores.item_id = people.item_id
+            and core_scores.answer_id = people.answer_id
+    where core_scores.status = 'ok'
+    group by
+        core_scores.benchmark,
+        core_scores.item_id,
+        core_scores.answer_id,
+        core_scores.model,
+        core_scores.cluster,
+        core_scores.judge,
+        core_scores.criterion
 ),
 
 rated as (

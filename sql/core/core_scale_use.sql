@@ -1,59 +1,115 @@
 -- grain: one row per benchmark x judge (`human`: all annotators) x criterion x level: how often a judge gives each rating, and how long the
 -- answers with it are, in characters (Prometheus-Vision, Figures 10 and 11). A level is a rating; of judges with more than 21 of them, a tenth
--- of the score: from `level` up to `level_to`
-with judged as (
+-- of the score: from `level` up to `level_to`. Hashes stand for names and lengths are counted, not kept, for there are millions of scores
+with judged as not materialized (
     select
         scores.benchmark,
         scores.judge,
         scores.criterion,
-        scores.item_id,
-        scores.answer_id,
+        hash(scores.benchmark, scores.judge, scores.criterion) as scale_hash,
+        hash(scores.benchmark, scores.item_id, scores.answer_id) as answer_hash,
         scores.rating,
         scores.score_0_1
     from core_scores as scores
-    inner join core_judges as judges on scores.judge = judges.judge
-    where scores.status = 'ok' and judges.kind in ('judge', 'recorded')
+    where scores.status = 'ok' and scores.judge in (select judge from core_judges where kind in ('judge', 'recorded'))
     union all
     select
         benchmark,
         'human' as judge,
         criterion,
-        item_id,
-        answer_id,
+        hash(benchmark, 'human', criterion) as scale_hash,
+        hash(benchmark, item_id, answer_id) as answer_hash,
         rating,
         score_0_1
     from stg_human_ratings
 ),
 
+-- one cheap pass tells whose ratings need no counting: an estimate is some percent off, and 1,000 is far from 21
+scales as materialized (
+    select
+        scale_hash,
+        any_value(benchmark) as benchmark,
+        any_value(judge) as judge,
+        any_value(criterion) as criterion,
+        approx_count_distinct(rating) >= 1000 as has_many
+    from judged
+    group by scale_hash
+),
+
+lengths as (
+    select
+        hash(benchmark, item_id, answer_id) as answer_hash,
+        length(text) as n_characters
+    from core_answers
+),
+
+counted as materialized (
+    select
+        judged.scale_hash,
+        case when not scales.has_many then judged.rating end as rating,
+        least(floor(10 * judged.score_0_1 + 1e-9), 9) / 10 as tenth,
+        lengths.n_characters,
+        count(*) as n
+    from judged
+    inner join scales on judged.scale_hash = scales.scale_hash
+    left join lengths on judged.answer_hash = lengths.answer_hash
+    group by all
+),
+
 fineness as (
     select
-        benchmark,
-        judge,
-        criterion,
-        count(distinct rating) > 21 as is_fine
-    from judged
-    group by benchmark, judge, criterion
+        scales.scale_hash,
+        any_value(scales.benchmark) as benchmark,
+        any_value(scales.judge) as judge,
+        any_value(scales.criterion) as criterion,
+        any_value(scales.has_many) or count(distinct counted.rating) > 21 as is_fine
+    from scales
+    inner join counted on scales.scale_hash = counted.scale_hash
+    group by scales.scale_hash
 ),
 
 measured as (
     select
-        judged.benchmark,
-        judged.judge,
-        judged.criterion,
-        case when fineness.is_fine then least(floor(10 * judged.score_0_1 + 1e-9), 9) / 10 else judged.rating end as level,
+        fineness.benchmark,
+        fineness.judge,
+        fineness.criterion,
         fineness.is_fine,
-        length(answers.text) as n_characters
-    from judged
-    inner join fineness
-        on
-            judged.benchmark = fineness.benchmark
-            and judged.judge = fineness.judge
-            and judged.criterion = fineness.criterion
-    inner join core_answers as answers
-        on
-            judged.benchmark = answers.benchmark
-            and judged.item_id = answers.item_id
-            and judged.answer_id = answers.answer_id
+        case when fineness.is_fine then counted.tenth else counted.rating end as level,
+        counted.n_characters,
+        sum(counted.n) as n
+    from counted
+    inner join fineness on counted.scale_hash = fineness.scale_hash
+    where counted.n_characters is not null
+    group by all
+),
+
+-- in the order of length the answers up to `upto`, counted from 0, are no longer than this; a quarter of the way is at 0.25 * last_place
+placed as (
+    select
+        *,
+        sum(n) over (partition by benchmark, judge, criterion, level order by n_characters) - 1 as upto,
+        sum(n) over (partition by benchmark, judge, criterion, level) - 1.0::double as last_place
+    from measured
+),
+
+used as (
+    select
+        benchmark,
+        judge,
+        criterion,
+        level,
+        any_value(is_fine) as is_fine,
+        any_value(last_place) as last_place,
+        sum(n)::bigint as n,
+        sum(n * n_characters) / sum(n) as length_mean,
+        min(n_characters) filter (where upto >= floor(0.25 * last_place)) as low_quarter,
+        min(n_characters) filter (where upto >= ceil(0.25 * last_place)) as low_quarter_next,
+        min(n_characters) filter (where upto >= floor(0.5 * last_place)) as middle,
+        min(n_characters) filter (where upto >= ceil(0.5 * last_place)) as middle_next,
+        min(n_characters) filter (where upto >= floor(0.75 * last_place)) as high_quarter,
+        min(n_characters) filter (where upto >= ceil(0.75 * last_place)) as high_quarter_next
+    from placed
+    group by benchmark, judge, criterion, level
 )
 
 select
@@ -61,12 +117,11 @@ select
     judge,
     criterion,
     level,
-    case when any_value(is_fine) then level + 0.1 end as level_to,
-    count(*) as n,
-    count(*) / sum(count(*)) over (partition by benchmark, judge, criterion) as share,
-    quantile_cont(n_characters, 0.25) as length_low_quarter,
-    median(n_characters) as length_median,
-    quantile_cont(n_characters, 0.75) as length_high_quarter,
-    avg(n_characters) as length_mean
-from measured
-group by benchmark, judge, criterion, level
+    case when is_fine then level + 0.1 end as level_to,
+    n,
+    n / sum(n) over (partition by benchmark, judge, criterion) as share,
+    low_quarter + (low_quarter_next - low_quarter) * (0.25 * last_place - floor(0.25 * last_place)) as length_low_quarter,
+    middle + (middle_next - middle) * (0.5 * last_place - floor(0.5 * last_place)) as length_median,
+    high_quarter + (high_quarter_next - high_quarter) * (0.75 * last_place - floor(0.75 * last_place)) as length_high_quarter,
+    length_mean
+from used

@@ -1,5 +1,19 @@
 -- grain: one row per judge x answer x criterion x sample that was wanted; `score_0_1` only where `status` is ok. Pairs are core_duels
-with judged as (
+-- Of a judge's cases of an item 64 bits tell which is which, as many as a digest has: three columns are compared in place of eight
+with verdicts as not materialized (
+    select
+        judge_id,
+        item_id,
+        hash(reading, benchmark, content_digest, context_digest, criterion, sample) as key_hash,
+        status,
+        rating,
+        score_0_1,
+        rationale,
+        reason
+    from stg_verdicts
+),
+
+judged as (
     select
         judges.judge,
         judges.alias,
@@ -29,16 +43,13 @@ with judged as (
             cases.judge_id = judges.judge_id
             and judges.kind = 'judge'
             and list_contains(judges.benchmarks, cases.benchmark)
-    left join stg_verdicts as verdicts
+    left join verdicts
         on
             cases.judge_id = verdicts.judge_id
-            and judges.reading = verdicts.reading
-            and cases.benchmark = verdicts.benchmark
             and cases.item_id = verdicts.item_id
-            and cases.content_digest = verdicts.content_digest
-            and cases.context_digest = verdicts.context_digest
-            and cases.criterion = verdicts.criterion
-            and cases.sample = verdicts.sample
+            and hash(
+                judges.reading, cases.benchmark, cases.content_digest, cases.context_digest, cases.criterion, cases.sample
+            ) = verdicts.key_hash
 ),
 
 measured as (

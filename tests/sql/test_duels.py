@@ -205,3 +205,16 @@ def test_whose_feedback_a_judge_prefers(lake: Lake) -> None:
     (row,) = query(lake, "select n, wins_a, ties, wins_b, n_inconsistent, n_missing, win_rate_a from rpt_feedback_preference")
     assert tuple(row.values()) == (2, 1, 0, 0, 1, 1, 0.75)
     assert choices(lake) == []  # no pair of answers
+
+
+def test_pair_cases_are_the_last_planned_of_each_pair_and_no_case_of_one_answer(lake: Lake) -> None:
+    pair: Row = {"other_digest": "d" * 16, "shown_first": "a"}
+    cases = [
+        case_row(A, "i0", DIGEST["m1"]),  # of one answer
+        case_row(A, "i0", DIGEST["m1"], **pair, context_digest="1" * 16),
+        case_row(A, "i0", DIGEST["m1"], **pair, context_digest="2" * 16, planned_at=at(5)),  # planned again, in another context
+        case_row(A, "i0", DIGEST["m1"], **{**pair, "shown_first": "b"}, context_digest="3" * 16),
+    ]
+    append_records(lake, "cases", cases)
+    found = query(lake, "select shown_first, context_digest from core_pair_cases order by shown_first")
+    assert [tuple(row.values()) for row in found] == [("a", "2" * 16), ("b", "3" * 16)]
