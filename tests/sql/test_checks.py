@@ -202,6 +202,7 @@ PLANTED: dict[str, dict[str, Callable[[Lake], None]]] = {
         "another model": add("replies", reply_row(B, "3", requested_model="o/gpt-3", resolved_model="llama")),
         "a family's other size": add("replies", reply_row(B, "3", requested_model="o/gpt-mini-latest", resolved_model="o/gpt-1")),
     },
+    "chk_adapted_requests": {"without temperature": add("replies", reply_row(A, "3", adapted="without temperature"))},
     "chk_snapshot_changed": {"two snapshots": add("replies", reply_row(A, "3", resolved_model="gpt-2"))},
 }  # fmt: skip
 ROWS = {"two snapshots": 2}
@@ -225,7 +226,7 @@ def test_a_check_finds_what_is_wrong(lake: Lake, find: Find, check: str, what: s
     found = find()
     assert set(found) == {check} | ALSO.get(what, set())
     assert found[check].n == ROWS.get(what, 1)
-    assert found[check].warns is (check in ("chk_snapshot_changed", "chk_other_model"))
+    assert found[check].warns is (check in ("chk_snapshot_changed", "chk_other_model", "chk_adapted_requests"))
 
 
 def test_every_check_has_something_planted_for_it() -> None:
