@@ -47,7 +47,19 @@ def open_workers(
             yield Workers(address, dict.fromkeys(slots, 1))
         return
     probes = _make_probes(lake, suite, run_id, scheduler) if "judge" in stages else {}
-    yield check_workers(scheduler, probes, wait=wait)
+    workers = check_workers(scheduler, probes, wait=wait)
+    if ENDPOINT_SLOT in probes:
+        refuse_thin_share(suite.limits.concurrency, workers)
+    yield workers
+
+
+def refuse_thin_share(concurrency: int, workers: Workers) -> None:
+    """Raise ClusterError where the requests that may be under way are too few for each endpoint slot to have one."""
+    if concurrency < workers.count(ENDPOINT_SLOT):
+        raise ClusterError(
+            f"scheduler {workers.address}: its workers have {workers.count(ENDPOINT_SLOT)} endpoint slots, limits.concurrency is {concurrency}; "
+            "expected at least one request for each slot; raise the limit, or start workers with fewer `--endpoint` slots"
+        )
 
 
 @contextmanager

@@ -14,7 +14,10 @@ from typing import Any
 import pytest
 from distributed import Client
 
+from flows.cluster import Workers, refuse_thin_share
+from flows.runners import ENDPOINT_SLOT
 from tasks.backends.standin_process import start_standin
+from tasks.errors import ClusterError
 from tasks.judging.ledger import FLUSH_SECONDS
 from tasks.judging.sharing import find_share, follow_share, mark_done, mark_open
 from tasks.lake import open_lake
@@ -73,6 +76,13 @@ def test_a_share_grows_while_a_shard_is_at_work(tmp_path: Path, monkeypatch: pyt
         mark_open(file)
     asyncio.run(asyncio.wait_for(drive(), 30))
     assert (seen[0], seen[-1]) == ((32, 500.0), (64, 1000.0))
+
+
+def test_more_slots_than_requests_is_refused() -> None:
+    workers = Workers("tcp://h:1", {ENDPOINT_SLOT: 3})
+    refuse_thin_share(3, workers)
+    with pytest.raises(ClusterError, match=r"have 3 endpoint slots, limits\.concurrency is 2; expected at least one"):
+        refuse_thin_share(2, workers)
 
 
 def test_probe_tells_what_a_worker_lacks_and_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
