@@ -230,7 +230,7 @@ def test_the_pace_is_kept(tmp_path: Path) -> None:
     with start_standin(log=log) as standin:
         ask(make_backend(standin.base_url, requests_per_minute=2400), [rating_request(number) for number in range(21)])
     times = [line["time_s"] for line in read_log(log)]
-    assert 0.23 <= times[-1] - times[0] < 2  # 20 intervals of 25.1 ms less the 250 ms that may be caught up with, and jitter of the way
+    assert 0.23 <= times[-1] - times[0] < 2  # 20 intervals of 25.1 ms less the 250 ms of catching up
 
 
 def test_all_connections_are_there_beyond_the_http_clients_default_of_100() -> None:
