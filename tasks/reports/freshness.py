@@ -17,7 +17,7 @@ _READ_BY_REPORTS = (
     "duels",
     "metric_scores",
 )
-_PAGE_VERSION = 6
+_PAGE_VERSION = 7
 
 
 def page_path(lake: Lake, suite: Suite) -> LakePath:
