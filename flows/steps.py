@@ -6,10 +6,11 @@ from prefect.cache_policies import NO_CACHE
 from tasks.ingestion import ingest_benchmark
 from tasks.judging.collecting import collect_batches
 from tasks.judging.shard import run_judge_shard
+from tasks.lake import Lake, LakePath
 from tasks.metrics.planning import write_scores
 from tasks.metrics.shard import run_metric_shard
 from tasks.planning import write_work
-from tasks.reports.build import build_report
+from tasks.suite import Suite
 
 # No retries: a shard plans again when it starts, so running it again is how it continues.
 ingest_source = task(name="ingest source", tags=["ingest"], cache_policy=NO_CACHE, persist_result=False)(ingest_benchmark)
@@ -18,4 +19,11 @@ plan_scores = task(name="plan scores", tags=["plan"], cache_policy=NO_CACHE, per
 collect_replies = task(name="collect batches", tags=["judge"], cache_policy=NO_CACHE, persist_result=False)(collect_batches)
 judge_shard = task(name="judge shard", tags=["judge"], cache_policy=NO_CACHE, persist_result=False)(run_judge_shard)
 metric_shard = task(name="metric shard", tags=["metric"], cache_policy=NO_CACHE, persist_result=False)(run_metric_shard)
-report = task(name="report", tags=["report"], cache_policy=NO_CACHE, persist_result=False)(build_report)
+
+
+@task(name="report", tags=["report"], cache_policy=NO_CACHE, persist_result=False)
+def report(lake: Lake, suite: Suite) -> LakePath:
+    """`tasks.reports.build.build_report`."""
+    from tasks.reports.build import build_report  # scipy's statistics and matplotlib, which no worker needs
+
+    return build_report(lake, suite)

@@ -7,7 +7,7 @@ import pytest
 from tests.backends.batch_server import batch_server
 from tests.flows.harness import shell_in, write_benchmark, write_suite
 
-pytestmark = pytest.mark.full
+pytestmark = [pytest.mark.full, pytest.mark.usefixtures("one_prefect")]
 ITEMS = 6
 CASES = 2 * ITEMS
 

@@ -17,7 +17,7 @@ from tasks.backends.standin_process import StandinProcess, start_standin
 from tests.flows.harness import Shell, busiest_worker, read_requests, shell_in, wait_until, write_benchmark, write_suite
 from tests.flows.test_whole_runs import ONE_EACH
 
-pytestmark = pytest.mark.full
+pytestmark = [pytest.mark.full, pytest.mark.usefixtures("one_prefect")]
 
 FAULTS: dict[str, dict[str, float]] = {
     "storm": {"500": 0.25, "503": 0.2, "429": 0.2},

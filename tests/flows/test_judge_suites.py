@@ -7,6 +7,8 @@ import pytest
 from tests.conftest import CHECKOUT
 from tests.flows.harness import shell_in
 
+pytestmark = pytest.mark.usefixtures("one_prefect")
+
 SUITES = CHECKOUT / "infra" / "suites"
 READ = {"ok", "inconsistent"}
 

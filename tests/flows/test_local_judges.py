@@ -6,6 +6,8 @@ import pytest
 
 from tests.flows.harness import shell_in
 
+pytestmark = pytest.mark.usefixtures("one_prefect")
+
 SUITE = """
 name: local
 benchmarks:

@@ -11,7 +11,7 @@ from tests.flows.metering import Meter, metered_endpoint
 from tests.flows.services import dask_scheduler, free_port, worker
 from tests.flows.test_whole_runs import ONE_EACH
 
-pytestmark = pytest.mark.full
+pytestmark = [pytest.mark.full, pytest.mark.usefixtures("one_prefect")]
 STEADY = (0.3, 0.8)
 """Of a run's time: workers begin and end seconds apart where the machine is busy."""
 

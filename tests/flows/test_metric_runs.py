@@ -7,7 +7,7 @@ import pytest
 from tests.flows.harness import shell_in, write_benchmark
 from tests.metrics.programs import install_script, needs_java
 
-pytestmark = pytest.mark.full
+pytestmark = [pytest.mark.full, pytest.mark.usefixtures("one_prefect")]
 
 SUITE = """
 name: small

@@ -111,6 +111,7 @@ def test_a_budget_without_a_price_is_refused(suite_file: Path) -> None:
 
 
 @pytest.mark.full
+@pytest.mark.usefixtures("one_prefect")
 def test_a_run_over_its_budget_ends_with_4_keeps_what_it_paid_for_and_goes_on(tmp_path: Path) -> None:
     write_benchmark(tmp_path, N)
     billing = Billing()

@@ -11,7 +11,7 @@ from tests.flows.harness import Shell, shell_in
 from tests.metrics.programs import needs_java
 
 SUITES = Path(__file__).parents[2] / "infra" / "suites"
-pytestmark = [pytest.mark.data, pytest.mark.full]
+pytestmark = [pytest.mark.data, pytest.mark.full, pytest.mark.usefixtures("one_prefect")]
 
 
 @contextmanager

@@ -12,6 +12,8 @@ import pytest
 
 from tests.flows.harness import Shell, shell_in
 
+pytestmark = pytest.mark.usefixtures("one_prefect")
+
 SUITES = Path(__file__).parents[2] / "infra" / "suites"
 Rows = list[tuple[object, ...]]
 

@@ -7,6 +7,8 @@ import pytest
 from tasks.backends.standin_process import start_standin
 from tests.flows.harness import Shell, read_requests, shell_in, write_benchmark, write_suite
 
+pytestmark = pytest.mark.usefixtures("one_prefect")
+
 SUITE = """
 name: replayed
 images: {folder}/first/images

@@ -11,6 +11,8 @@ import pytest
 from tests.flows.harness import Shell, shell_in, wait_until
 from tests.flows.services import answers, free_port, started
 
+pytestmark = pytest.mark.usefixtures("one_prefect")
+
 SUITE = """
 name: self-hosted
 benchmarks:
