@@ -22,7 +22,7 @@ test: setup
 	$(BIN)/python -m pytest -m "not full" -n 2 --dist loadfile
 
 test-full: setup
-	$(BIN)/python -m pytest -m full -n 2 --dist load
+	$(BIN)/python -m pytest -m full -n 3 --dist load
 
 BENCHES := vqa_accuracy ngram_metrics meteor model_metrics metrics_lake correlation agreement rankings coverage checks bias_reports matchups api local whole_run memory plan compact lake report bucket command ingest
 

@@ -19,10 +19,10 @@ RESULTS = (
 
 
 def trouble(seen: Seen) -> str | float | None:
-    """Every 17th request is throttled, every 23rd slow, every 41st cut off."""
-    if seen.number % 17 == 0:
+    """Every 37th request is throttled, every 53rd slow, every 83rd cut off."""
+    if seen.number % 37 == 0:
         return "slow down"
-    return 0.5 if seen.number % 23 == 0 else "cut" if seen.number % 41 == 0 else None
+    return 0.5 if seen.number % 53 == 0 else "cut" if seen.number % 83 == 0 else None
 
 
 @pytest.mark.full
@@ -75,7 +75,7 @@ class Outage:
 @pytest.mark.full
 def test_a_bucket_that_refuses_for_a_while_costs_no_reply(bucket: Bucket, tmp_path: Path) -> None:
     write_benchmark(tmp_path, N_CASES // 2)
-    log, lake, outage = tmp_path / "requests.jsonl", f"{bucket.url}/a/lake", Outage(25)
+    log, lake, outage = tmp_path / "requests.jsonl", f"{bucket.url}/a/lake", Outage(15)
     bucket.trouble(outage)
     with start_standin(log=log, latency_ms=300) as standin, shell_in(tmp_path) as shell:
         suite = str(write_suite(tmp_path, standin.base_url, concurrency=8))
