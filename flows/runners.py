@@ -18,6 +18,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from flows.prefect_database import NAME, copy_kept, drop_kept, keep_database
+from flows.worker_watch import keep_workers
 from tasks.errors import JudgelakeError
 
 ENDPOINT_SLOT = "ENDPOINT"
@@ -29,6 +30,8 @@ _START_S = 180.0
 _LOOPBACK = "127.0.0.1"
 _LIVES = 20
 """Workers that a shard may lose before it is given up: one that is killed loses what came since its last flush, not the run."""
+_SLOW_START = "300 s"
+"""A worker that starts again is not given up before: on a busy machine that takes longer than Dask's 15 s."""
 _QUIET = {
     "DO_NOT_TRACK": "1",
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
@@ -99,6 +102,7 @@ def own_server(
 def local_cluster(slots: Collection[str] = (ENDPOINT_SLOT, METRIC_SLOT)) -> Iterator[str]:
     """The address of a Dask scheduler in this process with a worker process for each slot: one asks endpoints, one computes metrics."""
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    import dask
     from distributed import Nanny, Scheduler, SpecCluster
 
     options = {"nthreads": 1, "memory_limit": 0, "dashboard": False, "silence_logs": 50, "preload": ["flows.worker"]}
@@ -113,7 +117,11 @@ def local_cluster(slots: Collection[str] = (ENDPOINT_SLOT, METRIC_SLOT)) -> Iter
             "dashboard_address": f"{_LOOPBACK}:0",
         },
     }
-    with SpecCluster(workers=workers, scheduler=scheduler, silence_logs=50) as cluster:
+    with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": _SLOW_START}),
+        SpecCluster(workers=workers, scheduler=scheduler, silence_logs=50) as cluster,
+        keep_workers(cluster),
+    ):
         yield cluster.scheduler_address
 
 
