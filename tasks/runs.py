@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 
 from tasks.clock import SteadyClock
-from tasks.errors import LakeError
+from tasks.errors import LakeError, RunError
 from tasks.exit_codes import ExitCode, find_code
 from tasks.ingestion import IngestSummary
 from tasks.judging.shard import ShardResult
@@ -125,13 +125,20 @@ def record_run(lake: Lake, suite: Suite, run_id: str, stages: tuple[str, ...]) -
     except BaseException as error:
         record.code = find_code(error)
         with contextlib.suppress(LakeError):  # where nothing can be written, the error says so
-            write("stopped" if record.code == ExitCode.STOPPED else "failed")
+            write(_name_outcome(record, error))
         raise
     finally:
         with contextlib.suppress(LakeError):
             remove_folder(lake.work_folder(run_id))
             if stages:
                 remove_retired(lake)
+
+
+def _name_outcome(record: RunRecord, error: BaseException) -> str:
+    """A RunError is how a run that came to its end tells its exit code."""
+    if isinstance(error, RunError):
+        return record.outcome
+    return "stopped" if record.code == ExitCode.STOPPED else "failed"
 
 
 def _row(suite: Suite, record: RunRecord, started: datetime, outcome: str) -> dict[str, object]:

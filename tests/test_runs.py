@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tasks.errors import RunError
 from tasks.judging.shard import ShardResult
 from tasks.judging.stopping import stop_file
 from tasks.lake import Lake
@@ -58,6 +59,17 @@ def test_a_run_that_fails_writes_its_row_all_the_same(lake: Lake, error: type[Ba
         fail_midway()
     assert (run_row(lake)["outcome"], run_row(lake)["n_verdicts"]) == (outcome, 1)
     assert not lake.work_folder("run-1").exists()
+
+
+def test_a_run_that_came_to_its_end_says_how_whatever_its_exit_code(lake: Lake) -> None:
+    def end_over_budget() -> None:
+        with record_run(lake, SUITE, "run-1", STAGES) as record:
+            record.shards = [ShardResult(1, 0, 10, 1, (("ok", 1),), over_budget=True)]
+            raise RunError(4, ["budget: reached"])
+
+    with pytest.raises(RunError):
+        end_over_budget()
+    assert (run_row(lake)["outcome"], run_row(lake)["exit_code"]) == ("over budget", 4)
 
 
 def test_a_run_stands_in_the_history_while_it_runs_and_as_running_when_it_was_killed(lake: Lake) -> None:

@@ -18,7 +18,7 @@ def test_a_worker_without_its_nanny_is_replaced() -> None:
     scheduler = {"cls": Scheduler, "options": {"host": "127.0.0.1", "dashboard": False, "dashboard_address": "127.0.0.1:0"}}
     workers = {"one": {"cls": Nanny, "options": {"nthreads": 1, "dashboard": False, "silence_logs": 50}}}
     with (
-        SpecCluster(workers=workers, scheduler=scheduler, silence_logs=50) as cluster,
+        SpecCluster(workers=workers, scheduler=scheduler, silence_logs=50) as cluster,  # type: ignore[no-untyped-call]
         keep_workers(cluster),
         Client(cluster) as client,  # type: ignore[no-untyped-call]
     ):
