@@ -6,7 +6,7 @@ are left is `tasks.planning`, how it is shown `flows.plan_command`.
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import duckdb
 import polars as pl
@@ -14,6 +14,7 @@ import polars as pl
 from tasks.judge_settings import JudgeSettings
 from tasks.judging.cases import read_cases
 from tasks.judging.protocols import Identity
+from tasks.judging.reply_frames import read_reply
 from tasks.judging.shard import start_judge
 from tasks.judging.token_counts import CHARS_PER_TOKEN
 from tasks.judging.types import Judge, Reply, Request
@@ -151,12 +152,7 @@ def _find_replies(connection: duckdb.DuckDBPyConnection, key: Mapping[str, objec
     )
     text += "from stored semi join held using (request_digest, draw)"
     frame = select_frame(connection, text, "stored replies", {**key, "digests": [*digests]})
-    return {(row.pop("request_digest"), row.pop("draw")): _make_reply(row) for row in frame.iter_rows(named=True)}
-
-
-def _make_reply(row: dict[str, Any]) -> Reply:
-    tops = tuple(tuple((top["token"], top["logprob"]) for top in position) for position in row.pop("top_logprobs") or ())
-    return Reply(**row, top_logprobs=tops)
+    return {(row.pop("request_digest"), row.pop("draw")): read_reply(row) for row in frame.iter_rows(named=True)}
 
 
 def _measure_judged(

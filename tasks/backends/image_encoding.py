@@ -51,6 +51,10 @@ class ImageEncoder:
                 self._size -= len(self._kept.popitem(last=False)[1])
         return url
 
+    def has(self, image: Image) -> bool:
+        """Whether `encode` has nothing to read or to draw."""
+        return image in self._kept or is_remote(image.uri)
+
     def _read(self, image: Image) -> bytes:
         file = self._root / image.uri
         try:

@@ -9,6 +9,7 @@ import dataclasses
 import re
 import resource
 import time
+from collections.abc import Callable
 from typing import NamedTuple
 
 from tasks.backends import echo_format
@@ -55,6 +56,7 @@ class OpenAIBackend:
 
     `timeout_s` is that of one attempt. After a model's first 401, 403, 404 or exhausted quota, or twenty equal refusals in a row, its
     further requests fail unsent. What a model does not take (`temperature`, a system message, ...) is learnt from its first refusal.
+    `has_image`: whether `encode_image` of an image takes no time; else it runs in a thread.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class OpenAIBackend:
         *,
         back_off: BackOff | None = None,
         encode_image: EncodeImage | None = None,
+        has_image: Callable[[Image], bool] = lambda _: True,
     ) -> None:
         self.window = concurrency
         self._endpoint = find_endpoint(model, base_url, api_key_variable)
@@ -76,7 +79,8 @@ class OpenAIBackend:
         self._wire = Wire(self._endpoint, concurrency)
         self._timeout_s, self._max_attempts = timeout_s, max_attempts
         self._back_off = back_off or BackOff()
-        self._encode_image = encode_image or _refuse_image
+        self._encode_image, self._has_image = encode_image or _refuse_image, has_image
+        self._fetching: dict[Image, asyncio.Task[str]] = {}
         self._throttle = Throttle(concurrency)
         self._pacer = Pacer(requests_per_minute)
         self._allowances = Allowances()
@@ -114,10 +118,7 @@ class OpenAIBackend:
                 if request.model in self._broken:
                     return Failure(self._broken[request.model])
                 try:
-                    looks = any(
-                        message.images for message in request.messages
-                    )  # an image is read and encoded, maybe from a bucket
-                    body = await asyncio.to_thread(self._encode, request) if looks else self._encode(request)
+                    body = await self._encode_in_turn(request)
                 except (BackendError, OSError, TypeError, ValueError) as error:
                     return self._fail(request, f"the request cannot be encoded: {error}")
                 await self._pacer.admit()
@@ -127,6 +128,19 @@ class OpenAIBackend:
             pushed_back = isinstance(outcome, _Setback) and outcome.pushes_back
             self._throttle.give_back(slot, served=isinstance(outcome, Reply), pushed_back=pushed_back)
         return outcome
+
+    async def _encode_in_turn(self, request: Request) -> bytes:
+        missing = {image for message in request.messages for image in message.images if not self._has_image(image)}
+        await asyncio.gather(*map(self._fetch, missing))
+        return self._encode(request)
+
+    async def _fetch(self, image: Image) -> None:
+        """Have an image read (maybe from a bucket) and encoded in a thread, once for all requests that wait for it."""
+        task = self._fetching.get(image)
+        if task is None:
+            task = self._fetching[image] = asyncio.create_task(asyncio.to_thread(self._encode_image, image))
+            task.add_done_callback(lambda _: self._fetching.pop(image))
+        await asyncio.shield(task)
 
     def _encode(self, request: Request) -> bytes:
         model = sent_model(request.model)

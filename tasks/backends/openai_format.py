@@ -4,12 +4,12 @@ Pure; sending lives in `tasks.backends.wire`, what is done about an error in `ta
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
 import orjson
 from openai.types.chat import ChatCompletion, ChatCompletionContentPartParam, ChatCompletionMessageParam
-from openai.types.chat.chat_completion import Choice
 from openai.types.chat.chat_completion_token_logprob import ChatCompletionTokenLogprob
 from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
 
@@ -22,6 +22,33 @@ EncodeImage = Callable[[Image], str]
 
 
 AS_IT_IS = Adaptation()
+_NO_LOGPROBS = msgspec.Raw(b"null")
+_HEAD = 64
+
+
+class _Entry(msgspec.Struct, gc=False):
+    token: str
+    logprob: float
+
+
+class _Position(_Entry, gc=False):
+    top_logprobs: list[_Entry] | None = None
+
+
+class _Logprobs(msgspec.Struct):
+    content: list[_Position] | None = None
+
+
+class _Choice(msgspec.Struct):
+    logprobs: msgspec.Raw = _NO_LOGPROBS
+
+
+class _Frame(msgspec.Struct):
+    choices: list[_Choice]
+
+
+_FRAMES, _LOGPROBS = msgspec.json.Decoder(_Frame), msgspec.json.Decoder(_Logprobs | None)
+Positions = Sequence[_Position | ChatCompletionTokenLogprob]
 
 
 def encode_request(
@@ -63,11 +90,25 @@ def decode_reply(content: bytes, latency_ms: float | None = None) -> Reply:
     """The reply in a completion; raises ValueError in one line where the body is cut off, no JSON, or no completion."""
     if content.lstrip().startswith(BEGINNINGS):
         content = join_stream(content)
-    completion = _read_completion(content)
+    rest, positions = _part_logprobs(content)
+    completion = _read_completion(rest)
     try:
-        return _make_reply(completion, completion.choices[0], latency_ms)
+        return _make_reply(completion, positions, latency_ms)
     except (AttributeError, IndexError, TypeError, KeyError):
         raise ValueError(f"the answer is no chat completion: {read_error(content)}") from None
+
+
+def _part_logprobs(content: bytes) -> tuple[bytes, Positions]:
+    """A completion without its log-probabilities, and these; as objects of the SDK, twenty a token, they cost more than all the rest."""
+    try:
+        raw = bytes(_FRAMES.decode(content).choices[0].logprobs)
+        logprobs = _LOGPROBS.decode(raw)
+    except (msgspec.MsgspecError, IndexError):
+        return content, ()
+    start = content.find(raw[:_HEAD])  # all of it takes longer to search than to read
+    if logprobs is None or content[start : start + len(raw)] != raw:
+        return content, ()
+    return content[:start] + b"null" + content[start + len(raw) :], logprobs.content or ()
 
 
 def note_unheeded(known: Adaptation, asked: int, reply: Reply) -> Adaptation:
@@ -91,9 +132,10 @@ def _read_completion(content: bytes) -> ChatCompletion:
     return ChatCompletion.construct(**values)
 
 
-def _make_reply(completion: ChatCompletion, choice: Choice, latency_ms: float | None) -> Reply:
-    positions = (choice.logprobs.content if choice.logprobs else None) or []
-    usage = completion.usage
+def _make_reply(completion: ChatCompletion, positions: Positions, latency_ms: float | None) -> Reply:
+    choice, usage = completion.choices[0], completion.usage
+    if choice.logprobs:  # they could not be parted
+        positions = choice.logprobs.content or ()
     return Reply(
         text=_read_content(choice.message.content),
         finish_reason=_read_text(choice.finish_reason) or "stop",
@@ -127,10 +169,12 @@ def _read_text(value: object) -> str:
     return value
 
 
-def _alternatives(position: ChatCompletionTokenLogprob) -> TokenLogprobs:
-    listed = [(entry.token, float(entry.logprob)) for entry in position.top_logprobs or []]
-    chosen = (position.token, float(position.logprob))
-    return tuple(listed) if any(token == chosen[0] for token, _ in listed) else (chosen, *listed)
+def _alternatives(position: _Position | ChatCompletionTokenLogprob) -> TokenLogprobs:
+    listed = [(entry.token, float(entry.logprob)) for entry in position.top_logprobs or ()]
+    for token, _ in listed:
+        if token == position.token:
+            return tuple(listed)
+    return ((position.token, float(position.logprob)), *listed)
 
 
 def read_error(content: bytes) -> str:

@@ -5,13 +5,13 @@ Which request is asked is the engine's matter; which verdict of a case counts is
 
 import asyncio
 import dataclasses
-import functools
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache, partial
 from typing import Any
 
 import polars as pl
@@ -20,6 +20,7 @@ from schemas.tables import TABLES
 from tasks.clock import SteadyClock
 from tasks.errors import LakeError
 from tasks.judging.budget import OVER_BUDGET
+from tasks.judging.reply_frames import frame_replies, read_reply
 from tasks.judging.settling import settle_verdicts
 from tasks.judging.spill import spill_replies
 from tasks.judging.types import UNASKED, Case, Pending, Reply, Request, Verdict
@@ -38,6 +39,7 @@ Key = tuple[str, int]
 """Request digest and draw."""
 NO_PRICES: Mapping[str, Price | None] = {}
 _CASE_FIELDS = ("benchmark", "item_id", "content_digest", "other_digest", "shown_first", "context_digest", "sample")
+_REPLY_FIELDS = tuple(one.name for one in dataclasses.fields(Reply))
 _VERDICT_FIELDS = (
     "criterion", "status", "rating", "score_0_1", "choice", "preference_b", "score_a", "score_b", "captured_mass", "rationale",
     "reason", "text",
@@ -66,7 +68,7 @@ class StoredReplies(Mapping[Key, Reply]):
         self._lake, self._judge_id = lake, judge_id
         self._keys = [*keys]
         self._places = {key: place for place, key in enumerate(self._keys)}
-        self._fetch = functools.lru_cache(_BATCHES_HELD)(self._read_batch)
+        self._fetch = lru_cache(_BATCHES_HELD)(self._read_batch)
 
     def add(self, keys: Sequence[Key]) -> None:
         """Take note of replies that have come into the lake."""
@@ -83,9 +85,8 @@ class StoredReplies(Mapping[Key, Reply]):
     def __getitem__(self, key: Key) -> Reply:
         rows, places = self._fetch(self._places[key] // _BATCH_ROWS)
         row: dict[str, Any] = rows.row(places[key], named=True)
-        logprobs = tuple(tuple((top["token"], top["logprob"]) for top in position) for position in row.pop("top_logprobs") or ())
         del row["request_digest"], row["draw"]
-        return Reply(**row, top_logprobs=logprobs)
+        return read_reply(row)
 
     def __iter__(self) -> Iterator[Key]:
         return iter(self._places)
@@ -146,10 +147,8 @@ class Ledger:
         self._recent[digest, request.draw] = reply
         price = self._prices.get(request.endpoint)
         cost = price_reply(price, reply.prompt_tokens, reply.completion_tokens, reply.cached_tokens)
-        row = dataclasses.asdict(reply)
-        row["top_logprobs"] = [[{"token": token, "logprob": value} for token, value in top] for top in reply.top_logprobs]
         self._replies.append({
-            **row, "judge_id": self._judge_id, "request_digest": digest, "draw": request.draw,
+            **{name: getattr(reply, name) for name in _REPLY_FIELDS}, "judge_id": self._judge_id, "request_digest": digest, "draw": request.draw,
             "requested_model": request.model, "cost_usd": cost, "run_id": self._run_id, "replied_at": self._clock.now(),
         })  # fmt: skip
         self.tally.n_calls += 1
@@ -192,17 +191,18 @@ class Ledger:
         async with self._writing:
             n_verdicts = len(self._verdicts)  # those that come during the write rest on replies that it does not hold
             keys = [(str(row["request_digest"]), int(str(row["draw"]))) for row in self._replies]
-            await self._write("replies", self._replies, len(keys))
+            await self._write("replies", self._replies, len(keys), frame_replies)
             self._stored.add(keys)
             for key in keys:
                 self._recent.pop(key, None)
             self._full.clear()
-            await self._write(TABLE_OF[self._unit], self._verdicts, n_verdicts)
+            table = TABLE_OF[self._unit]
+            await self._write(table, self._verdicts, n_verdicts, partial(pl.DataFrame, schema=TABLES[table].polars_schema))
 
-    async def _write(self, name: str, rows: list[dict[str, object]], count: int) -> None:
-        await asyncio.to_thread(
-            lambda: append_rows(self._lake, name, pl.DataFrame(rows[:count], schema=TABLES[name].polars_schema))
-        )
+    async def _write(
+        self, name: str, rows: list[dict[str, object]], count: int, frame: Callable[[list[dict[str, object]]], pl.DataFrame]
+    ) -> None:
+        await asyncio.to_thread(lambda: append_rows(self._lake, name, frame(rows[:count])))
         del rows[:count]
 
     async def flush_patiently(self) -> None:
@@ -228,7 +228,7 @@ class Ledger:
 
     def _spill(self, refused: LakeError) -> LakeError:
         """Keep the replies elsewhere; verdicts go, for they follow from the replies and must not be in the lake without them."""
-        rows = pl.DataFrame(self._replies, schema=TABLES["replies"].polars_schema)
+        rows = frame_replies(self._replies)
         self._verdicts.clear()
         try:
             folder = spill_replies(self._lake, rows).parent

@@ -171,11 +171,11 @@ def make_backend(order: ShardOrder) -> RoutingBackend:
 def _make_one(name: str, endpoint: EndpointSettings, order: ShardOrder) -> Backend:
     if endpoint.cassette is not None:
         return ReplayBackend(load_replies(open_lake(endpoint.cassette)))
-    encode_image = ImageEncoder(order.image_root, endpoint.image_max_side).encode
+    encoder = ImageEncoder(order.image_root, endpoint.image_max_side)
     if endpoint.is_local:
         from tasks.backends.transformers_local import LocalBackend  # heavy
 
-        return LocalBackend(endpoint.local, encode_image)
+        return LocalBackend(endpoint.local, encoder.encode)
     if endpoint.mode == "batch":
         from tasks.backends.openai_batch import BatchBackend  # openai takes most of a second, which planning does not need
 
@@ -188,7 +188,7 @@ def _make_one(name: str, endpoint: EndpointSettings, order: ShardOrder) -> Backe
             window=order.limits.concurrency,
             timeout_s=endpoint.timeout_s,
             max_attempts=endpoint.max_attempts,
-            encode_image=encode_image,
+            encode_image=encoder.encode,
         )
     from tasks.backends.openai_api import OpenAIBackend
 
@@ -200,7 +200,8 @@ def _make_one(name: str, endpoint: EndpointSettings, order: ShardOrder) -> Backe
         timeout_s=endpoint.timeout_s,
         requests_per_minute=order.limits.requests_per_minute,
         max_attempts=endpoint.max_attempts,
-        encode_image=encode_image,
+        encode_image=encoder.encode,
+        has_image=encoder.has,
     )
     backend.set_limits(*find_share(order.limits, order.slots, order.cases_file))
     return FirstContact(backend, order.cases_file.with_name(f"{order.identity.alias}.{name}.contact"))
