@@ -9,9 +9,13 @@ import orjson
 
 
 def digest_json(value: object) -> str:
-    """Sha256 (hex) of a value's canonical JSON: sorted keys, no spaces, UTF-8."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    """Sha256 (hex) of a value's canonical JSON."""
+    return hashlib.sha256(dump_json(value)).hexdigest()
+
+
+def dump_json(value: object) -> bytes:
+    """Canonical JSON: sorted keys, no spaces, UTF-8."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
 def content_digest(prompt: str, references: Sequence[str], answer: str) -> str:

@@ -3,20 +3,31 @@
 The digest is part of the lake's format. Changing what goes into it, or the field names below, orphans every stored reply.
 """
 
-from tasks.digests import digest_json
+import functools
+import hashlib
+
+import orjson
+
+from tasks.digests import digest_json, dump_json
 from tasks.judging.types import Decoding, Image, Message, Request
 
 
 def request_digest(request: Request) -> str:
     """Sha256 (hex) of the canonical JSON of model, messages and decoding; the draw is left out, images count by their sha256."""
-    asked: dict[str, object] = {
-        "decoding": _decoding_fields(request.decoding),
-        "messages": [_message_fields(message) for message in request.messages],
-        "model": request.model,
-    }
-    if request.scored:
-        asked["scored"] = request.scored
-    return digest_json(asked)
+    messages = [_message_fields(message) for message in request.messages]
+    told = {"model": request.model, "scored": request.scored} if request.scored else {"model": request.model}
+    if not any(image.boxes for message in request.messages for image in message.images):
+        try:  # texts alone: the same bytes as canonical JSON, several times faster
+            parts = (_dump_decoding(request.decoding), orjson.dumps(messages), orjson.dumps(told)[1:])
+            return hashlib.sha256(b'{"decoding":%b,"messages":%b,%b' % parts).hexdigest()
+        except orjson.JSONEncodeError:  # half a surrogate pair
+            pass
+    return digest_json({"decoding": _decoding_fields(request.decoding), "messages": messages, **told})
+
+
+@functools.lru_cache
+def _dump_decoding(decoding: Decoding) -> bytes:
+    return dump_json(_decoding_fields(decoding))
 
 
 def _decoding_fields(decoding: Decoding) -> dict[str, float | int | None]:

@@ -20,7 +20,7 @@ from tasks.judge_settings import EndpointSettings, JudgeSettings
 from tasks.judging.batches import BatchBook
 from tasks.judging.budget import Budget, BudgetedBackend
 from tasks.judging.cases import find_missing_image, read_cases
-from tasks.judging.engine import judge_cases
+from tasks.judging.engine import exempt_loaded, judge_cases
 from tasks.judging.ledger import FLUSH_SECONDS, PATIENCE_S, Ledger, Tally, load_replies
 from tasks.judging.protocols import PROTOCOLS, Identity
 from tasks.judging.sharing import find_share, follow_share, mark_done
@@ -95,6 +95,7 @@ async def _run(order: ShardOrder) -> ShardResult:
     take_in_spilled(order.lake)
     budget, flag = make_budget(order), StopFlag(order.lake, order.run_id)
     routing, ledger = make_backend(order), _make_ledger(order, flag)
+    exempt_loaded()
     backend = _limit_backend(routing, order, budget)
     teller = Teller(order.progress_file, budget)
     cases = itertools.takewhile(

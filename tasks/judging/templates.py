@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from jinja2 import StrictUndefined, Template, TemplateError
 from jinja2.sandbox import SandboxedEnvironment
@@ -18,7 +19,15 @@ from tasks.judging.types import Image, Message, Role
 from tasks.settings import nearest
 
 _ROLE = re.compile(r"^\[(system|user|assistant)\][ \t]*\n", re.MULTILINE)
-_ENVIRONMENT = SandboxedEnvironment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+
+
+class _Environment(SandboxedEnvironment):
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        """A mapping's own field at once: the sandbox looks for an attribute first, which takes most of a prompt's time."""
+        return obj[attribute] if type(obj) is dict and attribute in obj else super().getattr(obj, attribute)
+
+
+_ENVIRONMENT = _Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
 
 def neutralise(text: str, markers: tuple[str, ...]) -> str:
@@ -79,9 +88,12 @@ def _compile(name: str, folder: Path | None) -> tuple[tuple[Role, Template], ...
     parts = _ROLE.split(read_prompt(name, folder))
     spoken = [("user", parts[0]), *zip(parts[1::2], parts[2::2], strict=True)]
     try:
-        return tuple((_role(role), _ENVIRONMENT.from_string(text)) for role, text in spoken if text.strip())
+        templates = [(_role(role), _ENVIRONMENT.from_string(text)) for role, text in spoken if text.strip()]
     except TemplateError as error:
         raise SuiteError(f"{_describe(name, folder)}: {error}; expected a Jinja template; mend it") from None
+    for _, template in templates:
+        template.globals = dict(template.globals)  # a chain of mappings, which each rendering would go through key by key
+    return tuple(templates)
 
 
 def _describe(name: str, folder: Path | None) -> str:

@@ -1,8 +1,12 @@
 import dataclasses
 import hashlib
+import json
 import subprocess
 import sys
 from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tasks.backends.digest import request_digest
 from tasks.judging.types import Box, Decoding, Image, Message, Request
@@ -79,3 +83,22 @@ def test_everything_else_counts() -> None:
 
 def test_a_lone_surrogate_has_a_digest_too() -> None:
     assert len(request_digest(Request("m", (Message("user", "\ud800"),)))) == 64
+
+
+TEXTS = st.text(max_size=12)  # control characters and halves of surrogate pairs among them
+IMAGES = st.builds(Image, TEXTS, st.none() | st.just(SHA), st.just(()) | st.just((Box(1e-5, 2, 1e16, 0.1),)))
+DECODINGS = st.builds(Decoding, st.none() | st.floats(0, 2), st.none() | st.floats(0, 1), st.integers(0, 9), st.integers(0, 20))
+MESSAGES = st.builds(Message, st.just("user"), TEXTS, st.lists(IMAGES, max_size=2).map(tuple))
+
+
+@given(st.builds(Request, TEXTS, st.lists(MESSAGES, max_size=3).map(tuple), DECODINGS, scored=TEXTS))
+def test_the_short_way_and_the_long_way_are_the_same(request: Request) -> None:
+    def name(image: Image) -> dict[str, object]:
+        named: dict[str, object] = {"sha256": image.sha256} if image.sha256 else {"uri": image.uri}
+        return named | ({"boxes": [[float(side) for side in box] for box in image.boxes]} if image.boxes else {})
+
+    told: dict[str, object] = {"model": request.model, "decoding": dataclasses.asdict(request.decoding)}
+    told["messages"] = [{"role": one.role, "text": one.text, "images": [*map(name, one.images)]} for one in request.messages]
+    told |= {"scored": request.scored} if request.scored else {}
+    text = json.dumps(told, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    assert request_digest(request) == hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -16,7 +16,7 @@ from tests.bench.bench_api import canned_endpoint
 
 _CASES, _PEER_CASES = 20_000, 1_000
 _LATENCY_MS, _CONCURRENCY = 200, 256
-_TEXT = "The candidate names the same object. So rating=3\nGRADE: C"
+_TEXT = "GRADE: C. The candidate names the same object. So rating=3"
 _PEER = """
 import sys, time
 from inspect_ai import Task, eval
