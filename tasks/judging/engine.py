@@ -6,7 +6,8 @@ What a protocol asks is its own file's matter, how a request travels the backend
 import asyncio
 import gc
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
 from tasks.backends.base import Backend
@@ -95,10 +96,15 @@ async def _cancel_after_drain(
         worker.cancel()
 
 
-def exempt_loaded() -> None:
-    """Have the collector pass over what is there already: going through all the modules holds hundreds of requests up each time."""
+@contextmanager
+def exempt_loaded() -> Iterator[None]:
+    """For a while the collector passes over what is there already: going through all the modules holds hundreds of requests up."""
     gc.collect()
     gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 class _Conclusion(NamedTuple):

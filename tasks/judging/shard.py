@@ -95,7 +95,6 @@ async def _run(order: ShardOrder) -> ShardResult:
     take_in_spilled(order.lake)
     budget, flag = make_budget(order), StopFlag(order.lake, order.run_id)
     routing, ledger = make_backend(order), _make_ledger(order, flag)
-    exempt_loaded()
     backend = _limit_backend(routing, order, budget)
     teller = Teller(order.progress_file, budget)
     cases = itertools.takewhile(
@@ -106,7 +105,8 @@ async def _run(order: ShardOrder) -> ShardResult:
     flushing = asyncio.create_task(ledger.flush_regularly(FLUSH_SECONDS, teller.tick))
     following = asyncio.create_task(follow_share(order.limits, order.slots, order.cases_file, routing.set_limits))
     try:
-        await asyncio.wait({judging, flushing}, return_when=asyncio.FIRST_COMPLETED)
+        with exempt_loaded():
+            await asyncio.wait({judging, flushing}, return_when=asyncio.FIRST_COMPLETED)
     finally:
         for task in (flushing, judging, following):
             task.cancel() if not task.done() else None

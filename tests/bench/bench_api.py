@@ -39,8 +39,7 @@ _IMAGES, _KEPT_BYTES = 512, 20_000_000
 def main() -> None:
     """Print one line a setting and client."""
     os.environ.setdefault("OPENAI_API_KEY", "bench")
-    exempt_loaded()  # as a shard does
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, exempt_loaded():  # as in a shard
         encoder = ImageEncoder(Path(folder), 2048, _KEPT_BYTES)
         images = [_draw_image(Path(folder), number) for number in range(_IMAGES)]
         _compare("text", 256, 200, 25_600, encoder)
