@@ -19,16 +19,21 @@ Versions = Mapping[str, str]
 @cache
 def describe_code() -> Versions:
     """What this process runs, as it was when it first asked: files that change later are not what it runs."""
-    folders = [Path(place) for name in _OURS for place in _find_package(name)]
-    own = f"{version('judgelake')}+{digest_files(folders)[:12]}"
+    own = f"{version('judgelake')}+{digest_packages(*_OURS)[:12]}"
     return {"judgelake": own, "python": platform.python_version(), **{name: version(name) for name in _PACKAGES}}
 
 
+@cache
+def digest_packages(*names: str) -> str:
+    """`digest_files` of packages and modules by their names, as they were when this process first asked."""
+    return digest_files([Path(place) for name in names for place in _find_package(name)])
+
+
 def digest_files(folders: list[Path]) -> str:
-    """A sha256 over the names and contents of all files of packages that are read when they run."""
+    """A sha256 over the names and contents of all files of packages that are read when they run; a folder may be a module's file."""
     digest = hashlib.sha256()
     for folder in folders:
-        for file in sorted(file for file in folder.rglob("*") if file.suffix in _READ):
+        for file in sorted(file for file in (folder, *folder.rglob("*")) if file.suffix in _READ):
             data = file.read_bytes()
             digest.update(f"{folder.name}/{file.relative_to(folder).as_posix()}\0{len(data)}\0".encode() + data)
     return digest.hexdigest()
@@ -46,4 +51,4 @@ def tell_differences(ours: Versions, others: Mapping[str, Versions]) -> list[str
 
 def _find_package(name: str) -> list[str]:
     found = importlib.util.find_spec(name)
-    return list(found.submodule_search_locations or ()) if found else []
+    return list(found.submodule_search_locations or filter(None, [found.origin])) if found else []

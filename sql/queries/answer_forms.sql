@@ -53,8 +53,15 @@ graded as (
     from grades
     inner join answers on grades.item_id = answers.item_id and grades.answer_id = answers.answer_id
     group by grades.judge, grades.criterion, answers.model, answers.item_id, answers.sample
+),
+
+kept as (
+    select * from graded
+    where long_form is not null and short_form is not null
+    qualify bool_and(is_binary) over (partition by judge, criterion)
 )
 
+-- clusters are numbered once rows are left out: a row that went would leave a gap among their codes
 select
     judge,
     criterion,
@@ -62,7 +69,5 @@ select
     long_form,
     short_form,
     dense_rank() over (order by cluster) - 1 as cluster_code
-from graded
-where long_form is not null and short_form is not null
-qualify bool_and(is_binary) over (partition by judge, criterion)
+from kept
 order by judge, criterion, model, item_id, sample

@@ -9,13 +9,11 @@ from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from tasks.errors import MetricError
 from tasks.metrics.java import PACKAGE, find_package_file, keep_program
-from tasks.metrics.ptb_tokenizer import tokenise_ptb
 from tasks.metrics.scored import Scored, Scores, Statistics
-from tasks.metrics.tokens import Tokenise, TokenRows, tokenise_rows
+from tasks.metrics.tokens import TokenRows
 
 VERSION = "1.5"
 PURPOSE = "METEOR"
@@ -40,13 +38,8 @@ STAGE_WEIGHTS = (1.0, 0.6, 0.8, 0.6)
 """The paper's parameters for ranking English."""
 
 
-def compute_meteor(answers: pa.Array, references: pa.ListArray, tokenise: Tokenise = tokenise_ptb) -> Scored:
-    """Scores and statistics of n answers against their reference lists, the best reference counting."""
-    return score_token_rows(tokenise_rows(answers, references, tokenise))
-
-
-def score_token_rows(rows: TokenRows) -> Scored:
-    """The same for rows whose tokens are known; equal questions are asked once."""
+def compute_meteor(rows: TokenRows) -> Scored:
+    """Scores and statistics of answers against their references, the best reference counting; equal questions are asked once."""
     count = len(rows.answer_ids)
     scores, statistics = np.full(count, np.nan), np.zeros((count, len(STATISTICS)))
     defined = np.flatnonzero(rows.find_defined())

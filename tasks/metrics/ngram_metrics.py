@@ -68,7 +68,7 @@ def build_meteor(_options: NoOptions, _documents: str = "") -> Metric:
         "meteor",
         f"meteor|scorer:{meteor.VERSION}|language:en|parameters:rank|norm:true|tokenizer:ptb|references:max|version:{METEOR_VERSION}",
         ALL_TASKS,
-        lambda rows, _counts: meteor.score_token_rows(rows.tokenise("ptb")),
+        lambda rows, _counts: meteor.compute_meteor(rows.tokenise("ptb")),
         statistics=meteor.STATISTICS,
         corpus=meteor.corpus_meteor,
     )

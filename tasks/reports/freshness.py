@@ -4,6 +4,7 @@ from tasks.digests import digest_json
 from tasks.lake import Lake, LakePath
 from tasks.storage import has_file, read_file
 from tasks.suite import Suite
+from tasks.versions import digest_packages
 
 _READ_BY_REPORTS = (
     "items",
@@ -17,7 +18,8 @@ _READ_BY_REPORTS = (
     "duels",
     "metric_scores",
 )
-_PAGE_VERSION = 7
+_MAKE_REPORTS = ("schemas", "sql", "tasks.reports", "tasks.stats", "tasks.failure_rules", "tasks.wordnet")
+"""The packages and modules whose code, SQL, template and style a report follows from: a change of them makes every report anew."""
 
 
 def page_path(lake: Lake, suite: Suite) -> LakePath:
@@ -37,7 +39,7 @@ def is_fresh(lake: Lake, suite: Suite) -> bool:
 
 
 def name_inputs(lake: Lake, suite: Suite) -> str:
-    """Names everything a report is made from: part files hold their digest in their names."""
+    """Names everything a report is made from and by: part files hold their digest in their names."""
     parts = [part for parts in lake.list_parts(*_READ_BY_REPORTS).values() for part in parts]
     names = sorted([*(metric.alias for metric in suite.metrics), *suite.judges])
-    return digest_json([_PAGE_VERSION, suite.digest, sorted(suite.benchmarks), names, parts])
+    return digest_json([digest_packages(*_MAKE_REPORTS), suite.digest, sorted(suite.benchmarks), names, parts])

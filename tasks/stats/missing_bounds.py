@@ -121,8 +121,8 @@ def _correlate_corners(x: Floats, y: Floats, is_missing: Flags) -> Floats:
     k = np.arange(ordered.size + 1)
     gained = np.stack([np.append(0.0, np.cumsum(side)) for side in (ordered, ordered[::-1])])
     squares = (known**2).sum() + k - (known.sum() + k) ** 2 / x.size
-    with np.errstate(divide="ignore", invalid="ignore"):
-        r = (known @ unit[~is_missing] + gained) / np.sqrt(squares * x.size)
+    with np.errstate(divide="ignore", invalid="ignore"):  # not `@`, which would wake threads for one sum
+        r = ((known * unit[~is_missing]).sum() + gained) / np.sqrt(squares * x.size)
     return np.where(squares > _SPREADLESS * x.size, r, np.nan).ravel()
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pycocoevalcap.meteor.meteor import Meteor
 from pycocoevalcap.tokenizer.ptbtokenizer import PTBTokenizer
 
-from tasks.metrics.meteor import score_token_rows
+from tasks.metrics.meteor import compute_meteor
 from tasks.metrics.ptb_tokenizer import ask_java, tokenise_ptb
 from tasks.metrics.tokenizers import tokenise_spaces
 from tasks.metrics.tokens import STRINGS_PER_CALL, Tokenise, tokenise_rows
@@ -46,8 +46,8 @@ def compare_meteor(rng: random.Random) -> None:
     rows = tokenise_rows(pa.array(answers), pa.array(references), tokenise_spaces)
     gts, res = dict(enumerate(references)), {place: [answer] for place, answer in enumerate(answers)}
     meteor = Meteor()
-    assert score_token_rows(rows).scores.tolist() == meteor.compute_score(gts, res)[1]
-    race("METEOR", ROWS, "rows/s", lambda: score_token_rows(rows), lambda: meteor.compute_score(gts, res))
+    assert compute_meteor(rows).scores.tolist() == meteor.compute_score(gts, res)[1]
+    race("METEOR", ROWS, "rows/s", lambda: compute_meteor(rows), lambda: meteor.compute_score(gts, res))
 
 
 def tokenise_in_calls(tokenise: Tokenise, texts: list[str]) -> list[list[str]]:

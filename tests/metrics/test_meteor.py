@@ -16,6 +16,7 @@ from tasks.metrics.meteor import PURPOSE, STATISTICS, compute_meteor, corpus_met
 from tasks.metrics.ptb_tokenizer import tokenise_ptb
 from tasks.metrics.scored import Scored
 from tasks.metrics.tokenizers import tokenise_spaces
+from tasks.metrics.tokens import tokenise_rows
 from tests.metrics.captions import CAPTIONS, to_coco
 from tests.metrics.programs import check_end_after_kill, install_script, needs_java
 
@@ -37,7 +38,8 @@ Row = tuple[str | None, Sequence[str | None] | None]
 
 def score(captions: Sequence[Row]) -> Scored:
     answers = pa.array([answer for answer, _ in captions], pa.string())
-    return compute_meteor(answers, pa.array([references for _, references in captions], pa.list_(pa.string())), tokenise_spaces)
+    references = pa.array([references for _, references in captions], pa.list_(pa.string()))
+    return compute_meteor(tokenise_rows(answers, references, tokenise_spaces))
 
 
 @pytest.fixture
@@ -165,7 +167,7 @@ def test_equal_to_pycocoevalcap_on_captions(data_folder: Path, scorer: None, pee
     rng = random.Random(0)
     references = [captions[start : start + 5] for start in range(0, len(captions), 5)]
     answers = [rng.choice([rng.choice(captions), rng.choice(own)]) for own in references]
-    found = compute_meteor(pa.array(answers), pa.array(references))
+    found = compute_meteor(tokenise_rows(pa.array(answers), pa.array(references), tokenise_ptb))
     joined = [[" ".join(tokens) for tokens in tokenise_ptb(texts)] for texts in [answers, *references]]
     expected, each = peer.compute_score(dict(enumerate(joined[1:])), {place: [text] for place, text in enumerate(joined[0])})
     assert found.scores.tolist() == each
@@ -175,5 +177,6 @@ def test_equal_to_pycocoevalcap_on_captions(data_folder: Path, scorer: None, pee
 @needs_java
 @pytest.mark.full
 def test_java_ends_with_a_killed_python() -> None:
-    ask = "compute_meteor(pa.array(['a']), pa.array([['a']]))"
-    check_end_after_kill(f"import pyarrow as pa; from tasks.metrics.meteor import compute_meteor; {ask}")
+    imports = "import pyarrow as pa; from tasks.metrics import meteor, tokenizers, tokens"
+    rows = "tokens.tokenise_rows(pa.array(['a']), pa.array([['a']]), tokenizers.tokenise_spaces)"
+    check_end_after_kill(f"{imports}; meteor.compute_meteor({rows})")

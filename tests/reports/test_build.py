@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tasks import versions
 from tasks.lake import Lake, append_records
 from tasks.metrics.settings import name_metric
 from tasks.reports.build import build_report
 from tasks.reports.freshness import is_fresh, page_path
 from tasks.suite import ReportSettings, Suite
+from tests.conftest import CHECKOUT
 from tests.lakes import (
     Row,
     answer,
@@ -226,6 +228,36 @@ def test_a_report_is_fresh_until_something_it_reads_changes(planted: Lake, tmp_p
     assert is_fresh(lake, SUITE)
     suite = {**CHANGES, **NO_CHANGES}[what](lake, SUITE)
     assert is_fresh(lake, suite) is (what in NO_CHANGES)
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "sql/core/core_scores.sql",
+        "tasks/reports/report.html",
+        "tasks/reports/page.py",
+        "tasks/stats/elo.py",
+        "tasks/failure_rules.py",
+    ],
+)
+def test_a_report_is_made_anew_by_other_code(planted: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str) -> None:
+    for name in ("schemas", "sql", "tasks"):
+        shutil.copytree(CHECKOUT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+
+    def find_copy(name: str) -> list[str]:
+        package = tmp_path.joinpath(*name.split("."))
+        return [str(package if package.is_dir() else package.with_suffix(".py"))]
+
+    monkeypatch.setattr(versions, "_find_package", find_copy)
+    versions.digest_packages.cache_clear()
+    assert is_fresh(planted, SUITE)  # the same files elsewhere
+    (tmp_path / file).write_bytes((tmp_path / file).read_bytes() + b"\n")
+    assert is_fresh(planted, SUITE)  # what a process runs does not change below it
+    versions.digest_packages.cache_clear()
+    assert not is_fresh(planted, SUITE)
+    monkeypatch.undo()
+    versions.digest_packages.cache_clear()
+    assert is_fresh(planted, SUITE)
 
 
 def test_a_report_of_another_suite_is_not_this_one_s(planted: Lake) -> None:

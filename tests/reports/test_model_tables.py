@@ -55,6 +55,15 @@ def test_superscore_by_hand(lake: Lake) -> None:
     ]
 
 
+def test_graders_left_out_leave_no_gap_among_the_clusters(lake: Lake) -> None:
+    items = [item(f"i{n}", f"Q{n}") for n in range(3)]
+    answers = [answer(f"i{n}", f"{style} text", answer_id=style, style=style) for n in range(3) for style in ("long", "short")]
+    graded = [rating(f"i{n}", 0.5, "p1", style, criterion="style") for n in range(2) for style in ("long", "short")]
+    ingest(lake, items, answers, [*graded, *(rating("i2", 1.0, "p1", style) for style in ("long", "short"))])
+    (pooled, _) = score_forms(warehouse(lake), SUITE).to_dicts()  # of the third cluster alone
+    assert (pooled["criterion"], pooled["n"], pooled["n_clusters"], pooled["either"]) == ("correctness", 1, 1, 1.0)
+
+
 def test_graded_scores_are_neither_right_nor_wrong(lake: Lake) -> None:
     items = [item("i0")]
     answers = [answer("i0", style, answer_id=style, style=style) for style in ("long", "short")]

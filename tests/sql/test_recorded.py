@@ -205,6 +205,15 @@ def test_a_model_that_gets_every_win_has_no_interval(lake: Lake) -> None:
     assert rows(lake, "select win_rate, low, high from rpt_win_rate") == [(1.0, None, None), (0.0, None, None)]
 
 
+def test_a_model_does_not_win_from_itself(lake: Lake) -> None:
+    forms = [answer("i0", f"{style} text", "m1", answer_id=style, style=style) for style in ("long", "short")]
+    unnamed = [answer("i1", text, None, answer_id=text) for text in ("x", "y")]
+    of_one_model = [duel("i0", "a", answer_a="long", answer_b="short"), duel("i1", "b", answer_a="x", answer_b="y")]
+    ingest(lake, ITEMS, [*forms, *unnamed, *ANSWERS[4:]], recorded_duels=[*of_one_model, duel("i2", "a")])
+    assert rows(lake, "select count(*) from core_choices") == [(3,)]
+    assert rows(lake, "select model_a, model_b, n, win_rate from rpt_win_rate") == [("m1", "m2", 1, 1.0), ("m2", "m1", 1, 0.0)]
+
+
 @pytest.mark.parametrize("view", ["core_choices", "core_labels", "rpt_agreement", "rpt_win_rate"])
 def test_an_empty_lake_has_no_row(lake: Lake, view: str) -> None:
     assert query(lake, f"select * from {view}") == []

@@ -1,0 +1,114 @@
+-- grain: one row per benchmark x rater x criterion x category x ordered pair of models; category is null over all items, and where a benchmark
+-- has several each has rows of its own. win_rate is model_a's mean share of the win (a tie is half, and so is a pair on which the judge's two
+-- orders differ, counted in `n_inconsistent` and not among the ties).
+-- Both orders of a pair of models are there: their win rates sum to 1. A missing verdict is no row, never a loss.
+-- low and high are the interval of rpt_metrics (normal, cluster-robust), cut at 0 and 1; none where one model gets every win or of one cluster
+with choices as (
+    select * from core_choices
+    where status in ('ok', 'inconsistent') and model_a is distinct from model_b
+),
+
+items as (
+    select * from stg_items
+),
+
+of_categories as (
+    select
+        choices.*,
+        items.category
+    from choices
+    inner join items on choices.benchmark = items.benchmark and choices.item_id = items.item_id
+    where items.category is not null
+    qualify count(distinct items.category) over (partition by choices.benchmark) > 1
+),
+
+counted as (
+    select * from choices
+    union all by name
+    select * from of_categories
+),
+
+sided as (
+    select
+        benchmark,
+        rater,
+        criterion,
+        category,
+        model_a,
+        model_b,
+        cluster,
+        status,
+        1 - preference_b as share
+    from counted
+    union all
+    select
+        benchmark,
+        rater,
+        criterion,
+        category,
+        model_b as model_a,
+        model_a as model_b,
+        cluster,
+        status,
+        preference_b as share
+    from counted
+),
+
+clusters as (
+    select
+        benchmark,
+        rater,
+        criterion,
+        category,
+        model_a,
+        model_b,
+        cluster,
+        count(*) as n,
+        count(*) filter (where share > 0.5) as wins,
+        count(*) filter (where share = 0.5 and status = 'ok') as ties,
+        count(*) filter (where status = 'inconsistent') as n_inconsistent,
+        count(*) filter (where share < 0.5) as losses,
+        sum(share) as total
+    from sided
+    group by benchmark, rater, criterion, category, model_a, model_b, cluster
+),
+
+rates as (
+    select
+        benchmark,
+        rater,
+        criterion,
+        category,
+        model_a,
+        model_b,
+        sum(n)::bigint as n,
+        sum(wins)::bigint as wins,
+        sum(ties)::bigint as ties,
+        sum(n_inconsistent)::bigint as n_inconsistent,
+        sum(losses)::bigint as losses,
+        sum(total) / sum(n) as win_rate,
+        sqrt(
+            greatest(sum(total * total) - 2 * win_rate * sum(total * n) + win_rate * win_rate * sum(n * n), 0)
+            * count(*) / nullif(count(*) - 1, 0)
+        ) / sum(n) as raw_error,
+        case when win_rate > 0 and win_rate < 1 then raw_error end as standard_error
+    from clusters
+    group by benchmark, rater, criterion, category, model_a, model_b
+)
+
+select
+    benchmark,
+    rater,
+    criterion,
+    category,
+    model_a,
+    model_b,
+    n,
+    wins,
+    ties,
+    n_inconsistent,
+    losses,
+    win_rate,
+    case when standard_error is not null then greatest(win_rate - 1.959963984540054 * standard_error, 0) end as low,
+    case when standard_error is not null then least(win_rate + 1.959963984540054 * standard_error, 1) end as high
+from rates
