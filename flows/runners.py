@@ -18,7 +18,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from flows.prefect_database import NAME, copy_kept, drop_kept, keep_database
-from flows.worker_watch import keep_workers
 from tasks.errors import JudgelakeError
 
 ENDPOINT_SLOT = "ENDPOINT"
@@ -103,10 +102,20 @@ def local_cluster(slots: Collection[str] = (ENDPOINT_SLOT, METRIC_SLOT)) -> Iter
     """The address of a Dask scheduler in this process with a worker process for each slot: one asks endpoints, one computes metrics."""
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     import dask
-    from distributed import Nanny, Scheduler, SpecCluster
+    from distributed import Scheduler, SpecCluster
 
-    options = {"nthreads": 1, "memory_limit": 0, "dashboard": False, "silence_logs": 50, "preload": ["flows.worker"]}
-    workers = {slot.lower(): {"cls": Nanny, "options": {**options, "resources": {slot: 1}}} for slot in slots}
+    from flows.worker_watch import WatchedNanny, WorkerWatch, keep_workers
+
+    watch = WorkerWatch()
+    options = {
+        "nthreads": 1,
+        "memory_limit": 0,
+        "dashboard": False,
+        "silence_logs": 50,
+        "preload": ["flows.worker"],
+        "watch": watch,
+    }
+    workers = {slot.lower(): {"cls": WatchedNanny, "options": {**options, "resources": {slot: 1}}} for slot in slots}
     scheduler = {
         "cls": Scheduler,
         "options": {
@@ -119,8 +128,8 @@ def local_cluster(slots: Collection[str] = (ENDPOINT_SLOT, METRIC_SLOT)) -> Iter
     }
     with (
         dask.config.set({"distributed.deploy.lost-worker-timeout": _SLOW_START}),
-        SpecCluster(workers=workers, scheduler=scheduler, silence_logs=50) as cluster,
-        keep_workers(cluster),
+        SpecCluster(scheduler=scheduler, silence_logs=50) as cluster,
+        keep_workers(cluster, workers, watch),
     ):
         yield cluster.scheduler_address
 

@@ -1,34 +1,156 @@
 """Local workers that stay: Dask's nanny starts a worker that died again, but gives up where that one dies while it starts.
 
-Then nobody would do the work that is left, and the run would wait for ever. Here another nanny takes the place of such a one.
+Then nobody would do the work that is left, and the run would wait for ever. Here another nanny takes the place of such a one, until a
+worker has failed to start too often: then what waits for it fails, and the run ends with its last words.
 """
 
+import asyncio
+import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
-_LOOK_S = 2.0
+from distributed import Nanny, Status
+from distributed.scheduler import NoValidWorkerError, NoWorkerError
+
+from tasks.errors import ClusterError
+
+MOST_STARTS = 3
+PATIENCE_S = 60.0
+"""How long a worker that was up is started again: one that is killed over and over may be killed while it starts."""
+_LOOK_S, _PAUSE_S = 2.0, 1.0
+_SOON_S = 0.5
+
+
+class WatchedNanny(Nanny):
+    """A nanny that tells its `watch` how each start of its worker ended."""
+
+    def __init__(self, *arguments: Any, watch: "WorkerWatch", **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._watch, self._end = watch, ""
+
+    async def instantiate(self) -> Status:
+        """Start a worker process; after a start that failed, a moment later."""
+        await asyncio.sleep(_PAUSE_S if self._watch.has_failed(self.name) else 0)
+        if self.status in (Status.closing, Status.closed):  # meanwhile
+            return self.status
+        try:
+            status: Status = await super().instantiate()
+        except Exception as error:
+            self._watch.note_failure(self.name, f"{type(error).__name__}: {error}")
+            raise
+        if status == Status.running:
+            self._watch.note_start(self.name)
+        else:
+            self._watch.note_failure(self.name, self._end)
+        return status
+
+    def _on_worker_exit_sync(self, exitcode: int) -> None:
+        self._end = f"it was killed by signal {-exitcode}" if exitcode < 0 else f"it ended with status {exitcode}"
+        super()._on_worker_exit_sync(exitcode)
+
+
+@dataclass
+class _Fate:
+    """How a worker fares: whether it was ever up, and its starts in a row that failed since `since_s`, the last one with these words."""
+
+    was_up: bool = False
+    n_failed: int = 0
+    since_s: float = 0.0
+    words: str = ""
+
+
+class WorkerWatch:
+    """What became of each worker's starts, by its name; told by nannies in the cluster's thread, read in others."""
+
+    def __init__(self, patience_s: float = PATIENCE_S) -> None:
+        self.lost = ""
+        self._patience_s, self._fates = patience_s, dict[object, _Fate]()
+
+    def note_start(self, name: object) -> None:
+        """The worker is up."""
+        self._fates[name] = _Fate(was_up=True)
+
+    def note_failure(self, name: object, words: str) -> None:
+        """It did not come up; who starts it again is told once."""
+        fate = self._fates.setdefault(name, _Fate())
+        fate.n_failed, fate.words = fate.n_failed + 1, words
+        if fate.n_failed == 1:
+            fate.since_s = time.monotonic()
+        if fate.n_failed == MOST_STARTS and fate.was_up:
+            sys.stderr.write(f"judgelake: {self._describe(name)}; trying again for {self._patience_s:.0f} s\n")
+
+    def has_failed(self, name: object) -> bool:
+        """Whether its last start did."""
+        return self._fates.get(name, _Fate()).n_failed > 0
+
+    def are_up(self, names: Iterable[str]) -> bool:
+        """Whether each of them was up."""
+        return all(self._fates.get(name, _Fate()).was_up for name in names)
+
+    def find_lost(self) -> list[object]:
+        """Those that failed so often, and of which one that was up so long, that they are started no more."""
+        return [name for name, fate in [*self._fates.items()] if fate.n_failed >= MOST_STARTS and self._is_over(fate)]
+
+    def note_lost(self, name: object) -> None:
+        """It is started no more."""
+        self.lost = self._describe(name)
+        del self._fates[name]
+
+    def refuse(self) -> ClusterError:
+        """What to tell of the worker that was lost."""
+        return ClusterError(
+            f"{self.lost}; expected a process that imports judgelake and its packages, and has the memory for it; mend that, and run the "
+            "same command again to go on: what was judged is kept"
+        )
+
+    def _is_over(self, fate: _Fate) -> bool:
+        return not fate.was_up or time.monotonic() - fate.since_s >= self._patience_s
+
+    def _describe(self, name: object) -> str:
+        fate = self._fates[name]
+        return f"worker {name}: did not start {fate.n_failed} times in a row (at last: {fate.words})"
 
 
 @contextmanager
-def keep_workers(cluster: Any) -> Iterator[None]:
-    """While the block runs, each worker of a `SpecCluster` of nannies is replaced that was gone at two looks in a row."""
-    stop = threading.Event()
-    watch = threading.Thread(target=_watch, args=(cluster, stop), daemon=True)
-    watch.start()
+def keep_workers(cluster: Any, workers: Mapping[str, Mapping[str, Any]], watch: WorkerWatch) -> Iterator[None]:
+    """Start the `workers` of a `SpecCluster`, watched nannies, and replace each that was gone at two looks in a row while the block runs.
+
+    Raises ClusterError where one cannot be started, or could not when work waited for it.
+    """
+    ended = threading.Event()
+    thread = threading.Thread(target=_watch, args=(cluster, watch, ended), daemon=True)
+    cluster.worker_spec.update(workers)
+    cluster.scale(len(workers))
+    thread.start()
     try:
+        while not watch.are_up(workers):
+            if watch.lost:
+                raise watch.refuse()
+            time.sleep(0.05)
         yield
+    except (NoValidWorkerError, NoWorkerError):
+        if watch.lost:
+            raise watch.refuse() from None
+        raise
     finally:
-        stop.set()
-        watch.join()
+        ended.set()
+        thread.join()
 
 
-def _watch(cluster: Any, stop: threading.Event) -> None:
+def _watch(cluster: Any, watch: WorkerWatch, ended: threading.Event) -> None:
     before: set[object] = set()
-    while not stop.wait(_LOOK_S):
+    while not ended.wait(_LOOK_S):
         gone = {name for name, nanny in dict(cluster.workers).items() if not nanny.is_alive()}
-        for name in gone & before:
+        lost = watch.find_lost()
+        for name in lost:
+            watch.note_lost(name)
+            cluster.worker_spec.pop(name, None)
+            cluster.scheduler.no_workers_timeout = _SOON_S  # what waits for it fails
+        for name in (gone & before).union(lost) & {*cluster.workers}:
             cluster.loop.add_callback(cluster.workers.pop(name).close)
         before = gone - before
         cluster.scale(len(cluster.worker_spec))  # starts what is missing

@@ -6,7 +6,7 @@ JudgelakeError
 ├── LakeError      the lake cannot be read or written
 ├── QueryError     a SQL statement failed; the message shows its file and text
 ├── LeaseError     another run holds what this one needs
-├── ClusterError   the Dask scheduler does not answer, or went away during a run
+├── ClusterError   the Dask scheduler does not answer, or went away during a run, or a worker of the run's own does not start
 ├── RunError       the run came to its end, and not all is well; its code says what
 ├── MetricError    a metric cannot be computed here (a package is missing, say)
 └── BackendError   a judge's endpoint or model cannot be used at all
@@ -47,7 +47,7 @@ class RunError(JudgelakeError):
 
 
 class ClusterError(JudgelakeError):
-    """The Dask scheduler does not answer, or went away during a run."""
+    """The Dask scheduler does not answer, or went away during a run, or a worker of the run's own does not start."""
 
 
 class QueryError(JudgelakeError):

@@ -92,12 +92,12 @@ def hold_leases(
         holder.release()
 
 
-def list_leases(lake: Lake, beginning: str = "") -> list[Lease]:
-    """The leases that are held now, stale ones too, by name; only those whose names begin so."""
+def list_leases(lake: Lake, beginning: str = "", *, released: bool = False) -> list[Lease]:
+    """The leases that are held now, stale ones too, by name; only those whose names begin so. `released`: also those that are not."""
     folder = lake.root / FOLDER
     names = sorted({path.parent.name for path in list_files(folder, ".json") if path.parent.name.startswith(beginning)})
     found = [_find_highest(folder / name) for name in names]
-    return [lease for lease in found if lease is not None and not lease.released]
+    return [lease for lease in found if lease is not None and (released or not lease.released)]
 
 
 def remove_lease(lake: Lake, name: str) -> None:

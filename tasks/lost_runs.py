@@ -23,22 +23,31 @@ UNDER_WAY = ("running", "reporting")
 @contextlib.contextmanager
 def show_life(lake: Lake, run_id: str, suite: str) -> Iterator[None]:
     """Hold the run's own lease: nobody waits for it, so that nothing of it stays once the run has ended."""
-    name = name_lease_of_run(run_id)
-    with hold_leases(lake, [name], f"run {run_id} of {suite}", 0.0, lambda _: None):
+    with hold_leases(lake, [name_lease_of_run(run_id)], f"run {run_id} of {suite}", 0.0, lambda _: None):
         yield
     with contextlib.suppress(LakeError):  # then it stays, and says that it was released
+        forget_life(lake, run_id)
+
+
+def forget_life(lake: Lake, run_id: str) -> None:
+    """Take away the lease of a run that has written how it ended."""
+    name = name_lease_of_run(run_id)
+    if not list_leases(lake, name):  # else somebody holds it
         remove_lease(lake, name)
 
 
 def find_lost(leases: Sequence[Lease], around: Surroundings = HERE) -> dict[str, Lease]:
-    """Run id -> its lease, of the runs that gave no sign of life for too long or whose process is gone."""
-    stale = [lease for lease in leases if lease.name.startswith(RUN) and is_stale(lease, around)]
+    """Run id -> its lease, of the runs that gave no sign of life for too long, whose process is gone, or that could not write their end.
+
+    The last ones released their lease and left it there.
+    """
+    stale = [lease for lease in leases if lease.name.startswith(RUN) and (lease.released or is_stale(lease, around))]
     return {lease.name.removeprefix(RUN): lease for lease in stale}
 
 
 def end_lost_runs(lake: Lake, around: Surroundings = HERE) -> None:
     """Write the row that each lost run could not write: it ended when it was last seen."""
-    lost = find_lost(list_leases(lake, RUN), around)
+    lost = find_lost(list_leases(lake, RUN, released=True), around)
     if not lost:
         return
     from tasks.reports.warehouse import open_warehouse, select_frame

@@ -112,9 +112,9 @@ def _remove_temporary(lake: "Lake", older_than_s: float) -> None:
     """Delete what writers on this machine left half written; a bucket has no such files."""
     if not isinstance(lake.root, Path):
         return
-    for file in lake.root.rglob(".*.tmp"):
-        with contextlib.suppress(FileNotFoundError):  # renamed meanwhile: its writer lives
-            if time.time() - file.stat().st_mtime >= older_than_s:
+    for file in list_files(lake.root, ".tmp"):
+        with contextlib.suppress(OSError):  # renamed meanwhile: its writer lives; or another user's
+            if file.name.startswith(".") and time.time() - file.stat().st_mtime >= older_than_s:
                 file.unlink()
 
 

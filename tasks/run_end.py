@@ -120,6 +120,14 @@ def _tell_coverage(connection: duckdb.DuckDBPyConnection, suite: Suite) -> _Told
     thin = select_file(connection, "queries/thin_coverage.sql", parameters)
     lines = [
         f"coverage: {judge} has {100 * share:.1f} % of its scores on {benchmark}; expected {100 * least:.1f} %"
+        + _tell_reason(connection, benchmark, judge)
         for benchmark, judge, share in thin.iter_rows()
     ]
     return _Told(ExitCode.COVERAGE if lines else ExitCode.DONE, lines)
+
+
+def _tell_reason(connection: duckdb.DuckDBPyConnection, benchmark: str, judge: str) -> str:
+    """Why most of a judge's verdicts failed, where some did; these are asked for again by the next run."""
+    asked = {"benchmark": benchmark, "judge": judge}
+    n, reason = select_file(connection, "queries/failure_reason.sql", asked).row(0)
+    return f"; {n:,} failed, most with: {reason}; run again to ask for them" if n else ""

@@ -17,7 +17,7 @@ from tasks.ingestion import IngestSummary
 from tasks.judging.shard import ShardResult
 from tasks.judging.stopping import LOST, stop_file
 from tasks.lake import Lake, LakePath, append_records
-from tasks.lost_runs import UNDER_WAY, end_lost_runs, show_life
+from tasks.lost_runs import UNDER_WAY, end_lost_runs, forget_life, show_life
 from tasks.retiring import remove_retired
 from tasks.storage import read_file, remove_folder
 from tasks.suite import Suite
@@ -124,8 +124,11 @@ def record_run(lake: Lake, suite: Suite, run_id: str, stages: tuple[str, ...]) -
             write(record.outcome)
     except BaseException as error:
         record.code = find_code(error)
-        with contextlib.suppress(LakeError):  # where nothing can be written, the error says so
-            write(_name_outcome(record, error))
+        with contextlib.suppress(LakeError):  # where nothing can be written, the error says so, and the next run writes the row
+            outcome = _name_outcome(record, error)
+            remove_folder(lake.work_folder(run_id))  # room for the row on a full disk
+            write(outcome)
+            forget_life(lake, run_id)
         raise
     finally:
         with contextlib.suppress(LakeError):

@@ -69,15 +69,15 @@ class LakeStatus:
 def read_status(lake: Lake, around: Surroundings = HERE) -> LakeStatus:
     """The state of a lake now."""
     connection = open_warehouse(lake, lazy=True)
-    held = list_leases(lake)
+    leases = list_leases(lake, released=True)
     last = "select run_id, suite, stage, outcome, exit_code, started_at, n_calls, n_verdicts, cost_usd, "
     last += "round(epoch(ended_at) - epoch(started_at), 1) as seconds from stg_runs order by started_at desc limit $n"
     runs = select_frame(connection, last, "last runs", {"n": N_RUNS}).to_dicts()
     suites = select_file(connection, "queries/suite_totals.sql").to_dicts()
-    under_way = _find_open(lake, connection, held, around)
+    under_way = _find_open(lake, connection, leases, around)
     lost = {run.run_id for run in under_way if run.lost}
     return LakeStatus(
-        tuple(_describe(lease, around) for lease in held if not lease.name.startswith(RUN)),
+        tuple(_describe(lease, around) for lease in leases if not (lease.released or lease.name.startswith(RUN))),
         under_way,
         tuple(row | {"outcome": LOST} if row["run_id"] in lost else row for row in runs),
         tuple(row | {"last_outcome": LOST} if row["last_run"] in lost else row for row in suites),
@@ -96,7 +96,7 @@ def _find_open(
     lake: Lake, connection: duckdb.DuckDBPyConnection, leases: Sequence[Lease], around: Surroundings
 ) -> tuple[OpenRun, ...]:
     lost = find_lost(leases, around)
-    living = [one.owner for one in leases if not is_stale(one, around)]
+    living = [one.owner for one in leases if not (one.released or is_stale(one, around))]
     text = "select run_id, suite, started_at from stg_runs where list_contains($outcomes, outcome) order by started_at"
     rows = select_frame(connection, text, "runs under way", {"outcomes": [*UNDER_WAY]}).iter_rows()
     return tuple(

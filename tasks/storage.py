@@ -159,7 +159,8 @@ def _create_local(path: Path, data: bytes) -> bool:
 def list_files(folder: LakePath, ending: str = "") -> list[LakePath]:
     """The files below a folder whose names end so, sorted by path; [] where there is none. In a bucket: one listing."""
     if isinstance(folder, Path):
-        return sorted(path for path in folder.rglob(f"*{ending}") if path.is_file())
+        found = os.walk(folder)  # unlike rglob, no error where another process takes a folder away meanwhile
+        return sorted(Path(parent, name) for parent, _, names in found for name in names if name.endswith(ending))
     return [folder / key for key in list_keys(folder, ending)]
 
 
@@ -179,9 +180,14 @@ def filled_folder(folder: LakePath) -> Iterator[Path]:
 
 
 def remove_file(path: LakePath) -> None:
-    """Delete a file; one that is not there is fine."""
+    """Delete a file; one that is not there is fine. Raises LakeError where it stays."""
     if isinstance(path, Path):
-        path.unlink(missing_ok=True)
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise LakeError(
+                f"{path}: cannot be removed ({error.strerror}); expected a place to write in; see whose it is, and run again"
+            ) from None
         return
     with explain_bucket(path):
         path.fs.rm_file(path.path)

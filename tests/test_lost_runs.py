@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from flows.status_command import describe_status
+from tasks.errors import LakeError, LeaseError, RunError
 from tasks.lake import Lake
 from tasks.leases import STALE_S, list_leases
 from tasks.lost_runs import end_lost_runs
@@ -56,6 +57,42 @@ def outcomes(lake: Lake) -> list[object]:
 def later(seconds: float) -> Surroundings:
     """Another machine, whose clock is so far on."""
     return dataclasses.replace(HERE, place="elsewhere", wall=lambda: datetime.now(UTC).timestamp() + seconds)
+
+
+def test_a_run_that_fails_leaves_no_lease_behind_and_takes_nobodys_away(lake: Lake) -> None:
+    def fail() -> None:
+        with record_run(lake, SUITE, "run-1", ("judge",)):
+            with pytest.raises(LeaseError), record_run(lake, SUITE, "run-1", ("judge",)):
+                pytest.fail("two of one name")
+            assert [lease.name for lease in list_leases(lake)] == ["run-run-1"]
+            raise RunError(3, ["coverage"])
+
+    with pytest.raises(RunError):
+        fail()
+    assert list((lake.root / "_leases").iterdir()) == []
+
+
+def test_a_run_that_cannot_write_its_end_is_told_as_lost_and_the_next_writes_it(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a disk that is full: its lease is small enough to be released all the same."""
+
+    def refuse(*_: object) -> None:
+        raise LakeError("No space left on device")
+
+    def run() -> None:
+        with record_run(lake, SUITE, "run-1", ("judge",)):
+            monkeypatch.setattr("tasks.runs.append_records", refuse)
+            raise LakeError("replies: cannot be written")
+
+    with pytest.raises(LakeError, match="cannot be written"):
+        run()
+    monkeypatch.undo()
+    assert outcomes(lake) == ["running"]
+    assert [(one.alive, one.lost) for one in read_status(lake).under_way] == [(False, True)]
+    with record_run(lake, SUITE, "run-2", ("judge",)):
+        assert outcomes(lake) == ["lost", "running"]
+    assert list((lake.root / "_leases").iterdir()) == []
 
 
 def test_a_killed_run_is_told_as_lost_and_the_next_writes_its_end(lake: Lake, process: "subprocess.Popen[str]") -> None:

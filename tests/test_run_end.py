@@ -16,6 +16,7 @@ from tasks.lake import Lake, append_records
 from tasks.reports.checks import Finding
 from tasks.run_end import end_run
 from tasks.runs import RunRecord, record_run
+from tasks.storage import has_file, write_whole
 from tests.lakes import Row, at, ingest, item, make_lake, make_suite, query, reply_row, verdict_row
 
 A = "a" * 16
@@ -188,6 +189,24 @@ def test_where_nothing_can_be_written_the_first_error_stands(lake: Lake, monkeyp
 
     with pytest.raises(BackendError, match="the key is wrong"):
         run()
+
+
+def test_the_work_folder_makes_room_for_the_row_of_a_run_that_failed(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    was_there = []
+
+    def look(*given: object) -> None:
+        was_there.append(has_file(lake.work_folder("r")))
+        append_records(*given)  # type: ignore[arg-type]
+
+    def run() -> None:
+        with record_run(lake, make_suite(), "r", ALL):
+            write_whole(lake.work_folder("r") / "cases.parquet", b"large")
+            monkeypatch.setattr("tasks.runs.append_records", look)
+            raise LakeError("no room")
+
+    with pytest.raises(LakeError, match="no room"):
+        run()
+    assert (was_there, run_row(lake)["outcome"]) == ([False], "failed")
 
 
 def test_a_clock_set_back_leaves_the_last_word_of_a_run_the_last(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

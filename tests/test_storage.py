@@ -57,6 +57,33 @@ def test_listing_is_recursive_sorted_and_by_ending(place: LakePath) -> None:
     assert list_files(place) == []
 
 
+def test_folders_that_others_take_away_meanwhile_are_no_error(tmp_path: Path) -> None:
+    """As runs do that end beside this one, with their leases and work folders."""
+    ended = threading.Event()
+
+    def make_and_remove() -> None:
+        while not ended.is_set():
+            for number in range(20):
+                write_whole(tmp_path / f"run-{number}" / "1.json", b"{}")
+            for number in range(20):
+                remove_folder(tmp_path / f"run-{number}")
+
+    write_whole(tmp_path / "stays" / "1.json", b"{}")
+    thread = threading.Thread(target=make_and_remove)
+    thread.start()
+    try:
+        assert all(tmp_path / "stays" / "1.json" in list_files(tmp_path, ".json") for _ in range(500))
+    finally:
+        ended.set()
+        thread.join()
+
+
+def test_what_cannot_be_removed_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    with pytest.raises(LakeError, match=r"a: cannot be removed \((Is a directory|Operation not permitted)\); expected a place"):
+        remove_file(tmp_path / "a")
+
+
 def test_one_of_many_creates(place: LakePath) -> None:
     made: list[tuple[bytes, bool]] = []
 

@@ -36,26 +36,41 @@ BREAKING_STATUSES = (401, 403, 404)
 """The key or the model is wrong: the next request would fare no better."""
 
 EQUAL_REFUSALS = 20
+OUTAGE_S = 60.0
+"""An endpoint that restarts is there again by then; one that says the same for longer may say it to all that is left."""
 PUSH_BACKS = (429, 503, 529)
 FILTER_CODES = ("content_filter", "content_policy_violation")
 _SPARE_FILES = 128
 
 
 class _Setback(NamedTuple):
-    """A failed attempt: may another one succeed, and may one of another request? `pushes_back`: the endpoint has too much to do."""
+    """A failed attempt: may another one succeed, and may one of another request? `pushes_back`: the endpoint has too much to do.
+
+    `passes`: it says that it will be over.
+    """
 
     reason: str
     again: bool
     breaks: bool = False
     retry_after_s: float | None = None
     pushes_back: bool = False
+    passes: bool = False
+
+
+class _Streak(NamedTuple):
+    """Failures in a row in the same words, and when the first of them was."""
+
+    words: str
+    n: int
+    since_s: float
 
 
 class OpenAIBackend:
     """Asks a chat-completions endpoint; at most `concurrency` requests are under way at once, fewer where it does not take so many.
 
     `timeout_s` is that of one attempt. After a model's first 401, 403, 404 or exhausted quota, or twenty equal refusals in a row, its
-    further requests fail unsent. What a model does not take (`temperature`, a system message, ...) is learnt from its first refusal.
+    further requests fail unsent; also where twenty in a row ended all their attempts in the same words and `outage_s` passed without a
+    reply. What a model does not take (`temperature`, a system message, ...) is learnt from its first refusal.
     `has_image`: whether `encode_image` of an image takes no time; else it runs in a thread.
     """
 
@@ -70,6 +85,7 @@ class OpenAIBackend:
         max_attempts: int = 6,
         *,
         back_off: BackOff | None = None,
+        outage_s: float = OUTAGE_S,
         encode_image: EncodeImage | None = None,
         has_image: Callable[[Image], bool] = lambda _: True,
     ) -> None:
@@ -78,7 +94,7 @@ class OpenAIBackend:
         _allow_open_files(concurrency)
         self._wire = Wire(self._endpoint, concurrency)
         self._timeout_s, self._max_attempts = timeout_s, max_attempts
-        self._back_off = back_off or BackOff()
+        self._back_off, self._outage_s = back_off or BackOff(), outage_s
         self._encode_image, self._has_image = encode_image or _refuse_image, has_image
         self._fetching: dict[Image, asyncio.Task[str]] = {}
         self._throttle = Throttle(concurrency)
@@ -86,7 +102,7 @@ class OpenAIBackend:
         self._allowances = Allowances()
         self._adaptations: dict[str, Adaptation] = {}
         self._broken: dict[str, str] = {}
-        self._refusals: dict[str, tuple[str, int]] = {}
+        self._refusals: dict[str, _Streak] = {}
 
     async def reply(self, request: Request) -> Reply | Failure | Pending:
         """The reply, or the last attempt's failure in the endpoint's own words."""
@@ -166,6 +182,7 @@ class OpenAIBackend:
         if 200 <= answer.status < 300:
             return self._read(request, answer, latency_ms)
         if is_filtered(answer):
+            self._refusals.pop(request.model, None)
             return Reply("", "content_filter", refusal=make_reason(read_error(answer.content)), latency_ms=latency_ms)
         if answer.status in (400, 422) and not request.scored and self._adapt(request, body, answer):
             return None
@@ -200,16 +217,22 @@ class OpenAIBackend:
     def _give_up(self, request: Request, setback: _Setback, attempt: int) -> Failure:
         tried = f"attempt {attempt} of {self._max_attempts}: " if attempt > 1 else ""
         failure = dataclasses.replace(self._fail(request, tried + setback.reason), is_final=setback.breaks)
-        if setback.breaks or (not setback.again and self._refuses_all(request.model, setback.reason)):
+        if setback.breaks:
             self._broken.setdefault(request.model, failure.reason)
+        elif self._fails_all(request.model, setback):
+            words = f"not asked, as the last {EQUAL_REFUSALS} requests failed with: {setback.reason}"
+            self._broken.setdefault(request.model, self._fail(request, words).reason)
         return failure
 
-    def _refuses_all(self, model: str, reason: str) -> bool:
-        """Whether this is the twentieth refusal in a row in the same words, numbers apart."""
-        words = re.sub(r"[0-9]+", "", reason)
-        said, count = self._refusals.get(model, ("", 0))
-        self._refusals[model] = (words, count + 1 if said == words else 1)
-        return self._refusals[model][1] >= EQUAL_REFUSALS
+    def _fails_all(self, model: str, setback: _Setback) -> bool:
+        """Whether this is the twentieth failure in a row in the same words, numbers and ids apart; of what can pass, for long enough."""
+        if setback.passes or (setback.pushes_back and self._throttle.limit >= 2):  # fewer at once may fare better
+            return False
+        words, now_s = re.sub(r"\w*[0-9]\w*", "", setback.reason), time.monotonic()
+        streak = self._refusals.get(model)
+        streak = streak._replace(n=streak.n + 1) if streak and streak.words == words else _Streak(words, 1, now_s)
+        self._refusals[model] = streak
+        return streak.n >= EQUAL_REFUSALS and now_s - streak.since_s >= (self._outage_s if setback.again else 0)
 
     def _fail(self, request: Request, reason: str) -> Failure:
         return Failure(make_reason(f"{self._endpoint.host}, {request.model}: {reason}", self._endpoint.key))
@@ -231,7 +254,8 @@ def _judge_status(answer: HttpAnswer, needs: str) -> _Setback:
     wait = read_retry_after(answer.headers)
     if wait is not None and wait > LONGEST_WAIT_S:
         return _Setback(f"{reason} (it asks to wait {wait:.0f} s)", again=False)
-    return _Setback(reason, again=True, retry_after_s=wait, pushes_back=answer.status in PUSH_BACKS)
+    passes = wait is not None or answer.status == 429
+    return _Setback(reason, again=True, retry_after_s=wait, pushes_back=answer.status in PUSH_BACKS, passes=passes)
 
 
 def _allow_open_files(connections: int) -> None:

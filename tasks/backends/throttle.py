@@ -108,10 +108,11 @@ class Throttle:
         self._wake()
 
     def _fall(self, slot: Slot) -> None:
-        self._doubling = False
+        under_way = max(slot.n_under_way, self._under_way + 1)  # the first of a burst was sent alone, and met all of it
+        self._doubling = under_way == 1  # refused alone, it says nothing of how many are too many
         if slot.sent_s > self._fell_s:  # those sent before the last fall tell of the limit that it ended
             self._fell_s = self._clock()
-            self.limit = max(1.0, min(self.limit, slot.n_under_way) * _FALL)
+            self.limit = max(1.0, min(self.limit, under_way) * _FALL)
             self._round.clear()
 
     def _grow(self, slot: Slot) -> None:

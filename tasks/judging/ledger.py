@@ -22,7 +22,7 @@ from tasks.errors import LakeError
 from tasks.judging.budget import OVER_BUDGET
 from tasks.judging.reply_frames import frame_replies, read_reply
 from tasks.judging.settling import settle_verdicts
-from tasks.judging.spill import spill_replies
+from tasks.judging.spill import spill_folder, spill_replies
 from tasks.judging.types import UNASKED, Case, Pending, Reply, Request, Verdict
 from tasks.judging.wants import TABLE_OF, Unit
 from tasks.lake import Lake, append_rows
@@ -228,16 +228,20 @@ class Ledger:
 
     def _spill(self, refused: LakeError) -> LakeError:
         """Keep the replies elsewhere; verdicts go, for they follow from the replies and must not be in the lake without them."""
-        rows = frame_replies(self._replies)
         self._verdicts.clear()
+        rows = frame_replies(self._replies)
         try:
-            folder = spill_replies(self._lake, rows).parent
+            if rows.height:
+                spill_replies(self._lake, rows)
         except LakeError as error:
             return LakeError(f"{refused}\n{rows.height:,} replies that were paid for are lost: {error}")
         self._replies.clear()
         self._n_spilled += rows.height
+        if not self._n_spilled:
+            return LakeError(f"{refused}\nall replies that were paid for are in the lake; run again to go on")
         return LakeError(
-            f"{refused}\n{self._n_spilled:,} replies that were paid for lie in {folder}; the next run on this machine takes them in"
+            f"{refused}\n{self._n_spilled:,} replies that were paid for lie in {spill_folder(self._lake)}; the next run on this machine takes "
+            "them in"
         )
 
     async def flush_regularly(self, seconds: float, on_tick: Callable[[Tally], None]) -> None:

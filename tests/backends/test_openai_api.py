@@ -3,6 +3,7 @@ import json
 import logging
 import time
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from tasks.backends.openai_format import encode_request
 from tasks.backends.retrying import BackOff
 from tasks.backends.standin_process import start_standin
 from tasks.errors import BackendError
-from tasks.judging.types import Decoding, Failure, Image, Message, Reply, Request
+from tasks.judging.types import Decoding, Failure, Image, Message, Pending, Reply, Request
 from tests.backends.asking import Handler, ask, completion, rating_request, read_log, scripted_endpoint
 
 AT_ONCE = BackOff(first_s=0.001)
@@ -300,6 +301,81 @@ def test_refusals_between_replies_do_not_end_the_asking() -> None:
 
     ask_script(handler, [rating_request(number) for number in range(90)], concurrency=1)
     assert asked == 90
+
+
+def ask_in_turn(answer: Callable[[int], web.Response], count: int, **options: Any) -> tuple[int, list[Failure | Reply | Pending]]:
+    """Send `count` requests, one when the other is over, to an endpoint that gives the n-th `answer`; how many it got, and the outcomes."""
+    asked = 0
+
+    async def handler(_request: web.Request) -> web.Response:
+        nonlocal asked
+        asked += 1
+        return answer(asked)
+
+    async def drive() -> list[Failure | Reply | Pending]:
+        async with scripted_endpoint(handler) as base_url:
+            backend = make_backend(base_url, **{"back_off": BackOff(first_s=0), "outage_s": 0, "concurrency": 1, **options})
+            try:
+                return [await backend.reply(rating_request(number)) for number in range(count)]
+            finally:
+                await backend.close()
+
+    outcomes = asyncio.run(drive())
+    return asked, outcomes
+
+
+def fail_with(status: int, **headers: str) -> Callable[[int], web.Response]:
+    return lambda n: web.json_response(
+        {"error": {"message": f"no such thing, request req_{n}af"}}, status=status, headers=headers
+    )
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 408])
+def test_twenty_requests_in_a_row_that_used_all_attempts_end_the_asking(status: int) -> None:
+    asked, outcomes = ask_in_turn(fail_with(status), 30, max_attempts=3)
+    assert asked == 60  # 20 requests of 3 attempts
+    assert f"attempt 3 of 3: {status} no such thing" in reason_of(outcomes[19])
+    assert f"standin/rules: not asked, as the last 20 requests failed with: {status} no such thing" in reason_of(outcomes[20])
+    assert {reason_of(one) for one in outcomes[20:]} == {reason_of(outcomes[20])}
+    assert not any(one.is_final for one in outcomes if isinstance(one, Failure))  # the next run asks for them again
+
+
+def test_a_server_that_is_gone_is_asked_by_twenty_requests() -> None:
+    outcomes = ask(make_backend("http://127.0.0.1:9", max_attempts=2, outage_s=0), [rating_request()] * 22, one_by_one=True)
+    assert "attempt 2 of 2: ClientConnectorError: Cannot connect to host 127.0.0.1:9" in reason_of(outcomes[19])
+    assert (
+        "not asked, as the last 20 requests failed with: ClientConnectorError: Cannot connect to host 127.0.0.1:9"
+        in reason_of(outcomes[20])
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "options"),
+    [
+        (fail_with(429), {}),
+        (fail_with(429, **{"Retry-After": "0"}), {}),
+        (fail_with(503, **{"Retry-After": "0"}), {}),
+        (fail_with(500), {"outage_s": 60}),
+        (lambda n: web.json_response(completion()) if n % 20 == 0 else fail_with(500)(n), {}),
+        (lambda n: web.Response(status=500, text=("out of memory", "no worker")[n % 2]), {}),
+    ],
+)
+def test_what_may_pass_does_not_end_the_asking(answer: Callable[[int], web.Response], options: dict[str, Any]) -> None:
+    asked, _ = ask_in_turn(answer, 45, max_attempts=1, **options)
+    assert asked == 45
+
+
+def test_an_endpoint_that_is_overrun_may_do_better_with_fewer_at_once() -> None:
+    asked = 0
+
+    async def handler(_request: web.Request) -> web.Response:
+        nonlocal asked
+        asked += 1
+        await asyncio.sleep(0.05)  # 32 are under way, then the other 8
+        return web.Response(status=503)
+
+    ask_script(handler, [rating_request(number) for number in range(40)], concurrency=40, max_attempts=1, outage_s=0)
+    assert asked == 40
 
 
 def test_a_filtered_request_is_answered_for_good() -> None:

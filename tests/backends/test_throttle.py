@@ -74,6 +74,36 @@ def test_a_refusal_cuts_at_once_and_once_for_all_that_were_under_way() -> None:
     assert min(limits[5:]) >= 30  # 0.7 of about 50, not 0.7 to the power of the number of refusals
 
 
+def test_the_first_of_a_burst_that_is_refused_tells_of_the_whole_burst() -> None:
+    async def run() -> float:
+        throttle = Throttle(128)
+        slots = [await throttle.take() for _ in range(32)]
+        throttle.give_back(slots[0], served=False, pushed_back=True)
+        return throttle.limit
+
+    assert asyncio.run(run()) == pytest.approx(22.4)  # 0.7 x 32
+
+
+def test_a_lone_request_that_is_refused_is_not_taken_for_too_many() -> None:
+    """A server that is still loading refuses the first request; then it takes all: back to 64 in six doublings, not in 63 round trips."""
+    clock = Clock()
+
+    async def run() -> list[int]:
+        throttle, limits = Throttle(64, clock), []
+        clock.now += 1
+        throttle.give_back(await throttle.take(), served=False, pushed_back=True)
+        for _ in range(6):
+            clock.now += 1
+            slots = [await throttle.take() for _ in range(int(throttle.limit))]
+            clock.now += 0.1
+            for slot in slots:
+                throttle.give_back(dataclasses.replace(slot, n_under_way=len(slots), is_full=True), served=True)
+            limits.append(int(throttle.limit))
+        return limits
+
+    assert asyncio.run(run()) == [2, 4, 8, 16, 32, 64]
+
+
 def test_it_stays_where_more_at_once_bring_no_more_replies() -> None:
     # an endpoint that works on 80 at a time: beyond, latency rises in proportion
     limits = drive(1024, 60, lambda under_way: 0.2 * max(1.0, under_way / 80))

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from tasks.backends.digest import request_digest
@@ -123,6 +124,21 @@ def test_where_spilling_fails_too_the_loss_is_told(lake: Lake, spill: Path, monk
     keep(ledger, 1)
     with pytest.raises(LakeError, match=r"1 replies that were paid for are lost: .*cannot be made"):
         asyncio.run(ledger.flush_patiently())
+
+
+def test_where_only_verdicts_have_no_room_nothing_is_spilled(lake: Lake, spill: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse_verdicts(to: Lake, name: str, rows: pl.DataFrame) -> object:
+        if name == "verdicts":
+            raise LakeError("lake/verdicts: cannot be written (No space left on device)")
+        return append_rows(to, name, rows)
+
+    monkeypatch.setattr(ledger_module, "append_rows", refuse_verdicts)
+    ledger = make_ledger(lake)
+    keep(ledger, 1)
+    with pytest.raises(LakeError, match=r"No space left on device\)\nall replies that were paid for are in the lake; run again"):
+        asyncio.run(ledger.flush_patiently())
+    assert len(load_replies(lake, JUDGE)) == 1
+    assert not spill.exists()
 
 
 def test_what_cannot_be_taken_in_is_told_and_stays(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:

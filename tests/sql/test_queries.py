@@ -120,3 +120,23 @@ def test_judges_with_too_few_scores_are_told(lake: Lake, least: float, thin: lis
     assert [(row[1].partition(":")[0], row[2]) for row in rows] == [(name, 0.75 if name == "lave" else 0.0) for name in thin]
     assert run(lake, "thin_coverage", {**parameters, "benchmarks": ["c"]}) == []
     assert query(lake, "select count(*) as n from core_judges") == [{"n": 3}]
+
+
+# ---- failure_reason
+
+
+def test_why_most_of_a_judges_verdicts_failed(lake: Lake) -> None:
+    items = [item(f"i{number}") for number in range(5)]
+    ingest(lake, items, [answer(f"i{number}", "x") for number in range(5)])
+    append_records(lake, "judges", [judge_row("lave", A), judge_row("other", B)])
+    digest = digest_of(items[0], "x")
+    append_records(lake, "cases", [case_row(judge, f"i{number}", digest) for judge in (A, B) for number in range(5)])
+    given = enumerate(("500 boom", "500 boom", "no route", None))
+    failed = [
+        verdict_row(A, f"i{number}", digest, None, status="failed" if why else "unparsed", reason=why or "?")
+        for number, why in given
+    ]
+    append_records(lake, "verdicts", failed)
+    (judge,) = [row["judge"] for row in query(lake, "select judge from core_judges where alias = 'lave'")]
+    assert run(lake, "failure_reason", {"benchmark": "b", "judge": judge}) == [(3, "500 boom")]
+    assert run(lake, "failure_reason", {"benchmark": "b", "judge": "other"}) == [(0, None)]
