@@ -84,6 +84,12 @@ def _add_reread(parser: argparse.ArgumentParser) -> None:
     _add_conduct(parser)
 
 
+def _add_train(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("suite", type=Path, help="the suite file (YAML), with a `training` block")
+    _add_lake(parser)
+    _add_conduct(parser)
+
+
 def _add_stage(parser: argparse.ArgumentParser) -> None:
     _add_scope(parser)
     retry = "also ask again what has this status; failed: also what failed before anything was asked (repeatable)"
@@ -178,6 +184,8 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]]
     "report": ("compute a suite's correlations and write its report", _add_conducted, "flows.run_command:run_stages"),
     "reread": (
         "apply a suite's changed reading to the replies that the lake has; ask nobody", _add_reread, "flows.reread_command:run_reread"),
+    "train": (
+        "fine-tune a local model into a judge on another judge's verdicts", _add_train, "flows.train_command:run_train"),
     "serve": ("run a suite on a schedule, with Prefect's page beside it", _add_serve, "flows.serve_command:serve_suite"),
     "worker": (
         "work for a Dask scheduler that runs elsewhere, with slots of its own", _add_worker, "flows.worker_command:run_worker"),

@@ -16,6 +16,7 @@ from tasks.metrics.settings import MetricSettings, read_metrics
 from tasks.settings import Place, build, convert, entries, expand, nearest, read_kind, read_yaml
 from tasks.sources.registry import SOURCES
 from tasks.storage import LakePath, open_place
+from tasks.training.settings import TrainingSettings, read_training
 
 V = TypeVar("V")
 DifferenceTest = Literal["williams", "perm_both", "replicates"]
@@ -100,6 +101,7 @@ class Suite:
     report: ReportSettings = field(default_factory=ReportSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
     notice: str | None = None
+    training: TrainingSettings | None = None
 
     def image_root(self, lake_root: LakePath) -> LakePath:
         """The folder under which relative image URIs lie; the lake's own `images` where the suite names none."""
@@ -146,6 +148,7 @@ def read_suite(file: Path) -> Suite:
         report=report,
         limits=limits,
         notice=expand(found["notice"]) if "notice" in found else None,
+        training=read_training(found["training"], judges, benchmarks) if "training" in found else None,
     )
 
 

@@ -1,0 +1,147 @@
+"""From selected examples to the folder of a judge that `backend: transformers` can run: what is there already, what goes on, what is written.
+
+Unfinished work lies in `<folder>.training`; the folder itself appears whole, with `judgelake_training.json`, which tells how it was made.
+"""
+
+import dataclasses
+import json
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from tasks.backends.image_encoding import ImageEncoder
+from tasks.backends.local_loading import import_torch
+from tasks.backends.local_settings import LocalModel
+from tasks.digests import digest_json
+from tasks.errors import SuiteError
+from tasks.judge_settings import JudgeSettings
+from tasks.storage import LakePath, write_whole
+from tasks.training.examples import Selection, count_scores
+from tasks.training.settings import TrainingSettings
+from tasks.versions import describe_code
+
+MANIFEST = "judgelake_training.json"
+Manifest = dict[str, Any]
+Tell = Callable[[str], None]
+_PACE = ("checkpoint_steps", "gradient_checkpointing")
+"""Settings that change no weight but by rounding: another run may go on with others."""
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingOrder:
+    """What is trained from what: `judge` is the suite's judge whose `model` is the folder to be written."""
+
+    settings: TrainingSettings
+    judge: JudgeSettings
+    image_root: LakePath
+
+    @property
+    def folder(self) -> Path:
+        """Where the judge will be."""
+        return Path(self.judge.endpoint.model).expanduser()
+
+    @property
+    def base(self) -> LocalModel:
+        """The model to begin with; where and in what precision it runs is as the student's settings say."""
+        return dataclasses.replace(self.judge.endpoint.local, model=self.settings.base, revision=self.settings.revision)
+
+    def name(self, selection: Selection) -> str:
+        """16 hex digits of all that the trained weights depend on."""
+        settings = {name: value for name, value in dataclasses.asdict(self.settings).items() if name not in _PACE}
+        endpoint = self.judge.endpoint
+        shown = [endpoint.image_max_side, endpoint.dtype, self.judge.options.max_tokens]
+        return digest_json([settings, self.base.snapshot, shown, selection.digest])[:16]
+
+
+def train_judge(order: TrainingOrder, selection: Selection, tell: Tell) -> Manifest:
+    """Train, or go on, or see that it is done already; returns what `judgelake_training.json` says.
+
+    Raises SuiteError where the folder holds something else, BackendError where the base cannot be trained here.
+    """
+    name, folder = order.name(selection), order.folder
+    work = folder.with_name(f"{folder.name}.training")
+    done = _read_manifest(folder, name)
+    if done is None:
+        done = _train(order, selection, _find_checkpoint(work, name), tell)
+        _write_manifest(work / "judge", {"name": name, **done})
+        (work / "judge").replace(folder)
+    else:
+        tell(f"{folder} is this training's judge already; nothing to do")
+    shutil.rmtree(work, ignore_errors=True)
+    return done
+
+
+def _train(order: TrainingOrder, selection: Selection, checkpoint: Path, tell: Tell) -> Manifest:
+    import_torch()
+    from tasks.training.loop import Training, plan_steps
+    from tasks.training.rows import RowMaker
+    from tasks.training.weights import load_base, save_judge
+
+    settings, examples = order.settings, selection.examples
+    loaded = load_base(order.base)
+    maker = RowMaker(loaded, ImageEncoder(order.image_root, order.judge.endpoint.image_max_side).encode)
+    training = Training(loaded, settings, maker, checkpoint)
+    survey = training.look_through(examples, tell)
+    fitting = [examples[number] for number in survey.fits]
+    learnt = [example for example in fitting if not example.is_held_out]
+    held_out = [example for example in fitting if example.is_held_out]
+    training.run(learnt, tell)
+    manifest = {
+        "student": order.judge.alias,
+        "settings": dataclasses.asdict(settings),
+        "base": f"{settings.base}@{loaded.snapshot.rpartition('@')[2]}",
+        "data_digest": selection.digest,
+        "n_examples": len(learnt),
+        "n_by_score": {str(score): count for score, count in count_scores(learnt).items()},
+        "n_held_out": len(held_out),
+        "left_out": dict(Counter(selection.left_out) + Counter(survey.left_out)),
+        "n_steps": len(plan_steps(len(learnt), settings)),
+        "n_trained_weights": sum(one.numel() for one in training.weights.values()),
+        "loss_by_step": training.losses,
+        "held_out_loss": training.measure(held_out),
+        "held_out_items": sorted({(example.benchmark, example.item_id) for example in held_out}),
+        "versions": {"judgelake": describe_code()["judgelake"], **{name: version(name) for name in ("torch", "transformers")}},
+    }
+    shutil.rmtree(checkpoint.parent / "judge", ignore_errors=True)  # of a run that was killed while it wrote
+    save_judge(checkpoint.parent / "judge", order.base, training.weights)
+    return manifest
+
+
+def _read_manifest(folder: Path, name: str) -> Manifest | None:
+    """What a folder says of its training, if it is this one; None where nothing is there. Raises SuiteError for anything else."""
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return None
+    try:
+        found: Manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise SuiteError(
+            f"{folder}: exists and is no judge that was trained here; expected a new folder; name another as the student's `model`"
+        ) from None
+    if found.get("name") != name:
+        raise SuiteError(
+            f"{folder}: holds a judge trained from {found.get('base')} with other settings or data; expected a new folder or the same "
+            "training; name another as the student's `model`, or delete it"
+        )
+    return found
+
+
+def _find_checkpoint(work: Path, name: str) -> Path:
+    """The checkpoint of this training, there or not; raises SuiteError where the folder has another's."""
+    others = [file.name for file in work.glob("*.checkpoint") if file.stem != name]
+    if others:
+        raise SuiteError(
+            f"{work}: holds an unfinished training ({others[0]}) from another base, other settings or data; expected {name}.checkpoint "
+            "or none; run that one to its end, or delete the folder"
+        )
+    return work / f"{name}.checkpoint"
+
+
+def _write_manifest(folder: Path, manifest: Manifest) -> None:
+    write_whole(folder / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False).encode())
+    for file in folder.iterdir():  # all on the disk before the folder gets its name
+        with file.open("rb") as stream:
+            os.fsync(stream.fileno())

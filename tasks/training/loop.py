@@ -1,0 +1,202 @@
+"""The training itself: examples in a drawn order, a step a batch, a checkpoint every so many steps from which the next run goes on.
+
+Imports torch: only what trains a model imports this module.
+"""
+
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from tasks.backends.local_loading import Loaded
+from tasks.errors import BackendError
+from tasks.storage import whole_file
+from tasks.training.examples import Example
+from tasks.training.rows import IGNORED, Row, RowMaker, collate, cut_batches
+from tasks.training.settings import TrainingSettings
+from tasks.training.weights import free_weights
+
+_TELL_S = 30.0
+_MOST_NORM = 1.0
+"""Of the gradient: longer ones are shortened, as LLaVA's training does."""
+Tell = Callable[[str], None]
+
+
+@dataclass
+class Survey:
+    """Which examples (by number) the model can learn from, and how many it cannot for which reason."""
+
+    fits: list[int]
+    left_out: dict[str, int]
+
+
+class Training:
+    """One model on its way to a judge; it goes on from the checkpoint `file`, where there is one, which must be this training's."""
+
+    def __init__(self, loaded: Loaded, settings: TrainingSettings, maker: RowMaker, file: Path) -> None:
+        self._model, self._device, self._dtype = loaded.model, loaded.device, loaded.model.dtype
+        self._settings, self._maker, self._file = settings, maker, file
+        self._batch_tokens = loaded.settings.batch_tokens
+        self.weights: dict[str, Any] = free_weights(loaded, settings.train)
+        self._optimizer = torch.optim.AdamW(self.weights.values(), lr=settings.learning_rate, weight_decay=0.0)
+        self.survey: Survey | None = None
+        self.losses: list[float] = []
+        if settings.gradient_checkpointing:
+            _spare_activations(self._model)
+        self._restore()
+
+    def look_through(self, examples: Sequence[Example], tell: Tell) -> Survey:
+        """Find out, once, what the model can learn from; raises BackendError where that is nothing."""
+        if self.survey is None:
+            left_out: Counter[str] = Counter()
+            fits, told_at = [], time.monotonic()
+            for number, example in enumerate(examples):
+                fault = self._maker.find_fault(example)
+                fits += [number] if fault is None else []
+                left_out.update([fault] if fault else [])
+                if time.monotonic() - told_at > _TELL_S:
+                    tell(f"looked through {number + 1:,} of {len(examples):,} examples")
+                    told_at = time.monotonic()
+            if all(examples[number].is_held_out for number in fits):
+                told = "; ".join(f"{count:,} left out: {reason}" for reason, count in left_out.items()) or "all are held out"
+                raise BackendError(f"no example is left to learn from ({told}); expected some; choose another base or data")
+            self.survey = Survey(fits, dict(left_out))
+            self._save()
+        return self.survey
+
+    def run(self, examples: Sequence[Example], tell: Tell) -> None:
+        """Take the steps that are left; raises BackendError where one example is too large for the memory."""
+        steps = plan_steps(len(examples), self._settings)
+        self._model.train()
+        began, done, told_at = time.monotonic(), len(self.losses), time.monotonic()
+        for rows in self._make_ready(examples, steps[done:]):
+            self.losses.append(self._step(rows, len(self.losses), len(steps)))
+            n = len(self.losses)
+            if n == len(steps) or n % self._settings.checkpoint_steps == 0:
+                self._save()
+            if n == len(steps) or time.monotonic() - told_at > _TELL_S:
+                left_s = (time.monotonic() - began) / (n - done) * (len(steps) - n)
+                tell(f"step {n:,} of {len(steps):,}, loss {self.losses[-1]:.3f}, about {left_s / 60:.0f} min left")
+                told_at = time.monotonic()
+        self._model.eval()
+
+    @torch.no_grad()
+    def measure(self, examples: Sequence[Example]) -> float | None:
+        """The mean loss of a token of these examples' replies; None without any."""
+        total = n_tokens = 0.0
+        for start in range(0, len(examples), self._settings.batch_size):
+            rows = [self._maker.make(example) for example in examples[start : start + self._settings.batch_size]]
+            for batch in cut_batches(rows, self._batch_tokens):
+                total += float(self._sum_loss(batch))
+                n_tokens += sum(len(row.target) for row in batch)
+        return total / n_tokens if n_tokens else None
+
+    def _make_ready(self, examples: Sequence[Example], steps: Sequence[Sequence[int]]) -> Iterator[list[Row]]:
+        """The rows of each step, those of the next one made while the model is at this one's."""
+
+        def make(numbers: Sequence[int]) -> list[Row]:
+            return [self._maker.make(examples[number]) for number in numbers]
+
+        with ThreadPoolExecutor(1) as executor:
+            waiting = [executor.submit(make, step) for step in steps[:1]]
+            for number in range(len(steps)):
+                ready = waiting.pop().result()
+                waiting = [executor.submit(make, step) for step in steps[number + 1 : number + 2]]
+                yield ready
+
+    def _step(self, rows: Sequence[Row], number: int, n_steps: int) -> float:
+        """One step; returns the mean loss of a token before it. Where the memory does not take a pass, smaller ones are tried."""
+        torch.manual_seed(self._settings.seed + number)  # a model's dropout, alike after a restart
+        n_tokens = sum(len(row.target) for row in rows)
+        while True:
+            self._optimizer.zero_grad(set_to_none=True)
+            batches, total = cut_batches(rows, self._batch_tokens), 0.0
+            try:
+                for batch in batches:
+                    loss: Any = self._sum_loss(batch) / n_tokens
+                    loss.backward()
+                    total += float(loss.detach())
+                break
+            except torch.OutOfMemoryError:
+                self._shrink(batches)
+        if not math.isfinite(total):
+            raise BackendError(f"step {number + 1}: the loss is {total}; expected a number; lower learning_rate and begin again")
+        torch.nn.utils.clip_grad_norm_(self.weights.values(), _MOST_NORM)
+        for group in self._optimizer.param_groups:
+            group["lr"] = self._settings.learning_rate * find_pace(number, n_steps, self._settings.warmup)
+        self._optimizer.step()
+        return total
+
+    def _sum_loss(self, rows: Sequence[Row]) -> torch.Tensor:
+        """The summed loss of the replies' tokens."""
+        batch = collate(rows, self._device, self._dtype)
+        with torch.autocast(self._device.type, self._dtype, enabled=self._dtype != torch.float32):
+            logits = self._model(**batch.inputs).logits[:, :-1]
+        flat, labels = logits.float().flatten(0, 1), batch.labels.to(logits.device).flatten()
+        return torch.nn.functional.cross_entropy(flat, labels, ignore_index=IGNORED, reduction="sum")
+
+    def _shrink(self, batches: Sequence[Sequence[Row]]) -> None:
+        if max(map(len, batches)) == 1:
+            most = max(row.n_tokens for rows in batches for row in rows)
+            raise BackendError(
+                f"the memory does not take a pass of one example ({most:,} tokens); expected room for its gradients; "
+                "set `gradient_checkpointing: true` and `train: projector`, or take a smaller base or a larger GPU"
+            ) from None
+        largest = max(len(rows) * rows[0].n_tokens for rows in batches if len(rows) > 1)
+        self._batch_tokens = min(self._batch_tokens, largest) // 2
+        torch.cuda.empty_cache()
+
+    def _save(self) -> None:
+        survey = self.survey
+        state = {
+            "fits": survey.fits if survey else [],
+            "left_out": survey.left_out if survey else {},
+            "losses": self.losses,
+            "weights": {name: one.detach() for name, one in self.weights.items()},
+            "optimizer": self._optimizer.state_dict(),
+        }
+        with whole_file(self._file) as file:
+            torch.save(state, file)
+
+    def _restore(self) -> None:
+        if not self._file.exists():
+            return
+        state: Mapping[str, Any] = torch.load(self._file, map_location="cpu", weights_only=True)
+        self.survey, self.losses = Survey(state["fits"], state["left_out"]), state["losses"]
+        with torch.no_grad():
+            for name, one in self.weights.items():
+                one.copy_(state["weights"][name])
+        self._optimizer.load_state_dict(dict(state["optimizer"]))
+
+
+def _spare_activations(model: Any) -> None:
+    """Have a model compute its activations again in the backward pass."""
+    if not model.supports_gradient_checkpointing:
+        raise BackendError(f"a {type(model).__name__} has no gradient checkpointing; set `gradient_checkpointing: false`")
+    # the name that it has had before too, for older releases of transformers 5
+    enable = getattr(model, "activation_checkpointing_enable", None) or model.gradient_checkpointing_enable
+    enable({"use_reentrant": False})
+
+
+def plan_steps(n_examples: int, settings: TrainingSettings) -> list[list[int]]:
+    """The numbers of the examples that each step learns from: every epoch all of them, in an order of its own."""
+    steps = []
+    for epoch in range(settings.epochs):
+        order = np.random.default_rng([settings.seed, epoch]).permutation(n_examples).tolist()
+        steps += [order[start : start + settings.batch_size] for start in range(0, n_examples, settings.batch_size)]
+    return steps
+
+
+def find_pace(number: int, n_steps: int, warmup: float) -> float:
+    """The share of the learning rate at step `number` (from 0): rising over the first steps, then half a cosine towards 0."""
+    rising = math.ceil(warmup * n_steps)
+    if number < rising:
+        return (number + 1) / rising
+    return 0.5 * (1 + math.cos(math.pi * (number - rising) / (n_steps - rising)))

@@ -1,0 +1,136 @@
+"""Examples as token ids, and several of them as the tensors of one pass. The prompt's ids are those of inference, made by the same code.
+
+Imports torch: only what trains a model imports this module.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import torch
+
+from tasks.backends.local_loading import Loaded
+from tasks.backends.local_prompts import Prompt, Prompter, Speller
+from tasks.errors import BackendError
+from tasks.judging.reading import read_result_marker
+from tasks.judging.types import Image
+from tasks.training.examples import LEVELS, Example
+
+IGNORED = -100
+"""The label of tokens that nothing is learnt from."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A prompt, and the tokens of the reply with the one that ends it."""
+
+    prompt: Prompt
+    target: tuple[int, ...]
+
+    @property
+    def n_tokens(self) -> int:
+        """Of the prompt and the reply together."""
+        return len(self.prompt.ids) + len(self.target)
+
+    @cached_property
+    def shapes(self) -> str:
+        """What rows of one pass have in common: their images lie one after the other in one tensor."""
+        return repr(sorted((name, tuple(value.shape[1:])) for name, value in self.prompt.media.items()))
+
+
+class RowMaker:
+    """Makes rows for one model."""
+
+    def __init__(self, loaded: Loaded, encode_image: Callable[[Image], str]) -> None:
+        self._tokenizer, self._limit = loaded.tokenizer, loaded.limit
+        self._prompter, self._speller = Prompter(loaded, encode_image), Speller(loaded.tokenizer)
+        self._end = _find_end(loaded)
+
+    def make(self, example: Example) -> Row:
+        """The row of an example; raises ValueError or BackendError where the model cannot be asked it."""
+        # apart from the prompt, whose last tokens would else be others than the judge's
+        ids = self._tokenizer(example.target, add_special_tokens=False)["input_ids"]
+        return Row(self._prompter.make(example.request), (*map(int, ids), self._end))
+
+    def find_fault(self, example: Example) -> str | None:
+        """Why nothing can be learnt from an example; None where something can. Nothing is ever cut."""
+        try:
+            row = self.make(example)
+        except (ValueError, BackendError) as error:
+            return f"its prompt or image cannot be made ready ({type(error).__name__})"
+        if row.n_tokens > self._limit:
+            return f"it is longer than the {self._limit:,} tokens that the model takes"
+        most = example.request.decoding.max_tokens
+        if len(row.target) > most:
+            return f"its feedback is longer than the judge's max_tokens of {most:,}"
+        read = read_result_marker(self._speller.spell(row.target), LEVELS)
+        if read is None or read.rating != example.rating:
+            return "the model's tokens for its feedback would not be read as its score"
+        return None
+
+
+class Batch(NamedTuple):
+    """One pass: what the model takes, and the labels of the logits' columns that it is to keep."""
+
+    inputs: dict[str, Any]
+    labels: torch.Tensor
+
+
+def collate(rows: Sequence[Row], device: Any, dtype: torch.dtype) -> Batch:
+    """Rows padded at their end; `labels` (rows, columns) are the tokens that follow each kept column's, only the replies' of them."""
+    width, first = max(row.n_tokens for row in rows), min(len(row.prompt.ids) for row in rows)
+    placed = [_continue_positions(row) for row in rows]
+    ids, mask = (torch.zeros(len(rows), width, dtype=torch.long) for _ in range(2))
+    labels = torch.full((len(rows), width), IGNORED)
+    positions = torch.zeros(max(map(len, placed)), len(rows), width, dtype=torch.long)
+    for at, (row, place) in enumerate(zip(rows, placed, strict=True)):
+        ids[at, : row.n_tokens] = torch.tensor((*row.prompt.ids, *row.target))
+        mask[at, : row.n_tokens] = 1
+        labels[at, len(row.prompt.ids) : row.n_tokens] = torch.tensor(row.target)
+        positions[:, at, : row.n_tokens] = place
+    inputs = {
+        "input_ids": ids,
+        "attention_mask": mask,
+        "position_ids": positions if len(positions) > 1 else positions[0],
+        **{name: torch.cat([row.prompt.media[name] for row in rows]) for name in rows[0].prompt.media},
+        **{name: _pad(rows, name, width) for name in rows[0].prompt.per_token},
+    }
+    moved = {name: value.to(device, dtype if value.is_floating_point() else None) for name, value in inputs.items()}
+    return Batch({**moved, "logits_to_keep": width - first + 1, "use_cache": False}, labels[:, first:].to(device))
+
+
+def cut_batches(rows: Sequence[Row], batch_tokens: int) -> list[list[Row]]:
+    """All rows, those of like images and length together, in passes of so many padded tokens; a longer row is a pass of its own."""
+    batches: list[list[Row]] = []
+    for row in sorted(rows, key=lambda row: (row.shapes, -row.n_tokens)):
+        last = batches[-1] if batches else []
+        if last and last[0].shapes == row.shapes and (len(last) + 1) * last[0].n_tokens <= batch_tokens:
+            last.append(row)
+        else:
+            batches.append([row])
+    return batches
+
+
+def _continue_positions(row: Row) -> torch.Tensor:
+    """Positions (axes, tokens) of a row: the reply's go on from the prompt's largest, as they do when it is written."""
+    own: torch.Tensor | None = row.prompt.positions
+    if own is None:
+        return torch.arange(row.n_tokens)[None]
+    after = own.max() + 1 + torch.arange(len(row.target))
+    return torch.cat([own.cpu(), after.expand(len(own), -1)], 1)
+
+
+def _pad(rows: Sequence[Row], name: str, width: int) -> torch.Tensor:
+    """What the model wants beside each token: 0 beside the reply's, as text is."""
+    whole = [torch.nn.functional.pad(row.prompt.per_token[name], (0, width - len(row.prompt.ids))) for row in rows]
+    return torch.cat(whole)
+
+
+def _find_end(loaded: Loaded) -> int:
+    named = loaded.tokenizer.eos_token_id
+    if named is None:
+        raise BackendError(
+            f"{loaded.settings.model}: its tokenizer names no token that ends a reply; expected one; choose another"
+        )
+    return int(named)
