@@ -15,7 +15,10 @@ from tasks.backends.local_batches import count_common
 
 
 class RoomyLayer(DynamicLayer):  # type: ignore[no-untyped-call]
-    """One layer's keys and values with room behind them: a step writes in place where `DynamicLayer` copies all that came before."""
+    """One layer's keys and values with room behind them: a step writes in place where `DynamicLayer` copies all that came before.
+
+    Its rows end in the same column; those that leave are overwritten by the last ones, and others can take their places.
+    """
 
     def __init__(self, layer: DynamicLayer, rows: int, room: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -29,6 +32,7 @@ class RoomyLayer(DynamicLayer):  # type: ignore[no-untyped-call]
     def _allocate(self, keys: torch.Tensor, values: torch.Tensor, rows: int) -> None:
         self._whole_keys = keys.new_empty(rows, keys.shape[1], self._room, keys.shape[3])
         self._whole_values = values.new_empty(rows, values.shape[1], self._room, values.shape[3])
+        self._rows = rows
         self.is_initialized = True
 
     def update(
@@ -38,24 +42,55 @@ class RoomyLayer(DynamicLayer):  # type: ignore[no-untyped-call]
         if not self.is_initialized:
             self._allocate(key_states, value_states, key_states.shape[0])
         start, self._length = self._length, self._length + key_states.shape[2]
-        self._whole_keys[:, :, start : self._length] = key_states
-        self._whole_values[:, :, start : self._length] = value_states
-        return self._whole_keys[:, :, : self._length], self._whole_values[:, :, : self._length]
+        self._whole_keys[: self._rows, :, start : self._length] = key_states
+        self._whole_values[: self._rows, :, start : self._length] = value_states
+        return self._whole_keys[: self._rows, :, : self._length], self._whole_values[: self._rows, :, : self._length]
 
     def get_seq_length(self) -> int:
         """How many tokens are in it."""
         return self._length
 
     def batch_select_indices(self, indices: torch.Tensor) -> None:
-        """Only these rows."""
-        self._whole_keys, self._whole_values = self._whole_keys[indices], self._whole_values[indices]
+        """Only these rows; one that keeps its place is not copied."""
+        places = (indices != torch.arange(len(indices))).nonzero()[:, 0]
+        for whole in (self._whole_keys, self._whole_values):
+            whole[places, :, : self._length] = whole[indices[places], :, : self._length]
+        self._rows = len(indices)
+
+    def takes(self, rows: int, columns: int) -> bool:
+        """Whether there is room for so many."""
+        return rows <= self._whole_keys.shape[0] and columns <= self._room
+
+    def move(self, dropped: int, length: int, rows: int, columns: int) -> None:
+        """Go on in a larger one, without the first `dropped` columns, so that the rows end at `length`."""
+        kept = self._length - dropped
+        for name in ("_whole_keys", "_whole_values"):
+            old = getattr(self, name)
+            new = old.new_zeros(
+                rows, old.shape[1], columns, old.shape[3]
+            )  # what is masked is multiplied by 0, and must be a number
+            new[: self._rows, :, length - kept : length] = old[: self._rows, :, dropped : self._length]
+            setattr(self, name, new)
+        self._length, self._room = length, columns
+
+    def add_rows(self, other: "RoomyLayer") -> None:
+        """Rows of another batch behind these, ending in the same column; there must be room for them."""
+        first, start = self._rows, self._length - other._length
+        self._rows += other._rows
+        for whole, new in ((self._whole_keys, other._whole_keys), (self._whole_values, other._whole_values)):
+            whole[first : self._rows, :, :start] = 0
+            whole[first : self._rows, :, start : self._length] = new[: other._rows, :, : other._length]
 
 
 class CacheKind(NamedTuple):
-    """What a model's caches allow. `window`: beyond so many tokens a row must not be padded; None: always may. `shares`: can be extended."""
+    """What a model's caches allow. `window`: beyond so many tokens a row must not be padded; None: always may. `shares`: can be extended.
+
+    `why_not`: what keeps a decoder's from it.
+    """
 
     window: int | None
     shares: bool
+    why_not: str = ""
 
 
 def inspect_caches(config: Any) -> CacheKind:
@@ -65,10 +100,10 @@ def inspect_caches(config: Any) -> CacheKind:
     """
     layers = DynamicCache(config=config).layers
     if any(type(layer) not in (DynamicLayer, DynamicSlidingWindowLayer) for layer in layers):
-        return CacheKind(0, shares=False)
+        return CacheKind(0, shares=False, why_not="its layers keep a state that cannot be cut")
     windows = [layer.sliding_window for layer in layers if isinstance(layer, DynamicSlidingWindowLayer)]
     looks_ahead = getattr(config.get_text_config(decoder=True), "use_bidirectional_attention", None) is True
-    return CacheKind(min(windows, default=None), shares=not looks_ahead)
+    return CacheKind(min(windows, default=None), not looks_ahead, "its prompt looks both ways" if looks_ahead else "")
 
 
 def copy_cache(cache: Cache, length: int) -> Cache:

@@ -3,7 +3,8 @@
 What comes before the first token is `tasks.backends.local_models`. Imports torch: only what runs a model imports this module.
 """
 
-from collections.abc import Callable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -34,43 +35,80 @@ class Written:
 
 
 class Continuing(Protocol):
-    """A batch in the middle of its replies; `selects`: whether rows can be left out of it."""
-
-    selects: bool
+    """A batch in the middle of its replies."""
 
     def step(self, tokens: torch.Tensor) -> torch.Tensor:
         """The logits (rows, vocabulary) after these tokens, one a row."""
 
+    def should_select(self, kept: int, rows: int) -> bool:
+        """Whether to go on without the rows that ended, where `kept` of `rows` have not."""
+
     def select(self, rows: torch.Tensor) -> None:
-        """Go on with these rows alone."""
+        """Go on with these rows alone, in this order."""
+
+
+class Joined(NamedTuple):
+    """Rows that came into the batch: logits (rows, vocabulary) of their first tokens."""
+
+    logits: torch.Tensor
+    wanted: Sequence[Wanted]
+
+
+Join = Callable[[int, int], Joined | None]
+"""Brings waiting rows into the batch; given how many rows it has, and for how many tokens more at most."""
 
 
 class Stopped(Exception):  # noqa: N818  # nothing is wrong
     """The backend was closed in the middle of a batch."""
 
 
+class _Row:
+    """A reply that is being written; `number` counts the rows as they came."""
+
+    def __init__(self, number: int, wanted: Wanted) -> None:
+        self.number, self.wanted, self.written, self.ended = number, wanted, Written(), False
+
+    @property
+    def left(self) -> int:
+        """How many tokens it may still get."""
+        return self.wanted.most - len(self.written.ids)
+
+
 @torch.inference_mode()
 def write_replies(
-    logits: torch.Tensor, running: Continuing, wanted: Sequence[Wanted], ends: frozenset[int], is_stopping: Callable[[], bool]
-) -> list[Written]:
-    """A reply for each row, from the logits (rows, vocabulary) of its first token on; raises Stopped."""
-    written = [Written() for _ in wanted]
-    rows = list(range(len(wanted)))
-    going = set(rows)
+    first: Joined, running: Continuing, ends: frozenset[int], is_stopping: Callable[[], bool], join: Join
+) -> Iterator[tuple[int, Written]]:
+    """The replies of all rows, each with its number, as they end; from the logits of first tokens on. Raises Stopped."""
+    rows, logits = [_Row(number, one) for number, one in enumerate(first.wanted)], first.logits
+    n_begun = len(rows)
     while True:
-        chosen, alternatives = choose_tokens(logits, [wanted[row] for row in rows])
-        for place, row in enumerate(rows):
-            if row in going and _take_token(written[row], chosen[place], alternatives[place], wanted[row], ends):
-                going.discard(row)
+        chosen, alternatives = choose_tokens(logits, [row.wanted for row in rows])
+        for row, token, listed in zip(rows, chosen, alternatives, strict=True):
+            if not row.ended and _take_token(row.written, token, listed, row.wanted, ends):
+                row.ended = True
+                yield row.number, row.written
+        going = [place for place, row in enumerate(rows) if not row.ended]
         if not going:
-            return written
+            return
         if is_stopping():
             raise Stopped
-        kept = [place for place, row in enumerate(rows) if row in going]
-        if running.selects and 2 * len(kept) <= len(rows):  # fewer would cost more copying than they save
-            running.select(torch.tensor(kept, device=logits.device))
-            rows, chosen = [rows[place] for place in kept], [chosen[place] for place in kept]
+        if len(going) < len(rows) and running.should_select(len(going), len(rows)):
+            order = _pack(going)
+            running.select(torch.tensor(order))
+            rows, chosen = [rows[place] for place in order], [chosen[place] for place in order]
         logits = running.step(torch.tensor(chosen, device=logits.device))
+        joined = join(len(rows), max(row.left for row in rows))
+        if joined is not None:
+            rows += [_Row(n_begun + place, one) for place, one in enumerate(joined.wanted)]
+            n_begun += len(joined.wanted)
+            logits = torch.cat([logits, joined.logits])
+
+
+def _pack(places: Sequence[int]) -> list[int]:
+    """The places in an order in which as many as can be keep their number."""
+    staying = set(places[: bisect_left(places, len(places))])
+    moving = iter(places[len(staying) :])
+    return [place if place in staying else next(moving) for place in range(len(places))]
 
 
 def _take_token(written: Written, token: int, alternatives: Alternatives, wanted: Wanted, ends: frozenset[int]) -> bool:

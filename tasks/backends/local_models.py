@@ -10,10 +10,13 @@ import torch
 from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
 
 from tasks.backends.local_batches import count_common
-from tasks.backends.local_caches import CacheKind, PrefixStore, copy_cache, inspect_caches, spread_cache
+from tasks.backends.local_caches import CacheKind, PrefixStore, RoomyLayer, copy_cache, inspect_caches, spread_cache
 from tasks.backends.local_decoding import score_tokens
 from tasks.backends.local_loading import Loaded
 from tasks.backends.local_prompts import Prompt
+
+_SLACK = 64
+"""Columns beyond what is needed, so that rows can join for so many steps before all are copied again."""
 
 
 class DecoderBatch:
@@ -21,7 +24,13 @@ class DecoderBatch:
 
     def __init__(self, loaded: Loaded, cache: Cache, mask: torch.Tensor, positions: torch.Tensor) -> None:
         self._model, self._cache, self._mask, self._positions = loaded.model, cache, mask, positions
-        self.selects = all(hasattr(layer, "batch_select_indices") for layer in cache.layers)
+        self._selects = all(hasattr(layer, "batch_select_indices") for layer in cache.layers)
+        self.joins = all(isinstance(layer, RoomyLayer) for layer in cache.layers)
+
+    @property
+    def width(self) -> int:
+        """Columns that its rows take now."""
+        return self._mask.shape[1]
 
     def step(self, tokens: torch.Tensor) -> torch.Tensor:
         """The logits (rows, vocabulary) after these tokens, one a row."""
@@ -32,10 +41,31 @@ class DecoderBatch:
         logits: torch.Tensor = self._model(input_ids=tokens[:, None], use_cache=True, **given).logits[:, -1]
         return logits
 
+    def should_select(self, kept: int, rows: int) -> bool:
+        """Whether to go on without those that ended: where all the others must be copied for it, only with the half of them."""
+        return self._selects and (self.joins or 2 * kept <= rows)
+
     def select(self, rows: torch.Tensor) -> None:
         """Go on with these rows alone."""
         self._cache.batch_select_indices(rows)
         self._mask, self._positions = self._mask[rows], self._positions[..., rows, :]
+
+    def join(self, other: "DecoderBatch", room: int) -> None:
+        """Take the rows of another batch too, with `room` for tokens to come."""
+        layers: list[Any] = self._cache.layers
+        rows = len(self._mask) + len(other._mask)
+        if other.width > self.width or not layers[0].takes(rows, self.width + room):
+            dropped = int(self._mask.cumsum(1).eq(0).sum(1).min())
+            width = max(self.width - dropped, other.width)
+            for layer in layers:
+                layer.move(dropped, width, rows, width + room + _SLACK)
+            self._mask = _widen(self._mask[:, dropped:], width)
+        for layer, new in zip(layers, other._cache.layers, strict=True):
+            layer.add_rows(new)
+        self._mask = torch.cat([self._mask, _widen(other._mask, self.width)])
+        ours, theirs = self._positions[..., -1:], other._positions[..., -1:]
+        axes = max(ours.shape[:-2], theirs.shape[:-2])  # of a model with axes for images, rows without an image have one
+        self._positions = torch.cat([one.expand(*axes, *one.shape[-2:]) for one in (ours, theirs)], -2)
 
 
 class Decoder:
@@ -127,8 +157,6 @@ class Decoder:
 class EncoderDecoderBatch:
     """Rows of a decoder that looks at its encoded prompts, in the middle of their replies."""
 
-    selects = True
-
     def __init__(self, loaded: Loaded, encoded: torch.Tensor, mask: torch.Tensor) -> None:
         self._model, self._encoded, self._mask = loaded.model, encoded, mask
         self._cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
@@ -144,6 +172,10 @@ class EncoderDecoderBatch:
     def step(self, tokens: torch.Tensor) -> torch.Tensor:
         """The logits (rows, vocabulary) after these tokens, one a row."""
         return self.run(tokens[:, None])[:, -1]
+
+    def should_select(self, kept: int, rows: int) -> bool:
+        """Whether to go on without those that ended: all the others are copied for it."""
+        return 2 * kept <= rows
 
     def select(self, rows: torch.Tensor) -> None:
         """Go on with these rows alone."""
@@ -197,6 +229,11 @@ def _find_positions(prompt: Prompt) -> torch.Tensor:
     """Positions (axes, tokens) of a prompt's tokens."""
     positions: torch.Tensor | None = prompt.positions
     return torch.arange(len(prompt.ids))[None] if positions is None else positions
+
+
+def _widen(mask: torch.Tensor, width: int) -> torch.Tensor:
+    """A mask (rows, columns) with columns before it that nothing looks at."""
+    return torch.cat([mask.new_zeros(len(mask), width - mask.shape[1]), mask], 1)
 
 
 def _move(value: torch.Tensor, model: Any) -> torch.Tensor:

@@ -97,8 +97,14 @@ class LocalBackend:
 
         answerer = Answerer(loaded, self._encode_image, self._stopping.is_set)
         while jobs := self._gather():
+
+            def take_more(jobs: list[Job] = jobs) -> list[Job]:
+                found = self._take_waiting()
+                jobs += found
+                return found
+
             try:
-                answerer.answer([job for job in jobs if not job.future.cancelled()])
+                answerer.answer([job for job in jobs if not job.future.cancelled()], take_more)
             except Exception as error:
                 for job in jobs:  # those that have their reply keep it
                     job.finish(Failure(make_reason(f"{self._settings.model}: {type(error).__name__}: {error}")))
@@ -107,6 +113,17 @@ class LocalBackend:
         while jobs := self._gather():
             for job in jobs:
                 job.finish(error)
+
+    def _take_waiting(self) -> list[Job]:
+        """What was asked in the meantime."""
+        found: list[Job] = []
+        while not self._stopping.is_set():
+            try:
+                job = self._queue.get_nowait()
+            except queue.Empty:
+                break
+            found += [job] if job is not None else []
+        return found
 
     def _gather(self) -> list[Job]:
         """What is asked until nothing new comes for some milliseconds; nothing once the backend is closed."""

@@ -45,7 +45,7 @@ def ask(folder: Path, requests: Sequence[Request], apart: bool = False, **settin
     """All at once, or `apart`: each after the reply to the one before."""
 
     async def drive() -> list[Reply | Failure | Pending]:
-        backend = LocalBackend(LocalModel(str(folder), dtype="float32", **settings), encode)
+        backend = LocalBackend(LocalModel(str(folder), **{"dtype": "float32", **settings}), encode)
         try:
             if apart:
                 return [await backend.reply(request) for request in requests]

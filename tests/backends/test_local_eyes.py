@@ -45,7 +45,9 @@ def looking_request(criterion: str, *numbers: int) -> Request:
 
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # PaliGemma's processor
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_family_replies_as_its_own_loop_does(family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_family_replies_as_its_own_loop_does(
+    family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     """Three criteria over three pictures of different sizes, and over two pictures in both orders, all asked together."""
     folder = FAMILIES[family](tmp_path / family)
     shown = [(1,), (2,), (3,), (1, 2), (2, 1)]
@@ -63,6 +65,9 @@ def test_a_family_replies_as_its_own_loop_does(family: str, tmp_path: Path, monk
         assert reply.prompt_tokens == inputs["input_ids"].shape[1]
         expect_plain(reply, *generate_plainly("AutoModelForImageTextToText", folder, inputs, 5), processor.tokenizer)
     assert len({reply.text for reply in found}) > 3
+    ask(folder, requests[:1])  # as the next shard
+    words = f"judgelake: {folder}: its prompt looks both ways; what its prompts share (demonstrations, an image and its text) is computed"
+    assert capfd.readouterr().err.count(words) == (family == "PaliGemma")
 
 
 def make_inputs(processor: Any, request: Request) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from tasks.backends.local_loading import give_back, measure_free, take_model
 from tasks.backends.local_settings import LocalModel
 from tasks.judging.types import Decoding, Failure, Message, Request
 from tests.backends.local_asking import ask, rating_request, replies
+from tests.backends.test_local_joining import TOKENS, ragged_requests, watch_passes
 from tests.backends.test_transformers_local import looking_request
 from tests.backends.tiny_models import CHAT, save_decoder, save_llava, save_t5
 
@@ -56,6 +57,16 @@ def test_a_prompt_larger_than_the_memory_is_a_failure_and_the_others_are_answere
     assert isinstance(first, Failure)
     assert "the memory does not take one prompt of" in first.reason
     replies(rest)
+
+
+def test_places_are_taken_again_on_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.backends.cuda.matmul, "allow_tf32", False)
+    model, requests = save_decoder(tmp_path / "llama"), ragged_requests()
+    alone = replies(ask(model, requests, apart=True, device="cpu"))
+    _, joined = watch_passes(monkeypatch)
+    together = replies(ask(model, requests, batch_tokens=TOKENS, device="cuda"))
+    assert joined
+    assert [reply.text for reply in together] == [reply.text for reply in alone]
 
 
 @pytest.mark.skipif(importlib.util.find_spec("bitsandbytes") is None, reason="bitsandbytes is not installed here")
