@@ -147,7 +147,8 @@ class OpenAIBackend:
 
     async def _encode_in_turn(self, request: Request) -> bytes:
         missing = {image for message in request.messages for image in message.images if not self._has_image(image)}
-        await asyncio.gather(*map(self._fetch, missing))
+        if missing:
+            await asyncio.gather(*map(self._fetch, missing))
         return self._encode(request)
 
     async def _fetch(self, image: Image) -> None:

@@ -17,6 +17,7 @@ from tasks.judging.types import Case, Failure, Judge, Pending, Reply, Request, V
 DRAIN_S = 30.0
 """How long requests in flight may finish after a stop was asked for."""
 _LOOK_S = 0.2
+_YOUNG_OBJECTS = 20_000
 
 
 class Keeper(Protocol):
@@ -97,13 +98,19 @@ async def _cancel_after_drain(
 
 
 @contextmanager
-def exempt_loaded() -> Iterator[None]:
-    """For a while the collector passes over what is there already: going through all the modules holds hundreds of requests up."""
+def collect_less() -> Iterator[None]:
+    """For a while have the collector look seldom, and pass over what is there already.
+
+    Going through all the modules holds hundreds of requests up, and what a reply is made of is gone again without it.
+    """
+    before = gc.get_threshold()
     gc.collect()
     gc.freeze()
+    gc.set_threshold(_YOUNG_OBJECTS, *before[1:])
     try:
         yield
     finally:
+        gc.set_threshold(*before)
         gc.unfreeze()
 
 

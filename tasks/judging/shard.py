@@ -20,7 +20,7 @@ from tasks.judge_settings import EndpointSettings, JudgeSettings
 from tasks.judging.batches import BatchBook
 from tasks.judging.budget import Budget, BudgetedBackend
 from tasks.judging.cases import find_missing_image, read_cases
-from tasks.judging.engine import exempt_loaded, judge_cases
+from tasks.judging.engine import collect_less, judge_cases
 from tasks.judging.ledger import FLUSH_SECONDS, PATIENCE_S, Ledger, Tally, load_replies
 from tasks.judging.protocols import PROTOCOLS, Identity
 from tasks.judging.sharing import find_share, follow_share, mark_done
@@ -105,7 +105,7 @@ async def _run(order: ShardOrder) -> ShardResult:
     flushing = asyncio.create_task(ledger.flush_regularly(FLUSH_SECONDS, teller.tick))
     following = asyncio.create_task(follow_share(order.limits, order.slots, order.cases_file, routing.set_limits))
     try:
-        with exempt_loaded():
+        with collect_less():
             await asyncio.wait({judging, flushing}, return_when=asyncio.FIRST_COMPLETED)
     finally:
         for task in (flushing, judging, following):
