@@ -9,7 +9,14 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
-from transformers.cache_utils import Cache, DynamicCache, DynamicLayer, DynamicSlidingWindowLayer
+from transformers.cache_utils import (
+    Cache,
+    DummyLayer,
+    DynamicCache,
+    DynamicLayer,
+    DynamicSlidingWindowLayer,
+    LinearAttentionLayer,
+)
 
 from tasks.backends.local_batches import count_common
 
@@ -93,17 +100,36 @@ class CacheKind(NamedTuple):
     why_not: str = ""
 
 
-def inspect_caches(config: Any) -> CacheKind:
+def inspect_caches(model: Any) -> CacheKind:
     """Layers with a sliding window count places, not positions; a recurrent layer knows no padding and no going back.
 
-    Where a prompt's tokens look both ways (PaliGemma), its beginning depends on its end.
+    Where a prompt's tokens look both ways (PaliGemma), its beginning depends on its end. A layer that reads another one's keys and values
+    (Gemma 3n's, Gemma 4's) has none of its own.
     """
-    layers = DynamicCache(config=config).layers
+    layers = [layer for layer in DynamicCache(config=model.config).layers if not isinstance(layer, DummyLayer)]
     if any(type(layer) not in (DynamicLayer, DynamicSlidingWindowLayer) for layer in layers):
-        return CacheKind(0, shares=False, why_not="its layers keep a state that cannot be cut")
+        known = (DynamicLayer, DynamicSlidingWindowLayer, LinearAttentionLayer)
+        shares = all(type(layer) in known for layer in layers) and _goes_on(model)
+        return CacheKind(0, shares, "" if shares else "its layers keep a state that cannot be cut")
     windows = [layer.sliding_window for layer in layers if isinstance(layer, DynamicSlidingWindowLayer)]
-    looks_ahead = getattr(config.get_text_config(decoder=True), "use_bidirectional_attention", None) is True
+    looks_ahead = getattr(model.config.get_text_config(decoder=True), "use_bidirectional_attention", None) is True
     return CacheKind(min(windows, default=None), not looks_ahead, "its prompt looks both ways" if looks_ahead else "")
+
+
+@torch.inference_mode()
+def _goes_on(model: Any) -> bool:
+    """Whether recurrent layers take up their state when several tokens follow (Qwen3.5's do, Jamba's do not): tried, for no model says it."""
+    ids = torch.arange(1, 17, device=model.get_input_embeddings().weight.device)[None]
+    cache: Cache = DynamicCache(config=model.config)
+    at = torch.arange(9, 16, device=ids.device)[None]
+    given: list[dict[str, Any]] = [{"input_ids": ids}, {"input_ids": ids[:, 9:]}]
+    given.append({"input_ids": ids[:, 9:], "past_key_values": cache, "position_ids": at, "attention_mask": torch.ones_like(ids)})
+    try:
+        model(input_ids=ids[:, :9], past_key_values=cache, use_cache=True)
+        whole, forgetful, continued = (model(**one, use_cache=True).logits[0, -1].float() for one in given)
+    except Exception:  # of a model's code that does not expect several tokens there
+        return False
+    return bool((continued - whole).norm() < 0.05 * (forgetful - whole).norm())
 
 
 def copy_cache(cache: Cache, length: int) -> Cache:
@@ -125,7 +151,9 @@ def spread_cache(cache: Cache, rows: int, room: int) -> Cache:
     spread.layers = [RoomyLayer(layer, rows, room) if type(layer) is DynamicLayer else layer for layer in spread.layers]
     layer: Any
     for layer in spread.layers:
-        if not isinstance(layer, RoomyLayer) and cache.get_seq_length():  # a recurrent layer's is always new
+        if isinstance(layer, LinearAttentionLayer):
+            layer.reorder_cache(torch.LongTensor([0] * rows))
+        elif not isinstance(layer, RoomyLayer) and cache.get_seq_length():
             layer.batch_repeat_interleave(rows)
     return spread
 

@@ -5,6 +5,8 @@ What is asked of a loaded model is `tasks.backends.local_decoding`. torch and tr
 
 import gc
 import importlib.util
+import inspect
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +20,8 @@ from tasks.errors import BackendError
 _BITS = {"8bit": 8.5, "4bit": 4.6}
 """Bits a weight, with what bitsandbytes keeps beside them."""
 _KINDS = {"seq2seq": "AutoModelForSeq2SeqLM", "vision": "AutoModelForImageTextToText", "causal": "AutoModelForCausalLM"}
+_ADVICE = re.compile(r" (Check out|You can install|Install it|Please) ")
+"""Where transformers begins to tell how packages are installed."""
 _guard = threading.Lock()
 _held: dict[LocalModel, "Loaded"] = {}
 
@@ -102,17 +106,33 @@ def find_kind(config: Any) -> str:
             f"a model of the type {config.model_type} looks at images beside its tokens, which is not done here; expected one that has them "
             "among its tokens; serve it (vLLM, SGLang, ...) and give the judge `backend: openai` with its base_url"
         )
-    has_eyes = getattr(config, "vision_config", None) is not None
-    if has_eyes and not config.is_encoder_decoder and config.model_type in auto.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES:
-        return "vision"
-    if not has_eyes and config.is_encoder_decoder and config.model_type in auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES:
-        return "seq2seq"
-    if not has_eyes and not config.is_encoder_decoder and config.model_type in auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
-        return "causal"
+    has_eyes, encodes = getattr(config, "vision_config", None) is not None, config.is_encoder_decoder
+    classes: dict[str, dict[str, Any]] = {
+        "vision": {} if encodes or not has_eyes else auto.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES,
+        "seq2seq": {} if has_eyes or not encodes else auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES,
+        "causal": {} if has_eyes or encodes else auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+    }
+    for kind, named in classes.items():
+        if config.model_type in named:
+            _check_steps(config.model_type, kind, named[config.model_type])
+            return kind
     raise BackendError(
         f"a model of the type {config.model_type} cannot be a judge; expected a language model with a decoder, with or without an encoder, or "
         "one that sees images and has no encoder of text"
     )
+
+
+def _check_steps(model_type: str, kind: str, name: str) -> None:
+    """Raise BackendError for a model that would drop, without a word, what each step of a reply hands it (BLIP-2, Mamba)."""
+    import transformers
+
+    needed = {"past_key_values", "position_ids"} if kind == "vision" else {"past_key_values"}
+    lacks = sorted(needed - set(inspect.signature(getattr(transformers, name).forward).parameters))
+    if lacks:
+        raise BackendError(
+            f"a model of the type {model_type} takes no {' and no '.join(lacks)}; expected one that goes on with a reply from them; "
+            "serve it (vLLM, SGLang, ...) and give the judge `backend: openai` with its base_url"
+        )
 
 
 def check_memory(settings: LocalModel, kind: str, config: Any, device: str) -> None:
@@ -200,6 +220,22 @@ def _quantise(settings: LocalModel, device: str) -> dict[str, Any]:
     return {"quantization_config": config} | ({} if settings.device_map else {"device_map": {"": device}})
 
 
+def _name_package(error: BaseException) -> str | None:
+    """What is said of a package that this model's code lacks; of torchvision also where it was built for another torch."""
+    lacks = isinstance(error, ImportError)
+    while error.__cause__ is not None:  # transformers tells of a module that cannot be imported, and why beneath
+        error = error.__cause__
+    reason = _ADVICE.split(" ".join(str(error).split()))[0].rstrip(".")
+    if "torchvision" in reason.lower():
+        version, _, build = import_torch().__version__.partition("+")
+        index = f" --index-url https://download.pytorch.org/whl/{build}" if build else ""
+        return (
+            f"it needs the package torchvision ({reason}); expected the build that goes with torch {version}; "
+            f"run pip install torchvision torch=={version}{index}"
+        )
+    return f"a package is missing ({reason}); expected all that its code imports; install it" if lacks else None
+
+
 def _free_memory() -> None:
     torch = import_torch()
     gc.collect()
@@ -219,10 +255,9 @@ def _loading(settings: LocalModel) -> Iterator[None]:
         yield
     except BackendError as error:
         raise error if str(error).startswith(settings.model) else BackendError(f"{settings.model}: {error}") from None
-    except ImportError as error:  # torchvision, for the pictures and films of Qwen2-VL and its kin
-        reason = " ".join(str(error).split()).partition(" Check out")[0]
-        raise BackendError(f"{settings.model}: {reason}; install it, in the build that goes with this torch") from None
-    except (OSError, ValueError, RuntimeError, KeyError, AttributeError, TypeError) as error:
+    except (ImportError, OSError, ValueError, RuntimeError, KeyError, AttributeError, TypeError) as error:
+        if lacking := _name_package(error):
+            raise BackendError(f"{settings.model}: {lacking}") from None
         tried = "as a local folder" if settings.folder else f"from the hub, revision {settings.revision or 'main'}"
         reason = " ".join(str(error).split())[:300]
         raise BackendError(

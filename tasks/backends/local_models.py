@@ -73,7 +73,7 @@ class Decoder:
 
     def __init__(self, loaded: Loaded, kept_tokens: int) -> None:
         self._loaded, self._model = loaded, loaded.model
-        self.caches = inspect_caches(loaded.model.config)
+        self.caches = inspect_caches(loaded.model)
         self._store = PrefixStore(kept_tokens)
 
     def begin(self, prompts: Sequence[Prompt], shared: Sequence[int], room: int) -> tuple[torch.Tensor, DecoderBatch]:

@@ -21,7 +21,8 @@ def load_base(base: LocalModel) -> Loaded:
     loaded = load(dataclasses.replace(base, dtype=dtype))
     from tasks.backends.local_caches import inspect_caches  # imports torch
 
-    if loaded.kind == "seq2seq" or not inspect_caches(loaded.model.config).shares:
+    caches = inspect_caches(loaded.model)
+    if loaded.kind == "seq2seq" or caches.window == 0 or not caches.shares:
         kind = "has an encoder of text" if loaded.kind == "seq2seq" else "is recurrent, or looks at a prompt both ways"
         raise BackendError(
             f"{base.model}: a model that {kind} is not trained here; expected a decoder such as LLaVA's; choose another"

@@ -1,5 +1,8 @@
 """Families of vision models: replies, probabilities and tokens as of transformers' own loop, criteria together, pictures of any size."""
 
+import importlib.util
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +11,7 @@ import transformers
 
 from tasks.backends.local_prompts import open_picture
 from tasks.judging.types import Message, Request
-from tests.backends import tiny_vlms
+from tests.backends import tiny_tiled_vlms, tiny_vlms
 from tests.backends.local_asking import GREEDY, ask, encode, generate_plainly, picture, replies
 from tests.backends.test_transformers_local import expect_plain, spy_on
 
@@ -29,6 +32,16 @@ FAMILIES = {
     "Qwen2VL": save_qwen2_vl,
     "Qwen2_5_VL": save_qwen2_5_vl,
 }
+OWN_PROCESSORS: dict[str, Callable[[Path], Path]] = {
+    **{f"{kind}Model": partial(tiny_tiled_vlms.save_qwen, kind=kind) for kind in ("Qwen2VL", "Qwen2_5_VL", "Qwen3VL", "Qwen3_5")},
+    "SmolVLMModel": tiny_tiled_vlms.save_smolvlm,
+    "InternVLModel": tiny_tiled_vlms.save_internvl,
+    "LlavaModel": partial(tiny_tiled_vlms.save_pixtral, kind="Llava"),
+    "Mistral3Model": partial(tiny_tiled_vlms.save_pixtral, kind="Mistral3"),
+    "LlavaOnevisionModel": tiny_tiled_vlms.save_llava_onevision,
+    "Llama4ForConditionalGeneration": tiny_tiled_vlms.save_llama4,
+    "Gemma4Model": tiny_tiled_vlms.save_gemma4,
+}
 CRITERIA = ("what", "is the dog", "output so")
 LOADING: Any = transformers.AutoProcessor
 PLAIN = LOADING.from_pretrained
@@ -48,26 +61,40 @@ def looking_request(criterion: str, *numbers: int) -> Request:
 def test_a_family_replies_as_its_own_loop_does(
     family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Three criteria over three pictures of different sizes, and over two pictures in both orders, all asked together."""
     folder = FAMILIES[family](tmp_path / family)
+    monkeypatch.setattr(LOADING, "from_pretrained", load_processor)
+    # of PaliGemma the whole prompt looks both ways, so that each is computed alone
+    expect_own_loop(folder, f"{family}Model", monkeypatch, shares=family != "PaliGemma")
+    ask(folder, [looking_request(CRITERIA[0], 1)])  # as the next shard
+    words = f"judgelake: {folder}: its prompt looks both ways; what its prompts share (demonstrations, an image and its text) is computed"
+    assert capfd.readouterr().err.count(words) == (family == "PaliGemma")
+
+
+@pytest.mark.parametrize("owner", OWN_PROCESSORS)
+def test_a_family_with_its_own_processor_replies_as_its_own_loop_does(
+    owner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for package in ("torchvision", "num2words") if owner == "SmolVLMModel" else ("torchvision",):
+        if importlib.util.find_spec(package) is None:
+            pytest.skip(f"its processor needs {package}, which is not installed")
+    expect_own_loop(OWN_PROCESSORS[owner](tmp_path / owner), owner, monkeypatch)
+
+
+def expect_own_loop(folder: Path, owner: str, monkeypatch: pytest.MonkeyPatch, shares: bool = True) -> None:
+    """Three criteria over three pictures of different sizes, and over two pictures in both orders, all asked together."""
     shown = [(1,), (2,), (3,), (1, 2), (2, 1)]
     requests = [looking_request(criterion, *numbers) for criterion in CRITERIA for numbers in shown]
     looked: list[Any] = []
     with monkeypatch.context() as patch:
-        patch.setattr(LOADING, "from_pretrained", load_processor)
-        spy_on(patch, getattr(transformers, f"{family}Model"), "get_image_features", looked)
+        spy_on(patch, getattr(transformers, owner), "get_image_features", looked)
         found = replies(ask(folder, requests))
-    # of PaliGemma the whole prompt looks both ways, so that each is computed alone
-    assert len(looked) == (len(requests) if family == "PaliGemma" else len(shown))
-    processor = load_processor(folder)
+    assert len(looked) == (len(shown) if shares else len(requests))
+    processor = LOADING.from_pretrained(folder)
     for request, reply in zip(requests, found, strict=True):
         inputs = make_inputs(processor, request)
         assert reply.prompt_tokens == inputs["input_ids"].shape[1]
         expect_plain(reply, *generate_plainly("AutoModelForImageTextToText", folder, inputs, 5), processor.tokenizer)
     assert len({reply.text for reply in found}) > 3
-    ask(folder, requests[:1])  # as the next shard
-    words = f"judgelake: {folder}: its prompt looks both ways; what its prompts share (demonstrations, an image and its text) is computed"
-    assert capfd.readouterr().err.count(words) == (family == "PaliGemma")
 
 
 def make_inputs(processor: Any, request: Request) -> dict[str, Any]:
@@ -79,4 +106,5 @@ def make_inputs(processor: Any, request: Request) -> dict[str, Any]:
     inputs = dict(processor(text=[text], images=pictures, return_tensors="pt", add_special_tokens=False))
     takes_kinds = isinstance(processor, transformers.Gemma3Processor | transformers.PaliGemmaProcessor)
     dropped = {"labels"} if takes_kinds else {"labels", "token_type_ids"}  # of a tokenizer that takes pairs
-    return {name: value for name, value in inputs.items() if name not in dropped}
+    kept = {name: value for name, value in inputs.items() if name not in dropped}
+    return {name: value.float() if value.is_floating_point() else value for name, value in kept.items()}  # Llama 4's are bfloat16

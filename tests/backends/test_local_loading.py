@@ -1,6 +1,8 @@
 """Models for judges: which settings a suite may give them, what signs them, and what is said before a load that cannot succeed."""
 
+import importlib.util
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from tasks.judge_settings import EndpointSettings, JudgeSettings
 from tasks.judging.lave import LaveOptions
 from tests.backends.local_asking import ask, rating_request
 from tests.backends.tiny_models import save_decoder, save_llava, save_t5
+from tests.backends.tiny_vlms import save_qwen_vl
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +87,10 @@ def test_each_architecture_is_loaded_by_its_class(llama: Path, tmp_path: Path) -
         find_kind(transformers.CLIPConfig())
     with pytest.raises(BackendError, match="a model of the type mllama looks at images beside its tokens"):
         find_kind(transformers.MllamaConfig())
+    with pytest.raises(BackendError, match="a model of the type instructblip takes no past_key_values and no position_ids;"):
+        find_kind(transformers.InstructBlipConfig())
+    with pytest.raises(BackendError, match="a model of the type mamba takes no past_key_values; expected one that goes on"):
+        find_kind(transformers.MambaConfig())
 
 
 def test_weights_are_measured_without_them(llama: Path) -> None:
@@ -117,10 +124,6 @@ def test_what_cannot_be_loaded_is_told_in_one_line(llama: Path, tmp_path: Path, 
     empty.mkdir()
     with pytest.raises(BackendError, match=r"cannot be loaded as a local folder .* expected a hub id or a folder"):
         load(LocalModel(str(empty)))
-    monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", _lack_a_package)
-    with pytest.raises(BackendError, match=r"X requires the Torchvision library but it was not found\.; install it"):
-        load(LocalModel(str(llama)))
-    monkeypatch.undo()
     damaged = tmp_path / "damaged"
     shutil.copytree(llama, damaged)
     config = json.loads((damaged / "config.json").read_text())
@@ -129,8 +132,49 @@ def test_what_cannot_be_loaded_is_told_in_one_line(llama: Path, tmp_path: Path, 
         load(LocalModel(str(damaged)))
 
 
-def _lack_a_package(*_: Any, **__: Any) -> None:
-    raise ImportError("\nX requires the Torchvision library but it was not found. Check out the\ninstructions")
+@pytest.mark.skipif(importlib.util.find_spec("torchvision") is not None, reason="torchvision is installed")
+def test_a_processor_that_lacks_torchvision_is_told_at_load(tmp_path: Path) -> None:
+    folder = save_qwen_vl(tmp_path / "qwen", "Qwen2_5_VL")
+    kinds = {"processor_class": "Qwen2_5_VLProcessor", "image_processor_type": "Qwen2VLImageProcessor"}
+    (folder / "preprocessor_config.json").write_text(json.dumps(kinds))
+    with pytest.raises(BackendError) as told:
+        load(LocalModel(str(folder)))
+    assert re.fullmatch(
+        rf"{folder}: it needs the package torchvision \(\w+ requires the Torchvision library but it was not found in your environment\); "
+        rf"expected the build that goes with torch (\S+); run pip install torchvision torch==\1( --index-url \S+/(\w+))?",
+        str(told.value),
+    )
+
+
+@pytest.mark.parametrize(
+    ("raised", "beneath", "words"),
+    [
+        # torchvision is there, but of another torch
+        (
+            ModuleNotFoundError("no XConfig"),
+            RuntimeError("operator torchvision::nms does not exist"),
+            "torchvision::nms does not",
+        ),
+        (ValueError("None could be imported. Missing: torchvision. Please install it"), None, "torchvision (None could be "),
+        (
+            ImportError("Package `num2words` is required. Install it with pip"),
+            None,
+            "is missing (Package `num2words` is required)",
+        ),
+        (ImportError("\nX requires\nthe timm library. You can install it"), None, "is missing (X requires the timm library)"),
+    ],
+)
+def test_a_package_that_a_model_needs_is_named(
+    llama: Path, monkeypatch: pytest.MonkeyPatch, raised: Exception, beneath: Exception | None, words: str
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise raised from beneath
+
+    monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", fail)
+    with pytest.raises(BackendError) as told:
+        load(LocalModel(str(llama)))
+    assert words in str(told.value)
+    assert ("run pip install torchvision torch==" in str(told.value)) == ("torchvision" in words)
 
 
 def test_a_model_is_loaded_once_and_dropped_for_another(llama: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

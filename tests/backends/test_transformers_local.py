@@ -1,5 +1,6 @@
 """Judges in this process: the same replies as transformers' own loop, however requests come, share and are put together."""
 
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import torch
 import transformers
 
 from tasks.backends import local_models
+from tasks.backends.local_caches import CacheKind, inspect_caches
 from tasks.backends.local_models import Decoder
 from tasks.backends.local_prompts import open_picture
 from tasks.judging.types import Decoding, Failure, Message, Reply, Request
@@ -72,6 +74,54 @@ def test_a_decoder_replies_as_its_own_loop_does(llama: Path) -> None:
     assert is_a_mix(found)
 
 
+RECURRENT: dict[str, Any] = {
+    "Lfm2": {"layer_types": ["conv", "full_attention"], "block_auto_adjust_ff_dim": False},
+    "Qwen3Next": {
+        "layer_types": ["linear_attention", "full_attention"],
+        "head_dim": 8,
+        "num_experts": 0,
+        "linear_num_key_heads": 2,
+    }
+    | {"linear_num_value_heads": 4, "linear_key_head_dim": 8, "linear_value_head_dim": 8},
+    "Jamba": {"attn_layer_period": 2, "attn_layer_offset": 1, "num_experts": 1, "mamba_d_state": 4, "use_mamba_kernels": False},
+}
+
+
+@pytest.mark.parametrize("kind", RECURRENT)
+def test_a_recurrent_model_shares_beginnings_where_it_goes_on_from_its_state(kind: str, folder: Path) -> None:
+    place = save_decoder(folder / kind, kind, **RECURRENT[kind])
+    requests = [rating_request(number) for number in range(6)]
+    found = replies(ask(place, requests))
+    tokenizer = transformers.AutoTokenizer.from_pretrained(place)
+    for request, reply in zip(requests, found, strict=True):
+        inputs = tokenizer(request.messages[0].text, return_tensors="pt", return_token_type_ids=False)
+        expect_plain(reply, *generate_plainly("AutoModelForCausalLM", place, dict(inputs), 5), tokenizer)
+    # Jamba's layers begin anew wherever several tokens come at once
+    model = transformers.AutoModelForCausalLM.from_pretrained(place)
+    assert inspect_caches(model)[:2] == CacheKind(0, shares=kind != "Jamba")[:2]
+
+
+def test_a_layer_without_keys_of_its_own_lets_beginnings_be_shared() -> None:
+    """Gemma 4's last layers read the keys and values of earlier ones."""
+    kinds = ["sliding_attention", "full_attention"] * 2
+    sizes: Any = {
+        **tiny_models.SIZES,
+        "num_hidden_layers": 4,
+        "head_dim": 8,
+        "global_head_dim": 8,
+        "hidden_size_per_layer_input": 4,
+    }
+    sizes |= {
+        "vocab_size": 99,
+        "vocab_size_per_layer_input": 99,
+        "layer_types": kinds,
+        "sliding_window": 48,
+        "num_kv_shared_layers": 2,
+    }
+    model = transformers.Gemma4ForCausalLM(transformers.Gemma4TextConfig(**sizes))
+    assert inspect_caches(model) == CacheKind(48, shares=True)
+
+
 def test_a_chat_model_is_asked_through_its_template(qwen: Path) -> None:
     turns = (Message("system", "so"), Message("user", "what is it"), Message("assistant", "a cat"), Message("user", "rating"))
     (reply,) = replies(ask(qwen, [Request("m", turns, GREEDY)]))
@@ -104,6 +154,7 @@ def spy_on(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, seen: list[An
     """Put the keywords of each call of a method into `seen`."""
     plain = getattr(owner, name)
 
+    @functools.wraps(plain)
     def spy(self: Any, *given: Any, **named: Any) -> Any:
         seen.append(named)
         return plain(self, *given, **named)
