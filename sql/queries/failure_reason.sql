@@ -1,4 +1,4 @@
--- grain: one row: how many verdicts of $judge on $benchmark failed, and the reason that most of them have
+-- grain: one row per call: how many verdicts of $judge on $benchmark failed, and the reason that most of them have
 with failed as (
     select reason
     from core_scores

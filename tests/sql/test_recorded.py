@@ -171,7 +171,7 @@ def test_agreement_counts_the_first_sample_of_the_same_criterion(lake: Lake) -> 
     ]
 
 
-# ---- rpt_win_rate
+# ---- rpt_win_rate, core_win_rates
 
 
 def test_win_rates_of_both_orders_sum_to_one(lake: Lake) -> None:

@@ -1,4 +1,4 @@
-"""Which verdicts become examples, and that what is asked is what the judge itself asks."""
+"""Which verdicts become examples (`training_examples`), and that what is asked is what the judge itself asks."""
 
 from pathlib import Path
 
