@@ -399,7 +399,7 @@ def test_agreement_and_win_rates_are_shown_once_a_pair(lake: duckdb.DuckDBPyConn
     page = render(lake, tmp_path)
     assert page.table_with("Kappa")[1] == ["vqa", "gpt-4", "human:p1", "overall", "1,480", "0.847", "0.693"]
     rows = page.table_with("Losses")
-    assert rows[1:] == [["vqa", "gpt-4", "overall", "alpaca", "davinci", "805", "205", "16", "3", "584", "26.46 -3.05/+3.05"]]
+    assert rows[1:] == [["vqa", "gpt-4", "overall", "alpaca", "davinci", "805", "26.46 -3.05/+3.05", "205", "16", "3", "584"]]
 
 
 def test_a_table_without_rows_is_left_out_unless_it_has_words_for_it(lake: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
