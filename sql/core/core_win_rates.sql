@@ -8,16 +8,12 @@ with choices as (
     where status in ('ok', 'inconsistent') and model_a is distinct from model_b
 ),
 
-items as (
-    select * from stg_items
-),
-
 of_categories as (
     select
         choices.*,
         items.category
     from choices
-    inner join items on choices.benchmark = items.benchmark and choices.item_id = items.item_id
+    inner join stg_items as items on choices.benchmark = items.benchmark and choices.item_id = items.item_id
     where items.category is not null
     qualify count(distinct items.category) over (partition by choices.benchmark) > 1
 ),

@@ -17,7 +17,7 @@ from tasks.judging.types import Case, Failure, Judge, Pending, Reply, Request, V
 DRAIN_S = 30.0
 """How long requests in flight may finish after a stop was asked for."""
 _LOOK_S = 0.2
-_YOUNG_OBJECTS = 20_000
+_YOUNG_OBJECTS, _USUAL = 20_000, gc.get_threshold()
 
 
 class Keeper(Protocol):
@@ -103,14 +103,13 @@ def collect_less() -> Iterator[None]:
 
     Going through all the modules holds hundreds of requests up, and what a reply is made of is gone again without it.
     """
-    before = gc.get_threshold()
     gc.collect()
     gc.freeze()
-    gc.set_threshold(_YOUNG_OBJECTS, *before[1:])
+    gc.set_threshold(_YOUNG_OBJECTS, *_USUAL[1:])
     try:
         yield
     finally:
-        gc.set_threshold(*before)
+        gc.set_threshold(*_USUAL)
         gc.unfreeze()
 
 

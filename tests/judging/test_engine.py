@@ -1,6 +1,7 @@
 """The engine with backends and keepers made of a few lines: how many run at once, what is asked, what ends a run."""
 
 import asyncio
+import gc
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -8,7 +9,7 @@ import pytest
 
 from tasks.backends.digest import request_digest
 from tasks.judging import engine
-from tasks.judging.engine import judge_cases
+from tasks.judging.engine import collect_less, judge_cases
 from tasks.judging.types import Case, Failure, Judge, Message, Pending, Reply, Request, Verdict
 
 Answer = Reply | Failure | Pending
@@ -319,3 +320,12 @@ def test_no_cases_are_no_work() -> None:
     backend = Backend()
     judge([], backend, Keeper())
     assert backend.asked == []
+
+
+def test_shards_side_by_side_leave_the_collector_as_it_was() -> None:
+    usual, first, second = gc.get_threshold(), collect_less(), collect_less()
+    with first:
+        assert gc.get_threshold()[0] > usual[0]
+        second.__enter__()
+    second.__exit__(None, None, None)
+    assert (gc.get_threshold(), gc.get_freeze_count()) == (usual, 0)
