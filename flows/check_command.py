@@ -5,9 +5,8 @@ import sys
 
 from tasks.errors import LakeError
 from tasks.exit_codes import ExitCode
-from tasks.lake import open_lake, open_place
+from tasks.lake import MARKER, open_lake, open_place
 from tasks.lake_check import Damage, find_damage
-from tasks.migrations import MARKER
 from tasks.storage import has_file
 
 

@@ -9,7 +9,7 @@ import re
 import secrets
 from collections.abc import Iterable, Mapping, Set
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandera.errors
@@ -19,7 +19,6 @@ import pyarrow as pa
 from schemas.tables import TABLES, Table
 from tasks.buckets import list_keys
 from tasks.errors import LakeError
-from tasks.migrations import MARKER, migrate, write_marker
 from tasks.mirror import fetch_parts, find_mirror, keep_copy, list_local
 from tasks.parquet_format import write_parquet
 from tasks.retiring import list_retired, list_sidecars
@@ -29,7 +28,9 @@ __all__ = [
     "FORMAT", "Lake", "LakePath", "append_records", "append_rows", "open_lake", "open_place", "whole_file", "write_whole",
 ]  # fmt: skip
 
-FORMAT = 3
+FORMAT = 1
+"""Nothing was released yet, so each change of the tables starts at 1 again; from the first release on, older formats are migrated."""
+MARKER = "lake.json"
 _PARTITIONS = frozenset(name for table in TABLES.values() for name in table.partitions)
 _LISTINGS_AT_ONCE = 16
 _FETCHES = 3
@@ -38,10 +39,9 @@ _SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 @dataclass(frozen=True)
 class Lake:
-    """Parquet tables below `root`; picklable, holds no open file and no key. `format`: the one that its marker told when it was opened."""
+    """Parquet tables below `root`; picklable, holds no open file and no key."""
 
     root: LakePath
-    format: int = FORMAT
 
     @property
     def mirror(self) -> Path:
@@ -97,7 +97,7 @@ class Lake:
 
 
 def open_lake(root: str | LakePath, *, create: bool = False) -> Lake:
-    """Open the lake at `root`, a folder or `s3://bucket/prefix`; raises LakeError where there is none (unless `create`), or a newer one."""
+    """Open the lake at `root`, a folder or `s3://bucket/prefix`; raises LakeError where there is none (unless `create`), or one of another format."""
     lake = Lake(open_place(root) if isinstance(root, str | Path) else root)
     for part in lake.mirror.parts:
         if part.split("=")[0] in _PARTITIONS and "=" in part:
@@ -111,14 +111,13 @@ def open_lake(root: str | LakePath, *, create: bool = False) -> Lake:
             raise LakeError(
                 f"{lake.root}: no lake here; expected a folder with lake.json; name another with --lake or run a suite first"
             )
-        write_marker(lake.root, FORMAT)
+        write_whole(marker, json.dumps({"format": FORMAT}).encode())
         return lake
     found = _read_format(marker, content)
-    if found > FORMAT:
-        raise LakeError(f"{marker}: format {found}; expected at most {FORMAT}; install a newer judgelake to read this lake")
-    if not create:  # a reader may lack the right to write, and reads older formats as they are
-        return replace(lake, format=found)
-    migrate(lake.root, found, FORMAT)
+    if found != FORMAT:
+        raise LakeError(
+            f"{marker}: format {found}; expected {FORMAT}; run the suite into a new lake, or use the judgelake that wrote this one"
+        )
     return lake
 
 

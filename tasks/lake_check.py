@@ -15,18 +15,16 @@ import pyarrow.parquet as pq
 
 from schemas.tables import TABLES, Table
 from tasks.errors import LakeError
-from tasks.lake import Lake
+from tasks.lake import MARKER, Lake
 from tasks.lease_names import RUN
 from tasks.leases import FOLDER as LEASES
 from tasks.leases import Lease, is_stale, list_leases
 from tasks.manifest import FILE as MANIFEST
 from tasks.manifest import read_recorded
-from tasks.migrations import MARKER
 from tasks.part_files import has_own_digest, list_schema_faults
 from tasks.retiring import FOLDER as RETIRED
 from tasks.retiring import Retired, list_sidecars, name_part
 from tasks.row_checks import check_rows
-from tasks.short_digests import FIRST_SHORT, shorten_frame
 from tasks.storage import list_files
 
 _OWN = frozenset({MARKER, MANIFEST, "checks.json", "_work", "_core", "_logs", LEASES, RETIRED, "reports", "images"})
@@ -149,8 +147,6 @@ def _check_values(lake: Lake, table: Table, name: str, file: pq.ParquetFile) -> 
     n_broken = 0
     for batch in file.iter_batches(_BATCH_ROWS):
         frame = pl.DataFrame(pa.Table.from_batches([batch]))
-        if lake.format < FIRST_SHORT:
-            frame = shorten_frame(frame, table)
         absent = {part: pl.lit(None, dtype) for part, dtype in table.polars_schema.items() if part not in frame.columns}
         whole = frame.with_columns(**absent | {key: pl.lit(value) for key, value in folders.items()})
         try:

@@ -6,7 +6,6 @@ What is counted in it is `tasks.estimating`. The real lake is only read.
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from schemas.tables import TABLES
@@ -27,7 +26,6 @@ def lake_to_plan(root: LakePath, suite: Suite, limit: int | None) -> Iterator[La
     with tempfile.TemporaryDirectory(prefix="judgelake-plan-") as folder:
         lake = open_lake(Path(folder) / "lake", create=True)
         if real is not None:
-            lake = replace(lake, format=real.format)
             _link_parts(real, lake, {one.name for one in stale})
         for one in stale:
             drawn = lake.root / "images" if one.source == "demo" else suite.image_root(root)  # the demo draws its pictures there

@@ -11,7 +11,6 @@ from schemas.tables import TABLES
 from tasks.lake import Lake
 from tasks.reports.checks import run_checks
 from tasks.reports.warehouse import check_texts, create_checks, open_warehouse, select_frame
-from tasks.short_digests import FIRST_SHORT, list_digests
 
 _READS = re.compile(r"\b(?:raw|stg)_(\w+)")
 _ABOUT = {"chk_digest_of_other_content": "answers"}
@@ -57,10 +56,7 @@ def _list_columns(connection: duckdb.DuckDBPyConnection, view: str) -> list[str]
 def _find_files(connection: duckdb.DuckDBPyConnection, lake: Lake, view: str, table: str) -> list[str]:
     """The part files with rows that have, in every column that both have, the values of a row that the check found."""
     own = TABLES[table].polars_schema
-    rewritten = list_digests(TABLES[table]) if lake.format < FIRST_SHORT else ()
-    shared = [
-        name for name in _list_columns(connection, view) if name in own and own[name] != pl.Float64 and name not in rewritten
-    ]
+    shared = [name for name in _list_columns(connection, view) if name in own and own[name] != pl.Float64]
     alike = [f"found.{name} is not distinct from part.{name}" for name in shared]
     if "table_name" in _list_columns(connection, view):
         alike.append(f"found.table_name = '{table}'")  # a name of TABLES

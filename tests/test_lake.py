@@ -144,16 +144,17 @@ def test_no_lake(tmp_path: Path) -> None:
     assert not (tmp_path / "nothing").exists()
 
 
-def test_newer_format_is_refused_with_the_remedy(lake: Lake) -> None:
-    (lake.root / "lake.json").write_text(json.dumps({"format": FORMAT + 1}))
-    with pytest.raises(LakeError, match=r"lake\.json: format 4; expected at most 3; install a newer judgelake to read this lake"):
+@pytest.mark.parametrize("other", [FORMAT + 1, FORMAT - 1])
+def test_another_format_is_refused_with_the_remedy(lake: Lake, other: int) -> None:
+    (lake.root / "lake.json").write_text(json.dumps({"format": other}))
+    with pytest.raises(LakeError, match=rf"lake\.json: format {other}; expected 1; run the suite into a new lake, or use the judgelake"):
         open_lake(lake.root, create=True)
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"format": null}', '{"format": "one"}'])
 def test_marker_that_says_no_format_is_told(lake: Lake, content: str) -> None:
     (lake.root / "lake.json").write_text(content)
-    with pytest.raises(LakeError, match=r'lake\.json: cannot be read as a lake\'s marker .*expected {"format": 3}; restore it'):
+    with pytest.raises(LakeError, match=r'lake\.json: cannot be read as a lake\'s marker .*expected {"format": 1}; restore it'):
         open_lake(lake.root)
 
 

@@ -21,7 +21,6 @@ from tasks.digests import digest_json
 from tasks.errors import QueryError
 from tasks.lake import Lake
 from tasks.reports.core_tables import UNKEPT, find_kept, keep_rows, name_version
-from tasks.short_digests import shorten_read
 
 _REFERENCE = re.compile(r"\b(?:raw|stg|core|rpt)_\w+")
 _COMMENT = re.compile(r"--[^\n]*")
@@ -256,7 +255,7 @@ def _create_raw_views(connection: duckdb.DuckDBPyConnection, made: _Made, names:
             connection.execute(f"set variable parts_{name} = $files", {"files": list(map(str, files))})
             options = "hive_partitioning = true, hive_types_autocast = false, union_by_name = true"
             read += f" union all by name select * from read_parquet(getvariable('parts_{name}'), {options})"
-        connection.execute(f"create view raw_{name} as {shorten_read(read, TABLES[name], made.lake.format)}")
+        connection.execute(f"create view raw_{name} as {read}")
 
 
 def _empty(name: str) -> object:
