@@ -8,11 +8,16 @@ DEMO_LAKE ?= demo-lake
 
 setup: $(STAMP)
 
-# --no-deps: the lock is whole; torch comes as the CPU build where a package index offers one
+# --no-deps: the lock is whole; torch comes as the CPU build where a package index offers one.
+# The links show mypy the top-level folders under the names that they are installed by.
 $(STAMP): infra/requirements.lock pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --requirement infra/requirements.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	mkdir -p .venv/links/judgelake
+	ln -sfn ../../../flows/public/__init__.py .venv/links/judgelake/__init__.py
+	ln -sfn ../../../flows/public/py.typed .venv/links/judgelake/py.typed
+	for folder in flows schemas sql tasks; do ln -sfn ../../../$$folder .venv/links/judgelake/$$folder; done
 	touch $@
 
 demo: setup

@@ -1,4 +1,6 @@
-"""Judging a stage in rounds where judges ask by batch: collect what has ended, judge, wait, and once more. How is `tasks.judging.collecting`."""
+"""Judging a stage in rounds where judges ask by batch: collect what has ended, judge, wait, and
+once more. How is `tasks.engine.collecting`.
+"""
 
 import time
 from collections.abc import Callable
@@ -6,23 +8,31 @@ from dataclasses import replace
 
 import dask
 
-from flows import steps
-from flows.runners import ENDPOINT_SLOT
-from tasks.conduct import Conduct, logged_step
-from tasks.judging.batches import count_open
-from tasks.judging.collecting import CollectOrder
-from tasks.judging.shard import ShardResult
-from tasks.judging.stopping import StopFlag
-from tasks.lake import Lake
-from tasks.reports.warehouse import open_warehouse
-from tasks.suite import Suite, identify_all
+from judgelake.flows import steps
+from judgelake.flows.runners import ENDPOINT_SLOT
+from judgelake.tasks.backends.openai.batch_book import count_open
+from judgelake.tasks.engine.collecting import CollectOrder
+from judgelake.tasks.engine.shard import ShardResult
+from judgelake.tasks.lake.lake import Lake
+from judgelake.tasks.lake.stop_flag import StopFlag
+from judgelake.tasks.runs.log import Conduct, logged_step
+from judgelake.tasks.suite.suite import Suite, identify_all
+from judgelake.tasks.warehouse.warehouse import open_warehouse
 
 
 def judge_in_rounds(
-    lake: Lake, stage: Suite, run_id: str, conduct: Conduct, judge_once: Callable[[], list[ShardResult]]
+    lake: Lake,
+    stage: Suite,
+    run_id: str,
+    conduct: Conduct,
+    judge_once: Callable[[], list[ShardResult]],
 ) -> list[ShardResult]:
-    """What `judge_once` and the collecting around it did; rounds go on for the longest `batch_wait_s` of the stage's judges."""
-    waits = [one.batch_wait_s for judge in stage.judges.values() for one in judge.endpoints.values()]
+    """What `judge_once` and the collecting around it did; rounds go on for the longest
+    `batch_wait_s` of the stage's judges.
+    """
+    waits = [
+        one.batch_wait_s for judge in stage.judges.values() for one in judge.endpoints.values()
+    ]
     until = time.time() + max(waits, default=0.0)
     results = _collect(lake, stage, run_id, conduct, 0.0) + judge_once()
     while time.time() < until and not StopFlag(lake, run_id).is_set():
@@ -34,13 +44,19 @@ def judge_in_rounds(
     return results
 
 
-def _collect(lake: Lake, stage: Suite, run_id: str, conduct: Conduct, until: float) -> list[ShardResult]:
-    """Collect the open batches of each judge once, whatever its aliases; nothing is started where none is open."""
+def _collect(
+    lake: Lake, stage: Suite, run_id: str, conduct: Conduct, until: float
+) -> list[ShardResult]:
+    """Collect the open batches of each judge once, whatever its aliases; nothing is started where
+    none is open.
+    """
     waiting = {judge_id for judge_id, _ in _list_open(lake, stage)}
     if not waiting:
         return []
     judges = {one.judge_id: one for one in identify_all(stage) if one.judge_id in waiting}
-    orders = [CollectOrder(lake, run_id, stage.judges[one.alias], one, until) for one in judges.values()]
+    orders = [
+        CollectOrder(lake, run_id, stage.judges[one.alias], one, until) for one in judges.values()
+    ]
     with logged_step(lake, run_id, conduct, "collect") as facts:
         with dask.annotate(resources={ENDPOINT_SLOT: 1}):
             collected: list[ShardResult] = steps.collect_replies.map(orders).result()
@@ -50,7 +66,9 @@ def _collect(lake: Lake, stage: Suite, run_id: str, conduct: Conduct, until: flo
 
 
 def _list_open(lake: Lake, stage: Suite) -> set[tuple[str, str]]:
-    """Judge and name of the batches that are open; where a lake never had one, nothing is asked of it."""
+    """Judge and name of the batches that are open; where a lake never had one, nothing is asked of
+    it.
+    """
     if not lake.part_files("batches"):
         return set()
     ids = [one.judge_id for one in identify_all(stage) if one.kind != "metric"]

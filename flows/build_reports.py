@@ -4,12 +4,13 @@ from pathlib import Path
 
 from prefect import flow
 
-from flows import steps
-from tasks.conduct import USUAL, Conduct, hold_for_run, logged_step
-from tasks.lake import LakePath, open_lake
-from tasks.lease_names import name_report_leases
-from tasks.runs import new_run_id
-from tasks.suite import Scope, narrow, read_suite
+from judgelake.flows import steps
+from judgelake.tasks.lake.lake import open_lake
+from judgelake.tasks.lake.storage import LakePath
+from judgelake.tasks.runs.lease_names import name_report_leases
+from judgelake.tasks.runs.log import USUAL, Conduct, hold_for_run, logged_step
+from judgelake.tasks.runs.record import new_run_id
+from judgelake.tasks.suite.suite import Scope, narrow, read_suite
 
 
 @flow(name="build-reports", validate_parameters=False)

@@ -3,21 +3,26 @@
 import argparse
 import sys
 
-from tasks.errors import LakeError
-from tasks.exit_codes import ExitCode
-from tasks.lake import MARKER, open_lake, open_place
-from tasks.lake_check import Damage, find_damage
-from tasks.storage import has_file
+from judgelake.tasks.errors import ExitCode, LakeError
+from judgelake.tasks.lake.lake import MARKER, open_lake
+from judgelake.tasks.lake.storage import has_file, open_place
+from judgelake.tasks.warehouse.damage import Damage, find_damage
 
 
 def run_check(options: argparse.Namespace) -> int:
-    """Print what is wrong, a block for each; returns 5 where something is, 0 where there are notes at most."""
+    """Print what is wrong, a block for each; returns 5 where something is, 0 where there are notes
+    at most.
+    """
     try:
         lake = open_lake(options.lake)
     except LakeError as error:
         if not has_file(open_place(options.lake) / MARKER):
             raise  # no lake at all
-        sys.stdout.write(_describe(Damage(MARKER, str(error), "as it says; the rest of the lake was not checked")))
+        sys.stdout.write(
+            _describe(
+                Damage(MARKER, str(error), "as it says; the rest of the lake was not checked")
+            )
+        )
         return ExitCode.CHECK
     n_damages = 0
     for damage in find_damage(lake, quick=options.quick):
@@ -25,7 +30,9 @@ def run_check(options: argparse.Namespace) -> int:
         sys.stdout.write(_describe(damage))
         sys.stdout.flush()
     depth = "footers and rows; the bytes were not read" if options.quick else "every byte and row"
-    found = {0: "nothing is wrong", 1: "1 thing is wrong"}.get(n_damages, f"{n_damages:,} things are wrong")
+    found = {0: "nothing is wrong", 1: "1 thing is wrong"}.get(
+        n_damages, f"{n_damages:,} things are wrong"
+    )
     sys.stdout.write(f"{lake.root}: checked {depth}: {found}\n")
     return ExitCode.CHECK if n_damages else ExitCode.DONE
 

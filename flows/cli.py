@@ -1,6 +1,8 @@
-"""The `judgelake` command: words in, flows or SQL out. Nothing heavy is imported before it is known to be needed.
+"""The `judgelake` command: words in, flows or SQL out. Nothing heavy is imported before it is known
+to be needed.
 
-A command is a line of `_COMMANDS` (its words, and `module:function` that takes the parsed options and returns the exit code).
+A command is a line of `_COMMANDS` (its words, and `module:function` that takes the parsed options
+and returns the exit code).
 """
 
 import argparse
@@ -12,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from tasks.exit_codes import ExitCode, describe_codes, find_code
+from judgelake.tasks.errors import ExitCode, describe_codes, find_code
 
 
 class _Parser(argparse.ArgumentParser):
@@ -25,11 +27,15 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command and exit with its code."""
     _read_env_file()
     options = make_parser().parse_args(arguments)
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a report's matrices are small: more threads only wait for each other
+    os.environ.setdefault(
+        "OPENBLAS_NUM_THREADS", "1"
+    )  # a report's matrices are small: more threads only wait for each other
     code = _guarded(options)
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(code)  # threads of prefect and dask outlive their work; waiting for them only prints what their packages left open
+    # threads of prefect and dask outlive their work; waiting for them only prints what their
+    # packages left open
+    os._exit(code)
 
 
 def _read_env_file() -> None:
@@ -42,8 +48,14 @@ def _read_env_file() -> None:
 
 def make_parser() -> argparse.ArgumentParser:
     """The command line."""
-    parser = _Parser(prog="judgelake", description="Judges the judges of vision-language models.", epilog=describe_codes())
-    commands = parser.add_subparsers(dest="command", required=True, metavar="command", parser_class=_Parser)
+    parser = _Parser(
+        prog="judgelake",
+        description="Judges the judges of vision-language models.",
+        epilog=describe_codes(),
+    )
+    commands = parser.add_subparsers(
+        dest="command", required=True, metavar="command", parser_class=_Parser
+    )
     for name, (says, add, _) in _COMMANDS.items():
         add(commands.add_parser(name, help=says, description=says))
     return parser
@@ -62,20 +74,51 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
 
 def _add_sql(parser: argparse.ArgumentParser) -> None:
     asked = parser.add_mutually_exclusive_group()
-    asked.add_argument("query", nargs="?", help="one SELECT over the tables, core_* and rpt_* views")
+    asked.add_argument(
+        "query", nargs="?", help="one SELECT over the tables, core_* and rpt_* views"
+    )
     asked.add_argument("-f", "--file", type=Path, help="read the query from a file")
-    asked.add_argument("--recipe", metavar="NAME", help="answer one of the questions that --list names")
-    asked.add_argument("--list", action="store_true", help="list tables, views, checks and recipes; needs no lake")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="an option of the recipe (repeatable)")
-    parser.add_argument("--format", choices=["table", "csv", "json", "markdown", "parquet"], default="table")
+    asked.add_argument(
+        "--recipe", metavar="NAME", help="answer one of the questions that --list names"
+    )
+    asked.add_argument(
+        "--list", action="store_true", help="list tables, views, checks and recipes; needs no lake"
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="an option of the recipe (repeatable)",
+    )
+    parser.add_argument(
+        "--format", choices=["table", "csv", "json", "markdown", "parquet"], default="table"
+    )
     _add_lake(parser)
 
 
 def _add_scope(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("suite", type=Path, help="the suite file (YAML)")
-    parser.add_argument("--limit", type=_positive, metavar="N", help="only the first N items by key of each benchmark")
-    parser.add_argument("--judge", action="append", default=[], metavar="NAME", help="only this judge or metric (repeatable)")
-    parser.add_argument("--benchmark", action="append", default=[], metavar="NAME", help="only this benchmark (repeatable)")
+    parser.add_argument(
+        "--limit",
+        type=_positive,
+        metavar="N",
+        help="only the first N items by key of each benchmark",
+    )
+    parser.add_argument(
+        "--judge",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="only this judge or metric (repeatable)",
+    )
+    parser.add_argument(
+        "--benchmark",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="only this benchmark (repeatable)",
+    )
     _add_lake(parser)
 
 
@@ -92,21 +135,35 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
 
 def _add_stage(parser: argparse.ArgumentParser) -> None:
     _add_scope(parser)
-    retry = "also ask again what has this status; failed: also what failed before anything was asked (repeatable)"
-    parser.add_argument("--retry", action="append", default=[], metavar="STATUS", help=retry,
-                        choices=["unparsed", "refused", "truncated", "filtered", "failed"])  # fmt: skip
+    retry = (
+        "also ask again what has this status; failed: also what failed before anything was "
+        "asked (repeatable)"
+    )
+    parser.add_argument(
+        "--retry",
+        action="append",
+        default=[],
+        metavar="STATUS",
+        help=retry,
+        choices=["unparsed", "refused", "truncated", "filtered", "failed"],
+    )
     parser.set_defaults(scheduler=None, wait_for_workers=False)
 
 
 def _add_judging(parser: argparse.ArgumentParser) -> None:
     _add_conducted(parser)
     _add_scheduler(parser)
-    waiting = "with --scheduler: wait where no worker has a slot that the run needs, instead of an error"
+    waiting = (
+        "with --scheduler: wait where no worker has a slot that the run needs, instead of an error"
+    )
     parser.add_argument("--wait-for-workers", action="store_true", help=waiting)
 
 
 def _add_scheduler(parser: argparse.ArgumentParser) -> None:
-    text = "a Dask scheduler whose workers judge (default: JUDGELAKE_SCHEDULER, else workers of this command's own)"
+    text = (
+        "a Dask scheduler whose workers judge (default: JUDGELAKE_SCHEDULER, else workers "
+        "of this command's own)"
+    )
     default = os.environ.get("JUDGELAKE_SCHEDULER")
     parser.add_argument("--scheduler", metavar="tcp://HOST:PORT", default=default, help=text)
 
@@ -115,19 +172,46 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
     _add_stage(parser)
     _add_scheduler(parser)
     when = parser.add_mutually_exclusive_group(required=True)
-    when.add_argument("--cron", metavar="'M H D M W'", help="run at these times: minute, hour, day, month, weekday")
-    when.add_argument("--interval", type=_positive, metavar="SECONDS", help="run every so many seconds")
-    parser.add_argument("--timezone", default="UTC", metavar="NAME", help="of --cron, such as Europe/Berlin (default: UTC)")
+    when.add_argument(
+        "--cron",
+        metavar="'M H D M W'",
+        help="run at these times: minute, hour, day, month, weekday",
+    )
+    when.add_argument(
+        "--interval", type=_positive, metavar="SECONDS", help="run every so many seconds"
+    )
+    parser.add_argument(
+        "--timezone",
+        default="UTC",
+        metavar="NAME",
+        help="of --cron, such as Europe/Berlin (default: UTC)",
+    )
 
 
 def _add_worker(parser: argparse.ArgumentParser) -> None:
     _add_scheduler(parser)
     parser.add_argument(
-        "--endpoint", type=_count, default=1, metavar="N", help="shards that may ask endpoints at once (default: 1)"
+        "--endpoint",
+        type=_count,
+        default=1,
+        metavar="N",
+        help="shards that may ask endpoints at once (default: 1)",
     )
-    parser.add_argument("--metric", type=_count, default=0, metavar="N", help="shards of metrics computed at once (default: 0)")
-    parser.add_argument("--gpu", action="store_true", help="run judges' models (`backend: transformers`), on its GPU if any")
-    parser.add_argument("--name", help="what the scheduler calls it (default: the host's name and the slots)")
+    parser.add_argument(
+        "--metric",
+        type=_count,
+        default=0,
+        metavar="N",
+        help="shards of metrics computed at once (default: 0)",
+    )
+    parser.add_argument(
+        "--gpu",
+        action="store_true",
+        help="run judges' models (`backend: transformers`), on its GPU if any",
+    )
+    parser.add_argument(
+        "--name", help="what the scheduler calls it (default: the host's name and the slots)"
+    )
 
 
 def _add_conducted(parser: argparse.ArgumentParser) -> None:
@@ -137,11 +221,19 @@ def _add_conducted(parser: argparse.ArgumentParser) -> None:
 
 def _add_conduct(parser: argparse.ArgumentParser) -> None:
     waits = parser.add_mutually_exclusive_group()
-    words = "wait at most so long for another run that is at the same work, then exit 6 (default: until it has ended)"
+    words = (
+        "wait at most so long for another run that is at the same work, then exit 6 "
+        "(default: until it has ended)"
+    )
     waits.add_argument("--wait", type=_seconds, metavar="SECONDS", help=words)
-    waits.add_argument("--no-wait", dest="wait", action="store_const", const=0.0, help="the same as --wait 0")
+    waits.add_argument(
+        "--no-wait", dest="wait", action="store_const", const=0.0, help="the same as --wait 0"
+    )
     parser.add_argument(
-        "--log-format", choices=["text", "json"], default="text", help="how the lines of its steps look (on stderr)"
+        "--log-format",
+        choices=["text", "json"],
+        default="text",
+        help="how the lines of its steps look (on stderr)",
     )
 
 
@@ -152,14 +244,32 @@ def _add_lake(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_compact(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--table", action="append", default=[], metavar="NAME", help="only this table (repeatable)")
-    parser.add_argument("--judge", action="append", default=[], metavar="NAME", help="only this judge or metric (repeatable)")
-    parser.add_argument("--benchmark", action="append", default=[], metavar="NAME", help="only this benchmark (repeatable)")
+    parser.add_argument(
+        "--table", action="append", default=[], metavar="NAME", help="only this table (repeatable)"
+    )
+    parser.add_argument(
+        "--judge",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="only this judge or metric (repeatable)",
+    )
+    parser.add_argument(
+        "--benchmark",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="only this benchmark (repeatable)",
+    )
     _add_lake(parser)
 
 
 def _add_check(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--quick", action="store_true", help="read footers and rows, but not every byte and value of every file")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="read footers and rows, but not every byte and value of every file",
+    )
     _add_lake(parser)
 
 
@@ -170,33 +280,92 @@ def _add_status(parser: argparse.ArgumentParser) -> None:
 
 def _add_forget(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--judge", metavar="NAME|ID", help="all rows of this judge or metric: replies, verdicts, cases, scores")
-    what.add_argument("--benchmark", metavar="NAME", help="all rows of this benchmark, those of every judge too")
-    parser.add_argument("--yes", action="store_true", help="do it; without it, only tell what would go")
+    what.add_argument(
+        "--judge",
+        metavar="NAME|ID",
+        help="all rows of this judge or metric: replies, verdicts, cases, scores",
+    )
+    what.add_argument(
+        "--benchmark", metavar="NAME", help="all rows of this benchmark, those of every judge too"
+    )
+    parser.add_argument(
+        "--yes", action="store_true", help="do it; without it, only tell what would go"
+    )
     _add_lake(parser)
 
 
 _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] = {
     "run": (
-        "ingest, judge and report a suite; what is done already is left alone", _add_judging, "flows.run_command:run_stages"),
-    "ingest": ("read a suite's answers and ratings into the lake", _add_ingest, "flows.run_command:run_ingest"),
-    "judge": ("judge and score what is in the lake and not done yet", _add_judging, "flows.run_command:run_stages"),
-    "report": ("compute a suite's correlations and write its report", _add_conducted, "flows.run_command:run_stages"),
+        "ingest, judge and report a suite; what is done already is left alone",
+        _add_judging,
+        "judgelake.flows.run_command:run_stages",
+    ),
+    "ingest": (
+        "read a suite's answers and ratings into the lake",
+        _add_ingest,
+        "judgelake.flows.run_command:run_ingest",
+    ),
+    "judge": (
+        "judge and score what is in the lake and not done yet",
+        _add_judging,
+        "judgelake.flows.run_command:run_stages",
+    ),
+    "report": (
+        "compute a suite's correlations and write its report",
+        _add_conducted,
+        "judgelake.flows.run_command:run_stages",
+    ),
     "reread": (
-        "apply a suite's changed reading to the replies that the lake has; ask nobody", _add_reread, "flows.reread_command:run_reread"),
+        "apply a suite's changed reading to the replies that the lake has; ask nobody",
+        _add_reread,
+        "judgelake.flows.reread_command:run_reread",
+    ),
     "train": (
-        "fine-tune a local model into a judge on another judge's verdicts", _add_train, "flows.train_command:run_train"),
-    "serve": ("run a suite on a schedule, with Prefect's page beside it", _add_serve, "flows.serve_command:serve_suite"),
+        "fine-tune a local model into a judge on another judge's verdicts",
+        _add_train,
+        "judgelake.flows.train_command:run_train",
+    ),
+    "serve": (
+        "run a suite on a schedule, with Prefect's page beside it",
+        _add_serve,
+        "judgelake.flows.serve_command:serve_suite",
+    ),
     "worker": (
-        "work for a Dask scheduler that runs elsewhere, with slots of its own", _add_worker, "flows.worker_command:run_worker"),
-    "plan": ("tell what a run would ask, in calls, tokens, money and time; ask nobody, write nothing", _add_plan, "flows.plan_command:run_plan"),
-    "status": ("tell what runs on the lake, what is stale, how the last runs ended", _add_status, "flows.status_command:run_status"),
-    "forget": ("take a judge or a benchmark out of the lake", _add_forget, "flows.forget_command:run_forget"),
+        "work for a Dask scheduler that runs elsewhere, with slots of its own",
+        _add_worker,
+        "judgelake.flows.worker_command:run_worker",
+    ),
+    "plan": (
+        "tell what a run would ask, in calls, tokens, money and time; ask nobody, write nothing",
+        _add_plan,
+        "judgelake.flows.plan_command:run_plan",
+    ),
+    "status": (
+        "tell what runs on the lake, what is stale, how the last runs ended",
+        _add_status,
+        "judgelake.flows.status_command:run_status",
+    ),
+    "forget": (
+        "take a judge or a benchmark out of the lake",
+        _add_forget,
+        "judgelake.flows.forget_command:run_forget",
+    ),
     "compact": (
-        "merge the lake's small files into few large ones; safe beside readers", _add_compact, "flows.compact_command:run_compact"),
-    "check": ("look for damage in the lake's files and rows, and name the file", _add_check, "flows.check_command:run_check"),
-    "sql": ("ask the lake in SQL; a prompt where no query is given", _add_sql, "flows.sql_command:run_query"),
-}  # fmt: skip
+        "merge the lake's small files into few large ones; safe beside readers",
+        _add_compact,
+        "judgelake.flows.compact_command:run_compact",
+    ),
+    "check": (
+        "look for damage in the lake's files and rows, and name the file",
+        _add_check,
+        "judgelake.flows.check_command:run_check",
+    ),
+    "sql": (
+        "ask the lake in SQL; a prompt where no query is given",
+        _add_sql,
+        "judgelake.flows.sql_command:run_query",
+    ),
+}
 
 
 def _count(text: str) -> int:
@@ -217,8 +386,7 @@ def _seconds(text: str) -> float:
 
 def _guarded(options: argparse.Namespace) -> int:
     """Run the command; errors that a user can mend are told without a traceback."""
-    from tasks.errors import JudgelakeError, LakeError
-    from tasks.redaction import redact
+    from judgelake.tasks.errors import JudgelakeError, LakeError, redact
 
     module, function = _COMMANDS[options.command][2].split(":")
     try:
@@ -226,7 +394,11 @@ def _guarded(options: argparse.Namespace) -> int:
         return int(run(options))
     except JudgelakeError as error:
         sys.stderr.write(redact(f"judgelake: {error}\n"))
-        return ExitCode.USAGE if isinstance(error, LakeError) and options.command == "sql" else find_code(error)
+        return (
+            ExitCode.USAGE
+            if isinstance(error, LakeError) and options.command == "sql"
+            else find_code(error)
+        )
     except KeyboardInterrupt as error:
         sys.stderr.write("judgelake: stopped; run the same command again to go on\n")
         return find_code(error)

@@ -1,6 +1,8 @@
-"""The workers of a run: its own, or those of a Dask scheduler that somebody else started, once they are known to be fit for it.
+"""The workers of a run: its own, or those of a Dask scheduler that somebody else started, once they
+are known to be fit for it.
 
-What a worker is asked is `tasks.probing` and `tasks.versions`; starting one is `flows.worker_command`.
+What a worker is asked is `tasks.runs.workers` and `tasks.digests`; starting one is
+`flows.worker_command`.
 """
 
 import logging
@@ -14,12 +16,12 @@ from typing import Any, NamedTuple
 
 from distributed import Client
 
-from flows.runners import ENDPOINT_SLOT, GPU_SLOT, METRIC_SLOT, local_cluster
-from tasks.errors import ClusterError, JudgelakeError
-from tasks.lake import Lake
-from tasks.probing import Probe, make_probe, probe_place
-from tasks.suite import Suite
-from tasks.versions import describe_code, tell_differences
+from judgelake.flows.runners import ENDPOINT_SLOT, GPU_SLOT, METRIC_SLOT, local_cluster
+from judgelake.tasks.digests import describe_code, tell_differences
+from judgelake.tasks.errors import ClusterError, JudgelakeError
+from judgelake.tasks.lake.lake import Lake
+from judgelake.tasks.runs.workers import Probe, make_probe, probe_place
+from judgelake.tasks.suite.suite import Suite
 
 _CONNECT_S, _LOOK_S = 10.0, 1.0
 
@@ -37,9 +39,17 @@ class Workers(NamedTuple):
 
 @contextmanager
 def open_workers(
-    lake: Lake, suite: Suite, run_id: str, stages: tuple[str, ...], scheduler: str | None, *, wait: bool
+    lake: Lake,
+    suite: Suite,
+    run_id: str,
+    stages: tuple[str, ...],
+    scheduler: str | None,
+    *,
+    wait: bool,
 ) -> Iterator[Workers]:
-    """Local workers for as long as the block runs, or those of `scheduler`; raises JudgelakeError where these cannot do the run."""
+    """Local workers for as long as the block runs, or those of `scheduler`; raises JudgelakeError
+    where these cannot do the run.
+    """
     if scheduler is None:
         models = any(judge.runs_models for judge in suite.judges.values()) and "judge" in stages
         slots = (ENDPOINT_SLOT, METRIC_SLOT, *((GPU_SLOT,) if models else ()))
@@ -54,11 +64,15 @@ def open_workers(
 
 
 def refuse_thin_share(concurrency: int, workers: Workers) -> None:
-    """Raise ClusterError where the requests that may be under way are too few for each endpoint slot to have one."""
+    """Raise ClusterError where the requests that may be under way are too few for each endpoint
+    slot to have one.
+    """
     if concurrency < workers.count(ENDPOINT_SLOT):
         raise ClusterError(
-            f"scheduler {workers.address}: its workers have {workers.count(ENDPOINT_SLOT)} endpoint slots, limits.concurrency is {concurrency}; "
-            "expected at least one request for each slot; raise the limit, or start workers with fewer `--endpoint` slots"
+            f"scheduler {workers.address}: its workers have {workers.count(ENDPOINT_SLOT)} "
+            f"endpoint slots, limits.concurrency is {concurrency}; "
+            "expected at least one request for each slot; raise the limit, or start workers "
+            "with fewer `--endpoint` slots"
         )
 
 
@@ -73,27 +87,36 @@ def tell_loss(address: str) -> Iterator[None]:
         if _answers(address):
             raise
         raise ClusterError(
-            f"scheduler {address}: went away during the run ({type(error).__name__}); what was judged is kept; start it and its workers "
+            f"scheduler {address}: went away during the run ({type(error).__name__}); what was "
+            f"judged is kept; start it and its workers "
             "again, and run the same command to go on"
         ) from None
 
 
 def check_workers(address: str, probes: Mapping[str, Probe], *, wait: bool) -> Workers:
-    """The workers of a scheduler, all of the same code as this process; those with a slot of `probes` can do what it asks.
+    """The workers of a scheduler, all of the same code as this process; those with a slot of
+    `probes` can do what it asks.
 
     Without `wait`, a slot of `probes` that no worker has is an error.
     """
     with _connect(address) as client:
         workers = _wait_for_slots(client, address, tuple(probes), wait=wait)
-        found = {f"worker {name}": _versions(answer) for name, answer in client.run(describe_code, on_error="return").items()}
+        found = {
+            f"worker {name}": _versions(answer)
+            for name, answer in client.run(describe_code, on_error="return").items()
+        }
         _refuse_mix(address, {"the scheduler": _ask_scheduler(client), **found})
         for slot, probe in probes.items():
-            _refuse_unfit(client, address, [name for name, slots in workers.items() if slots.get(slot)], probe)
+            _refuse_unfit(
+                client, address, [name for name, slots in workers.items() if slots.get(slot)], probe
+            )
     return Workers(address, sum((Counter(slots) for slots in workers.values()), Counter()))
 
 
 def refuse_other_code(address: str) -> None:
-    """Raise JudgelakeError where a scheduler runs other code than this process, which is about to work for it."""
+    """Raise JudgelakeError where a scheduler runs other code than this process, which is about to
+    work for it.
+    """
     with _connect(address) as client:
         _refuse_mix(address, {"the scheduler": _ask_scheduler(client)})
 
@@ -101,14 +124,19 @@ def refuse_other_code(address: str) -> None:
 def _make_probes(lake: Lake, suite: Suite, run_id: str, scheduler: str) -> dict[str, Probe]:
     """What the workers with each slot that the suite needs must be able to do."""
     if "//127." not in scheduler and any(
-        one.backend == "standin" for judge in suite.judges.values() for one in judge.endpoints.values()
+        one.backend == "standin"
+        for judge in suite.judges.values()
+        for one in judge.endpoints.values()
     ):
         raise ClusterError(
-            f"scheduler {scheduler}: the suite has a judge with `backend: standin`, which answers on this machine only; expected an "
+            f"scheduler {scheduler}: the suite has a judge with `backend: standin`, which "
+            f"answers on this machine only; expected an "
             "endpoint that workers reach; use `backend: openai`, or run without --scheduler"
         )
     probe = make_probe(lake, suite, run_id, os.environ.get("PREFECT_API_URL"))
-    asks = {GPU_SLOT if judge.runs_models else ENDPOINT_SLOT: probe for judge in suite.judges.values()}
+    asks = {
+        GPU_SLOT if judge.runs_models else ENDPOINT_SLOT: probe for judge in suite.judges.values()
+    }
     return asks | ({METRIC_SLOT: probe.without_keys()} if suite.metrics else {})
 
 
@@ -119,7 +147,8 @@ def _connect(address: str) -> Iterator[Client]:
         client = Client(address, timeout=_CONNECT_S, set_as_default=False, name="judgelake-check")
     except (OSError, ValueError) as error:
         raise ClusterError(
-            f"scheduler {address}: does not answer ({_first_line(error)}); expected a Dask scheduler at tcp://HOST:PORT; start one with "
+            f"scheduler {address}: does not answer ({_first_line(error)}); expected a Dask "
+            f"scheduler at tcp://HOST:PORT; start one with "
             "`dask scheduler`, or correct the address"
         ) from None
     with client:
@@ -134,19 +163,28 @@ def _answers(address: str) -> bool:
         return False
 
 
-def _wait_for_slots(client: Client, address: str, needed: tuple[str, ...], *, wait: bool) -> dict[str, dict[str, int]]:
+def _wait_for_slots(
+    client: Client, address: str, needed: tuple[str, ...], *, wait: bool
+) -> dict[str, dict[str, int]]:
     """Address of a worker -> its slots, once every needed slot has one."""
     while True:
         found: dict[str, Any] = client.scheduler_info(n_workers=-1)["workers"]
-        workers = {name: {slot: int(n) for slot, n in one["resources"].items()} for name, one in found.items()}
+        workers = {
+            name: {slot: int(n) for slot, n in one["resources"].items()}
+            for name, one in found.items()
+        }
         absent = [slot for slot in needed if not any(slots.get(slot) for slots in workers.values())]
         if not absent:
             return workers
         if not wait:
-            flags = " ".join("--gpu" if slot == GPU_SLOT else f"--{slot.lower()} 1" for slot in absent)
+            flags = " ".join(
+                "--gpu" if slot == GPU_SLOT else f"--{slot.lower()} 1" for slot in absent
+            )
             raise JudgelakeError(
-                f"scheduler {address}: none of its {len(workers)} workers has a slot {' or '.join(absent)}, so the run would wait for ever; "
-                f"start one with `judgelake worker --scheduler {address} {flags}`, or run with --wait-for-workers"
+                f"scheduler {address}: none of its {len(workers)} workers has a slot "
+                f"{' or '.join(absent)}, so the run would wait for ever; "
+                f"start one with `judgelake worker --scheduler {address} {flags}`, or run with "
+                f"--wait-for-workers"
             )
         time.sleep(_LOOK_S)
 
@@ -171,8 +209,10 @@ def _refuse_mix(address: str, found: Mapping[str, Mapping[str, str]]) -> None:
     if lines:
         told = "\n  ".join(lines)
         raise JudgelakeError(
-            f"scheduler {address}: other versions than here:\n  {told}\nexpected the same judgelake and packages everywhere, for they hand "
-            "each other Python objects; install the same image or infra/requirements.lock there and start them again"
+            f"scheduler {address}: other versions than here:\n  {told}\nexpected the same "
+            f"judgelake and packages everywhere, for they hand "
+            "each other Python objects; install the same image or infra/requirements.lock "
+            "there and start them again"
         )
 
 
@@ -184,8 +224,10 @@ def _refuse_unfit(client: Client, address: str, workers: list[str], probe: Probe
     if lines:
         told = "\n  ".join(lines)
         raise JudgelakeError(
-            f"scheduler {address}: its workers cannot do this run:\n  {told}\nexpected the lake and the images under the same paths, and "
-            "the endpoints' keys in each worker's own environment; mount or export them there and start the workers again"
+            f"scheduler {address}: its workers cannot do this run:\n  {told}\nexpected the "
+            f"lake and the images under the same paths, and "
+            "the endpoints' keys in each worker's own environment; mount or export them there "
+            "and start the workers again"
         )
 
 

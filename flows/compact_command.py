@@ -4,20 +4,21 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from schemas.tables import TABLES
-from tasks.compaction import Size, compact_lake
-from tasks.errors import SuiteError
-from tasks.exit_codes import ExitCode
-from tasks.lake import Lake, open_lake
-from tasks.reports.warehouse import open_warehouse, select_frame
-from tasks.runs import new_run_id
+from judgelake.schemas.tables import TABLES
+from judgelake.tasks.errors import ExitCode, SuiteError
+from judgelake.tasks.lake.compaction import Size, compact_lake
+from judgelake.tasks.lake.lake import Lake, open_lake
+from judgelake.tasks.runs.record import new_run_id
+from judgelake.tasks.warehouse.warehouse import open_warehouse, select_frame
 
 
 def run_compact(options: argparse.Namespace) -> int:
     """Merge what the options name; returns the exit code."""
     for name in options.table:
         if name not in TABLES:
-            raise SuiteError(f"--table: {name!r} is no table; expected one of {', '.join(TABLES)}; correct it")
+            raise SuiteError(
+                f"--table: {name!r} is no table; expected one of {', '.join(TABLES)}; correct it"
+            )
     open_lake(options.lake)  # there must be one
     lake = open_lake(options.lake, create=True)
     values = (*options.benchmark, *_find_judges(lake, options.judge))
@@ -29,24 +30,33 @@ def run_compact(options: argparse.Namespace) -> int:
         left_alone += len(done.left_alone)
         sys.stdout.writelines(f"{reason}\n" for reason in done.left_alone)
     if changed:
-        sys.stdout.write("the files that were replaced are deleted by the next compact or run an hour from now\n")
+        sys.stdout.write(
+            "the files that were replaced are deleted by the next compact or run an hour from now\n"
+        )
     elif not left_alone:
         sys.stdout.write("nothing to merge: no partition has two small files\n")
     return ExitCode.DONE
 
 
 def _find_judges(lake: Lake, names: Sequence[str]) -> list[str]:
-    """The ids of judges and metrics given by id, or by the name that a suite gives them; raises SuiteError for one that is unknown."""
+    """The ids of judges and metrics given by id, or by the name that a suite gives them; raises
+    SuiteError for one that is unknown.
+    """
     if not names:
         return []
     with open_warehouse(lake, lazy=True) as connection:
         known = select_frame(
-            connection, "select distinct judge_id, alias from raw_judges order by alias, judge_id", "judges"
+            connection,
+            "select distinct judge_id, alias from raw_judges order by alias, judge_id",
+            "judges",
         ).rows()
     for name in names:
         if not any(name in pair for pair in known):
             said = ", ".join(sorted({alias for _, alias in known})) or "none"
-            raise SuiteError(f"--judge: no judge or metric {name!r} in {lake.root}; expected one of {said}, or an id; correct it")
+            raise SuiteError(
+                f"--judge: no judge or metric {name!r} in {lake.root}; expected one of {said}, "
+                f"or an id; correct it"
+            )
     return [judge_id for judge_id, alias in known if judge_id in names or alias in names]
 
 

@@ -1,17 +1,27 @@
-"""`judgelake forget`: tell what goes with a judge or a benchmark, and with `--yes` take it out of the lake."""
+"""`judgelake forget`: tell what goes with a judge or a benchmark, and with `--yes` take it out of
+the lake.
+"""
 
 import argparse
 import sys
 
-from tasks.conduct import USUAL, hold_for_run
-from tasks.exit_codes import ExitCode
-from tasks.forgetting import Forgetting, forget, plan_benchmark, plan_judge, tell_tables
-from tasks.lake import Lake, open_lake
-from tasks.runs import new_run_id
+from judgelake.tasks.errors import ExitCode
+from judgelake.tasks.lake.lake import Lake, open_lake
+from judgelake.tasks.runs.log import USUAL, hold_for_run
+from judgelake.tasks.runs.record import new_run_id
+from judgelake.tasks.warehouse.removal import (
+    Forgetting,
+    forget,
+    plan_benchmark,
+    plan_judge,
+    tell_tables,
+)
 
 
 def run_forget(options: argparse.Namespace) -> int:
-    """Tell, or with `--yes` forget, under the leases of all who write such rows; returns the exit code."""
+    """Tell, or with `--yes` forget, under the leases of all who write such rows; returns the exit
+    code.
+    """
     lake = open_lake(options.lake)  # there must be one
     if options.yes:
         lake = open_lake(options.lake, create=True)
@@ -25,7 +35,11 @@ def run_forget(options: argparse.Namespace) -> int:
 
 
 def _plan(lake: Lake, options: argparse.Namespace) -> Forgetting:
-    return plan_judge(lake, options.judge) if options.judge else plan_benchmark(lake, options.benchmark)
+    return (
+        plan_judge(lake, options.judge)
+        if options.judge
+        else plan_benchmark(lake, options.benchmark)
+    )
 
 
 def _describe(plan: Forgetting, options: argparse.Namespace) -> list[str]:
@@ -34,6 +48,18 @@ def _describe(plan: Forgetting, options: argparse.Namespace) -> list[str]:
         return [f"{what}: the lake has no rows of it"]
     rows = sum(n_rows for n_rows, _ in plan.tables.values())
     said = "forgotten" if options.yes else "would be forgotten"
-    after = "its files are deleted by `judgelake compact` in an hour" if options.yes else "add --yes to do it"
-    cost = f"; its replies have cost {plan.cost_usd:.2f} USD, and asking again costs that again" if plan.cost_usd else ""
-    return [f"{what}: {rows:,} rows {said}{cost}", *tell_tables(plan.tables), f"records of runs stay; {after}"]
+    after = (
+        "its files are deleted by `judgelake compact` in an hour"
+        if options.yes
+        else "add --yes to do it"
+    )
+    cost = (
+        f"; its replies have cost {plan.cost_usd:.2f} USD, and asking again costs that again"
+        if plan.cost_usd
+        else ""
+    )
+    return [
+        f"{what}: {rows:,} rows {said}{cost}",
+        *tell_tables(plan.tables),
+        f"records of runs stay; {after}",
+    ]

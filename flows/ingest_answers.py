@@ -4,13 +4,13 @@ from pathlib import Path
 
 from prefect import flow
 
-from flows import steps
-from tasks.conduct import USUAL, Conduct, hold_for_run, logged_step
-from tasks.ingestion import IngestSummary
-from tasks.lake import open_lake
-from tasks.lease_names import name_ingest_leases
-from tasks.runs import new_run_id
-from tasks.suite import Scope, narrow, read_suite
+from judgelake.flows import steps
+from judgelake.tasks.lake.lake import open_lake
+from judgelake.tasks.runs.lease_names import name_ingest_leases
+from judgelake.tasks.runs.log import USUAL, Conduct, hold_for_run, logged_step
+from judgelake.tasks.runs.record import new_run_id
+from judgelake.tasks.sources.ingestion import IngestSummary
+from judgelake.tasks.suite.suite import Scope, narrow, read_suite
 
 
 @flow(name="ingest-answers", validate_parameters=False)
@@ -21,7 +21,9 @@ def ingest_answers(
     run_id: str | None = None,
     conduct: Conduct = USUAL,
 ) -> list[IngestSummary]:
-    """Ingest each benchmark as one task, nobody else at it; a source that has not changed is left alone."""
+    """Ingest each benchmark as one task, nobody else at it; a source that has not changed is left
+    alone.
+    """
     suite = narrow(read_suite(Path(suite_file)), Scope(benchmarks=scope.benchmarks))
     lake = open_lake(lake_root, create=True)
     images = suite.image_root(lake.root)
@@ -36,5 +38,8 @@ def ingest_answers(
         ]
         summaries: list[IngestSummary] = [ingest.result() for ingest in ingests]
         facts |= {"benchmarks": len(summaries), "unchanged": sum(one.skipped for one in summaries)}
-        facts |= {name: sum(getattr(one, f"n_{name}") for one in summaries) for name in ("items", "answers", "quarantined")}
+        facts |= {
+            name: sum(getattr(one, f"n_{name}") for one in summaries)
+            for name in ("items", "answers", "quarantined")
+        }
     return summaries

@@ -9,20 +9,20 @@ from typing import NamedTuple
 import dask
 from prefect import flow
 
-from flows import steps
-from flows.batch_rounds import judge_in_rounds
-from flows.runners import ENDPOINT_SLOT, GPU_SLOT, METRIC_SLOT
-from tasks.backends.standin_process import start_standin
-from tasks.clock import SteadyClock
-from tasks.conduct import USUAL, Conduct, hold_for_run, log_step, logged_step
-from tasks.judge_settings import JudgeSettings
-from tasks.judging.shard import ShardOrder, ShardResult
-from tasks.lake import Lake, open_lake
-from tasks.lease_names import name_judge_leases
-from tasks.planning import Work, register_judges
-from tasks.reports.against import check_against
-from tasks.runs import count_shards
-from tasks.suite import Scope, Suite, narrow, needs_scores, read_suite, stages_of
+from judgelake.flows import steps
+from judgelake.flows.batch_rounds import judge_in_rounds
+from judgelake.flows.runners import ENDPOINT_SLOT, GPU_SLOT, METRIC_SLOT
+from judgelake.tasks.engine.shard import ShardOrder, ShardResult
+from judgelake.tasks.lake.lake import Lake, open_lake
+from judgelake.tasks.lake.leases import SteadyClock
+from judgelake.tasks.planning.cases import Work, register_judges
+from judgelake.tasks.reports.scored_rows import check_against
+from judgelake.tasks.runs.lease_names import name_judge_leases
+from judgelake.tasks.runs.log import USUAL, Conduct, hold_for_run, log_step, logged_step
+from judgelake.tasks.runs.record import count_shards
+from judgelake.tasks.standin.process import start_standin
+from judgelake.tasks.suite.judges import JudgeSettings
+from judgelake.tasks.suite.suite import Scope, Suite, narrow, needs_scores, read_suite, stages_of
 
 
 class Judged(NamedTuple):
@@ -54,7 +54,9 @@ def judge_answers(
     slots: int = 1,
     conduct: Conduct = USUAL,
 ) -> Judged:
-    """Plan, then judge and score side by side: a shard is a task, on a worker that has its slot; `slots` of them ask endpoints."""
+    """Plan, then judge and score side by side: a shard is a task, on a worker that has its slot;
+    `slots` of them ask endpoints.
+    """
     full = read_suite(Path(suite_file))
     lake = open_lake(lake_root)
     suite = narrow(full, scope)
@@ -65,21 +67,32 @@ def judge_answers(
         with dask.annotate(resources={METRIC_SLOT: 1}):
             scored = steps.metric_shard.map(steps.plan_scores(lake, suite, scope, run_id))
         try:
-            shards = _judge_stages(_Judging(lake, suite, scope, run_id, retry, slots, conduct), scored.wait)
+            shards = _judge_stages(
+                _Judging(lake, suite, scope, run_id, retry, slots, conduct), scored.wait
+            )
         except Exception:  # ends the run; what the metrics are about to compute is kept
             scored.wait()
             raise
         results = scored.result()
         failures = list(dict.fromkeys(line for result in results for line in result.failures))
         if suite.metrics:
-            told = {"scores": sum(result.n_scores for result in results), "metrics_failed": len(failures)}
-            log_step(lake, run_id, conduct, "metrics", {**told, "seconds": round(clock.elapsed_s(), 1)})
-    return Judged(shards, failures + list(dict.fromkeys(shard.refusal for shard in shards if shard.refusal)))
+            told = {
+                "scores": sum(result.n_scores for result in results),
+                "metrics_failed": len(failures),
+            }
+            log_step(
+                lake, run_id, conduct, "metrics", {**told, "seconds": round(clock.elapsed_s(), 1)}
+            )
+    return Judged(
+        shards, failures + list(dict.fromkeys(shard.refusal for shard in shards if shard.refusal))
+    )
 
 
 def _judge_stages(judging: _Judging, await_scores: Callable[[], None]) -> list[ShardResult]:
     results: list[ShardResult] = []
-    with _standin_if(any(_asks_standin(judge) for judge in judging.suite.judges.values())) as address:
+    with _standin_if(
+        any(_asks_standin(judge) for judge in judging.suite.judges.values())
+    ) as address:
         for stage in stages_of(judging.suite):
             if needs_scores(stage):
                 await_scores()
@@ -92,14 +105,20 @@ def _judge_once(judging: _Judging, stage: Suite, standin: str | None) -> list[Sh
     lake, run_id, conduct = judging.lake, judging.run_id, judging.conduct
     with logged_step(lake, run_id, conduct, "plan") as facts:
         works = steps.plan_work(lake, stage, judging.scope, run_id, judging.retry, judging.slots)
-        facts["judges"] = [f"{one.identity.alias} {one.n_pending:,} of {one.n_wanted:,} cases" for one in works]
+        facts["judges"] = [
+            f"{one.identity.alias} {one.n_pending:,} of {one.n_wanted:,} cases" for one in works
+        ]
     with logged_step(lake, run_id, conduct, "judge") as facts:
         orders = [order for work in works for order in _shard_orders(judging, work, standin)]
         judged = []
         for slot in (ENDPOINT_SLOT, GPU_SLOT):  # both are at work before either is waited for
             with dask.annotate(resources={slot: 1}):
-                judged.append(steps.judge_shard.map([one for one in orders if _find_slot(one.judge) == slot]))
-        results: list[ShardResult] = [result for submitted in judged for result in submitted.result()]
+                judged.append(
+                    steps.judge_shard.map([one for one in orders if _find_slot(one.judge) == slot])
+                )
+        results: list[ShardResult] = [
+            result for submitted in judged for result in submitted.result()
+        ]
         facts |= count_shards(results)
     return results
 
@@ -125,6 +144,11 @@ def _standin_if(needed: bool) -> Iterator[str | None]:
 def _shard_orders(judging: _Judging, work: Work, standin: str | None) -> list[ShardOrder]:
     suite, lake = judging.suite, judging.lake
     judge, images = suite.judges[work.identity.alias], suite.image_root(lake.root)
-    again = tuple(status for status in judging.retry if status != "failed")  # replies that a failed case did get are kept
+    again = tuple(
+        status for status in judging.retry if status != "failed"
+    )  # replies that a failed case did get are kept
     fixed = (lake, judging.run_id, judge, work.identity, suite.limits)
-    return [ShardOrder(*fixed, file, images, standin, again, slots=judging.slots) for file in work.shards]
+    return [
+        ShardOrder(*fixed, file, images, standin, again, slots=judging.slots)
+        for file in work.shards
+    ]

@@ -1,4 +1,6 @@
-"""Flow `nightly-evaluation`: ingest, judge, report, on workers of its own or a cluster's; what a schedule runs and what `judgelake run` runs."""
+"""Flow `nightly-evaluation`: ingest, judge, report, on workers of its own or a cluster's; what a
+schedule runs and what `judgelake run` runs.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -7,17 +9,17 @@ from prefect import flow
 from prefect.task_runners import ThreadPoolTaskRunner
 from prefect_dask import DaskTaskRunner
 
-from flows.build_reports import build_reports
-from flows.cluster import open_workers, tell_loss
-from flows.ingest_answers import ingest_answers
-from flows.judge_answers import judge_answers
-from flows.runners import ENDPOINT_SLOT
-from tasks.conduct import Conduct, LogFormat, logged_step
-from tasks.errors import RunError
-from tasks.lake import open_lake
-from tasks.run_end import RunEnd, end_run
-from tasks.runs import new_run_id, record_run
-from tasks.suite import Scope, narrow, read_suite
+from judgelake.flows.build_reports import build_reports
+from judgelake.flows.cluster import open_workers, tell_loss
+from judgelake.flows.ingest_answers import ingest_answers
+from judgelake.flows.judge_answers import judge_answers
+from judgelake.flows.runners import ENDPOINT_SLOT
+from judgelake.tasks.errors import RunError
+from judgelake.tasks.lake.lake import open_lake
+from judgelake.tasks.runs.log import Conduct, LogFormat, logged_step
+from judgelake.tasks.runs.record import new_run_id, record_run
+from judgelake.tasks.runs.summary import RunEnd, end_run
+from judgelake.tasks.suite.suite import Scope, narrow, read_suite
 
 
 @flow(name="nightly-evaluation", validate_parameters=False)
@@ -33,10 +35,12 @@ def nightly_evaluation(
     wait_s: float | None = None,
     log_format: LogFormat = "text",
 ) -> RunEnd:
-    """Run the stages of a suite; what is done already is left alone. Raises RunError at its end where the exit code is not 0.
+    """Run the stages of a suite; what is done already is left alone. Raises RunError at its end
+    where the exit code is not 0.
 
-    `scheduler`: the address of a Dask scheduler whose workers judge and score; ingest and report stay in this process.
-    `wait_s`: how long it waits for another run that is at the same work (None: until that has ended), before it raises LeaseError.
+    `scheduler`: the address of a Dask scheduler whose workers judge and score; ingest and report
+    stay in this process. `wait_s`: how long it waits for another run that is at the same work
+    (None: until that has ended), before it raises LeaseError.
     """
     suite = narrow(read_suite(Path(suite_file)), scope)
     lake = open_lake(lake_root, create=True)
@@ -51,7 +55,9 @@ def nightly_evaluation(
                 runner if scheduler is None else ThreadPoolTaskRunner(max_workers=2)
             )  # inputs lie where the command was given
             if "ingest" in stages:
-                record.ingests = ingest_answers.with_options(task_runner=here)(suite_file, lake_root, scope, run_id, conduct)
+                record.ingests = ingest_answers.with_options(task_runner=here)(
+                    suite_file, lake_root, scope, run_id, conduct
+                )
             if "judge" in stages and not record.stopped:
                 slots = workers.count(ENDPOINT_SLOT)
                 judge = judge_answers.with_options(task_runner=runner)

@@ -1,4 +1,6 @@
-"""`judgelake plan`: what a run would ask, and what it would take, without a call, a server or a line written to the lake."""
+"""`judgelake plan`: what a run would ask, and what it would take, without a call, a server or a
+line written to the lake.
+"""
 
 import argparse
 import dataclasses
@@ -6,17 +8,30 @@ import json
 import sys
 from collections.abc import Sequence
 
-from tasks.estimating import Estimate, JudgeEstimate, estimate_suite
-from tasks.lake import open_place
-from tasks.planning_lake import lake_to_plan
-from tasks.prices import read_table
-from tasks.suite import Scope, Suite, narrow, read_suite
+from judgelake.tasks.backends.prices import read_table
+from judgelake.tasks.lake.storage import open_place
+from judgelake.tasks.planning.dry_lake import lake_to_plan
+from judgelake.tasks.planning.estimate import CostEstimate, JudgeEstimate, estimate_suite
+from judgelake.tasks.suite.suite import Scope, Suite, narrow, read_suite
 
 _HEAD = (
-    "judge", "model", "items", "answers", "cases", "present", "to judge", "held", "calls", "input tokens", "output tokens", "cost", "time",
-)  # fmt: skip
+    "judge",
+    "model",
+    "items",
+    "answers",
+    "cases",
+    "present",
+    "to judge",
+    "held",
+    "calls",
+    "input tokens",
+    "output tokens",
+    "cost",
+    "time",
+)
 _LEGEND = (
-    "present: verdicts that the lake has; held: requests that the lake has replies to. In brackets what it may come to: prompts longer by "
+    "present: verdicts that the lake has; held: requests that the lake has replies to. In "
+    "brackets what it may come to: prompts longer by "
     "their error, every reply as long as it may be."
 )
 
@@ -32,10 +47,17 @@ def run_plan(options: argparse.Namespace) -> int:
     return 0
 
 
-def _as_json(estimate: Estimate, suite: Suite) -> str:
+def _as_json(estimate: CostEstimate, suite: Suite) -> str:
     judges = [dataclasses.asdict(one) for one in estimate.judges]
-    told = {"suite": suite.name, "judges": judges, "total": _total(estimate.judges), "n_scores": estimate.n_scores}
-    return json.dumps(told | {"budget_usd": suite.limits.budget_usd, "prices_as_of": read_table().as_of}, indent=2)
+    told = {
+        "suite": suite.name,
+        "judges": judges,
+        "total": _total(estimate.judges),
+        "n_scores": estimate.n_scores,
+    }
+    return json.dumps(
+        told | {"budget_usd": suite.limits.budget_usd, "prices_as_of": read_table().as_of}, indent=2
+    )
 
 
 def _total(judges: Sequence[JudgeEstimate]) -> dict[str, float | None]:
@@ -51,18 +73,24 @@ def _total(judges: Sequence[JudgeEstimate]) -> dict[str, float | None]:
         "output_tokens_worst",
         "seconds",
     )
-    total: dict[str, float | None] = {name: sum(getattr(one, name) for one in judges) for name in names}
+    total: dict[str, float | None] = {
+        name: sum(getattr(one, name) for one in judges) for name in names
+    }
     for name in ("cost_usd", "cost_usd_worst"):
         costs = [getattr(one, name) for one in judges]
         total[name] = None if None in costs else sum(costs)
     return total
 
 
-def _as_text(estimate: Estimate, suite: Suite) -> str:
+def _as_text(estimate: CostEstimate, suite: Suite) -> str:
     rows = [_row(one) for one in estimate.judges]
     if len(rows) > 1:
         rows.append(_total_row(estimate.judges))
-    lines = [*_align([_HEAD, *rows]), "", _LEGEND] if rows else ["the suite has no judge: nobody is asked"]
+    lines = (
+        [*_align([_HEAD, *rows]), "", _LEGEND]
+        if rows
+        else ["the suite has no judge: nobody is asked"]
+    )
     if estimate.n_scores:
         lines.append(f"metrics: {estimate.n_scores:,} scores to compute here; they ask nobody")
     lines += _tell_notes(estimate.judges)
@@ -75,29 +103,54 @@ def _tell_notes(judges: Sequence[JudgeEstimate]) -> list[str]:
     for one in judges:
         for note in one.notes:
             about.setdefault(note, []).append(one.judge)
-    return [note if len(names) == len(judges) else f"{note} ({', '.join(names)})" for note, names in about.items()]
+    return [
+        note if len(names) == len(judges) else f"{note} ({', '.join(names)})"
+        for note, names in about.items()
+    ]
 
 
 def _row(one: JudgeEstimate) -> tuple[str, ...]:
-    counts = (one.n_items, one.n_answers, one.n_wanted, one.n_present, one.n_pending, one.n_held, one.n_calls)
+    counts = (
+        one.n_items,
+        one.n_answers,
+        one.n_wanted,
+        one.n_present,
+        one.n_pending,
+        one.n_held,
+        one.n_calls,
+    )
     inputs = f"{one.input_tokens:,} ±{100 * one.input_error:.0f} %" if one.input_tokens else "0"
     outputs = _with_worst(f"{one.output_tokens:,}", f"{one.output_tokens_worst:,}")
     cost = _with_worst(_money(one.cost_usd), _money(one.cost_usd_worst))
-    return (one.judge, one.model, *(f"{count:,}" for count in counts), inputs, outputs, cost, _duration(one.seconds))
+    return (
+        one.judge,
+        one.model,
+        *(f"{count:,}" for count in counts),
+        inputs,
+        outputs,
+        cost,
+        _duration(one.seconds),
+    )
 
 
 def _total_row(judges: Sequence[JudgeEstimate]) -> tuple[str, ...]:
     total = _total(judges)
-    counts = tuple(f"{total[name]:,}" for name in ("n_wanted", "n_present", "n_pending", "n_held", "n_calls", "input_tokens"))
+    counts = tuple(
+        f"{total[name]:,}"
+        for name in ("n_wanted", "n_present", "n_pending", "n_held", "n_calls", "input_tokens")
+    )
     outputs = _with_worst(f"{total['output_tokens']:,}", f"{total['output_tokens_worst']:,}")
     cost = _with_worst(_money(total["cost_usd"]), _money(total["cost_usd_worst"]))
     return ("total", "", "", "", *counts, outputs, cost, _duration(total["seconds"] or 0.0))
 
 
-def _tell_money(estimate: Estimate, suite: Suite) -> list[str]:
+def _tell_money(estimate: CostEstimate, suite: Suite) -> list[str]:
     """When the prices were those, and whether the budget will do."""
     total, budget = _total(estimate.judges), suite.limits.budget_usd
-    lines = [f"prices: the suite's own, else list prices as of {read_table().as_of}; check them before you rely on them"]
+    lines = [
+        f"prices: the suite's own, else list prices as of {read_table().as_of}; check them "
+        f"before you rely on them"
+    ]
     cost, worst = total["cost_usd"], total["cost_usd_worst"]
     if budget is not None and cost is not None and worst is not None:
         will = (
@@ -132,7 +185,8 @@ def _align(rows: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(
-            cell.ljust(width) if at < 2 else cell.rjust(width) for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+            cell.ljust(width) if at < 2 else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
         )
         for row in rows
     ]

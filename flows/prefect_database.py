@@ -1,6 +1,8 @@
-"""An empty database of a Prefect server, kept from the first start on: to migrate a new one is half of a server's start.
+"""An empty database of a Prefect server, kept from the first start on: to migrate a new one is half
+of a server's start.
 
-It holds what a server writes before it is asked anything. A run copies it into its temporary home; `serve` keeps a database of its own.
+It holds what a server writes before it is asked anything. A run copies it into its temporary home;
+`serve` keeps a database of its own.
 """
 
 import contextlib
@@ -10,13 +12,15 @@ import sqlite3
 from importlib.metadata import version
 from pathlib import Path
 
-from tasks.mirror import cache_folder
+from judgelake.tasks.lake.mirror import cache_folder
 
 NAME = "prefect.db"
 
 
 def copy_kept(home: Path) -> bool:
-    """Put the kept database into an empty `home`, where there is one of this version of Prefect; whether there was."""
+    """Put the kept database into an empty `home`, where there is one of this version of Prefect;
+    whether there was.
+    """
     try:
         shutil.copyfile(_kept(), home / NAME)
     except OSError:
@@ -26,12 +30,17 @@ def copy_kept(home: Path) -> bool:
 
 
 def keep_database(home: Path) -> None:
-    """Keep the database of a server that has just started, whole or not at all; a full or read-only disk is no reason to end a run."""
+    """Keep the database of a server that has just started, whole or not at all; a full or read-only
+    disk is no reason to end a run.
+    """
     kept = _kept()
     beside = kept.with_name(f".{kept.name}.{os.getpid()}")
     with contextlib.suppress(OSError, sqlite3.Error):
         kept.parent.mkdir(parents=True, exist_ok=True)
-        with contextlib.closing(sqlite3.connect(home / NAME)) as source, contextlib.closing(sqlite3.connect(beside)) as copy:
+        with (
+            contextlib.closing(sqlite3.connect(home / NAME)) as source,
+            contextlib.closing(sqlite3.connect(beside)) as copy,
+        ):
             source.backup(copy)
         beside.replace(kept)
     with contextlib.suppress(OSError):

@@ -1,7 +1,9 @@
-"""A Prefect server: `python -m flows.prefect_server HOST:PORT` until a signal, or as a child that ends with its parent.
+"""A Prefect server: `python -m flows.prefect_server HOST:PORT` until a signal, or as a child that
+ends with its parent.
 
-A child is given the number of a socket that it inherits and a pipe as its standard input. Who starts one is `flows.runners`, and
-infra/compose.yaml. Its database is PREFECT_API_DATABASE_CONNECTION_URL's.
+A child is given the number of a socket that it inherits and a pipe as its standard input. Who
+starts one is `flows.runners`, and infra/compose.yaml. Its database is
+PREFECT_API_DATABASE_CONNECTION_URL's.
 """
 
 import os
@@ -11,7 +13,9 @@ import threading
 
 
 def main() -> None:
-    """Serve at the argument's address, or on the inherited socket of that number until standard input closes."""
+    """Serve at the argument's address, or on the inherited socket of that number until standard
+    input closes.
+    """
     host, _, port = sys.argv[1].rpartition(":")
     if host:
         listener = socket.create_server((host, int(port)))
@@ -22,7 +26,9 @@ def main() -> None:
     from prefect.server.api.server import create_app
 
     with listener:
-        config = uvicorn.Config(create_app(), log_level="error", lifespan="on", timeout_graceful_shutdown=2)
+        config = uvicorn.Config(
+            create_app(), log_level="error", lifespan="on", timeout_graceful_shutdown=2
+        )
         uvicorn.Server(config).run(sockets=[listener])
 
 

@@ -1,4 +1,6 @@
-"""`judgelake ingest --preview`: what an ingest would land and what it would quarantine; the lake is neither read nor written."""
+"""`judgelake ingest --preview`: what an ingest would land and what it would quarantine; the lake is
+neither read nor written.
+"""
 
 import argparse
 import sys
@@ -7,9 +9,10 @@ from pathlib import Path
 
 import polars as pl
 
-from tasks.ingestion import check_source
-from tasks.storage import LakePath, open_place
-from tasks.suite import BenchmarkSettings, Scope, Suite, narrow, read_suite
+from judgelake.tasks.lake.storage import LakePath, open_place
+from judgelake.tasks.sources.ingestion import check_source
+from judgelake.tasks.sources.registry import BenchmarkSettings
+from judgelake.tasks.suite.suite import Scope, Suite, narrow, read_suite
 
 _ROWS = 5
 _HIDDEN = ("benchmark", "ingest_id", "content_digest")
@@ -24,12 +27,16 @@ def run_preview(options: argparse.Namespace) -> int:
     return 0
 
 
-def _preview(suite: Suite, benchmark: BenchmarkSettings, limit: int | None, images: LakePath) -> None:
+def _preview(
+    suite: Suite, benchmark: BenchmarkSettings, limit: int | None, images: LakePath
+) -> None:
     with tempfile.TemporaryDirectory() as drawn:  # a source that draws its pictures draws them here
         root = Path(drawn) if benchmark.source == "demo" else suite.images or images
         tables = check_source(benchmark, root, limit, suite.limits.images).tables
     counts = ", ".join(f"{name} {frame.height:,}" for name, frame in tables.items() if frame.height)
-    sys.stdout.write(f"{benchmark.name} ({benchmark.source}): {counts or 'no rows'}; nothing was written\n")
+    sys.stdout.write(
+        f"{benchmark.name} ({benchmark.source}): {counts or 'no rows'}; nothing was written\n"
+    )
     for name, frame in tables.items():
         if frame.height:
             _show(name, frame)
@@ -39,7 +46,11 @@ def _show(name: str, frame: pl.DataFrame) -> None:
     """The first rows of a table, columns that are empty throughout left out."""
     title = "would be quarantined" if name == "quarantine" else name
     sys.stdout.write(f"\n{title}: {min(_ROWS, frame.height)} of {frame.height:,} rows\n")
-    filled = [column for column in frame.columns if column not in _HIDDEN and frame[column].null_count() < frame.height]
+    filled = [
+        column
+        for column in frame.columns
+        if column not in _HIDDEN and frame[column].null_count() < frame.height
+    ]
     sys.stdout.write(f"| {' | '.join(filled)} |\n|{'---|' * len(filled)}\n")
     for row in frame.select(filled).head(_ROWS).iter_rows():
         sys.stdout.write(f"| {' | '.join(map(_cell, row))} |\n")
@@ -47,6 +58,9 @@ def _show(name: str, frame: pl.DataFrame) -> None:
 
 def _cell(value: object) -> str:
     if isinstance(value, list):
-        value = ", ".join(str(part["uri"]) if isinstance(part, dict) and "uri" in part else str(part) for part in value)
+        value = ", ".join(
+            str(part["uri"]) if isinstance(part, dict) and "uri" in part else str(part)
+            for part in value
+        )
     text = "" if value is None else str(value).replace("\n", " ").replace("|", "\\|")
     return text if len(text) <= _CELL else f"{text[: _CELL - 1]}…"

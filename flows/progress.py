@@ -1,4 +1,6 @@
-"""What a person sees while judges work: one line with rate, statuses, tokens and money. The numbers come from the shards' progress files."""
+"""What a person sees while judges work: one line with rate, statuses, tokens and money. The numbers
+come from the shards' progress files.
+"""
 
 import json
 import sys
@@ -9,17 +11,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tasks.errors import LakeError
-from tasks.lake import Lake
-from tasks.planning import plan_file
-from tasks.storage import LakePath, list_files, read_file
+from judgelake.tasks.errors import LakeError
+from judgelake.tasks.lake.lake import Lake
+from judgelake.tasks.lake.storage import LakePath, list_files, read_file
+from judgelake.tasks.planning.cases import plan_file
 
 _TERMINAL_S, _BUCKET_S, _LOG_S = 1.0, 5.0, 15.0
 
 
 @contextmanager
 def show_progress(lake: Lake, run_id: str) -> Iterator[None]:
-    """Show a line on standard error while the block runs: rewritten on a terminal, one every 15 s in a log."""
+    """Show a line on standard error while the block runs: rewritten on a terminal, one every 15 s
+    in a log.
+    """
     done = threading.Event()
     thread = threading.Thread(target=_show, args=(lake, run_id, done), daemon=True)
     thread.start()
@@ -49,11 +53,15 @@ def _show(lake: Lake, run_id: str, done: threading.Event) -> None:
 
 
 def describe_progress(plan: LakePath, seconds: float) -> str:
-    """One line on how far the judges of a run are; '' where there is nothing to judge, nothing planned yet, or the run is over."""
+    """One line on how far the judges of a run are; '' where there is nothing to judge, nothing
+    planned yet, or the run is over.
+    """
     try:
         total = sum(json.loads(read_file(plan) or b"{}").values())
         told = [
-            json.loads(content) for content in map(read_file, list_files(plan.parent, ".progress.json")) if content is not None
+            json.loads(content)
+            for content in map(read_file, list_files(plan.parent, ".progress.json"))
+            if content is not None
         ]
     except ValueError:
         return ""
@@ -64,6 +72,11 @@ def describe_progress(plan: LakePath, seconds: float) -> str:
         statuses.update(one["statuses"])
     judged, tokens = sum(one["cases"] for one in told), sum(one["tokens"] for one in told)
     cost, unpriced = sum(one["cost_usd"] for one in told), sum(one["unpriced"] for one in told)
-    money = (f"  {cost:,.2f} USD" if cost else "") + (f"  {unpriced:,} calls of unknown price" if unpriced else "")
+    money = (f"  {cost:,.2f} USD" if cost else "") + (
+        f"  {unpriced:,} calls of unknown price" if unpriced else ""
+    )
     words = ", ".join(f"{count:,} {status}" for status, count in statuses.most_common())
-    return f"judging {judged:,}/{total:,}  {judged / max(seconds, 1e-9):,.0f}/s  {words or 'starting'}  {tokens:,} tokens{money}"
+    return (
+        f"judging {judged:,}/{total:,}  {judged / max(seconds, 1e-9):,.0f}/s  "
+        f"{words or 'starting'}  {tokens:,} tokens{money}"
+    )

@@ -1,4 +1,6 @@
-"""`judgelake run | ingest | judge | report`: find out what is left, start servers only for that, tell how it ended."""
+"""`judgelake run | ingest | judge | report`: find out what is left, start servers only for that,
+tell how it ended.
+"""
 
 import argparse
 import contextvars
@@ -10,18 +12,17 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from types import FrameType
 
-from tasks.conduct import Conduct, hold_for_run, logged_step, tell_step
-from tasks.errors import LakeError, RunError
-from tasks.exit_codes import find_code
-from tasks.judging.stopping import HALT, STOP, set_stop, stop_file
-from tasks.lake import Lake, open_lake
-from tasks.lease_names import name_leases, name_report_leases
-from tasks.left import STAGES, find_left
-from tasks.reports.freshness import is_fresh
-from tasks.run_end import RunEnd, end_run
-from tasks.runs import new_run_id, record_run
-from tasks.storage import has_file
-from tasks.suite import Scope, Suite, narrow, read_suite
+from judgelake.tasks.errors import LakeError, RunError, find_code
+from judgelake.tasks.lake.lake import Lake, open_lake
+from judgelake.tasks.lake.stop_flag import HALT, STOP, set_stop, stop_file
+from judgelake.tasks.lake.storage import has_file
+from judgelake.tasks.reports.exports import is_fresh
+from judgelake.tasks.runs.lease_names import name_leases, name_report_leases
+from judgelake.tasks.runs.left import STAGES, find_left
+from judgelake.tasks.runs.log import Conduct, hold_for_run, logged_step, tell_step
+from judgelake.tasks.runs.record import new_run_id, record_run
+from judgelake.tasks.runs.summary import RunEnd, end_run
+from judgelake.tasks.suite.suite import Scope, Suite, narrow, read_suite
 
 _STAGES = {"run": STAGES, "ingest": ("ingest",), "judge": ("judge",), "report": ("report",)}
 _HALT_S = 5
@@ -31,7 +32,7 @@ _HALT_S = 5
 def run_ingest(options: argparse.Namespace) -> int:
     """`judgelake ingest`, or its preview, which writes nothing."""
     if options.preview:
-        from flows.preview_command import run_preview
+        from judgelake.flows.preview_command import run_preview
 
         return run_preview(options)
     return run_stages(options)
@@ -43,11 +44,16 @@ def run_stages(options: argparse.Namespace) -> int:
     scope = Scope(options.limit, tuple(options.judge), tuple(options.benchmark))
     full = read_suite(options.suite)
     suite = narrow(full, scope)
-    lake, run_id, conduct = open_lake(options.lake, create=True), new_run_id(), Conduct(options.wait, options.log_format)
+    lake, run_id, conduct = (
+        open_lake(options.lake, create=True),
+        new_run_id(),
+        Conduct(options.wait, options.log_format),
+    )
     left = find_left(lake, full, scope, stages, retry)
     if left not in ((), ("report",)):
         with hold_for_run(lake, name_leases(suite, left), suite.name, run_id, conduct) as held:
-            pass  # whoever is at it ends first, before servers are started for what may then be done
+            # whoever is at it ends first, before servers are started for what may then be done
+            pass
         if held.waited:
             left = find_left(lake, full, scope, stages, retry)
     if left in ((), ("report",)):
@@ -59,7 +65,12 @@ def run_stages(options: argparse.Namespace) -> int:
 
 
 def _finish_here(
-    lake: Lake, suite: Suite, run_id: str, stages: tuple[str, ...], left: tuple[str, ...], conduct: Conduct
+    lake: Lake,
+    suite: Suite,
+    run_id: str,
+    stages: tuple[str, ...],
+    left: tuple[str, ...],
+    conduct: Conduct,
 ) -> RunEnd:
     """What needs no worker: nothing, or only the report."""
     with record_run(lake, suite, run_id, left) as record:
@@ -72,17 +83,24 @@ def _finish_here(
 def _report_here(lake: Lake, suite: Suite, run_id: str, conduct: Conduct) -> None:
     if is_fresh(lake, suite):  # who held the lease has built it
         return
-    from tasks.reports.build import build_report  # scipy and matplotlib, which "nothing to do" does not need
+    from judgelake.tasks.reports.build import (
+        build_report,
+    )  # scipy and matplotlib, which "nothing to do" does not need
 
     with logged_step(lake, run_id, conduct, "report") as facts:
         facts["page"] = str(build_report(lake, suite))
 
 
 def _run_flow(
-    options: argparse.Namespace, lake: Lake, run_id: str, scope: Scope, stages: tuple[str, ...], conduct: Conduct
+    options: argparse.Namespace,
+    lake: Lake,
+    run_id: str,
+    scope: Scope,
+    stages: tuple[str, ...],
+    conduct: Conduct,
 ) -> RunEnd:
-    from flows.progress import show_progress
-    from flows.runners import prefect_server
+    from judgelake.flows.progress import show_progress
+    from judgelake.flows.runners import prefect_server
 
     where = f"workers of {options.scheduler}" if options.scheduler else "starting workers"
     is_text = conduct.log_format == "text"
@@ -90,10 +108,22 @@ def _run_flow(
         sys.stderr.write(f"judgelake: {' + '.join(stages)}; {where}\n")
     progress = show_progress(lake, run_id) if is_text else nullcontext()
     with prefect_server(options.scheduler), _stop_on_signal(lake, run_id, conduct), progress:
-        from flows.nightly_evaluation import nightly_evaluation  # prefect reads its settings at import
+        from judgelake.flows.nightly_evaluation import (
+            nightly_evaluation,
+        )  # prefect reads its settings at import
 
         retry, cluster = tuple(options.retry), (options.scheduler, options.wait_for_workers)
-        given = (str(options.suite), str(lake.root), run_id, scope, retry, stages, *cluster, conduct.wait_s, conduct.log_format)
+        given = (
+            str(options.suite),
+            str(lake.root),
+            run_id,
+            scope,
+            retry,
+            stages,
+            *cluster,
+            conduct.wait_s,
+            conduct.log_format,
+        )
         try:
             return _call_in_thread(lambda: nightly_evaluation(*given))
         except RunError as error:
@@ -101,7 +131,9 @@ def _run_flow(
 
 
 def _call_in_thread(call: Callable[[], RunEnd]) -> RunEnd:
-    """In the main thread prefect would take SIGTERM over, and end at once where a run can keep what is in flight."""
+    """In the main thread prefect would take SIGTERM over, and end at once where a run can keep what
+    is in flight.
+    """
     thread = ThreadPoolExecutor(1, thread_name_prefix="flow")
     try:
         return thread.submit(contextvars.copy_context().run, call).result()
@@ -111,7 +143,9 @@ def _call_in_thread(call: Callable[[], RunEnd]) -> RunEnd:
 
 @contextmanager
 def _stop_on_signal(lake: Lake, run_id: str, conduct: Conduct) -> Iterator[None]:
-    """The first Ctrl-C (or SIGTERM) lets what is in flight finish and be kept; the second ends once what has come is kept."""
+    """The first Ctrl-C (or SIGTERM) lets what is in flight finish and be kept; the second ends once
+    what has come is kept.
+    """
 
     def stop(number: int, _frame: FrameType | None) -> None:
         again = has_file(stop_file(lake, run_id))

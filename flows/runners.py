@@ -1,7 +1,8 @@
-"""Where work runs: one Prefect server a run, local Dask workers with their slots; all of it ends with this process, however it ends.
+"""Where work runs: one Prefect server a run, local Dask workers with their slots; all of it ends
+with this process, however it ends.
 
-What runs there is the flows' matter, a cluster that somebody else started `flows.cluster`'s. Servers and workers hold a pipe to this
-process, so that even `kill -9` leaves nothing behind.
+What runs there is the flows' matter, a cluster that somebody else started `flows.cluster`'s.
+Servers and workers hold a pipe to this process, so that even `kill -9` leaves nothing behind.
 """
 
 import logging
@@ -17,20 +18,28 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from flows.prefect_database import NAME, copy_kept, drop_kept, keep_database
-from tasks.errors import JudgelakeError
+from judgelake.flows.prefect_database import NAME, copy_kept, drop_kept, keep_database
+from judgelake.tasks.errors import JudgelakeError
 
 ENDPOINT_SLOT = "ENDPOINT"
-"""Dask resource of a worker that may ask endpoints: each slot has its share of the suite's limits."""
+"""Dask resource of a worker that may ask endpoints: each slot has its share of the suite's
+limits.
+"""
 METRIC_SLOT = "METRIC"
 GPU_SLOT = "GPU"
-"""Of a worker that runs judges' models in its own process, on a GPU where it has one; one model at a time."""
+"""Of a worker that runs judges' models in its own process, on a GPU where it has one; one model at
+a time.
+"""
 _START_S = 180.0
 _LOOPBACK = "127.0.0.1"
 _LIVES = 20
-"""Workers that a shard may lose before it is given up: one that is killed loses what came since its last flush, not the run."""
+"""Workers that a shard may lose before it is given up: one that is killed loses what came since its
+last flush, not the run.
+"""
 _SLOW_START = "300 s"
-"""A worker that starts again is not given up before: on a busy machine that takes longer than Dask's 15 s."""
+"""A worker that starts again is not given up before: on a busy machine that takes longer than
+Dask's 15 s.
+"""
 _QUIET = {
     "DO_NOT_TRACK": "1",
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
@@ -40,21 +49,28 @@ _QUIET = {
     "PREFECT_LOGGING_TO_API_ENABLED": "false",
     "PREFECT_RESULTS_PERSIST_BY_DEFAULT": "false",
 }
-_ONE_RUN = {"PREFECT_SERVER_SERVICES_SCHEDULER_ENABLED": "false", "PREFECT_SERVER_SERVICES_LATE_RUNS_ENABLED": "false"}
+_ONE_RUN = {
+    "PREFECT_SERVER_SERVICES_SCHEDULER_ENABLED": "false",
+    "PREFECT_SERVER_SERVICES_LATE_RUNS_ENABLED": "false",
+}
 
 
 def quieten_prefect(more: Mapping[str, str] = _ONE_RUN) -> None:
-    """Settings that keep prefect from talking to terminals and strangers; what the user set stays. Before prefect is imported."""
+    """Settings that keep prefect from talking to terminals and strangers; what the user set stays.
+    Before prefect is imported.
+    """
     for name, value in (_QUIET | dict(more)).items():
         os.environ.setdefault(name, value)
 
 
 @contextmanager
 def prefect_server(scheduler: str | None = None) -> Iterator[str]:
-    """The address of a Prefect server for one run: the configured one (PREFECT_API_URL), else one of our own with a temporary home.
+    """The address of a Prefect server for one run: the configured one (PREFECT_API_URL), else one
+    of our own with a temporary home.
 
-    Must be entered before prefect is imported: prefect reads its settings then. Workers of a Dask scheduler elsewhere reach our own
-    server where the route to that scheduler leaves this machine, with a password of this run.
+    Must be entered before prefect is imported: prefect reads its settings then. Workers of a Dask
+    scheduler elsewhere reach our own server where the route to that scheduler leaves this machine,
+    with a password of this run.
     """
     configured = os.environ.get("PREFECT_API_URL")
     if configured:
@@ -76,9 +92,15 @@ def prefect_server(scheduler: str | None = None) -> Iterator[str]:
 
 @contextmanager
 def own_server(
-    home: Path, *, host: str = _LOOPBACK, settings: Mapping[str, str] = _ONE_RUN, meanwhile: Callable[[], None] = lambda: None
+    home: Path,
+    *,
+    host: str = _LOOPBACK,
+    settings: Mapping[str, str] = _ONE_RUN,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> Iterator[str]:
-    """A Prefect server that keeps its database in `home`; PREFECT_API_URL names it inside. `meanwhile` runs while it starts."""
+    """A Prefect server that keeps its database in `home`; PREFECT_API_URL names it inside.
+    `meanwhile` runs while it starts.
+    """
     with ExitStack() as stack:
         listener = socket.create_server((host, 0))
         url = f"http://{host}:{listener.getsockname()[1]}/api"
@@ -88,8 +110,12 @@ def own_server(
         os.environ["PREFECT_API_DATABASE_CONNECTION_URL"] = f"sqlite+aiosqlite:///{home / NAME}"
         os.environ["PREFECT_API_URL"] = os.environ["PREFECT_SERVER_UI_API_URL"] = url
         if host != _LOOPBACK:
-            os.environ["PREFECT_SERVER_API_AUTH_STRING"] = os.environ["PREFECT_API_AUTH_STRING"] = f"run:{secrets.token_hex(16)}"
-        with listener:  # from then on only the server holds it: where it dies, nobody waits for an answer
+            os.environ["PREFECT_SERVER_API_AUTH_STRING"] = os.environ["PREFECT_API_AUTH_STRING"] = (
+                f"run:{secrets.token_hex(16)}"
+            )
+        with (
+            listener
+        ):  # from then on only the server holds it: where it dies, nobody waits for an answer
             server = _start_server(home, listener)
         stack.callback(_end, server)
         meanwhile()
@@ -99,12 +125,14 @@ def own_server(
 
 @contextmanager
 def local_cluster(slots: Collection[str] = (ENDPOINT_SLOT, METRIC_SLOT)) -> Iterator[str]:
-    """The address of a Dask scheduler in this process with a worker process for each slot: one asks endpoints, one computes metrics."""
+    """The address of a Dask scheduler in this process with a worker process for each slot: one asks
+    endpoints, one computes metrics.
+    """
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     import dask
     from distributed import Scheduler, SpecCluster
 
-    from flows.worker_watch import WatchedNanny, WorkerWatch, keep_workers
+    from judgelake.flows.worker_watch import WatchedNanny, WorkerWatch, keep_workers
 
     watch = WorkerWatch()
     options = {
@@ -112,10 +140,13 @@ def local_cluster(slots: Collection[str] = (ENDPOINT_SLOT, METRIC_SLOT)) -> Iter
         "memory_limit": 0,
         "dashboard": False,
         "silence_logs": 50,
-        "preload": ["flows.worker"],
+        "preload": ["judgelake.flows.worker"],
         "watch": watch,
     }
-    workers = {slot.lower(): {"cls": WatchedNanny, "options": {**options, "resources": {slot: 1}}} for slot in slots}
+    workers = {
+        slot.lower(): {"cls": WatchedNanny, "options": {**options, "resources": {slot: 1}}}
+        for slot in slots
+    }
     scheduler = {
         "cls": Scheduler,
         "options": {
@@ -143,14 +174,15 @@ def _route_to(scheduler: str) -> str:
         return str(get_ip(get_address_host(resolve_address(scheduler))))
     except (OSError, ValueError) as error:
         raise JudgelakeError(
-            f"--scheduler {scheduler}: no address of a scheduler ({error}); expected tcp://HOST:PORT; see its first lines"
+            f"--scheduler {scheduler}: no address of a scheduler ({error}); expected "
+            f"tcp://HOST:PORT; see its first lines"
         ) from None
 
 
 def _start_server(home: Path, listener: socket.socket) -> subprocess.Popen[bytes]:
     with (home / "server.log").open("wb") as log:
         return subprocess.Popen(
-            [sys.executable, "-m", "flows.prefect_server", str(listener.fileno())],
+            [sys.executable, "-m", "judgelake.flows.prefect_server", str(listener.fileno())],
             pass_fds=[listener.fileno()],
             stdin=subprocess.PIPE,
             stdout=log,
@@ -160,7 +192,9 @@ def _start_server(home: Path, listener: socket.socket) -> subprocess.Popen[bytes
 
 
 def _wait_until_ready(server: subprocess.Popen[bytes], home: Path, url: str) -> None:
-    """Return once the server answers; raises JudgelakeError with its last words where it does not."""
+    """Return once the server answers; raises JudgelakeError with its last words where it does
+    not.
+    """
     deadline = time.monotonic() + _START_S
     while time.monotonic() < deadline and server.poll() is None:
         try:
@@ -170,7 +204,8 @@ def _wait_until_ready(server: subprocess.Popen[bytes], home: Path, url: str) -> 
             time.sleep(0.05)
     words = (home / "server.log").read_text(errors="replace")[-2000:]
     raise JudgelakeError(
-        f"prefect server: did not answer within {_START_S:.0f} s; run again, or set PREFECT_API_URL to one\n{words}"
+        f"prefect server: did not answer within {_START_S:.0f} s; run again, or set "
+        f"PREFECT_API_URL to one\n{words}"
     )
 
 

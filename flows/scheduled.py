@@ -1,4 +1,5 @@
-"""Flow `evaluate-suite`: `judgelake run` for schedules; its parameters are a form in Prefect's UI, its end is the state of the flow run.
+"""Flow `evaluate-suite`: `judgelake run` for schedules; its parameters are a form in Prefect's UI,
+its end is the state of the flow run.
 
 Who puts it on a schedule is `flows.serve_command` or infra/prefect.yaml.
 """
@@ -14,9 +15,9 @@ from prefect import flow
 from prefect.states import Cancelled, Completed, Failed
 from pydantic import PositiveInt
 
-from flows.cli import make_parser
-from flows.run_command import run_stages
-from tasks.exit_codes import MEANINGS, ExitCode
+from judgelake.flows.cli import make_parser
+from judgelake.flows.run_command import run_stages
+from judgelake.tasks.errors import MEANINGS, ExitCode
 
 Status = Literal["unparsed", "refused", "truncated", "filtered", "failed"]
 FLOW_NAME = "evaluate-suite"
@@ -35,13 +36,12 @@ def evaluate_suite(
     """Ingest, judge and report a suite; what is done already is left alone.
 
     Args:
-        suite: The suite file (YAML), as the machine that runs this finds it.
-        lake: The lake's folder, or s3://bucket/prefix.
-        limit: Only the first N items by key of each benchmark; empty for all.
-        judges: Only these judges and metrics; empty for all.
-        benchmarks: Only these benchmarks; empty for all.
-        retry: Also ask again what ended in one of these statuses.
-        scheduler: A Dask scheduler whose workers judge (tcp://HOST:PORT); empty for workers of the run's own.
+        suite: The suite file (YAML), as the machine that runs this finds it. lake: The lake's
+        folder, or s3://bucket/prefix. limit: Only the first N items by key of each benchmark; empty
+        for all. judges: Only these judges and metrics; empty for all. benchmarks: Only these
+        benchmarks; empty for all. retry: Also ask again what ended in one of these statuses.
+        scheduler: A Dask scheduler whose workers judge (tcp://HOST:PORT); empty for workers of the
+        run's own.
     """
     atexit.register(_leave_quietly)
     words = ["run", suite, "--lake", lake]
@@ -51,7 +51,9 @@ def evaluate_suite(
         words += [word for value in values for word in (option, value)]
     told = io.StringIO()
     with contextlib.redirect_stdout(told):
-        code = run_stages(make_parser().parse_args(words))  # its errors fail the flow run in their own words
+        code = run_stages(
+            make_parser().parse_args(words)
+        )  # its errors fail the flow run in their own words
     sys.stdout.write(told.getvalue())
     return _as_state(ExitCode(code), told.getvalue())
 

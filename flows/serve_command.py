@@ -1,4 +1,6 @@
-"""`judgelake serve`: a suite on a schedule from one process, with Prefect's page beside it. What is run is `flows.scheduled`."""
+"""`judgelake serve`: a suite on a schedule from one process, with Prefect's page beside it. What is
+run is `flows.scheduled`.
+"""
 
 import argparse
 import asyncio
@@ -13,21 +15,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-from flows.runners import own_server, quieten_prefect
-from tasks.errors import SuiteError
-from tasks.exit_codes import ExitCode
-from tasks.suite import Scope, Suite, narrow, read_suite
+from judgelake.flows.runners import own_server, quieten_prefect
+from judgelake.tasks.errors import ExitCode, SuiteError
+from judgelake.tasks.suite.suite import Scope, Suite, narrow, read_suite
 
 if TYPE_CHECKING:
     from prefect.runner import Runner
     from prefect.schedules import Schedule
+
 
 _SETTINGS = {"PREFECT_RUNNER_POLL_FREQUENCY": "5"}
 _BUCKET = "s3://"
 
 
 def serve_suite(options: argparse.Namespace) -> int:
-    """Run a suite on its schedule until told to stop; raises SuiteError for a suite, an option or a schedule that is wrong."""
+    """Run a suite on its schedule until told to stop; raises SuiteError for a suite, an option or a
+    schedule that is wrong.
+    """
     suite = read_suite(options.suite)
     narrow(suite, Scope(options.limit, tuple(options.judge), tuple(options.benchmark)))
     zone = _read_zone(options.timezone)
@@ -41,7 +45,10 @@ def serve_suite(options: argparse.Namespace) -> int:
     def check_schedule() -> None:
         made.append(_make_schedule(options, zone))
 
-    with _hold_home(suite) as home, own_server(home, settings=_SETTINGS, meanwhile=check_schedule) as url:
+    with (
+        _hold_home(suite) as home,
+        own_server(home, settings=_SETTINGS, meanwhile=check_schedule) as url,
+    ):
         _serve(options, suite, made[0], url)
     return ExitCode.DONE
 
@@ -52,7 +59,7 @@ def _serve(options: argparse.Namespace, suite: Suite, schedule: "Schedule", url:
     from prefect.deployments.runner import EntrypointType
     from prefect.runner import Runner
 
-    from flows.scheduled import evaluate_suite
+    from judgelake.flows.scheduled import evaluate_suite
 
     deployment: Any = evaluate_suite.to_deployment(
         suite.name,
@@ -60,24 +67,39 @@ def _serve(options: argparse.Namespace, suite: Suite, schedule: "Schedule", url:
         paused=False,
         parameters=_parameters(options),
         description=f"{suite.file} into {_lake_text(options)}",
-        concurrency_limit=ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.CANCEL_NEW),
+        concurrency_limit=ConcurrencyLimitConfig(
+            limit=1, collision_strategy=ConcurrencyLimitStrategy.CANCEL_NEW
+        ),
         entrypoint_type=EntrypointType.MODULE_PATH,
     )
-    runner = Runner(name=suite.name, pause_on_shutdown=True, limit=None)  # the deployment has one: what is over it is skipped
+    runner = Runner(
+        name=suite.name, pause_on_shutdown=True, limit=None
+    )  # the deployment has one: what is over it is skipped
     deployment_id = runner.add_deployment(deployment)
-    _tell(options, suite, schedule, f"{url.removesuffix('/api')}/deployments/deployment/{deployment_id}")
+    _tell(
+        options,
+        suite,
+        schedule,
+        f"{url.removesuffix('/api')}/deployments/deployment/{deployment_id}",
+    )
     asyncio.run(_run_until_signal(runner))
     sys.stderr.write("judgelake serve: stopped; the schedule is paused until it is served again\n")
 
 
 async def _run_until_signal(runner: "Runner") -> None:
-    """Run what is due until Ctrl-C or SIGTERM, which a run under way gets too; it has half a minute."""
+    """Run what is due until Ctrl-C or SIGTERM, which a run under way gets too; it has half a
+    minute.
+    """
     running, told = asyncio.create_task(runner.start()), asyncio.Event()
-    while not runner.started and not running.done():  # the runner takes SIGTERM for itself when it starts
+    while (
+        not runner.started and not running.done()
+    ):  # the runner takes SIGTERM for itself when it starts
         await asyncio.sleep(0.05)
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, told.set)
-    await asyncio.wait({running, asyncio.create_task(told.wait())}, return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.wait(
+        {running, asyncio.create_task(told.wait())}, return_when=asyncio.FIRST_COMPLETED
+    )
     if not running.done():
         await runner.astop()
     await running
@@ -94,7 +116,8 @@ def _make_schedule(options: argparse.Namespace, zone: str) -> "Schedule":
         CronSchedule(cron=options.cron, timezone=zone)
     except ValueError:
         raise SuiteError(
-            f"--cron {options.cron!r}: is no schedule; expected five fields (minute hour day month weekday), such as '0 2 * * *'; correct it"
+            f"--cron {options.cron!r}: is no schedule; expected five fields (minute hour day "
+            f"month weekday), such as '0 2 * * *'; correct it"
         ) from None
     return Cron(options.cron, timezone=zone)
 
@@ -104,7 +127,8 @@ def _read_zone(name: str) -> str:
         ZoneInfo(name)
     except (KeyError, OSError, ValueError):  # none of that name, a folder of them, a path
         raise SuiteError(
-            f"--timezone {name!r}: is no time zone; expected a name such as UTC or Europe/Berlin; correct it"
+            f"--timezone {name!r}: is no time zone; expected a name such as UTC or "
+            f"Europe/Berlin; correct it"
         ) from None
     return name
 
@@ -127,13 +151,19 @@ def _lake_text(options: argparse.Namespace) -> str:
 
 
 def _tell(options: argparse.Namespace, suite: Suite, schedule: "Schedule", page: str) -> None:
-    when = f"every {options.interval} s" if options.cron is None else f"at {options.cron!r} ({schedule.timezone})"
+    when = (
+        f"every {options.interval} s"
+        if options.cron is None
+        else f"at {options.cron!r} ({schedule.timezone})"
+    )
     lines = [
-        f"judgelake serve: {suite.name} {when}; one run at a time, a run that is due meanwhile is skipped",
+        f"judgelake serve: {suite.name} {when}; one run at a time, a run that is due meanwhile "
+        f"is skipped",
         f"  lake  {_lake_text(options)}",
         f"  page  {page}",
         f"  now   {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC",
-        f"  stop  Ctrl-C, or SIGTERM to process {os.getpid()}; a run under way keeps what it has paid for",
+        f"  stop  Ctrl-C, or SIGTERM to process {os.getpid()}; a run under way keeps what it "
+        f"has paid for",
     ]
     sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.flush()
@@ -150,6 +180,7 @@ def _hold_home(suite: Suite) -> Iterator[Path]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise SuiteError(
-                f"{suite.file}: another judgelake serves the suite {suite.name!r} already; expected one; stop it, or set PREFECT_API_URL"
+                f"{suite.file}: another judgelake serves the suite {suite.name!r} already; "
+                f"expected one; stop it, or set PREFECT_API_URL"
             ) from None
         yield home

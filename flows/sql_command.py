@@ -1,4 +1,6 @@
-"""`judgelake sql`: read-only SQL over a lake, once, as a recipe or at a prompt. What can be asked is `tasks.reports.catalog`."""
+"""`judgelake sql`: read-only SQL over a lake, once, as a recipe or at a prompt. What can be asked
+is `tasks.warehouse.catalog`.
+"""
 
 import argparse
 import csv
@@ -13,24 +15,39 @@ import duckdb
 import polars as pl
 import pyarrow.parquet as pq
 
-from tasks.errors import QueryError
-from tasks.lake import open_lake
-from tasks.reports.catalog import Listed, find_recipe, list_all
-from tasks.reports.cells import keep_finite, markdown_line, plain_cell
-from tasks.reports.warehouse import open_warehouse
+from judgelake.tasks.errors import QueryError
+from judgelake.tasks.lake.lake import open_lake
+from judgelake.tasks.warehouse.catalog import (
+    Listed,
+    find_recipe,
+    keep_finite,
+    list_all,
+    markdown_line,
+    plain_cell,
+)
+from judgelake.tasks.warehouse.warehouse import open_warehouse
 
 _TABLE_ROWS = 1000
-_TABLES = "select table_name from information_schema.tables where not regexp_matches(table_name, '^(empty|raw)_') order by 1;"
+_TABLES = (
+    "select table_name from information_schema.tables where not "
+    "regexp_matches(table_name, '^(empty|raw)_') order by 1;"
+)
 _BATCH_ROWS = 10_000
 _READING = ("SELECT", "RELATION", "PRAGMA")
-_EXPLAIN = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*explain\b(?:\s+analyze\b|\s*\([^()]*\))?", re.IGNORECASE | re.DOTALL)
+_EXPLAIN = re.compile(
+    r"(?:\s|--[^\n]*\n|/\*.*?\*/)*explain\b(?:\s+analyze\b|\s*\([^()]*\))?",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 def run_query(options: argparse.Namespace) -> int:
-    """Answer one query or recipe, or many queries at a prompt, or list what there is; returns the exit code."""
+    """Answer one query or recipe, or many queries at a prompt, or list what there is; returns the
+    exit code.
+    """
     if options.set and options.recipe is None:
         raise QueryError(
-            f"sql: --set {options.set[0]!r} has no recipe; expected --recipe NAME beside it; see judgelake sql --list"
+            f"sql: --set {options.set[0]!r} has no recipe; expected --recipe NAME beside it; "
+            f"see judgelake sql --list"
         )
     if options.list:
         _list_all(options.format)
@@ -47,12 +64,17 @@ def run_query(options: argparse.Namespace) -> int:
 
 
 def answer(connection: duckdb.DuckDBPyConnection, query: str, form: str) -> None:
-    """Print the result of each statement in `query`; raises QueryError for one that fails or would write."""
+    """Print the result of each statement in `query`; raises QueryError for one that fails or would
+    write.
+    """
     try:
         for statement in connection.extract_statements(query):
             kind = _kind(connection, statement.query, statement.type.name)
             if kind not in _READING:
-                raise QueryError(f"sql: {kind.lower()} statements are not allowed; expected SELECT; the lake is read-only")
+                raise QueryError(
+                    f"sql: {kind.lower()} statements are not allowed; expected SELECT; the "
+                    f"lake is read-only"
+                )
             relation = connection.sql(_bare(statement.query))
             if relation is not None:
                 _FORMATS[form](relation)
@@ -60,7 +82,9 @@ def answer(connection: duckdb.DuckDBPyConnection, query: str, form: str) -> None
         raise QueryError(f"sql: {error}") from None
 
 
-def answer_recipe(connection: duckdb.DuckDBPyConnection, name: str, given: Sequence[str], form: str) -> None:
+def answer_recipe(
+    connection: duckdb.DuckDBPyConnection, name: str, given: Sequence[str], form: str
+) -> None:
     """Print what a recipe finds; `given` are its options as `name=value`."""
     recipe = find_recipe(name)
     try:
@@ -77,14 +101,20 @@ def _list_all(form: str) -> None:
 
 
 def _bare(query: str) -> str:
-    """A statement without its semicolon and what follows: duckdb shows a relation as a subquery, where a semicolon is an error."""
+    """A statement without its semicolon and what follows: duckdb shows a relation as a subquery,
+    where a semicolon is an error.
+    """
     text = query.encode()
-    code = [place for place, kind in duckdb.tokenize(query) if kind != duckdb.token_type.comment]  # places count bytes
+    code = [
+        place for place, kind in duckdb.tokenize(query) if kind != duckdb.token_type.comment
+    ]  # places count bytes
     return text[: code[-1]].decode() if code and text[code[-1] :].startswith(b";") else query
 
 
 def _kind(connection: duckdb.DuckDBPyConnection, query: str, kind: str) -> str:
-    """What a statement does; of an EXPLAIN what it explains, for `explain analyze copy ...` writes."""
+    """What a statement does; of an EXPLAIN what it explains, for `explain analyze copy ...`
+    writes.
+    """
     if kind != "EXPLAIN":
         return kind
     explained = connection.extract_statements(_EXPLAIN.sub("", query, count=1))
@@ -95,11 +125,15 @@ def _read_file(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise QueryError(f"{file}: cannot be read ({error}); expected a file of SQL; check the path") from None
+        raise QueryError(
+            f"{file}: cannot be read ({error}); expected a file of SQL; check the path"
+        ) from None
 
 
 def _prompt(connection: duckdb.DuckDBPyConnection, form: str) -> int:
-    """Read statements up to a semicolon until end of input; `.tables` lists what there is. Piped input sees no prompt."""
+    """Read statements up to a semicolon until end of input; `.tables` lists what there is. Piped
+    input sees no prompt.
+    """
     import readline  # noqa: F401  # line editing and history for input()
 
     lines: list[str] = []
@@ -144,8 +178,9 @@ def _print_table(relation: duckdb.DuckDBPyRelation) -> None:
 
 
 class _UnixLines:
-    """Where csv writes its lines: they end in a line feed. The writer is left to end them in CR LF, for then it also quotes cells with a
-    lone carriage return, which Python before 3.13 otherwise does not.
+    """Where csv writes its lines: they end in a line feed. The writer is left to end them in CR LF,
+    for then it also quotes cells with a lone carriage return, which Python before 3.13 otherwise
+    does not.
     """
 
     def write(self, line: str) -> int:
@@ -161,13 +196,18 @@ def _print_csv(relation: duckdb.DuckDBPyRelation) -> None:
 
 def _print_json(relation: duckdb.DuckDBPyRelation) -> None:
     names = _distinct_names(relation)
-    rows = [{name: keep_finite(value) for name, value in zip(names, row, strict=True)} for row in relation.fetchall()]
+    rows = [
+        {name: keep_finite(value) for name, value in zip(names, row, strict=True)}
+        for row in relation.fetchall()
+    ]
     json.dump(rows, sys.stdout, ensure_ascii=False, indent=1, default=str)
     sys.stdout.write("\n")
 
 
 def _print_markdown(relation: duckdb.DuckDBPyRelation) -> None:
-    sys.stdout.write(markdown_line(relation.columns) + markdown_line(["---"] * len(relation.columns)))
+    sys.stdout.write(
+        markdown_line(relation.columns) + markdown_line(["---"] * len(relation.columns))
+    )
     for row in relation.fetchall():
         sys.stdout.write(markdown_line([plain_cell(value) for value in row]))
 
@@ -182,7 +222,10 @@ def _distinct_names(relation: duckdb.DuckDBPyRelation) -> list[str]:
     names = list(relation.columns)
     for name in names:
         if names.count(name) > 1:
-            raise QueryError(f"sql: two columns are named {name!r}; expected distinct names; write `as` with another name")
+            raise QueryError(
+                f"sql: two columns are named {name!r}; expected distinct names; write `as` "
+                f"with another name"
+            )
     return names
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from tasks.exit_codes import ExitCode
-from tasks.lake import open_lake
-from tasks.status import HeldLease, LakeStatus, OpenRun, read_status
+from judgelake.tasks.errors import ExitCode
+from judgelake.tasks.lake.lake import open_lake
+from judgelake.tasks.runs.status import HeldLease, LakeStatus, OpenRun, read_status
 
 
 def run_status(options: argparse.Namespace) -> int:
@@ -21,10 +21,18 @@ def run_status(options: argparse.Namespace) -> int:
 
 def describe_status(status: LakeStatus) -> list[str]:
     """The lines that a person reads."""
-    lines = ["under way:", *(f"  {_say_open(one)}" for one in status.under_way)] if status.under_way else ["nothing is under way"]
+    lines = (
+        ["under way:", *(f"  {_say_open(one)}" for one in status.under_way)]
+        if status.under_way
+        else ["nothing is under way"]
+    )
     if status.leases:
         lines += ["leases:", *(f"  {_say_lease(one)}" for one in status.leases)]
-    lines += [f"last {len(status.runs)} runs:", *(f"  {_say_run(row)}" for row in status.runs)] if status.runs else ["no run yet"]
+    lines += (
+        [f"last {len(status.runs)} runs:", *(f"  {_say_run(row)}" for row in status.runs)]
+        if status.runs
+        else ["no run yet"]
+    )
     if status.batches:
         lines += ["batches at providers:", *(f"  {_say_batch(row)}" for row in status.batches)]
     if status.suites:
@@ -33,14 +41,22 @@ def describe_status(status: LakeStatus) -> list[str]:
 
 
 def _say_open(run: OpenRun) -> str:
-    far = f"judged {run.n_judged:,} of {run.n_to_judge:,} cases" if run.n_to_judge else "nothing judged yet"
+    far = (
+        f"judged {run.n_judged:,} of {run.n_to_judge:,} cases"
+        if run.n_to_judge
+        else "nothing judged yet"
+    )
     return f"{run.run_id}  {run.suite}  since {_say_time(run.started_at)}  {far}{_say_life(run)}"
 
 
 def _say_life(run: OpenRun) -> str:
     if run.lost:
         return "; LOST: it ended without a word (run the suite again to go on)"
-    return "" if run.alive else "; it holds no lease: it starts, waits or was killed (run the suite again to go on)"
+    return (
+        ""
+        if run.alive
+        else "; it holds no lease: it starts, waits or was killed (run the suite again to go on)"
+    )
 
 
 def _say_lease(lease: HeldLease) -> str:
@@ -51,19 +67,26 @@ def _say_lease(lease: HeldLease) -> str:
 
 def _say_run(row: Mapping[str, Any]) -> str:
     code = "-" if row["exit_code"] is None else row["exit_code"]
-    counts = f"{row['n_calls']:,} calls, {row['n_verdicts']:,} verdicts, {_say_cost(row['cost_usd'])}, {row['seconds']:,} s"
+    counts = (
+        f"{row['n_calls']:,} calls, {row['n_verdicts']:,} verdicts, "
+        f"{_say_cost(row['cost_usd'])}, {row['seconds']:,} s"
+    )
     return f"{row['run_id']}  {row['suite']}  {row['outcome']}  exit {code}  {counts}"
 
 
 def _say_batch(row: Mapping[str, Any]) -> str:
-    return f"{row['name']}  {row['n_requests']:,} requests of judge {row['judge_id']} since {_say_time(row['planned_at'])}"
+    return (
+        f"{row['name']}  {row['n_requests']:,} requests of judge {row['judge_id']} since "
+        f"{_say_time(row['planned_at'])}"
+    )
 
 
 def _say_suite(row: Mapping[str, Any]) -> str:
     runs = "1 run" if row["n_runs"] == 1 else f"{row['n_runs']:,} runs"
     last = f"last {row['last_outcome']} at {_say_time(row['last_started_at'])}"
     return (
-        f"{row['suite']}  {runs}, {last}; {row['n_calls']:,} calls, {row['n_verdicts']:,} verdicts, {_say_cost(row['cost_usd'])}"
+        f"{row['suite']}  {runs}, {last}; {row['n_calls']:,} calls, {row['n_verdicts']:,} "
+        f"verdicts, {_say_cost(row['cost_usd'])}"
     )
 
 

@@ -1,4 +1,6 @@
-"""`judgelake train`: fine-tune the suite's own judge on a teacher's verdicts in the lake, in this process; no server, no worker."""
+"""`judgelake train`: fine-tune the suite's own judge on a teacher's verdicts in the lake, in this
+process; no server, no worker.
+"""
 
 import argparse
 import sys
@@ -6,25 +8,30 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tasks.conduct import Conduct, hold_for_run, log_step, logged_step
-from tasks.digests import digest_json
-from tasks.errors import SuiteError
-from tasks.exit_codes import ExitCode
-from tasks.lake import open_lake
-from tasks.runs import new_run_id, record_run
-from tasks.suite import read_suite
-from tasks.training.examples import select_examples
-from tasks.training.judge_training import TrainingOrder, train_judge
+from judgelake.tasks.digests import digest_json
+from judgelake.tasks.errors import ExitCode, SuiteError
+from judgelake.tasks.lake.lake import open_lake
+from judgelake.tasks.runs.log import Conduct, hold_for_run, log_step, logged_step
+from judgelake.tasks.runs.record import new_run_id, record_run
+from judgelake.tasks.suite.suite import read_suite
+from judgelake.tasks.training.examples import select_examples
+from judgelake.tasks.training.judge_training import TrainingOrder, train_judge
 
 
 def run_train(options: argparse.Namespace) -> int:
-    """Train what the suite's `training` names; the same command again goes on after a kill, and does nothing once it is done."""
+    """Train what the suite's `training` names; the same command again goes on after a kill, and
+    does nothing once it is done.
+    """
     suite = read_suite(options.suite)
     settings = suite.training
     if settings is None:
         expected = "expected `training: {student: ..., teacher: ..., base: ...}`; add it"
         raise SuiteError(f"{options.suite}: has no training; {expected}")
-    judge, lake, conduct = suite.judges[settings.student], open_lake(options.lake), Conduct(options.wait, options.log_format)
+    judge, lake, conduct = (
+        suite.judges[settings.student],
+        open_lake(options.lake),
+        Conduct(options.wait, options.log_format),
+    )
     lease = f"train-{digest_json(str(Path(judge.endpoint.model).expanduser().absolute()))[:16]}"
     with record_run(lake, suite, new_run_id(), ("train",)) as record:
         run_id = record.run_id
@@ -34,7 +41,11 @@ def run_train(options: argparse.Namespace) -> int:
                 facts["examples"] = len(selection.examples)
             with logged_step(lake, run_id, conduct, "train") as facts:
                 order = TrainingOrder(settings, judge, suite.image_root(lake.root))
-                manifest = train_judge(order, selection, lambda says: log_step(lake, run_id, conduct, "train", {"says": says}))
+                manifest = train_judge(
+                    order,
+                    selection,
+                    lambda says: log_step(lake, run_id, conduct, "train", {"says": says}),
+                )
                 facts["judge"] = judge.endpoint.model
         record.code = ExitCode.DONE
     sys.stdout.write("".join(f"{line}\n" for line in _tell(manifest)))
@@ -44,12 +55,25 @@ def run_train(options: argparse.Namespace) -> int:
 
 def _tell(manifest: Mapping[str, Any]) -> Iterator[str]:
     """What was learnt from, what was not and why, and how the loss went."""
-    scores, losses, held_out = manifest["n_by_score"], manifest["loss_by_step"], manifest["held_out_loss"]
+    scores, losses, held_out = (
+        manifest["n_by_score"],
+        manifest["loss_by_step"],
+        manifest["held_out_loss"],
+    )
     counts = ", ".join(f"{score}: {count:,}" for score, count in scores.items())
-    yield f"learnt from {manifest['n_examples']:,} examples (score {counts}), {manifest['n_held_out']:,} held out"
+    yield (
+        f"learnt from {manifest['n_examples']:,} examples (score {counts}), "
+        f"{manifest['n_held_out']:,} held out"
+    )
     if len({*scores.values()}) > 1:
-        yield "note: the scores are not equally many, as they are in the paper's collection; a judge leans to those it saw most"
+        yield (
+            "note: the scores are not equally many, as they are in the paper's collection; a "
+            "judge leans to those it saw most"
+        )
     for reason, count in manifest["left_out"].items():
         yield f"left out: {count:,}, {reason}"
     told = "" if held_out is None else f"; {held_out:.3f} on what was held out"
-    yield f"steps: {manifest['n_steps']:,}, loss of a token {losses[0]:.3f} at the first, {losses[-1]:.3f} at the last{told}"
+    yield (
+        f"steps: {manifest['n_steps']:,}, loss of a token {losses[0]:.3f} at the first, "
+        f"{losses[-1]:.3f} at the last{told}"
+    )

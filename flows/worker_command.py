@@ -1,4 +1,6 @@
-"""`judgelake worker`: a Dask worker with its slots, for a scheduler that runs elsewhere; what it does at its start is `flows.worker`."""
+"""`judgelake worker`: a Dask worker with its slots, for a scheduler that runs elsewhere; what it
+does at its start is `flows.worker`.
+"""
 
 import argparse
 import asyncio
@@ -8,25 +10,31 @@ import socket
 import sys
 from typing import Any
 
-from flows.runners import ENDPOINT_SLOT, GPU_SLOT, METRIC_SLOT, quieten_prefect
-from tasks.errors import ClusterError, SuiteError
-from tasks.exit_codes import ExitCode
+from judgelake.flows.runners import ENDPOINT_SLOT, GPU_SLOT, METRIC_SLOT, quieten_prefect
+from judgelake.tasks.errors import ClusterError, ExitCode, SuiteError
 
 _CONNECT_S = 60.0
 
 
 def run_worker(options: argparse.Namespace) -> int:
     """Work for a scheduler until told to end (0) or until the scheduler is gone (2)."""
-    slots = {ENDPOINT_SLOT: options.endpoint, METRIC_SLOT: options.metric, GPU_SLOT: int(options.gpu)}
+    slots = {
+        ENDPOINT_SLOT: options.endpoint,
+        METRIC_SLOT: options.metric,
+        GPU_SLOT: int(options.gpu),
+    }
     slots = {slot: n for slot, n in slots.items() if n}
     if not slots:
-        raise SuiteError("worker: it has no slot; expected at least one; give --endpoint N, --metric N or --gpu")
+        raise SuiteError(
+            "worker: it has no slot; expected at least one; give --endpoint N, --metric N or --gpu"
+        )
     if not options.scheduler:
         raise SuiteError(
-            "worker: no scheduler; expected --scheduler tcp://HOST:8786 or JUDGELAKE_SCHEDULER; start one with `dask scheduler`"
+            "worker: no scheduler; expected --scheduler tcp://HOST:8786 or "
+            "JUDGELAKE_SCHEDULER; start one with `dask scheduler`"
         )
     quieten_prefect()  # before anything imports prefect; the worker process inherits it
-    from flows.cluster import refuse_other_code
+    from judgelake.flows.cluster import refuse_other_code
 
     refuse_other_code(options.scheduler)
     name = options.name or f"{socket.gethostname()}-{'-'.join(slots).lower()}"
@@ -49,18 +57,23 @@ async def _work(scheduler: str, name: str, slots: dict[str, int]) -> int:
         death_timeout=_CONNECT_S,
         dashboard=False,
         silence_logs=logging.CRITICAL,
-        preload=["flows.worker"],
+        preload=["judgelake.flows.worker"],
     )
     try:
         await worker
     except (OSError, TimeoutError, RuntimeError) as error:
         raise ClusterError(
-            f"scheduler {scheduler}: the worker could not join ({error}); see that both reach each other"
+            f"scheduler {scheduler}: the worker could not join ({error}); see that both reach "
+            f"each other"
         ) from None
     words = ", ".join(f"{n} {slot}" for slot, n in slots.items())
-    sys.stderr.write(f"judgelake worker {name}: works for {scheduler} with {words}; Ctrl-C or SIGTERM ends it\n")
+    sys.stderr.write(
+        f"judgelake worker {name}: works for {scheduler} with {words}; Ctrl-C or SIGTERM ends it\n"
+    )
     ended = asyncio.create_task(worker.finished())
-    await asyncio.wait({ended, asyncio.create_task(told.wait())}, return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.wait(
+        {ended, asyncio.create_task(told.wait())}, return_when=asyncio.FIRST_COMPLETED
+    )
     if told.is_set():
         await worker.close(timeout=5)
         return ExitCode.DONE

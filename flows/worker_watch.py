@@ -1,7 +1,9 @@
-"""Local workers that stay: Dask's nanny starts a worker that died again, but gives up where that one dies while it starts.
+"""Local workers that stay: Dask's nanny starts a worker that died again, but gives up where that
+one dies while it starts.
 
-Then nobody would do the work that is left, and the run would wait for ever. Here another nanny takes the place of such a one, until a
-worker has failed to start too often: then what waits for it fails, and the run ends with its last words.
+Then nobody would do the work that is left, and the run would wait for ever. Here another nanny
+takes the place of such a one, until a worker has failed to start too often: then what waits for it
+fails, and the run ends with its last words.
 """
 
 import asyncio
@@ -16,11 +18,13 @@ from typing import Any
 from distributed import Nanny, Status
 from distributed.scheduler import NoValidWorkerError, NoWorkerError
 
-from tasks.errors import ClusterError
+from judgelake.tasks.errors import ClusterError
 
 MOST_STARTS = 3
 PATIENCE_S = 60.0
-"""How long a worker that was up is started again: one that is killed over and over may be killed while it starts."""
+"""How long a worker that was up is started again: one that is killed over and over may be killed
+while it starts.
+"""
 _LOOK_S, _PAUSE_S = 2.0, 1.0
 _SOON_S = 0.5
 
@@ -49,13 +53,19 @@ class WatchedNanny(Nanny):
         return status
 
     def _on_worker_exit_sync(self, exitcode: int) -> None:
-        self._end = f"it was killed by signal {-exitcode}" if exitcode < 0 else f"it ended with status {exitcode}"
+        self._end = (
+            f"it was killed by signal {-exitcode}"
+            if exitcode < 0
+            else f"it ended with status {exitcode}"
+        )
         super()._on_worker_exit_sync(exitcode)
 
 
 @dataclass
 class _Fate:
-    """How a worker fares: whether it was ever up, and its starts in a row that failed since `since_s`, the last one with these words."""
+    """How a worker fares: whether it was ever up, and its starts in a row that failed since
+    `since_s`, the last one with these words.
+    """
 
     was_up: bool = False
     n_failed: int = 0
@@ -64,7 +74,9 @@ class _Fate:
 
 
 class WorkerWatch:
-    """What became of each worker's starts, by its name; told by nannies in the cluster's thread, read in others."""
+    """What became of each worker's starts, by its name; told by nannies in the cluster's thread,
+    read in others.
+    """
 
     def __init__(self, patience_s: float = PATIENCE_S) -> None:
         self.lost = ""
@@ -81,7 +93,9 @@ class WorkerWatch:
         if fate.n_failed == 1:
             fate.since_s = time.monotonic()
         if fate.n_failed == MOST_STARTS and fate.was_up:
-            sys.stderr.write(f"judgelake: {self._describe(name)}; trying again for {self._patience_s:.0f} s\n")
+            sys.stderr.write(
+                f"judgelake: {self._describe(name)}; trying again for {self._patience_s:.0f} s\n"
+            )
 
     def has_failed(self, name: object) -> bool:
         """Whether its last start did."""
@@ -92,8 +106,14 @@ class WorkerWatch:
         return all(self._fates.get(name, _Fate()).was_up for name in names)
 
     def find_lost(self) -> list[object]:
-        """Those that failed so often, and of which one that was up so long, that they are started no more."""
-        return [name for name, fate in [*self._fates.items()] if fate.n_failed >= MOST_STARTS and self._is_over(fate)]
+        """Those that failed so often, and of which one that was up so long, that they are started
+        no more.
+        """
+        return [
+            name
+            for name, fate in [*self._fates.items()]
+            if fate.n_failed >= MOST_STARTS and self._is_over(fate)
+        ]
 
     def note_lost(self, name: object) -> None:
         """It is started no more."""
@@ -103,7 +123,8 @@ class WorkerWatch:
     def refuse(self) -> ClusterError:
         """What to tell of the worker that was lost."""
         return ClusterError(
-            f"{self.lost}; expected a process that imports judgelake and its packages, and has the memory for it; mend that, and run the "
+            f"{self.lost}; expected a process that imports judgelake and its packages, and has "
+            f"the memory for it; mend that, and run the "
             "same command again to go on: what was judged is kept"
         )
 
@@ -112,12 +133,17 @@ class WorkerWatch:
 
     def _describe(self, name: object) -> str:
         fate = self._fates[name]
-        return f"worker {name}: did not start {fate.n_failed} times in a row (at last: {fate.words})"
+        return (
+            f"worker {name}: did not start {fate.n_failed} times in a row (at last: {fate.words})"
+        )
 
 
 @contextmanager
-def keep_workers(cluster: Any, workers: Mapping[str, Mapping[str, Any]], watch: WorkerWatch) -> Iterator[None]:
-    """Start the `workers` of a `SpecCluster`, watched nannies, and replace each that was gone at two looks in a row while the block runs.
+def keep_workers(
+    cluster: Any, workers: Mapping[str, Mapping[str, Any]], watch: WorkerWatch
+) -> Iterator[None]:
+    """Start the `workers` of a `SpecCluster`, watched nannies, and replace each that was gone at
+    two looks in a row while the block runs.
 
     Raises ClusterError where one cannot be started, or could not when work waited for it.
     """

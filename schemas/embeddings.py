@@ -1,4 +1,5 @@
-"""The table of embeddings: what encoders made of texts and images, kept so that nothing is embedded twice.
+"""The table of embeddings: what encoders made of texts and images, kept so that nothing is embedded
+twice.
 
 Only the contract lives here. Finding and keeping vectors is `tasks.metrics.embeddings`.
 """
@@ -6,11 +7,13 @@ Only the contract lives here. Finding and keeping vectors is `tasks.metrics.embe
 import pandera.polars as pa
 import polars as pl
 
-from schemas.judging import Strict
+from judgelake.schemas.judging import Strict
 
 
 class Embeddings(Strict):
-    """One row per encoder × content. `digest` is the sha256 of a text (UTF-8) or an image file; repeats of a row are harmless."""
+    """One row per encoder × content. `digest` is the sha256 of a text (UTF-8) or an image file;
+    repeats of a row are harmless.
+    """
 
     encoder: str = pa.Field(str_matches=r"^[0-9a-f]{16}$")
     encoder_signature: str

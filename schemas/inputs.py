@@ -1,6 +1,7 @@
 """Tables that come from outside: items, answers, captions, human ratings, and what did not pass.
 
-Only contracts live here. Reading sources is `tasks.sources`, applying a contract `tasks.validation`.
+Only contracts live here. Reading sources is `tasks.sources`, applying a contract
+`tasks.lake.validation`.
 """
 
 import pandera.polars as pa
@@ -15,7 +16,9 @@ STYLES = ("short", "long")
 
 
 class Ingested(pa.DataFrameModel):
-    """Columns of every ingested row: where it is from. `ingest_id` names the ingest; only the current one of a source is read."""
+    """Columns of every ingested row: where it is from. `ingest_id` names the ingest; only the
+    current one of a source is read.
+    """
 
     benchmark: str = pa.Field(str_matches=r"^[a-z0-9][a-z0-9_.-]*$")
     ingest_id: str = pa.Field(str_length={"min_value": 1})
@@ -29,7 +32,9 @@ class Ingested(pa.DataFrameModel):
 
 
 class Items(Ingested):
-    """One row per benchmark × item. `references` is a multiset; `cluster` is what bootstraps resample (the image, else the item)."""
+    """One row per benchmark × item. `references` is a multiset; `cluster` is what bootstraps
+    resample (the image, else the item).
+    """
 
     item_id: str = pa.Field(str_length={"min_value": 1})
     task: str = pa.Field(isin=TASKS)
@@ -43,7 +48,9 @@ class Items(Ingested):
 
 
 class Answers(Ingested):
-    """One row per benchmark × item × answer. `content_digest` covers prompt, references and text; `n_repeats` collapsed repeats."""
+    """One row per benchmark × item × answer. `content_digest` covers prompt, references and text;
+    `n_repeats` collapsed repeats.
+    """
 
     item_id: str = pa.Field(str_length={"min_value": 1})
     answer_id: str = pa.Field(str_length={"min_value": 1})
@@ -84,7 +91,9 @@ class HumanRatings(Ingested):
 
 
 class Ingests(pa.DataFrameModel):
-    """One row per ingest of a benchmark's source; the newest one of (benchmark, source) is current."""
+    """One row per ingest of a benchmark's source; the newest one of (benchmark, source) is
+    current.
+    """
 
     ingest_id: str
     benchmark: str
@@ -103,7 +112,9 @@ class Ingests(pa.DataFrameModel):
 
 
 class Quarantine(pa.DataFrameModel):
-    """One row per input row that did not pass: where it stood, which column and value, why, and what to do."""
+    """One row per input row that did not pass: where it stood, which column and value, why, and
+    what to do.
+    """
 
     benchmark: str
     ingest_id: str

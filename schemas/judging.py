@@ -1,12 +1,14 @@
-"""Tables that judging writes: judges, matchups, cases, replies, batches, verdicts, duels, captions, metric scores, runs.
+"""Tables that judging writes: judges, matchups, cases, replies, batches, verdicts, duels, captions,
+metric scores, runs.
 
-Only contracts live here. Who writes which row when is told in `tasks.judging.engine` and `tasks.planning`.
+Only contracts live here. Who writes which row when is told in `tasks.engine.engine` and
+`tasks.planning.cases`.
 """
 
 import pandera.polars as pa
 import polars as pl
 
-from schemas.inputs import Instant
+from judgelake.schemas.inputs import Instant
 
 STATUSES = ("ok", "unparsed", "refused", "truncated", "filtered", "failed", "missing_image")
 Logprob = pl.Struct({"token": pl.String, "logprob": pl.Float64})
@@ -25,7 +27,9 @@ class Strict(pa.DataFrameModel):
 
 
 class Judges(Strict):
-    """One row per suite × alias × registration: the call signature is the judge, the reading signature how it is read."""
+    """One row per suite × alias × registration: the call signature is the judge, the reading
+    signature how it is read.
+    """
 
     judge_id: str = pa.Field(str_matches=r"^[0-9a-f]{16}$")
     reading: str
@@ -40,7 +44,9 @@ class Judges(Strict):
 
 
 class CaseKey(Strict):
-    """What names a case: judge × content × context × criterion × sample; equal answers to one item are one case."""
+    """What names a case: judge × content × context × criterion × sample; equal answers to one item
+    are one case.
+    """
 
     judge_id: str
     benchmark: str
@@ -52,21 +58,27 @@ class CaseKey(Strict):
 
 
 class PairKey(CaseKey):
-    """A case of two contents: `content_digest` is a, `other_digest` b, `shown_first` which of them the judge was shown first."""
+    """A case of two contents: `content_digest` is a, `other_digest` b, `shown_first` which of them
+    the judge was shown first.
+    """
 
     other_digest: str = pa.Field(nullable=True)
     shown_first: str = pa.Field(nullable=True, isin=("", "a", "b"))
 
 
 class Cases(PairKey):
-    """One row per case that some run wanted; a key is written again only when its context changed. Only pairs have an `other_digest`."""
+    """One row per case that some run wanted; a key is written again only when its context changed.
+    Only pairs have an `other_digest`.
+    """
 
     run_id: str
     planned_at: Instant
 
 
 class Matchups(Strict):
-    """One row per plan × pair of answers of an item that was drawn to be compared; drawn once, extended, never redrawn."""
+    """One row per plan × pair of answers of an item that was drawn to be compared; drawn once,
+    extended, never redrawn.
+    """
 
     benchmark: str
     plan: str
@@ -78,10 +90,12 @@ class Matchups(Strict):
 
 
 class Replies(Strict):
-    """One row per request digest × draw: what was paid for, kept before any verdict that rests on it.
+    """One row per request digest × draw: what was paid for, kept before any verdict that rests on
+    it.
 
-    `cost_usd` is null where the model's price was not known, 0 where nobody is paid; `cached_tokens` are among `prompt_tokens`.
-    `adapted`: settings that the model did not take, or took and did not heed (`without logprobs`); null where all was as asked.
+    `cost_usd` is null where the model's price was not known, 0 where nobody is paid;
+    `cached_tokens` are among `prompt_tokens`. `adapted`: settings that the model did not take, or
+    took and did not heed (`without logprobs`); null where all was as asked.
     """
 
     judge_id: str
@@ -104,10 +118,12 @@ class Replies(Strict):
 
 
 class Batches(Strict):
-    """One row per change of state of a file of requests that goes to the provider's Batch API; the view keeps the latest of each.
+    """One row per change of state of a file of requests that goes to the provider's Batch API; the
+    view keeps the latest of each.
 
-    `requests` stand in the `planned` row, in the order of the file's lines, and that row is written before anything is uploaded.
-    `adaptation` (JSON): what these requests had to do without. `refusals`: what the provider said of those it will not answer.
+    `requests` stand in the `planned` row, in the order of the file's lines, and that row is written
+    before anything is uploaded. `adaptation` (JSON): what these requests had to do without.
+    `refusals`: what the provider said of those it will not answer.
     """
 
     judge_id: str
@@ -130,7 +146,9 @@ class Batches(Strict):
 
 
 class Verdicts(CaseKey):
-    """One row per attempt at a case under one reading; the view keeps one a key: `ok` first, else the latest."""
+    """One row per attempt at a case under one reading; the view keeps one a key: `ok` first, else
+    the latest.
+    """
 
     reading: str
     status: str = pa.Field(isin=STATUSES)
@@ -147,11 +165,15 @@ class Verdicts(CaseKey):
     @pa.dataframe_check
     def score_only_when_ok(cls, data: pa.PolarsData) -> pl.LazyFrame:  # noqa: N805
         """A score stands exactly where the status is `ok`."""
-        return data.lazyframe.select((pl.col("status") == "ok") == pl.col("score_0_1").is_not_null())
+        return data.lazyframe.select(
+            (pl.col("status") == "ok") == pl.col("score_0_1").is_not_null()
+        )
 
 
 class Duels(PairKey):
-    """One row per attempt at a pair under one reading. `preference_b` is the share of the win that b gets, in [0, 1]."""
+    """One row per attempt at a pair under one reading. `preference_b` is the share of the win that
+    b gets, in [0, 1].
+    """
 
     reading: str
     status: str = pa.Field(isin=STATUSES)
@@ -174,7 +196,9 @@ class Duels(PairKey):
 
 
 class GeneratedCaptions(CaseKey):
-    """One row per attempt at an image: the caption that a judge wrote. The context is the image; `content_digest` is empty."""
+    """One row per attempt at an image: the caption that a judge wrote. The context is the image;
+    `content_digest` is empty.
+    """
 
     image_uri: str
     reading: str
@@ -192,10 +216,12 @@ class GeneratedCaptions(CaseKey):
 
 
 class MetricScores(Strict):
-    """One row per metric × answer content; `score` is null, with a reason, where the metric is undefined.
+    """One row per metric × answer content; `score` is null, with a reason, where the metric is
+    undefined.
 
-    `context_digest` is the item's first image, 16 digits of its sha256 (`none` where it has none), for a metric that sees it, else empty.
-    `statistics` are the row's additive numbers, by which the metric's corpus score is computed from their sums.
+    `context_digest` is the item's first image, 16 digits of its sha256 (`none` where it has none),
+    for a metric that sees it, else empty. `statistics` are the row's additive numbers, by which the
+    metric's corpus score is computed from their sums.
     """
 
     judge_id: str
@@ -211,11 +237,13 @@ class MetricScores(Strict):
 
 
 class Runs(Strict):
-    """One row per run: what it was, when, what it did and how it ended. `cost_usd` is null where some reply's price was not known.
+    """One row per run: what it was, when, what it did and how it ended. `cost_usd` is null where
+    some reply's price was not known.
 
-    `outcome`: `running` and `reporting` while it runs; `done`, `stopped`, `failed`, `over budget` or `nothing to do` once it has ended;
-    `lost` where it ended without a word, which the next run writes, with the time when it was last seen as its end.
-    `exit_code` is null while it runs, of a lost run, and of runs before there was one.
+    `outcome`: `running` and `reporting` while it runs; `done`, `stopped`, `failed`, `over budget`
+    or `nothing to do` once it has ended; `lost` where it ended without a word, which the next run
+    writes, with the time when it was last seen as its end. `exit_code` is null while it runs, of a
+    lost run, and of runs before there was one.
     """
 
     run_id: str

@@ -1,15 +1,17 @@
-"""Report tables about raters: how they rank models, agree with each other, contradict themselves and grade. Other reports: `reports`.
+"""Report tables about raters: how they rank models, agree with each other, contradict themselves
+and grade. Other reports: `reports`.
 
-Raters are judges, recorded ones too, `human:<annotator>`, and, where several answers to a question are put in order, `human`: all
-annotators' rows together. Every interval is of 95 % and of `resamples` resamples of clusters, drawn from `seed`, the same for all
-raters of a benchmark; `n_undefined` of them had no value.
+Raters are judges, recorded ones too, `human:<annotator>`, and, where several answers to a question
+are put in order, `human`: all annotators' rows together. Every interval is of 95 % and of
+`resamples` resamples of clusters, drawn from `seed`, the same for all raters of a benchmark;
+`n_undefined` of them had no value.
 """
 
 import pandera.polars as pa
 import polars as pl
 
-from schemas.inputs import Instant
-from schemas.judging import Strict
+from judgelake.schemas.inputs import Instant
+from judgelake.schemas.judging import Strict
 
 RATING_METHODS = ("elo", "bradley_terry")
 RELIABILITIES = ("fleiss_kappa", "alpha_nominal", "alpha_ordinal", "alpha_interval")
@@ -28,12 +30,15 @@ class Resampled(Strict):
 
 
 class Rankings(Resampled):
-    """One row per benchmark × rater × criterion × category ('*' all) × method × model, rated among the models of those comparisons.
+    """One row per benchmark × rater × criterion × category ('*' all) × method × model, rated among
+    the models of those comparisons.
 
-    `rating` starts at (Elo) or averages (Bradley-Terry) `initial`; `scale` more means ten to one odds; `k` is Elo's step, null for
-    Bradley-Terry. A tie is half a win, an inconsistent pair too; `n_missing` comparisons had no preference. Ratings that are not
-    finite are null, and `reason` says why; an end is null where it is open. Elo's ends are a spread over orders and resamples.
-    `rank_low` to `rank_high` are the places that the resamples leave open; `above_next`: surely above the model that follows.
+    `rating` starts at (Elo) or averages (Bradley-Terry) `initial`; `scale` more means ten to one
+    odds; `k` is Elo's step, null for Bradley-Terry. A tie is half a win, an inconsistent pair too;
+    `n_missing` comparisons had no preference. Ratings that are not finite are null, and `reason`
+    says why; an end is null where it is open. Elo's ends are a spread over orders and resamples.
+    `rank_low` to `rank_high` are the places that the resamples leave open; `above_next`: surely
+    above the model that follows.
     """
 
     rater: str
@@ -58,12 +63,15 @@ class Rankings(Resampled):
 
 
 class Kappas(Resampled):
-    """One row per benchmark × two raters × criterion × chance term: agreement and kappa on what both labelled, sample 0 of each.
+    """One row per benchmark × two raters × criterion × chance term: agreement and kappa on what
+    both labelled, sample 0 of each.
 
-    Labels are choices between two answers, or scores of answers. `nominal` is Cohen's kappa; `matchups` (choices) takes chance by
-    matchup of models (CHIRP, C.2.5); `linear` and `quadratic` (scores of three levels and more) weight by distance. `n_inconsistent`
-    rows are left out. `strength` is Landis and Koch's word; `n_undefined` is that of kappa. People as one rater are
-    `human:* (majority)`, the label of more than half of them, and for scores of three levels and more `human:* (mean)`.
+    Labels are choices between two answers, or scores of answers. `nominal` is Cohen's kappa;
+    `matchups` (choices) takes chance by matchup of models (CHIRP, C.2.5); `linear` and `quadratic`
+    (scores of three levels and more) weight by distance. `n_inconsistent` rows are left out.
+    `strength` is Landis and Koch's word; `n_undefined` is that of kappa. People as one rater are
+    `human:* (majority)`, the label of more than half of them, and for scores of three levels and
+    more `human:* (mean)`.
     """
 
     rater_a: str
@@ -83,12 +91,14 @@ class Kappas(Resampled):
 
 
 class Reliabilities(Resampled):
-    """One row per benchmark × group of raters × criterion × statistic: agreement of all of them beyond chance, sample 0 of each.
+    """One row per benchmark × group of raters × criterion × statistic: agreement of all of them
+    beyond chance, sample 0 of each.
 
-    `raters`: `people`, `people and <judge>` (on what people labelled), `judges` (without those shown no image or another). Fleiss'
-    kappa is over the units of exactly `per_unit` labels, alpha over those of two and more; `n_left_out` units have others.
-    Inconsistent choices are no labels, raters of more than 21 different scores are left out, and labels of more than 25 levels
-    together have the alpha for intervals alone. `strength` is Landis and Koch's word for a kappa.
+    `raters`: `people`, `people and <judge>` (on what people labelled), `judges` (without those
+    shown no image or another). Fleiss' kappa is over the units of exactly `per_unit` labels, alpha
+    over those of two and more; `n_left_out` units have others. Inconsistent choices are no labels,
+    raters of more than 21 different scores are left out, and labels of more than 25 levels together
+    have the alpha for intervals alone. `strength` is Landis and Koch's word for a kappa.
     """
 
     raters: str
@@ -106,10 +116,11 @@ class Reliabilities(Resampled):
 
 
 class Contradictions(Resampled):
-    """One row per benchmark × rater × criterion: questions with preferences, and those whose preferences run in a circle.
+    """One row per benchmark × rater × criterion: questions with preferences, and those whose
+    preferences run in a circle.
 
-    Only where a question compares three models. `coin_flip_share` is what coin-flips would give on the same comparisons, simulated
-    for `n_simulated` questions.
+    Only where a question compares three models. `coin_flip_share` is what coin-flips would give on
+    the same comparisons, simulated for `n_simulated` questions.
     """
 
     rater: str
@@ -125,10 +136,12 @@ class Contradictions(Resampled):
 
 
 class GraderAccuracy(Resampled):
-    """One row per benchmark × grader whose scores are 0 or 1 × criteria: its grading against people's (CHIRP, Table 7), sample 0.
+    """One row per benchmark × grader whose scores are 0 or 1 × criteria: its grading against
+    people's (CHIRP, Table 7), sample 0.
 
-    `n_left_out` answers were marked differently by two annotators, or neither right nor wrong. The error rates are shares of what
-    people marked wrong, and right. `n_undefined` is that of accuracy.
+    `n_left_out` answers were marked differently by two annotators, or neither right nor wrong. The
+    error rates are shares of what people marked wrong, and right. `n_undefined` is that of
+    accuracy.
     """
 
     judge: str
@@ -153,10 +166,11 @@ class GraderAccuracy(Resampled):
 
 
 class ChoiceAccuracies(Resampled):
-    """One row per benchmark × judge or metric × its criterion × people's criterion: best-of-n choices (HarmonicEval, appendix D.3).
+    """One row per benchmark × judge or metric × its criterion × people's criterion: best-of-n
+    choices (HarmonicEval, appendix D.3).
 
-    `accuracy` is the share of the `n` pairs winner-loser, of `n_choices` by all annotators, whose winner has the higher score; of
-    `n_ties` each counts half. `n_missing` pairs lack a score.
+    `accuracy` is the share of the `n` pairs winner-loser, of `n_choices` by all annotators, whose
+    winner has the higher score; of `n_ties` each counts half. `n_missing` pairs lack a score.
     """
 
     judge: str
@@ -173,10 +187,12 @@ class ChoiceAccuracies(Resampled):
 
 
 class Superscores(Resampled):
-    """One row per benchmark × grader whose scores are 0 or 1 × criterion × model ('*' all): shares of items answered right.
+    """One row per benchmark × grader whose scores are 0 or 1 × criterion × model ('*' all): shares
+    of items answered right.
 
-    In the `long` form, in the `short` form, and in `either` (the superscore: CHIRP, section 5.2.1), of the `n` items that the model
-    answered in both forms and the grader scored. Grader `human` is what all annotators of an answer said, where they agree.
+    In the `long` form, in the `short` form, and in `either` (the superscore: CHIRP, section 5.2.1),
+    of the `n` items that the model answered in both forms and the grader scored. Grader `human` is
+    what all annotators of an answer said, where they agree.
     """
 
     judge: str
@@ -196,10 +212,12 @@ class Superscores(Resampled):
 
 
 class RankingOverlaps(Strict):
-    """One row per benchmark × criterion × category × rating method × two raters: rank-biased overlap of their orders of models.
+    """One row per benchmark × criterion × category × rating method × two raters: rank-biased
+    overlap of their orders of models.
 
-    1 is the same order, 0 none in common; a reader goes on to the next place with probability `persistence`, so the first places
-    count most. Models that a rater leaves without a rating are not in its order; equal ratings are ordered by name.
+    1 is the same order, 0 none in common; a reader goes on to the next place with probability
+    `persistence`, so the first places count most. Models that a rater leaves without a rating are
+    not in its order; equal ratings are ordered by name.
     """
 
     suite: str
@@ -218,9 +236,11 @@ class RankingOverlaps(Strict):
 
 
 class ItemLabelShares(Strict):
-    """One row per benchmark × label × labeller: the share of the `n` items looked at of which it holds (CHIRP, section 5.2.3).
+    """One row per benchmark × label × labeller: the share of the `n` items looked at of which it
+    holds (CHIRP, section 5.2.3).
 
-    With the normal interval of the paper and Wilson's, 95 %; `n_items` are the benchmark's, for counting up a sample.
+    With the normal interval of the paper and Wilson's, 95 %; `n_items` are the benchmark's, for
+    counting up a sample.
     """
 
     suite: str
@@ -239,10 +259,12 @@ class ItemLabelShares(Strict):
 
 
 class AttributeAgreement(Resampled):
-    """One row per benchmark × rater × criterion × attribute: share of the win of the model that has more (or less) of it.
+    """One row per benchmark × rater × criterion × attribute: share of the win of the model that has
+    more (or less) of it.
 
-    CHIRP's Tables 2 and 16; `n_left_out` comparisons are of models equal in it, of `n_ties` each model gets half. Distance
-    correlation (Table 17) is that of the attribute with Elo ratings of the `n_models`, `p_value` that of `bias_corrected`.
+    CHIRP's Tables 2 and 16; `n_left_out` comparisons are of models equal in it, of `n_ties` each
+    model gets half. Distance correlation (Table 17) is that of the attribute with Elo ratings of
+    the `n_models`, `p_value` that of `bias_corrected`.
     """
 
     rater: str

@@ -1,13 +1,15 @@
-"""Tables of what others judged, chose, labelled or published: recorded judges, human preferences, labels, rubrics, models.
+"""Tables of what others judged, chose, labelled or published: recorded judges, human preferences,
+labels, rubrics, models.
 
-They come from outside like items and answers, so a source's new ingest replaces them; verdicts of our own runs are `schemas.judging`.
+They come from outside like items and answers, so a source's new ingest replaces them; verdicts of
+our own runs are `schemas.judging`.
 """
 
 import pandera.polars as pa
 import polars as pl
 
-from schemas.inputs import Ingested
-from schemas.judging import STATUSES, Logprob
+from judgelake.schemas.inputs import Ingested
+from judgelake.schemas.judging import STATUSES, Logprob
 
 CHOICES = ("a", "b", "tie")
 FAILURE_CATEGORIES = (
@@ -21,11 +23,15 @@ FAILURE_CATEGORIES = (
     "unknown",
     "ambiguous_object",
 )
-"""Why string matching misses an answer that people call correct (LAVE, Table 1, in its order); `incorrect`: the people are wrong."""
+"""Why string matching misses an answer that people call correct (LAVE, Table 1, in its order);
+`incorrect`: the people are wrong.
+"""
 
 
 class Paired(Ingested):
-    """Two answers to one item; `shown_first` is the one that the judge saw first, null where nobody wrote it down."""
+    """Two answers to one item; `shown_first` is the one that the judge saw first, null where nobody
+    wrote it down.
+    """
 
     item_id: str = pa.Field(str_length={"min_value": 1})
     answer_a: str = pa.Field(str_length={"min_value": 1})
@@ -43,7 +49,8 @@ class HumanPreferences(Paired):
 
 
 class ChoiceSets(Ingested):
-    """One row per annotator × choice set × criterion: answers shown together, and the one chosen as the best; null: none was.
+    """One row per annotator × choice set × criterion: answers shown together, and the one chosen as
+    the best; null: none was.
 
     An item has one set, or several that `choice_set` tells apart.
     """
@@ -64,11 +71,15 @@ class ChoiceSets(Ingested):
     @pa.dataframe_check
     def chosen_is_shown(cls, data: pa.PolarsData) -> pl.LazyFrame:  # noqa: N805
         """The answer chosen is one of those shown."""
-        return data.lazyframe.select(pl.col("answers").list.contains(pl.col("chosen")) | pl.col("chosen").is_null())
+        return data.lazyframe.select(
+            pl.col("answers").list.contains(pl.col("chosen")) | pl.col("chosen").is_null()
+        )
 
 
 class FeedbackPreferences(Ingested):
-    """One row per annotator × answer × criterion × two authors: whose feedback on the answer is better; a null choice: none given."""
+    """One row per annotator × answer × criterion × two authors: whose feedback on the answer is
+    better; a null choice: none given.
+    """
 
     item_id: str = pa.Field(str_length={"min_value": 1})
     answer_id: str = pa.Field(str_length={"min_value": 1})
@@ -80,7 +91,9 @@ class FeedbackPreferences(Ingested):
 
 
 class RecordedDuels(Paired):
-    """One row per recorded judge × pair × criterion × sample. `preference_b` is the share of the win that b got, in [0, 1]."""
+    """One row per recorded judge × pair × criterion × sample. `preference_b` is the share of the
+    win that b got, in [0, 1].
+    """
 
     judge: str = pa.Field(str_length={"min_value": 1})
     sample: pl.Int64 = pa.Field(ge=0)
@@ -99,7 +112,9 @@ class RecordedDuels(Paired):
 
 
 class RecordedVerdicts(Ingested):
-    """One row per recorded judge × answer × criterion × sample: a transcribed rating, or one read from the raw `text`."""
+    """One row per recorded judge × answer × criterion × sample: a transcribed rating, or one read
+    from the raw `text`.
+    """
 
     item_id: str = pa.Field(str_length={"min_value": 1})
     answer_id: str = pa.Field(str_length={"min_value": 1})
@@ -115,15 +130,23 @@ class RecordedVerdicts(Ingested):
 
     @pa.dataframe_check
     def rating_within_scale(cls, data: pa.PolarsData) -> pl.LazyFrame:  # noqa: N805
-        """A finite rating between the ends of its scale where the status is `ok`, none elsewhere."""
+        """A finite rating between the ends of its scale where the status is `ok`, none
+        elsewhere.
+        """
         rating = pl.col("rating")
-        within = rating.is_finite() & (rating >= pl.col("scale_low")) & (rating <= pl.col("scale_high"))
+        within = (
+            rating.is_finite() & (rating >= pl.col("scale_low")) & (rating <= pl.col("scale_high"))
+        )
         ok = pl.col("status") == "ok"
-        return data.lazyframe.select(pl.when(ok).then(within.fill_null(False)).otherwise(rating.is_null()))
+        return data.lazyframe.select(
+            pl.when(ok).then(within.fill_null(False)).otherwise(rating.is_null())
+        )
 
 
 class RecordedScores(Ingested):
-    """One row per recorded metric × answer: scores that cannot be computed here (SPICE, learned metrics)."""
+    """One row per recorded metric × answer: scores that cannot be computed here (SPICE, learned
+    metrics).
+    """
 
     item_id: str = pa.Field(str_length={"min_value": 1})
     answer_id: str = pa.Field(str_length={"min_value": 1})
@@ -132,7 +155,9 @@ class RecordedScores(Ingested):
 
 
 class FailureLabels(Ingested):
-    """One row per answer × category × labeller: whether it holds of the answer; several may, and an answer may have none that does."""
+    """One row per answer × category × labeller: whether it holds of the answer; several may, and an
+    answer may have none that does.
+    """
 
     item_id: str = pa.Field(str_length={"min_value": 1})
     answer_id: str = pa.Field(str_length={"min_value": 1})
@@ -142,7 +167,9 @@ class FailureLabels(Ingested):
 
 
 class ItemLabels(Ingested):
-    """One row per item × label × labeller: whether it holds of the item, such as `ground truth is wrong`."""
+    """One row per item × label × labeller: whether it holds of the item, such as `ground truth is
+    wrong`.
+    """
 
     item_id: str = pa.Field(str_length={"min_value": 1})
     label: str = pa.Field(str_length={"min_value": 1})
@@ -176,7 +203,9 @@ class Models(Ingested):
 
 
 class BenchmarkScores(Ingested):
-    """One row per model × published benchmark: the score that somebody published, on that benchmark's own scale."""
+    """One row per model × published benchmark: the score that somebody published, on that
+    benchmark's own scale.
+    """
 
     model: str = pa.Field(str_length={"min_value": 1})
     published_benchmark: str = pa.Field(str_length={"min_value": 1})

@@ -3,9 +3,9 @@
 import pandera.polars as pa
 import polars as pl
 
-from schemas.inputs import Instant
-from schemas.judging import Strict
-from schemas.recorded import FAILURE_CATEGORIES
+from judgelake.schemas.inputs import Instant
+from judgelake.schemas.judging import Strict
+from judgelake.schemas.recorded import FAILURE_CATEGORIES
 
 COEFFICIENTS = ("pearson", "spearman", "kendall_tau_b", "kendall_tau_c")
 ACCURACIES = ("tie_calibrated_accuracy", "soft_pairwise_accuracy")
@@ -13,16 +13,21 @@ DIFFERENCE_TESTS = ("williams", "perm_both", "replicates")
 
 
 class Correlations(Strict):
-    """One row per benchmark × model × judge × criteria × rules × coefficient, with its bootstrap interval.
+    """One row per benchmark × model × judge × criteria × rules × coefficient, with its bootstrap
+    interval.
 
-    `model` is '*' for all rows pooled, '(mean of models)' for the mean of the models' coefficients (`n` sums their rows), '(systems)' for
-    the models' means correlated (`n` counts models, which are resampled too). `benchmark` '*' is all the suite's benchmarks that have the
-    target, where several do: `model` '*' pools their rows (LAVE's "Overall"), '(mean of cells)' is the mean over benchmark × model, clusters
-    resampled within benchmarks. `n_cells` are the cells of a mean in which the coefficient is defined. `human_rule` `annotator:<name>` is
-    one of at most 20 annotators. `against` is `human`, or the judge that is the target, `<judge>:0+1+2` where the suite names its samples
-    (`human_criterion` is then its criterion). Judge `human ceiling` is one annotator against the mean of the others, mean over
-    annotators: `human_rule` `mean_of_others`, under which judges stand on the very same targets. `sample_rule`: `mean` of the
-    samples, then correlated; `correlate_then_mean`; `pooled`. Tie-calibrated accuracy is over pairs of answers to one item.
+    `model` is '*' for all rows pooled, '(mean of models)' for the mean of the models' coefficients
+    (`n` sums their rows), '(systems)' for the models' means correlated (`n` counts models, which
+    are resampled too). `benchmark` '*' is all the suite's benchmarks that have the target, where
+    several do: `model` '*' pools their rows (LAVE's "Overall"), '(mean of cells)' is the mean over
+    benchmark × model, clusters resampled within benchmarks. `n_cells` are the cells of a mean in
+    which the coefficient is defined. `human_rule` `annotator:<name>` is one of at most 20
+    annotators. `against` is `human`, or the judge that is the target, `<judge>:0+1+2` where the
+    suite names its samples (`human_criterion` is then its criterion). Judge `human ceiling` is one
+    annotator against the mean of the others, mean over annotators: `human_rule` `mean_of_others`,
+    under which judges stand on the very same targets. `sample_rule`: `mean` of the samples, then
+    correlated; `correlate_then_mean`; `pooled`. Tie-calibrated accuracy is over pairs of answers to
+    one item.
     """
 
     suite: str
@@ -48,14 +53,17 @@ class Correlations(Strict):
 
 
 class JudgeComparisons(Strict):
-    """One row per benchmark × model × target (criterion, rule) × coefficient × judge and criterion, beside the best of the others.
+    """One row per benchmark × model × target (criterion, rule) × coefficient × judge and criterion,
+    beside the best of the others.
 
-    `benchmark` and `model` are those of `correlations`: '*' pools, a model's name is its rows alone, '(mean of models)' compares inside the
-    models, '(systems)' the models' means (`n` and `n_common` count models); a null model is '*' of an earlier version.
-    `value` is of the judge's own `n` rows, `least` and `most` what it could be were its `n_missing` scores there; null for metrics, and
-    where none is missing. `other` is the judge of the highest value, for that judge the runner-up: `common_value`, `other_value` and
-    their `difference` are of the `n_common` rows both scored. `p_holm` is corrected for all that the leader is compared with;
-    `n_undefined` resamples had no difference.
+    `benchmark` and `model` are those of `correlations`: '*' pools, a model's name is its rows
+    alone, '(mean of models)' compares inside the models, '(systems)' the models' means (`n` and
+    `n_common` count models); a null model is '*' of an earlier version. `value` is of the judge's
+    own `n` rows, `least` and `most` what it could be were its `n_missing` scores there; null for
+    metrics, and where none is missing. `other` is the judge of the highest value, for that judge
+    the runner-up: `common_value`, `other_value` and their `difference` are of the `n_common` rows
+    both scored. `p_holm` is corrected for all that the leader is compared with; `n_undefined`
+    resamples had no difference.
     """
 
     suite: str
@@ -91,12 +99,15 @@ class JudgeComparisons(Strict):
 
 
 class DifferenceTests(Strict):
-    """One row per benchmark × model × target × coefficient × test on request × judge that is compared with the leader, `judge`.
+    """One row per benchmark × model × target × coefficient × test on request × judge that is
+    compared with the leader, `judge`.
 
-    `benchmark` and `model` are those of `judge_comparisons`. `williams`: t of `degrees`, for independent and jointly normal rows.
-    `perm_both`: systems and items swapped at random, `resamples` times, `n_undefined` of them without a coefficient. `replicates`: LAVE's
-    t-test between bootstrap replicates, whose p falls with the number of resamples. All are of the `n_common` rows (models, at
-    '(systems)') that both scored; `p_holm` is corrected for all judges that the leader is compared with by the same test.
+    `benchmark` and `model` are those of `judge_comparisons`. `williams`: t of `degrees`, for
+    independent and jointly normal rows. `perm_both`: systems and items swapped at random,
+    `resamples` times, `n_undefined` of them without a coefficient. `replicates`: LAVE's t-test
+    between bootstrap replicates, whose p falls with the number of resamples. All are of the
+    `n_common` rows (models, at '(systems)') that both scored; `p_holm` is corrected for all judges
+    that the leader is compared with by the same test.
     """
 
     suite: str
@@ -124,7 +135,8 @@ class DifferenceTests(Strict):
 
 
 class CorpusScores(Strict):
-    """One row per benchmark × metric × model ('*' all pooled): the score of the corpus, with its bootstrap interval.
+    """One row per benchmark × metric × model ('*' all pooled): the score of the corpus, with its
+    bootstrap interval.
 
     `n` answers have a score, `n_missing` have none; `n_undefined` resamples had none.
     """
@@ -147,7 +159,9 @@ class CorpusScores(Strict):
 
 
 class RuleLabels(Strict):
-    """One row per answer content × failure category that a rule decided, of the answers where people and string matching differ."""
+    """One row per answer content × failure category that a rule decided, of the answers where
+    people and string matching differ.
+    """
 
     suite: str
     benchmark: str

@@ -1,1 +1,3 @@
-"""The SQL of the lake as package data: `tasks.reports.warehouse` reads it. No Python lives here."""
+"""The SQL of the lake as package data: `tasks.warehouse.warehouse` reads it. No Python lives
+here.
+"""

@@ -1,4 +1,5 @@
-"""The exceptions that users see; each message is `<where>: <what was wrong>; expected <what>; <what to do>`.
+"""The exceptions that users see; each message is `<where>: <what was wrong>; expected <what>; <what
+to do>`.
 
 JudgelakeError
 ├── SuiteError     the suite file or the command line is wrong: nothing was done
@@ -6,17 +7,30 @@ JudgelakeError
 ├── LakeError      the lake cannot be read or written
 ├── QueryError     a SQL statement failed; the message shows its file and text
 ├── LeaseError     another run holds what this one needs
-├── ClusterError   the Dask scheduler does not answer, or went away during a run, or a worker of the run's own does not start
+├── ClusterError   the Dask scheduler does not answer or went away, or a worker does not start
 ├── RunError       the run came to its end, and not all is well; its code says what
 ├── MetricError    a metric cannot be computed here (a package is missing, say)
 └── BackendError   a judge's endpoint or model cannot be used at all
 """
 
-from collections.abc import Sequence
+import difflib
+import os
+import re
+from collections.abc import Iterable, Sequence
+from enum import IntEnum
+
+
+def nearest(name: str, valid: Iterable[str]) -> str:
+    """A hint that names the closest of `valid`, else all of them."""
+    names = sorted(valid)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    return f"did you mean {close[0]!r}?" if close else f"expected one of {', '.join(names)}"
 
 
 class JudgelakeError(Exception):
-    """Base of all errors that a user can mend; the command prints the message without a traceback."""
+    """Base of all errors that a user can mend; the command prints the message without a
+    traceback.
+    """
 
 
 class SuiteError(JudgelakeError):
@@ -47,7 +61,9 @@ class RunError(JudgelakeError):
 
 
 class ClusterError(JudgelakeError):
-    """The Dask scheduler does not answer, or went away during a run, or a worker of the run's own does not start."""
+    """The Dask scheduler does not answer, or went away during a run, or a worker of the run's own
+    does not start.
+    """
 
 
 class QueryError(JudgelakeError):
@@ -60,3 +76,85 @@ class MetricError(JudgelakeError):
 
 class BackendError(JudgelakeError):
     """A judge's endpoint or model cannot be used at all."""
+
+
+class ExitCode(IntEnum):
+    """The codes; a scheduler may try 2, 3, 6 and 7 again as they are, 1, 4 and 5 need a person."""
+
+    DONE = 0
+    USAGE = 1
+    CRASH = 2
+    COVERAGE = 3
+    BUDGET = 4
+    CHECK = 5
+    LEASED = 6
+    OPEN = 7
+    STOPPED = 130
+
+
+MEANINGS = {
+    ExitCode.DONE: "all there",
+    ExitCode.USAGE: "usage, configuration or input",
+    ExitCode.CRASH: "a crash",
+    ExitCode.COVERAGE: "finished with coverage below the suite's min_coverage",
+    ExitCode.BUDGET: "budget reached",
+    ExitCode.CHECK: "a check found rows that are wrong",
+    ExitCode.LEASED: "another run holds the lake",
+    ExitCode.OPEN: "all asked, a batch at the provider is still open",
+    ExitCode.STOPPED: "stopped by Ctrl-C or SIGTERM (what was paid for is kept)",
+}
+
+
+def combine_codes(codes: Iterable[ExitCode]) -> ExitCode:
+    """The code of a run that earned several: 1 and 2 win over the rest, else the highest stands."""
+    earned = set(codes)
+    return max(earned & {ExitCode.USAGE, ExitCode.CRASH} or earned, default=ExitCode.DONE)
+
+
+def find_code(error: BaseException) -> ExitCode:
+    """The code of a command that ended with an error; what a user cannot mend is a crash, and so is
+    a lake or cluster that is gone.
+    """
+    if isinstance(error, RunError):
+        return ExitCode(error.code)
+    if isinstance(error, LeaseError):
+        return ExitCode.LEASED
+    if isinstance(error, KeyboardInterrupt):
+        return ExitCode.STOPPED
+    mendable = isinstance(error, JudgelakeError) and not isinstance(error, LakeError | ClusterError)
+    return ExitCode.USAGE if mendable else ExitCode.CRASH
+
+
+def describe_codes() -> str:
+    """All codes in a line, for `--help`."""
+    return "exit codes: " + "; ".join(
+        f"{code.value} {meaning}" for code, meaning in MEANINGS.items()
+    )
+
+
+_NAMES = re.compile(r"(KEY|KEY_ID|TOKEN|SECRET|PASSWORD)$")
+_SHAPES = re.compile(
+    r"\bsk-[A-Za-z0-9_-]{16,}|\bAKIA[A-Z0-9]{16}\b|(?<=Bearer )[A-Za-z0-9._~+/=-]{8,}"
+)
+_SHORTEST = 8
+_MARK = "[key]"
+
+
+def redact(text: str) -> str:
+    """`text` without what looks like a key, and without the value of any environment variable that
+    is named like one.
+    """
+    for value in sorted(_list_secrets(), key=len, reverse=True):
+        text = text.replace(value, _MARK)
+    return _SHAPES.sub(_MARK, text)
+
+
+def _list_secrets() -> set[str]:
+    """Values shorter than eight characters are left alone: `x` or `test` would take words out of
+    every sentence.
+    """
+    return {
+        value
+        for name, value in os.environ.items()
+        if _NAMES.search(name) and len(value) >= _SHORTEST
+    }

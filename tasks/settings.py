@@ -1,23 +1,26 @@
-"""YAML with line numbers into frozen dataclasses: unknown keys and wrong values are refused with file, line and the nearest valid name.
+"""YAML with line numbers into frozen dataclasses: unknown keys and wrong values are refused with
+file, line and the nearest valid name.
 
-What a suite contains is `tasks.suite`; this module knows only dataclasses and types.
+What a suite contains is `tasks.suite.suite`; this module knows only dataclasses and types.
 """
 
 import contextlib
 import dataclasses
-import difflib
 import os
 import re
 import types
 import typing
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import yaml
 
-from tasks.errors import SuiteError
+from judgelake.tasks.errors import SuiteError, nearest
+
+NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
+
 
 T = TypeVar("T")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
@@ -41,9 +44,13 @@ def read_yaml(file: Path) -> Place:
     try:
         node = yaml.compose(file.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
     except OSError as error:
-        raise SuiteError(f"{file}: cannot be read ({error.strerror}); expected a suite file; check the path") from None
+        raise SuiteError(
+            f"{file}: cannot be read ({error.strerror}); expected a suite file; check the path"
+        ) from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SuiteError(f"{file}: is not YAML ({' '.join(str(error).split())}); correct the line named") from None
+        raise SuiteError(
+            f"{file}: is not YAML ({' '.join(str(error).split())}); correct the line named"
+        ) from None
     if node is None:
         raise SuiteError(f"{file}: is empty; expected a suite; see infra/suites/demo.yaml")
     return Place(file, node)
@@ -52,41 +59,53 @@ def read_yaml(file: Path) -> Place:
 def entries(place: Place) -> dict[str, Place]:
     """The keys of a YAML mapping with their values' places."""
     if not isinstance(place.node, yaml.MappingNode):
-        raise place.fail("expected keys with values (`key: value`) here; indent them under this line")
+        raise place.fail(
+            "expected keys with values (`key: value`) here; indent them under this line"
+        )
     found: dict[str, Place] = {}
     for key, value in place.node.value:
         if not isinstance(key, yaml.ScalarNode):
-            raise Place(place.file, key).fail("a list or keys stand where a name is expected; write `key: value`")
+            raise Place(place.file, key).fail(
+                "a list or keys stand where a name is expected; write `key: value`"
+            )
         if key.value in found:
             raise Place(place.file, key).fail(f"the key {key.value!r} stands twice; remove one")
         found[key.value] = Place(place.file, value)
     return found
 
 
-def nearest(name: str, valid: Iterable[str]) -> str:
-    """A hint that names the closest of `valid`, else all of them."""
-    names = sorted(valid)
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    return f"did you mean {close[0]!r}?" if close else f"expected one of {', '.join(names)}"
-
-
-def build(cls: type[T], place: Place, *, skip: Collection[str] = (), defaults: Mapping[str, object] = MappingProxyType({})) -> T:
-    """Make the dataclass `cls` from a mapping; keys in `skip` are someone else's, `defaults` go before the class's own.
+def build(
+    cls: type[T],
+    place: Place,
+    *,
+    skip: Collection[str] = (),
+    defaults: Mapping[str, object] = MappingProxyType({}),
+) -> T:
+    """Make the dataclass `cls` from a mapping; keys in `skip` are someone else's, `defaults` go
+    before the class's own.
 
     A ValueError of the class begins with `<key>: `.
     """
     hints = get_type_hints(cls)
-    fields = {field.name: field for field in dataclasses.fields(typing.cast("Any", cls)) if field.init}
+    fields = {
+        field.name: field for field in dataclasses.fields(typing.cast("Any", cls)) if field.init
+    }
     given, values = entries(place), dict(defaults)
     for key, value in given.items():
         if key in skip:
             continue
         if key not in fields:
             key_node = next(node for node, _ in place.node.value if node.value == key)
-            raise Place(place.file, key_node).fail(f"unknown key {key!r}; {nearest(key, [*fields, *skip])}")
+            raise Place(place.file, key_node).fail(
+                f"unknown key {key!r}; {nearest(key, [*fields, *skip])}"
+            )
         values[key] = convert(hints[key], value, key)
     for name, field in fields.items():
-        if name not in values and field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+        if (
+            name not in values
+            and field.default is dataclasses.MISSING
+            and field.default_factory is dataclasses.MISSING
+        ):
             raise place.fail(f"the key {name!r} is missing; expected {describe(hints[name])}")
     try:
         return cls(**values)
@@ -103,10 +122,16 @@ def convert(hint: Any, place: Place, key: str) -> Any:
         return _convert_union(hint, place, key)
     if origin is tuple:
         part = get_args(hint)[0]
-        alone = dataclasses.is_dataclass(part) and isinstance(place.node, yaml.MappingNode)  # one group of keys is a list of one
-        return tuple(convert(part, item, key) for item in ([place] if alone else sequence(place, key)))
+        alone = dataclasses.is_dataclass(part) and isinstance(
+            place.node, yaml.MappingNode
+        )  # one group of keys is a list of one
+        return tuple(
+            convert(part, item, key) for item in ([place] if alone else sequence(place, key))
+        )
     if origin in (dict, Mapping, typing.cast("Any", Mapping)):
-        return {name: convert(get_args(hint)[1], value, name) for name, value in entries(place).items()}
+        return {
+            name: convert(get_args(hint)[1], value, name) for name, value in entries(place).items()
+        }
     if dataclasses.is_dataclass(hint):
         return build(typing.cast("type[Any]", hint), place)
     return _convert_scalar(hint, place, key)
@@ -149,7 +174,9 @@ def _convert_union(hint: Any, place: Place, key: str) -> Any:
 def sequence(place: Place, key: str) -> list[Place]:
     """The elements of a YAML list."""
     if not isinstance(place.node, yaml.SequenceNode):
-        raise place.fail(f"{key}: expected a list; write it as [a, b] or as lines that begin with '- '")
+        raise place.fail(
+            f"{key}: expected a list; write it as [a, b] or as lines that begin with '- '"
+        )
     return [Place(place.file, node) for node in place.node.value]
 
 
@@ -179,14 +206,19 @@ def _construct(hint: Any, place: Place, key: str) -> object:
 
 
 def expand(place: Place) -> str:
-    """The text of a scalar with ${VARIABLE} and ${VARIABLE:-default} replaced from the environment."""
+    """The text of a scalar with ${VARIABLE} and ${VARIABLE:-default} replaced from the
+    environment.
+    """
     if not isinstance(place.node, yaml.ScalarNode):
         raise place.fail("expected text, found a list or keys; write it on this line")
 
     def replace(match: re.Match[str]) -> str:
         value = os.environ.get(match[1], match[2])
         if value is None:
-            raise place.fail(f"the environment variable {match[1]} is not set; set it or write ${{{match[1]}:-default}}")
+            raise place.fail(
+                f"the environment variable {match[1]} is not set; set it or write "
+                f"${{{match[1]}:-default}}"
+            )
         return value
 
     return _VARIABLE.sub(replace, place.node.value)

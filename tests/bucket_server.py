@@ -1,4 +1,6 @@
-"""A real S3 server over HTTP (moto's) behind a small proxy that counts requests and does to some of them what networks and S3 do."""
+"""A real S3 server over HTTP (moto's) behind a small proxy that counts requests and does to some of
+them what networks and S3 do.
+"""
 
 import atexit
 import functools
@@ -15,10 +17,12 @@ import boto3
 from moto.server import ThreadedMotoServer
 from upath import UPath
 
-from tasks.buckets import open_bucket
+from judgelake.tasks.lake.buckets import open_bucket
 
 KEY, SECRET = "test-access-key", "test-secret-that-nobody-may-see"  # moto takes any
-_SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
+_SLOW_DOWN = (
+    b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
+)
 _DENIED = b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"
 _ENDINGS = {"slow down": (503, _SLOW_DOWN), "deny": (403, _DENIED)}
 _numbers = itertools.count(1)
@@ -33,7 +37,9 @@ class Seen(NamedTuple):
 
 
 Fault = Callable[[Seen], str | float | None]
-"""What to do to a request: 'slow down' (503), 'deny' (403), 'cut' the answer in its middle, 'lose' the answer, seconds of delay, or nothing."""
+"""What to do to a request: 'slow down' (503), 'deny' (403), 'cut' the answer in its middle, 'lose'
+the answer, seconds of delay, or nothing.
+"""
 
 
 class Bucket:
@@ -124,7 +130,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             connection.request(self.command, self.path, body, dict(self.headers.items()))
             response = connection.getresponse()
             dropped = {"transfer-encoding", "connection", "content-length"}
-            headers = [(name, value) for name, value in response.getheaders() if name.lower() not in dropped]
+            headers = [
+                (name, value)
+                for name, value in response.getheaders()
+                if name.lower() not in dropped
+            ]
             length = response.getheader("Content-Length")
             if self.command == "HEAD" and length is not None:
                 headers.append(("Content-Length", length))
@@ -132,7 +142,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         finally:
             connection.close()
 
-    def _answer(self, status: int, headers: list[tuple[str, str]], content: bytes, *, cut: bool = False) -> None:
+    def _answer(
+        self, status: int, headers: list[tuple[str, str]], content: bytes, *, cut: bool = False
+    ) -> None:
         self.send_response(status)
         for name, value in headers:
             self.send_header(name, value)
@@ -177,5 +189,9 @@ def _start() -> _Proxy:
 @functools.cache
 def _client() -> "boto3.client":
     return boto3.client(
-        "s3", endpoint_url=moto_url(), region_name="us-east-1", aws_access_key_id=KEY, aws_secret_access_key=SECRET
+        "s3",
+        endpoint_url=moto_url(),
+        region_name="us-east-1",
+        aws_access_key_id=KEY,
+        aws_secret_access_key=SECRET,
     )

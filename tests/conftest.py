@@ -1,6 +1,9 @@
-"""What every test gets: an environment without the user's settings, a home of its own; and where the real inputs are."""
+"""What every test gets: an environment without the user's settings, a home of its own; and where
+the real inputs are.
+"""
 
 import os
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +21,19 @@ _DATA = Path(os.environ.get("JUDGELAKE_DATA") or CHECKOUT.parent / "shared" / "d
 _PREFIXES = ("AWS_", "FSSPEC_", "JUDGELAKE_", "OPENAI_", "PREFECT_")
 
 
+def copy_packages(folder: Path) -> Path:
+    """A copy of all packages as they are installed, `folder`/judgelake; `folder` on PYTHONPATH
+    makes a process run it.
+    """
+    package = folder / "judgelake"
+    shutil.copytree(CHECKOUT / "flows" / "public", package)
+    for name in ("flows", "schemas", "sql", "tasks"):
+        shutil.copytree(
+            CHECKOUT / name, package / name, ignore=shutil.ignore_patterns("__pycache__")
+        )
+    return package
+
+
 @pytest.fixture(scope="session")
 def home_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home for all tests of a session; matplotlib's fonts are found once in it."""
@@ -33,7 +49,9 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, home_folder: Path) -> Non
 
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> "Bucket":
-    """A fresh bucket of a real S3 server, and the environment that reaches it; copies of part files lie in `tmp_path`/cache."""
+    """A fresh bucket of a real S3 server, and the environment that reaches it; copies of part files
+    lie in `tmp_path`/cache.
+    """
     from tests.bucket_server import Bucket
 
     made = Bucket()

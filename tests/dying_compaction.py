@@ -1,4 +1,6 @@
-"""`python -m tests.dying_compaction LAKE N`: compacts a lake's verdicts and kills itself before its step N (from 0), else exits with 0."""
+"""`python -m tests.dying_compaction LAKE N`: compacts a lake's verdicts and kills itself before its
+step N (from 0), else exits with 0.
+"""
 
 import os
 import signal
@@ -7,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tasks import merging
-from tasks.compaction import compact_lake
-from tasks.lake import open_lake
+from judgelake.tasks.lake import compaction as merging
+from judgelake.tasks.lake.compaction import compact_lake
+from judgelake.tasks.lake.lake import open_lake
 
 STEPS = ("fsync", "replace", "rename", "link", "unlink")
 """What changes files for good; between two of these a kill leaves what the first of them left."""

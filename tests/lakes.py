@@ -1,4 +1,6 @@
-"""Small lakes for tests: a few given rows written the way the product writes them. What is expected of them stands in the tests."""
+"""Small lakes for tests: a few given rows written the way the product writes them. What is expected
+of them stands in the tests.
+"""
 
 import atexit
 import functools
@@ -10,17 +12,17 @@ from typing import Any
 import duckdb
 import polars as pl
 
-from schemas.tables import TABLES
-from tasks.digests import content_digest
-from tasks.judge_settings import EndpointSettings, JudgeSettings
-from tasks.judging.lave import LaveOptions
-from tasks.lake import Lake, LakePath, append_records, open_lake
-from tasks.metrics.settings import MetricSettings, name_metric
-from tasks.reports.core_tables import FOLDER
-from tasks.reports.warehouse import open_warehouse, select_frame
-from tasks.shard_files import read_frame
-from tasks.sources.registry import DemoSettings
-from tasks.suite import BenchmarkSettings, ReportSettings, Suite
+from judgelake.schemas.tables import TABLES
+from judgelake.tasks.digests import content_digest
+from judgelake.tasks.judging.lave import LaveOptions
+from judgelake.tasks.lake.lake import Lake, append_records, open_lake
+from judgelake.tasks.lake.parquet import read_frame
+from judgelake.tasks.lake.storage import LakePath
+from judgelake.tasks.metrics.settings import MetricSettings, name_metric
+from judgelake.tasks.sources.registry import BenchmarkSettings, DemoSettings
+from judgelake.tasks.suite.judges import EndpointSettings, JudgeSettings
+from judgelake.tasks.suite.suite import ReportSettings, Suite
+from judgelake.tasks.warehouse.warehouse import FOLDER, open_warehouse, select_frame
 
 Row = dict[str, Any]
 STANDIN = EndpointSettings("standin")
@@ -34,21 +36,45 @@ def make_lake(folder: Path) -> Lake:
     return open_lake(folder / "lake", create=True)
 
 
-def item(item_id: str, prompt: str = "What is it?", references: Sequence[str] = ("cat",), **more: object) -> Row:
+def item(
+    item_id: str, prompt: str = "What is it?", references: Sequence[str] = ("cat",), **more: object
+) -> Row:
     """An item; `image` is its picture's URI and then its cluster too."""
     image = more.pop("image", None)
     images = [{"uri": image, "sha256": "0" * 64}] if image else []
-    row = {"item_id": item_id, "task": "vqa", "prompt": prompt, "references": list(references), "images": images, "regions": []}
+    row = {
+        "item_id": item_id,
+        "task": "vqa",
+        "prompt": prompt,
+        "references": list(references),
+        "images": images,
+        "regions": [],
+    }
     return {**row, "category": None, "split": None, "cluster": image or item_id, **more}
 
 
 def answer(item_id: str, text: str, model: str | None = "m1", **more: object) -> Row:
-    row: Row = {"item_id": item_id, "answer_id": model or "row-1", "model": model, "style": "short", "sample": 0, "text": text}
+    row: Row = {
+        "item_id": item_id,
+        "answer_id": model or "row-1",
+        "model": model,
+        "style": "short",
+        "sample": 0,
+        "text": text,
+    }
     return {**row, "n_repeats": 1, **more}
 
 
-def rating(item_id: str, value: float, annotator: str = "p1", answer_id: str = "m1", **more: object) -> Row:
-    row: Row = {"item_id": item_id, "answer_id": answer_id, "criterion": "correctness", "annotator": annotator, "rating": value}
+def rating(
+    item_id: str, value: float, annotator: str = "p1", answer_id: str = "m1", **more: object
+) -> Row:
+    row: Row = {
+        "item_id": item_id,
+        "answer_id": answer_id,
+        "criterion": "correctness",
+        "annotator": annotator,
+        "rating": value,
+    }
     return {**row, "scale_low": 0.0, "scale_high": 1.0, **more}
 
 
@@ -67,15 +93,40 @@ def ingest(
     minute: float = 0,
     **others: Sequence[Row],
 ) -> None:
-    """Make these rows the benchmark's current ones; a later ingest (by `minute`) hides them. `others` are named as their tables."""
-    own = {"benchmark": benchmark, "ingest_id": f"{benchmark}-{minute}", "source_file": "given", "locator": "row"}
+    """Make these rows the benchmark's current ones; a later ingest (by `minute`) hides them.
+    `others` are named as their tables.
+    """
+    own = {
+        "benchmark": benchmark,
+        "ingest_id": f"{benchmark}-{minute}",
+        "source_file": "given",
+        "locator": "row",
+    }
     by_id = {row["item_id"]: row for row in items}
-    digested = [{**row, "content_digest": digest_of(by_id[row["item_id"]], row["text"])} for row in answers]
-    tables = {"items": items, "answers": digested, "human_ratings": ratings, "captions": captions, **others}
+    digested = [
+        {**row, "content_digest": digest_of(by_id[row["item_id"]], row["text"])} for row in answers
+    ]
+    tables = {
+        "items": items,
+        "answers": digested,
+        "human_ratings": ratings,
+        "captions": captions,
+        **others,
+    }
     for name, rows in tables.items():
         append_records(lake, name, [{**row, **own} for row in rows])
-    counts = {"n_items": len(items), "n_answers": len(answers), "n_quarantined": 0, "item_limit": None}
-    record = {"ingest_id": own["ingest_id"], "benchmark": benchmark, "source": "given", "source_digest": "0"}
+    counts = {
+        "n_items": len(items),
+        "n_answers": len(answers),
+        "n_quarantined": 0,
+        "item_limit": None,
+    }
+    record = {
+        "ingest_id": own["ingest_id"],
+        "benchmark": benchmark,
+        "source": "given",
+        "source_digest": "0",
+    }
     append_records(lake, "ingests", [{**record, **counts, "ingested_at": at(minute)}])
 
 
@@ -84,8 +135,20 @@ def digest_of(of_item: Row, text: str) -> str:
 
 
 def judge_row(alias: str, judge_id: str, **more: object) -> Row:
-    row: Row = {"judge_id": judge_id, "reading": "r1", "kind": "judge", "alias": alias, "suite": "s", "tasks": ["vqa"]}
-    row |= {"call_signature": f"call {judge_id}", "reading_signature": "read", "benchmarks": ["b"], "registered_at": at(1)}
+    row: Row = {
+        "judge_id": judge_id,
+        "reading": "r1",
+        "kind": "judge",
+        "alias": alias,
+        "suite": "s",
+        "tasks": ["vqa"],
+    }
+    row |= {
+        "call_signature": f"call {judge_id}",
+        "reading_signature": "read",
+        "benchmarks": ["b"],
+        "registered_at": at(1),
+    }
     return {**row, **more}
 
 
@@ -94,32 +157,86 @@ def metric_row(alias: str, judge_id: str, **more: object) -> Row:
 
 
 def case_row(judge_id: str, item_id: str, digest: str, **more: object) -> Row:
-    row: Row = {"judge_id": judge_id, "benchmark": "b", "item_id": item_id, "content_digest": digest, "context_digest": ""}
+    row: Row = {
+        "judge_id": judge_id,
+        "benchmark": "b",
+        "item_id": item_id,
+        "content_digest": digest,
+        "context_digest": "",
+    }
     row |= {"other_digest": "", "shown_first": "", "criterion": "correctness", "sample": 0}
     return {**row, "run_id": "run", "planned_at": at(2), **more}
 
 
-def verdict_row(judge_id: str, item_id: str, digest: str, rating: int | None, minute: float = 3, **more: object) -> Row:
-    """A verdict on LAVE's scale: `ok` with a rating, else `unparsed` unless `status` says otherwise."""
+def verdict_row(
+    judge_id: str, item_id: str, digest: str, rating: int | None, minute: float = 3, **more: object
+) -> Row:
+    """A verdict on LAVE's scale: `ok` with a rating, else `unparsed` unless `status` says
+    otherwise.
+    """
     row = case_row(judge_id, item_id, digest)
-    row = {name: value for name, value in row.items() if name not in ("planned_at", "other_digest", "shown_first")}
-    row |= {"reading": "r1", "status": "unparsed" if rating is None else "ok", "rating": rating, "judged_at": at(minute)}
-    row |= {"score_0_1": None if rating is None else (rating - 1) / 2, "probabilities": [], "captured_mass": None}
+    row = {
+        name: value
+        for name, value in row.items()
+        if name not in ("planned_at", "other_digest", "shown_first")
+    }
+    row |= {
+        "reading": "r1",
+        "status": "unparsed" if rating is None else "ok",
+        "rating": rating,
+        "judged_at": at(minute),
+    }
+    row |= {
+        "score_0_1": None if rating is None else (rating - 1) / 2,
+        "probabilities": [],
+        "captured_mass": None,
+    }
     return {**row, "rationale": None, "reason": None, "reply_digests": [], **more}
 
 
-def duel_row(judge_id: str, item_id: str, digest: str, other: str, shown_first: str, choice: str | None, **more: object) -> Row:
+def duel_row(
+    judge_id: str,
+    item_id: str,
+    digest: str,
+    other: str,
+    shown_first: str,
+    choice: str | None,
+    **more: object,
+) -> Row:
     """A verdict on a pair: `ok` with a choice, else `unparsed` unless `status` says otherwise."""
     row = case_row(judge_id, item_id, digest, other_digest=other, shown_first=shown_first)
     del row["planned_at"]
-    row |= {"reading": "r1", "status": "ok" if choice else "unparsed", "choice": choice, "judged_at": at(3), "probabilities": []}
-    row |= {"preference_b": {"a": 0.0, "b": 1.0, "tie": 0.5}.get(choice or ""), "score_a": None, "score_b": None}
-    return {**row, "captured_mass": None, "rationale": None, "reason": None, "reply_digests": [], **more}
+    row |= {
+        "reading": "r1",
+        "status": "ok" if choice else "unparsed",
+        "choice": choice,
+        "judged_at": at(3),
+        "probabilities": [],
+    }
+    row |= {
+        "preference_b": {"a": 0.0, "b": 1.0, "tie": 0.5}.get(choice or ""),
+        "score_a": None,
+        "score_b": None,
+    }
+    return {
+        **row,
+        "captured_mass": None,
+        "rationale": None,
+        "reason": None,
+        "reply_digests": [],
+        **more,
+    }
 
 
 def reply_row(judge_id: str, digest: str, minute: float = 3, **more: object) -> Row:
     """A reply of 20 tokens to a prompt of 100; `digest` is the request's first letters."""
-    row: Row = {"judge_id": judge_id, "request_digest": digest.ljust(64, "0"), "draw": 0, "text": "So rating=3", "refusal": None}
+    row: Row = {
+        "judge_id": judge_id,
+        "request_digest": digest.ljust(64, "0"),
+        "draw": 0,
+        "text": "So rating=3",
+        "refusal": None,
+    }
     row |= {
         "finish_reason": "stop",
         "top_logprobs": [],
@@ -127,16 +244,44 @@ def reply_row(judge_id: str, digest: str, minute: float = 3, **more: object) -> 
         "resolved_model": "gpt-1",
         "prompt_tokens": 100,
     }
-    return {**row, "completion_tokens": 20, "latency_ms": 500.0, "run_id": "run", "replied_at": at(minute), **more}
+    return {
+        **row,
+        "completion_tokens": 20,
+        "latency_ms": 500.0,
+        "run_id": "run",
+        "replied_at": at(minute),
+        **more,
+    }
 
 
-def preference(item_id: str, answer_a: str, answer_b: str, choice: str | None, annotator: str = "p1", **more: object) -> Row:
-    row: Row = {"item_id": item_id, "answer_a": answer_a, "answer_b": answer_b, "criterion": "overall", "shown_first": None}
+def preference(
+    item_id: str,
+    answer_a: str,
+    answer_b: str,
+    choice: str | None,
+    annotator: str = "p1",
+    **more: object,
+) -> Row:
+    row: Row = {
+        "item_id": item_id,
+        "answer_a": answer_a,
+        "answer_b": answer_b,
+        "criterion": "overall",
+        "shown_first": None,
+    }
     return {**row, "choice": choice, "annotator": annotator, "study": None, **more}
 
 
-def score_row(judge_id: str, item_id: str, digest: str, score: float | None, minute: float = 3, **more: object) -> Row:
-    row: Row = {"judge_id": judge_id, "benchmark": "b", "item_id": item_id, "content_digest": digest, "score": score}
+def score_row(
+    judge_id: str, item_id: str, digest: str, score: float | None, minute: float = 3, **more: object
+) -> Row:
+    row: Row = {
+        "judge_id": judge_id,
+        "benchmark": "b",
+        "item_id": item_id,
+        "content_digest": digest,
+        "score": score,
+    }
     row |= {"context_digest": "", "statistics": None}
     return {**row, "reason": None, "run_id": "run", "scored_at": at(minute), **more}
 
@@ -148,7 +293,9 @@ def make_suite(
     name: str = "s",
     **more: Any,
 ) -> Suite:
-    """A suite without a file; its benchmarks' rows are given by `ingest`, never read from a source."""
+    """A suite without a file; its benchmarks' rows are given by `ingest`, never read from a
+    source.
+    """
     sources = {one: BenchmarkSettings(one, "demo", DemoSettings()) for one in benchmarks}
     settings: Mapping[str, JudgeSettings] = {judge.alias: judge for judge in judges}
     more.setdefault("report", ReportSettings(resamples=20))
@@ -156,7 +303,9 @@ def make_suite(
     return Suite(name, Path("suite.yaml"), "digest", sources, named, settings, **more)
 
 
-def lave_judge(alias: str = "lave", endpoint: EndpointSettings = STANDIN, **options: Any) -> JudgeSettings:
+def lave_judge(
+    alias: str = "lave", endpoint: EndpointSettings = STANDIN, **options: Any
+) -> JudgeSettings:
     return JudgeSettings(alias, "lave", endpoint, LaveOptions(**options))
 
 
@@ -165,10 +314,19 @@ def query(lake: Lake, text: str, parameters: Mapping[str, object] | None = None)
 
 
 def warehouse(lake: Lake) -> duckdb.DuckDBPyConnection:
-    """An open warehouse of the lake as it is now: kept open, since making views takes longer than most tests."""
+    """An open warehouse of the lake as it is now: kept open, since making views takes longer than
+    most tests.
+    """
     filled = {name: files for name, files in lake.find_parts(*TABLES).items() if files}
-    has_kept = (lake.mirror / FOLDER).exists()  # then core views may read what was kept of exactly these part files
-    connection = _open(lake, tuple(str(file) for files in filled.values() for file in files) if has_kept else tuple(filled))
+    has_kept = (
+        lake.mirror / FOLDER
+    ).exists()  # then core views may read what was kept of exactly these part files
+    connection = _open(
+        lake,
+        tuple(str(file) for files in filled.values() for file in files)
+        if has_kept
+        else tuple(filled),
+    )
     for name, files in filled.items():
         connection.execute(f"set variable parts_{name} = $files", {"files": list(map(str, files))})
     return connection

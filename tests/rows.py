@@ -7,14 +7,19 @@ from pathlib import Path
 
 import polars as pl
 
-from schemas.tables import TABLES
-from tasks.sources.vqa import VqaSettings
-from tasks.suite import BenchmarkSettings
+from judgelake.schemas.tables import TABLES
+from judgelake.tasks.sources.registry import BenchmarkSettings
+from judgelake.tasks.sources.vqa import VqaSettings
 
 Row = dict[str, object]
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DIGEST = "d" * 16
-_ORIGIN: Row = {"benchmark": "bench", "ingest_id": "i1", "source_file": "file.json", "locator": "record 0"}
+_ORIGIN: Row = {
+    "benchmark": "bench",
+    "ingest_id": "i1",
+    "source_file": "file.json",
+    "locator": "record 0",
+}
 _CASE: Row = {
     "judge_id": "0" * 16,
     "benchmark": "bench",
@@ -89,7 +94,9 @@ GOOD: Mapping[str, Row] = {
 
 def make_frame(table: str, *changes: Mapping[str, object]) -> pl.DataFrame:
     """One row of `table` for each of `changes`: the good row with these cells changed."""
-    return pl.DataFrame([{**GOOD[table], **change} for change in changes], schema=TABLES[table].polars_schema)
+    return pl.DataFrame(
+        [{**GOOD[table], **change} for change in changes], schema=TABLES[table].polars_schema
+    )
 
 
 def write_json(file: Path, content: object) -> Path:
@@ -101,9 +108,19 @@ def write_json(file: Path, content: object) -> Path:
 def write_benchmark(
     folder: Path, items: Mapping[str, list[str]], answers: Mapping[str, Mapping[str, object]]
 ) -> BenchmarkSettings:
-    """A benchmark in the combined form: question id -> references, model -> question id -> answer."""
-    records = [{"question_id": key, "question": f"Question {key}?", "answer": references} for key, references in items.items()]
+    """A benchmark in the combined form: question id -> references, model -> question id ->
+    answer.
+    """
+    records = [
+        {"question_id": key, "question": f"Question {key}?", "answer": references}
+        for key, references in items.items()
+    ]
     references = write_json(folder / "references.json", records)
     for model, given in answers.items():
-        write_json(folder / "results" / f"{model}.json", [{"question_id": key, "answer": text} for key, text in given.items()])
-    return BenchmarkSettings("bench", "vqa", VqaSettings(references, folder / "results" / "{model}.json"))
+        write_json(
+            folder / "results" / f"{model}.json",
+            [{"question_id": key, "answer": text} for key, text in given.items()],
+        )
+    return BenchmarkSettings(
+        "bench", "vqa", VqaSettings(references, folder / "results" / "{model}.json")
+    )

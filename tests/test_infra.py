@@ -1,4 +1,6 @@
-"""What stands in infra/ beside suites: it parses, and what it names is there. Containers are never built here."""
+"""What stands in infra/ beside suites: it parses, and what it names is there. Containers are never
+built here.
+"""
 
 import re
 import subprocess
@@ -10,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from flows.cli import make_parser
+from judgelake.flows.cli import make_parser
 from tests.conftest import CHECKOUT
 
 INFRA = CHECKOUT / "infra"
@@ -22,10 +24,16 @@ def read_compose() -> dict[str, Any]:
 
 
 def commands() -> list[list[str]]:
-    return [service["command"] for service in read_compose()["services"].values() if "command" in service]
+    return [
+        service["command"]
+        for service in read_compose()["services"].values()
+        if "command" in service
+    ]
 
 
-@pytest.mark.parametrize("command", [words for words in commands() if words[0] == "judgelake"], ids=" ".join)
+@pytest.mark.parametrize(
+    "command", [words for words in commands() if words[0] == "judgelake"], ids=" ".join
+)
 def test_compose_names_commands_that_there_are(command: list[str]) -> None:
     options = make_parser().parse_args(command[1:])
     assert options.command == command[1]
@@ -36,14 +44,21 @@ def test_compose_starts_modules_and_programs_that_there_are() -> None:
     assert [words[:2] for words in others] == [["python", "-m"], ["dask", "scheduler"]]
     assert callable(import_module(others[0][2]).main)
     told = subprocess.run(
-        [sys.executable, "-m", "dask", "scheduler", "--help"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "dask", "scheduler", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
-    assert [word for word in others[1] if word.startswith("--") and word not in told.replace("/ ", "")] == []
+    assert [
+        word for word in others[1] if word.startswith("--") and word not in told.replace("/ ", "")
+    ] == []
 
 
 def test_compose_uses_one_image_and_names_services_that_there_are() -> None:
     services = read_compose()["services"]
-    assert {service["image"] for name, service in services.items() if name != "postgres"} == {"judgelake"}
+    assert {service["image"] for name, service in services.items() if name != "postgres"} == {
+        "judgelake"
+    }
     needed = {name for service in services.values() for name in service.get("depends_on", ())}
     assert needed <= set(services)
     assert services["api-worker"]["environment"]["JUDGELAKE_SCHEDULER"] == "tcp://scheduler:8786"
@@ -59,7 +74,7 @@ def test_dockerfile_copies_what_there_is() -> None:
 def test_deployments_name_a_flow_by_module_and_its_parameters() -> None:
     (deployment,) = yaml.safe_load((INFRA / "prefect.yaml").read_text())["deployments"]
     module, _, name = deployment["entrypoint"].rpartition(".")
-    text = (CHECKOUT / Path(*module.split("."))).with_suffix(".py").read_text()
+    text = (CHECKOUT / Path(*module.split(".")[1:])).with_suffix(".py").read_text()
     (body,) = re.findall(rf"^def {name}\((.*?)^\)", text, re.M | re.S)
     assert set(deployment["parameters"]) <= set(re.findall(r"^    (\w+):", body, re.M))
     assert "suite" in deployment["parameters"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.lake import open_lake
+from judgelake.tasks.lake.lake import open_lake
 from tests.conftest import CHECKOUT
 
 pytestmark = pytest.mark.full
@@ -22,10 +22,21 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel of a copy of the checkout, so that building leaves nothing behind in it."""
     folder = tmp_path_factory.mktemp("wheel")
     for name in PACKAGES:
-        shutil.copytree(CHECKOUT / name, folder / "source" / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            CHECKOUT / name, folder / "source" / name, ignore=shutil.ignore_patterns("__pycache__")
+        )
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(CHECKOUT / name, folder / "source")
-    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(folder / "source")]
+    build = [
+        sys.executable,
+        "-m",
+        "build",
+        "--wheel",
+        "--no-isolation",
+        "--outdir",
+        str(folder),
+        str(folder / "source"),
+    ]
     subprocess.run(build, check=True, capture_output=True, cwd=folder)
     (built,) = folder.glob("*.whl")
     return built
@@ -33,14 +44,33 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The `bin` folder of an environment with the wheel, which borrows its dependencies from the running interpreter."""
+    """The `bin` folder of an environment with the wheel, which borrows its dependencies from the
+    running interpreter.
+    """
     folder = tmp_path_factory.mktemp("installed") / "env"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "venv", "--without-pip", str(folder)],
+        check=True,
+        capture_output=True,
+    )
     python = folder / "bin" / "python"
-    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps", "--no-index", str(wheel)]
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        str(python),
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+        str(wheel),
+    ]
     subprocess.run(pip, check=True, capture_output=True, cwd=folder)
     (packages,) = folder.glob("lib/python*/site-packages")
-    (packages / "borrowed.pth").write_text(f"{sysconfig.get_path('purelib')}\n{sysconfig.get_path('platlib')}\n")
+    (packages / "borrowed.pth").write_text(
+        f"{sysconfig.get_path('purelib')}\n{sysconfig.get_path('platlib')}\n"
+    )
     return folder / "bin"
 
 
@@ -52,19 +82,29 @@ def run(command: list[str], folder: Path) -> str:
 
 def test_wheel_holds_every_module_and_every_text_that_is_read(wheel: Path) -> None:
     held = set(zipfile.ZipFile(wheel).namelist())
-    files = [file for name in PACKAGES for file in (CHECKOUT / name).rglob("*") if file.suffix in PACKED]
-    assert sorted({str(file.relative_to(CHECKOUT)) for file in files} - held) == []
+    files = [
+        file for name in PACKAGES for file in (CHECKOUT / name).rglob("*") if file.suffix in PACKED
+    ]
+    expected = {
+        f"judgelake/{file.relative_to(CHECKOUT)}".replace("judgelake/flows/public", "judgelake")
+        for file in files
+    }
+    assert sorted(expected - held) == []
     assert {Path(name).suffix for name in held} >= PACKED - {".txt"}
 
 
 def test_wheel_holds_nothing_else(wheel: Path) -> None:
     top = {name.partition("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
-    assert sorted(name for name in top if not name.endswith(".dist-info")) == sorted(PACKAGES)
+    assert sorted(name for name in top if not name.endswith(".dist-info")) == ["judgelake"]
 
 
 def test_installed_command_uses_the_wheel_and_answers(installed: Path, tmp_path: Path) -> None:
     open_lake(tmp_path / "lake", create=True)
-    where = "import flows.cli, schemas.tables, tasks.lake, sql; print(*[m.__file__ for m in (flows.cli, schemas.tables, tasks.lake, sql)])"
+    modules = (
+        "judgelake, judgelake.flows.cli, judgelake.schemas.tables, "
+        "judgelake.tasks.lake.lake, judgelake.sql"
+    )
+    where = f"import {modules}; print(*[module.__file__ for module in ({modules})])"
     files = run([str(installed / "python"), "-c", where], tmp_path).split()
     assert [file for file in files if not file.startswith(str(installed.parent / "lib"))] == []
     assert run([str(installed / "judgelake"), "--help"], tmp_path).startswith("usage: judgelake")

@@ -1,4 +1,6 @@
-"""YAML into dataclasses: every refusal names file, line, what stands there and what to write instead."""
+"""YAML into dataclasses: every refusal names file, line, what stands there and what to write
+instead.
+"""
 
 import re
 from collections.abc import Mapping
@@ -8,8 +10,8 @@ from typing import Literal
 
 import pytest
 
-from tasks.errors import SuiteError
-from tasks.settings import build, describe, nearest, read_yaml
+from judgelake.tasks.errors import SuiteError, nearest
+from judgelake.tasks.settings import build, describe, read_yaml
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,15 @@ front: {spokes: 28}
 prices: {new: 100, used: 49.5}
 """
     expected = Bicycle(
-        "Ölympia", 0, 9.0, True, 3, folder / "../manual.pdf", ("Ann", "5"), Wheel(28), {"new": 100.0, "used": 49.5}
+        "Ölympia",
+        0,
+        9.0,
+        True,
+        3,
+        folder / "../manual.pdf",
+        ("Ann", "5"),
+        Wheel(28),
+        {"new": 100.0, "used": 49.5},
     )
     found = read(folder, text)
     assert found == expected
@@ -86,28 +96,58 @@ def test_defaults_and_null(folder: Path) -> None:
     ("text", "told"),
     [
         ("maker: x\ngear: 7", "bicycle.yaml:2: unknown key 'gear'; did you mean 'gears'?"),
-        ("maker: x\nfront:\n  # a comment\n  spoke: 3", "bicycle.yaml:4: unknown key 'spoke'; did you mean 'spokes'?"),
+        (
+            "maker: x\nfront:\n  # a comment\n  spoke: 3",
+            "bicycle.yaml:4: unknown key 'spoke'; did you mean 'spokes'?",
+        ),
         ("gears: 7", "bicycle.yaml:1: the key 'maker' is missing; expected text"),
-        ("maker: x\ngears: 5\nmaker: y", "bicycle.yaml:3: the key 'maker' stands twice; remove one"),
-        ("maker: x\nfront:\n  spokes: 1\n  spokes: 1", "bicycle.yaml:4: the key 'spokes' stands twice; remove one"),
+        (
+            "maker: x\ngears: 5\nmaker: y",
+            "bicycle.yaml:3: the key 'maker' stands twice; remove one",
+        ),
+        (
+            "maker: x\nfront:\n  spokes: 1\n  spokes: 1",
+            "bicycle.yaml:4: the key 'spokes' stands twice; remove one",
+        ),
         ("maker: x\ngears: many", "bicycle.yaml:2: gears: 'many'; expected a whole number"),
         ("maker: x\ngears: 7.0", "bicycle.yaml:2: gears: '7.0'; expected a whole number"),
         ("maker: x\ngears: true", "bicycle.yaml:2: gears: 'true'; expected a whole number"),
         ('maker: x\ngears: "7"', "bicycle.yaml:2: gears: '7'; expected a whole number"),
         ("maker: x\ngears:", "bicycle.yaml:2: gears: ''; expected a whole number"),
-        ("maker: x\ngears: 2024-13-45", "bicycle.yaml:2: gears: '2024-13-45'; expected a whole number"),
+        (
+            "maker: x\ngears: 2024-13-45",
+            "bicycle.yaml:2: gears: '2024-13-45'; expected a whole number",
+        ),
         ("maker: x\ngears: !gear 7", "bicycle.yaml:2: gears: '7'; expected a whole number"),
         ("maker: x\nweight_kg: light", "bicycle.yaml:2: weight_kg: 'light'; expected a number"),
-        ("maker: x\nweight_kg: [1]", "bicycle.yaml:2: weight_kg: expected a number, found a list or keys"),
+        (
+            "maker: x\nweight_kg: [1]",
+            "bicycle.yaml:2: weight_kg: expected a number, found a list or keys",
+        ),
         ("maker: x\nsold: 1", "bicycle.yaml:2: sold: '1'; expected true or false"),
         ("maker: x\ncolour: bleu", "bicycle.yaml:2: colour: 'bleu'; did you mean 'blue'?"),
         ("maker: x\ncolour: 1", "bicycle.yaml:2: colour: 1; expected one of 3, True, blue, red"),
-        ("maker: x\nowners: Ann", "bicycle.yaml:2: owners: expected a list; write it as [a, b] or as lines that begin with '- '"),
-        ("maker: x\nfront: 3", "bicycle.yaml:2: expected keys with values (`key: value`) here; indent them under this line"),
+        (
+            "maker: x\nowners: Ann",
+            "bicycle.yaml:2: owners: expected a list; write it as [a, b] or as lines that "
+            "begin with '- '",
+        ),
+        (
+            "maker: x\nfront: 3",
+            "bicycle.yaml:2: expected keys with values (`key: value`) here; indent them under "
+            "this line",
+        ),
         ("maker: x\nprices: {new: dear}", "bicycle.yaml:2: new: 'dear'; expected a number"),
         ("maker: {a: 1}", "bicycle.yaml:1: maker: expected text, found a list or keys"),
-        ("maker: x\n? [a, b]\n: 1", "bicycle.yaml:2: a list or keys stand where a name is expected; write `key: value`"),
-        ("- maker", "bicycle.yaml:1: expected keys with values (`key: value`) here; indent them under this line"),
+        (
+            "maker: x\n? [a, b]\n: 1",
+            "bicycle.yaml:2: a list or keys stand where a name is expected; write `key: value`",
+        ),
+        (
+            "- maker",
+            "bicycle.yaml:1: expected keys with values (`key: value`) here; indent them under "
+            "this line",
+        ),
         ("maker: x\nsold: no\ngears: 31", "bicycle.yaml:3: gears: 31; expected at most 30"),
         ("# c\nmaker: x\nweight_kg: 200", "bicycle.yaml:2: too heavy for anyone"),
         ("", "bicycle.yaml: is empty; expected a suite; see infra/suites/demo.yaml"),
@@ -118,20 +158,29 @@ def test_refusals_name_line_value_and_remedy(folder: Path, text: str, told: str)
     assert refuse(folder, text) == told
 
 
-@pytest.mark.parametrize("text", ["maker: [", "maker: x\n\tgears: 7", "a: *b", "a: 1\n---\nb: 2", "\0"])
+@pytest.mark.parametrize(
+    "text", ["maker: [", "maker: x\n\tgears: 7", "a: *b", "a: 1\n---\nb: 2", "\0"]
+)
 def test_text_that_is_not_yaml(folder: Path, text: str) -> None:
-    assert re.fullmatch(r"bicycle\.yaml: is not YAML \(.*(line|position) \d+.*\); correct the line named", refuse(folder, text))
+    assert re.fullmatch(
+        r"bicycle\.yaml: is not YAML \(.*(line|position) \d+.*\); correct the line named",
+        refuse(folder, text),
+    )
 
 
 def test_bytes_that_are_not_text(folder: Path) -> None:
     (folder / "bicycle.yaml").write_bytes(b"maker: \xff")
-    with pytest.raises(SuiteError, match=r"is not YAML \('utf-8' codec can't decode byte 0xff in position 7"):
+    with pytest.raises(
+        SuiteError, match=r"is not YAML \('utf-8' codec can't decode byte 0xff in position 7"
+    ):
         read_yaml(folder / "bicycle.yaml")
 
 
 def test_absent_file(folder: Path) -> None:
     with pytest.raises(
-        SuiteError, match=r"none\.yaml: cannot be read \(No such file or directory\); expected a suite file; check"
+        SuiteError,
+        match=r"none\.yaml: cannot be read \(No such file or directory\); expected a suite "
+        r"file; check",
     ):
         read_yaml(folder / "none.yaml")
 
@@ -141,23 +190,33 @@ def test_key_left_to_someone_else_is_not_read_but_is_hinted_at(folder: Path) -> 
     file.write_text("maker: x\nengine: none")
     assert build(Bicycle, read_yaml(file), skip=("engine",)) == Bicycle("x")
     file.write_text("maker: x\nengin: none")
-    with pytest.raises(SuiteError, match=r"bicycle\.yaml:2: unknown key 'engin'; did you mean 'engine'\?"):
+    with pytest.raises(
+        SuiteError, match=r"bicycle\.yaml:2: unknown key 'engin'; did you mean 'engine'\?"
+    ):
         build(Bicycle, read_yaml(file), skip=("engine",))
 
 
 def test_variables_come_from_the_environment(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MAKER", "Diamant")
     monkeypatch.setenv("EMPTY", "")
-    assert read(folder, "maker: ${MAKER}-${MODEL:-one}-${EMPTY:-unused}-${NONE:-}-$MAKER").maker == "Diamant-one---$MAKER"
+    assert (
+        read(folder, "maker: ${MAKER}-${MODEL:-one}-${EMPTY:-unused}-${NONE:-}-$MAKER").maker
+        == "Diamant-one---$MAKER"
+    )
 
 
 def test_unset_variable_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MODEL", raising=False)
     told = refuse(folder, "gears: 7\nmaker: a ${MODEL}")
-    assert told == "bicycle.yaml:2: the environment variable MODEL is not set; set it or write ${MODEL:-default}"
+    assert (
+        told == "bicycle.yaml:2: the environment variable MODEL is not set; set it or write "
+        "${MODEL:-default}"
+    )
 
 
-def test_paths_are_relative_to_the_file(folder: Path, monkeypatch: pytest.MonkeyPatch, home_folder: Path) -> None:
+def test_paths_are_relative_to_the_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, home_folder: Path
+) -> None:
     monkeypatch.chdir("/")
     monkeypatch.setenv("SHELF", "/shelf")
     assert read(folder, "maker: x\nmanual: books/m.pdf").manual == folder / "books/m.pdf"
@@ -171,5 +230,15 @@ def test_nearest_name_or_all() -> None:
 
 
 def test_types_in_words() -> None:
-    words = [describe(hint) for hint in (int, float, str, bool, tuple[str, ...], Literal["a", "b"], Path)]
-    assert words == ["a whole number", "a number", "text", "true or false", "a list", "one of a, b", "a value"]
+    words = [
+        describe(hint) for hint in (int, float, str, bool, tuple[str, ...], Literal["a", "b"], Path)
+    ]
+    assert words == [
+        "a whole number",
+        "a number",
+        "text",
+        "true or false",
+        "a list",
+        "one of a, b",
+        "a value",
+    ]

@@ -1,4 +1,6 @@
-"""`judgelake sql` as a user runs it: formats, files, piped statements, and everything that would write refused."""
+"""`judgelake sql` as a user runs it: formats, files, piped statements, and everything that would
+write refused.
+"""
 
 import csv
 import io
@@ -14,11 +16,11 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from flows.cli import make_parser
-from flows.sql_command import answer, answer_recipe, run_query
-from tasks.errors import QueryError
-from tasks.lake import Lake, append_rows, open_lake
-from tasks.reports.warehouse import open_warehouse
+from judgelake.flows.cli import make_parser
+from judgelake.flows.sql_command import answer, answer_recipe, run_query
+from judgelake.tasks.errors import QueryError
+from judgelake.tasks.lake.lake import Lake, append_rows, open_lake
+from judgelake.tasks.warehouse.warehouse import open_warehouse
 from tests.conftest import CHECKOUT
 from tests.rows import make_frame
 
@@ -31,14 +33,22 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     lake = open_lake(tmp_path_factory.mktemp("sql") / "lake", create=True)
     append_rows(lake, "ingests", make_frame("ingests", {}))
     odd = {"item_id": "2", "text": 'a|b, "c"\nü'}
-    append_rows(lake, "answers", make_frame("answers", {}, odd, {"item_id": "3", "model": None, "sample": 2}))
+    append_rows(
+        lake,
+        "answers",
+        make_frame("answers", {}, odd, {"item_id": "3", "model": None, "sample": 2}),
+    )
     return lake
 
 
-def run(lake: Lake | Path, *arguments: str, given: str | None = None) -> subprocess.CompletedProcess[bytes]:
+def run(
+    lake: Lake | Path, *arguments: str, given: str | None = None
+) -> subprocess.CompletedProcess[bytes]:
     root = lake.root if isinstance(lake, Lake) else lake
-    command = [sys.executable, "-m", "flows.cli", "sql", "--lake", str(root), *arguments]
-    return subprocess.run(command, cwd=CHECKOUT, input=(given or "").encode(), capture_output=True, check=False)
+    command = [sys.executable, "-m", "judgelake.flows.cli", "sql", "--lake", str(root), *arguments]
+    return subprocess.run(
+        command, cwd=CHECKOUT, input=(given or "").encode(), capture_output=True, check=False
+    )
 
 
 def show(lake: Lake, form: str, query: str) -> bytes:
@@ -50,30 +60,47 @@ def show(lake: Lake, form: str, query: str) -> bytes:
 def test_table_is_the_default(lake: Lake) -> None:
     ended = run(lake, "select model, count(*) as n from answers group by model order by n desc")
     lines = [
-        [cell.strip() for cell in line.split("│")[1:-1]] for line in ended.stdout.decode().splitlines() if line.startswith("│")
+        [cell.strip() for cell in line.split("│")[1:-1]]
+        for line in ended.stdout.decode().splitlines()
+        if line.startswith("│")
     ]
     assert lines == [["model", "n"], ["varchar", "int64"], ["m", "2"], ["NULL", "1"]]
 
 
 def test_csv(lake: Lake) -> None:
     rows = list(csv.reader(io.StringIO(show(lake, "csv", MODELS).decode())))
-    assert rows == [["model", "text", "sample"], ["m", "cat", "0"], ["m", 'a|b, "c"\nü', "0"], ["", "cat", "2"]]
+    assert rows == [
+        ["model", "text", "sample"],
+        ["m", "cat", "0"],
+        ["m", 'a|b, "c"\nü', "0"],
+        ["", "cat", "2"],
+    ]
 
 
 def test_csv_quotes_a_lone_carriage_return_and_ends_lines_in_a_line_feed(lake: Lake) -> None:
     text = show(
-        lake, "csv", "select 'a' || chr(13) || 'b' as x, 'c' as y union all select 'd' || chr(13) || chr(10), 'e' order by 2"
+        lake,
+        "csv",
+        "select 'a' || chr(13) || 'b' as x, 'c' as y union all select 'd' || chr(13) || "
+        "chr(10), 'e' order by 2",
     )
     assert text == b'x,y\n"a\rb",c\n"d\r\n",e\n'
 
 
 def test_csv_holds_nested_values_as_json(lake: Lake) -> None:
     text = show(
-        lake, "csv", "select ['a', null] as l, {'x': 'nan'::double} as s, timestamptz '2026-03-01 12:00:00+00' as t"
+        lake,
+        "csv",
+        "select ['a', null] as l, {'x': 'nan'::double} as s, timestamptz '2026-03-01 "
+        "12:00:00+00' as t",
     ).decode()
     header, row = csv.reader(io.StringIO(text))
     assert header == ["l", "s", "t"]
-    assert (json.loads(row[0]), json.loads(row[1]), row[2]) == (["a", None], {"x": None}, "2026-03-01 12:00:00+00:00")
+    assert (json.loads(row[0]), json.loads(row[1]), row[2]) == (
+        ["a", None],
+        {"x": None},
+        "2026-03-01 12:00:00+00:00",
+    )
 
 
 def test_csv_of_many_rows_holds_each_once(lake: Lake) -> None:
@@ -85,22 +112,34 @@ def test_csv_of_many_rows_holds_each_once(lake: Lake) -> None:
 def test_json(lake: Lake) -> None:
     rows = json.loads(show(lake, "json", MODELS))
     texts = ["cat", 'a|b, "c"\nü', "cat"]
-    assert rows == [{"model": m, "text": t, "sample": s} for m, t, s in zip(["m", "m", None], texts, [0, 0, 2], strict=True)]
+    assert rows == [
+        {"model": m, "text": t, "sample": s}
+        for m, t, s in zip(["m", "m", None], texts, [0, 0, 2], strict=True)
+    ]
 
 
 def test_json_is_valid_where_a_number_is_not(lake: Lake) -> None:
     def refuse(word: str) -> float:
         raise AssertionError(word)
 
-    text = show(lake, "json", "select 'nan'::double as a, ['inf'::double, 1.5] as b, map {1: '-inf'::double} as c")
-    assert json.loads(text, parse_constant=refuse) == [{"a": None, "b": [None, 1.5], "c": {"1": None}}]
+    text = show(
+        lake,
+        "json",
+        "select 'nan'::double as a, ['inf'::double, 1.5] as b, map {1: '-inf'::double} as c",
+    )
+    assert json.loads(text, parse_constant=refuse) == [
+        {"a": None, "b": [None, 1.5], "c": {"1": None}}
+    ]
 
 
 @pytest.mark.parametrize("form", ["json", "parquet"])
 def test_two_columns_of_one_name_are_refused_where_one_would_be_lost(lake: Lake, form: str) -> None:
     ended = run(lake, "--format", form, "select 1 as a, 2 as a")
     assert (ended.returncode, ended.stdout) == (1, b"")
-    told = b"judgelake: sql: two columns are named 'a'; expected distinct names; write `as` with another name\n"
+    told = (
+        b"judgelake: sql: two columns are named 'a'; expected distinct names; write `as` "
+        b"with another name\n"
+    )
     assert ended.stderr == told
 
 
@@ -117,7 +156,9 @@ def test_parquet_reads_back(lake: Lake) -> None:
 
 
 def test_query_from_a_file(lake: Lake, tmp_path: Path) -> None:
-    (tmp_path / "query.sql").write_text("-- a comment\nselect count(*) as n\nfrom answers;\nselect 'ü' as word")
+    (tmp_path / "query.sql").write_text(
+        "-- a comment\nselect count(*) as n\nfrom answers;\nselect 'ü' as word"
+    )
     ended = run(lake, "--format", "csv", "-f", str(tmp_path / "query.sql"))
     assert (ended.returncode, ended.stdout.decode()) == (0, "n\n3\nword\nü\n")
     absent = run(lake, "-f", str(tmp_path / "none.sql"))
@@ -128,10 +169,14 @@ def test_query_from_a_file(lake: Lake, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ending", [";", ";\n", "; -- a note; more\n", " ; /* über; */ ", ""])
 @pytest.mark.parametrize("form", ["table", "csv", "json", "markdown"])
-def test_statements_of_a_file_end_in_semicolons_and_comments(lake: Lake, tmp_path: Path, form: str, ending: str) -> None:
+def test_statements_of_a_file_end_in_semicolons_and_comments(
+    lake: Lake, tmp_path: Path, form: str, ending: str
+) -> None:
     file = tmp_path / "recipes.sql"
     file.write_text(
-        f"-- first\nselect 'ü;--' as a\norder by a desc;\n-- second; one\nselect 41 + 1 as b{ending}", encoding="utf-8"
+        f"-- first\nselect 'ü;--' as a\norder by a desc;\n-- second; one\nselect 41 + 1 as "
+        f"b{ending}",
+        encoding="utf-8",
     )
     done = run(lake, "--format", form, "-f", str(file))
     assert done.returncode == 0, done.stderr
@@ -140,7 +185,10 @@ def test_statements_of_a_file_end_in_semicolons_and_comments(lake: Lake, tmp_pat
 
 
 def test_piped_statements_go_on_after_an_error(lake: Lake) -> None:
-    given = "select 1 as a;\nselect count(*) as n\n  from answers\n;\nselect * from nowhere;\nselect 2 as b;\n"
+    given = (
+        "select 1 as a;\nselect count(*) as n\n  from answers\n;\nselect * from "
+        "nowhere;\nselect 2 as b;\n"
+    )
     ended = run(lake, "--format", "csv", given=given)
     assert (ended.returncode, ended.stdout.decode()) == (0, "a\n1\nn\n3\nb\n2\n")
     assert b"Table with name nowhere does not exist" in ended.stderr
@@ -150,13 +198,18 @@ def test_piped_statements_go_on_after_an_error(lake: Lake) -> None:
 def test_piped_statement_needs_no_semicolon_at_the_end(lake: Lake) -> None:
     assert run(lake, "--format", "csv", given="select 1\nas a").stdout == b"a\n1\n"
     assert run(lake, "--format", "csv", given="").stdout == b""
-    assert run(lake, "--format", "csv", given="select 1 as a;\n.quit\nselect 2 as b;").stdout == b"a\n1\n"
+    assert (
+        run(lake, "--format", "csv", given="select 1 as a;\n.quit\nselect 2 as b;").stdout
+        == b"a\n1\n"
+    )
 
 
 def test_tables_are_listed(lake: Lake) -> None:
     listed = run(lake, "--format", "csv", given=".tables\n").stdout.decode().split()
     assert listed[0] == "table_name"
-    assert {"answers", "items", "quarantine", "stg_answers", "core_scores", "rpt_metrics"} <= set(listed)
+    assert {"answers", "items", "quarantine", "stg_answers", "core_scores", "rpt_metrics"} <= set(
+        listed
+    )
     assert [name for name in listed if name.startswith(("raw_", "empty_"))] == []
 
 
@@ -168,7 +221,10 @@ def test_list_names_tables_views_checks_and_recipes_without_a_lake(tmp_path: Pat
     assert listed["rpt_metrics"]["kind"] == "view"
     assert listed["chk_repeated_key"]["says"] == "no two current rows of a table have the same key"
     told = {"kind": "recipe", "name": "low_mass", "options": "benchmark=, below=0.9"}
-    assert listed["low_mass"] == {**told, "says": "How much of the probability did the levels hold where it was read?"}
+    assert listed["low_mass"] == {
+        **told,
+        "says": "How much of the probability did the levels hold where it was read?",
+    }
 
 
 @pytest.fixture(scope="module")
@@ -176,7 +232,13 @@ def disputed(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """Two items whose references differ."""
     lake = open_lake(tmp_path_factory.mktemp("disputed") / "lake", create=True)
     append_rows(lake, "ingests", make_frame("ingests", {}))
-    append_rows(lake, "items", make_frame("items", {"references": ["a", "b"]}, {"item_id": "2", "references": ["a", "a", "b"]}))
+    append_rows(
+        lake,
+        "items",
+        make_frame(
+            "items", {"references": ["a", "b"]}, {"item_id": "2", "references": ["a", "a", "b"]}
+        ),
+    )
     return lake
 
 
@@ -187,7 +249,17 @@ def sealed(disputed: Lake) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def test_a_recipe_takes_its_options(disputed: Lake) -> None:
-    ended = run(disputed, "--recipe", "disputed_references", "--format", "json", "--set", "n=1", "--set", "benchmark=bench")
+    ended = run(
+        disputed,
+        "--recipe",
+        "disputed_references",
+        "--format",
+        "json",
+        "--set",
+        "n=1",
+        "--set",
+        "benchmark=bench",
+    )
     assert (ended.returncode, ended.stderr) == (0, b"")
     (row,) = json.loads(ended.stdout)
     assert (row["item_id"], row["given"]) == ("1", ["a ×1", "b ×1"])
@@ -215,19 +287,28 @@ def test_a_recipe_is_answered_in_every_format(
         ("disputed_references", ["n=one"], "sql: the recipe disputed_references: Conversion Error"),
     ],
 )
-def test_a_recipe_asked_for_wrongly_is_told(sealed: duckdb.DuckDBPyConnection, recipe: str, given: list[str], told: str) -> None:
+def test_a_recipe_asked_for_wrongly_is_told(
+    sealed: duckdb.DuckDBPyConnection, recipe: str, given: list[str], told: str
+) -> None:
     with pytest.raises(QueryError) as error:
         answer_recipe(sealed, recipe, given, "csv")
     assert told in str(error.value)
 
 
 def test_options_without_a_recipe_are_told() -> None:
-    with pytest.raises(QueryError, match="sql: --set 'n=1' has no recipe; expected --recipe NAME beside it"):
+    with pytest.raises(
+        QueryError, match="sql: --set 'n=1' has no recipe; expected --recipe NAME beside it"
+    ):
         run_query(make_parser().parse_args(["sql", "--set", "n=1", "select 1"]))
 
 
 @pytest.mark.parametrize(
-    "words", [["--recipe", "scale_use", "select 1"], ["--list", "--recipe", "scale_use"], ["--list", "-f", "x"]]
+    "words",
+    [
+        ["--recipe", "scale_use", "select 1"],
+        ["--list", "--recipe", "scale_use"],
+        ["--list", "-f", "x"],
+    ],
 )
 def test_one_thing_is_asked_at_a_time(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
@@ -243,8 +324,19 @@ def test_checks_are_asked_as_views(lake: Lake, capsys: pytest.CaptureFixture[str
 
 def test_prompt_on_a_terminal(lake: Lake) -> None:
     outer, inner = pty.openpty()
-    command = [sys.executable, "-m", "flows.cli", "sql", "--lake", str(lake.root), "--format", "csv"]
-    with subprocess.Popen(command, cwd=CHECKOUT, stdin=inner, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    command = [
+        sys.executable,
+        "-m",
+        "judgelake.flows.cli",
+        "sql",
+        "--lake",
+        str(lake.root),
+        "--format",
+        "csv",
+    ]
+    with subprocess.Popen(
+        command, cwd=CHECKOUT, stdin=inner, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
         os.write(outer, b"select 40 + 2\nas answer;\n.exit\n")
         out, _ = process.communicate(timeout=60)
     os.close(inner)
@@ -270,58 +362,93 @@ def test_prompt_on_a_terminal(lake: Lake) -> None:
         ("select 1; copy (select 1) to '{lake}/stolen.csv'", "copy"),
     ],
 )
-def test_statements_that_write_are_refused(lake: Lake, statement: str, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_statements_that_write_are_refused(
+    lake: Lake, statement: str, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = sorted(lake.root.rglob("*"))
     ended = run_here(lake, statement.format(lake=lake.root))
-    assert ended == f"sql: {kind} statements are not allowed; expected SELECT; the lake is read-only"
+    assert (
+        ended == f"sql: {kind} statements are not allowed; expected SELECT; the lake is read-only"
+    )
     assert sorted(lake.root.rglob("*")) == before
 
 
 @pytest.mark.parametrize("comment", ["/* x */", "-- x\n", "/**/ /**/"])
 def test_comments_do_not_hide_what_is_explained(lake: Lake, comment: str) -> None:
     before = sorted(lake.root.rglob("*"))
-    assert run_here(lake, f"explain {comment} analyze {comment} copy (select 1) to '{lake.root}/stolen.csv'").startswith("sql: ")
+    assert run_here(
+        lake, f"explain {comment} analyze {comment} copy (select 1) to '{lake.root}/stolen.csv'"
+    ).startswith("sql: ")
     assert sorted(lake.root.rglob("*")) == before
 
 
 @pytest.mark.parametrize(
     "query",
-    ["explain select 1", "explain analyze select 1", "-- c\nexplain (format json) select 1", "describe answers", "show tables"],
+    [
+        "explain select 1",
+        "explain analyze select 1",
+        "-- c\nexplain (format json) select 1",
+        "describe answers",
+        "show tables",
+    ],
 )
-def test_statements_that_only_read_are_answered(lake: Lake, query: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_statements_that_only_read_are_answered(
+    lake: Lake, query: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run_here(lake, query) == ""
     assert capsys.readouterr().out != ""
 
 
 def test_refusal_ends_with_exit_code_1(lake: Lake) -> None:
     ended = run(lake, "create table t as select 1")
-    told = b"judgelake: sql: create statements are not allowed; expected SELECT; the lake is read-only\n"
+    told = (
+        b"judgelake: sql: create statements are not allowed; expected SELECT; the lake is "
+        b"read-only\n"
+    )
     assert (ended.returncode, ended.stdout, ended.stderr) == (1, b"", told)
 
 
 def test_unknown_view_is_told_readably(lake: Lake) -> None:
     ended = run(lake, "select * from rpt_metric")
     assert ended.returncode == 1
-    assert ended.stderr.decode().startswith("judgelake: sql: Catalog Error: Table with name rpt_metric does not exist!")
+    assert ended.stderr.decode().startswith(
+        "judgelake: sql: Catalog Error: Table with name rpt_metric does not exist!"
+    )
     assert b'Did you mean "rpt_metrics' in ended.stderr
     assert b"Traceback" not in ended.stderr
 
 
 def test_files_outside_the_lake_are_out_of_reach(lake: Lake) -> None:
-    assert "disabled by configuration" in run_here(lake, f"select * from read_text('{CHECKOUT / 'pyproject.toml'}')")
+    assert "disabled by configuration" in run_here(
+        lake, f"select * from read_text('{CHECKOUT / 'pyproject.toml'}')"
+    )
 
 
 def test_no_lake(tmp_path: Path) -> None:
     ended = run(tmp_path / "none", "select 1")
     assert ended.returncode == 1
-    assert ended.stderr.decode().startswith(f"judgelake: {tmp_path / 'none'}: no lake here; expected a folder with lake.json")
+    assert ended.stderr.decode().startswith(
+        f"judgelake: {tmp_path / 'none'}: no lake here; expected a folder with lake.json"
+    )
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["sing"], ["run"], ["sql", "--format", "xml", "select 1"], ["run", "s.yaml", "--limit", "0"]]
+    "arguments",
+    [
+        [],
+        ["sing"],
+        ["run"],
+        ["sql", "--format", "xml", "select 1"],
+        ["run", "s.yaml", "--limit", "0"],
+    ],
 )
 def test_wrong_usage_ends_with_exit_code_1(arguments: list[str]) -> None:
-    ended = subprocess.run([sys.executable, "-m", "flows.cli", *arguments], cwd=CHECKOUT, capture_output=True, check=False)
+    ended = subprocess.run(
+        [sys.executable, "-m", "judgelake.flows.cli", *arguments],
+        cwd=CHECKOUT,
+        capture_output=True,
+        check=False,
+    )
     assert (ended.returncode, ended.stdout) == (1, b"")
     assert ended.stderr.startswith(b"usage: judgelake")
 

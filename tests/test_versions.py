@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.versions import describe_code, digest_files, tell_differences
+from judgelake.tasks.digests import describe_code, digest_files, tell_differences
 
 
 def write_package(folder: Path, files: dict[str, str]) -> Path:
@@ -16,14 +16,29 @@ def write_package(folder: Path, files: dict[str, str]) -> Path:
 
 def test_a_process_tells_its_code_and_packages() -> None:
     told = describe_code()
-    assert list(told) == ["judgelake", "python", "dask", "distributed", "prefect", "duckdb", "pyarrow", "polars"]
+    assert list(told) == [
+        "judgelake",
+        "python",
+        "dask",
+        "distributed",
+        "prefect",
+        "duckdb",
+        "pyarrow",
+        "polars",
+    ]
     version, _, digest = told["judgelake"].partition("+")
     assert version == "0.1.0"
     assert len(digest) == 12
 
 
 @pytest.mark.parametrize(
-    "changed", [{"a.py": "x = 2"}, {"sub/b.sql": "select 2"}, {"c.py": ""}, {"a.py": "", "sub/b.sql": "x = 1select 1"}]
+    "changed",
+    [
+        {"a.py": "x = 2"},
+        {"sub/b.sql": "select 2"},
+        {"c.py": ""},
+        {"a.py": "", "sub/b.sql": "x = 1select 1"},
+    ],
 )
 def test_digest_changes_with_any_file_that_is_read(tmp_path: Path, changed: dict[str, str]) -> None:
     files = {"a.py": "x = 1", "sub/b.sql": "select 1"}

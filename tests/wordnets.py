@@ -1,4 +1,6 @@
-"""A WordNet of a dozen nouns in the files that nltk reads, for tests: WordNet itself is not at hand everywhere."""
+"""A WordNet of a dozen nouns in the files that nltk reads, for tests: WordNet itself is not at hand
+everywhere.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -32,14 +34,20 @@ def write_wordnet(folder: Path) -> Path:
         (root / f"data.{kind}").write_text(_LICENCE)
         (root / f"index.{kind}").write_text(_LICENCE)
     offsets = _place_entries()
-    (root / "data.noun").write_text(_LICENCE + "".join(_write_entry(name, offsets) for name in ENTRIES))
+    (root / "data.noun").write_text(
+        _LICENCE + "".join(_write_entry(name, offsets) for name in ENTRIES)
+    )
     lemmas = {lemma: offsets[name] for name, (names, _) in ENTRIES.items() for lemma in names}
-    (root / "index.noun").write_text(_LICENCE + "".join(f"{lemma} n 1 0 1 0 {at:08}  \n" for lemma, at in sorted(lemmas.items())))
+    (root / "index.noun").write_text(
+        _LICENCE + "".join(f"{lemma} n 1 0 1 0 {at:08}  \n" for lemma, at in sorted(lemmas.items()))
+    )
     return folder
 
 
 def _place_entries() -> dict[str, int]:
-    """Where in the file each entry's line begins: offsets have eight digits, so lines are as long with any."""
+    """Where in the file each entry's line begins: offsets have eight digits, so lines are as long
+    with any.
+    """
     places, at, blank = dict[str, int](), len(_LICENCE), dict.fromkeys(ENTRIES, 0)
     for name in ENTRIES:
         places[name] = at

@@ -1,4 +1,5 @@
-"""Images as data URLs: read under the image folder, checked against the lake's digest, boxes drawn, scaled down to the endpoint's limit.
+"""Images as data URLs: read under the image folder, checked against the lake's digest, boxes drawn,
+scaled down to the endpoint's limit.
 
 An image that needs nothing done is sent as its file is, byte for byte.
 """
@@ -11,10 +12,9 @@ import threading
 from collections import OrderedDict
 from pathlib import Path
 
-from tasks.errors import BackendError, LakeError
-from tasks.images import is_remote
-from tasks.judging.types import Box, Image
-from tasks.storage import LakePath, read_file
+from judgelake.tasks.errors import BackendError, LakeError
+from judgelake.tasks.lake.storage import LakePath, read_file
+from judgelake.tasks.types import Box, Image, is_remote
 
 _KEPT_BYTES = 256_000_000
 _BOX_WIDTH = 0.006
@@ -24,7 +24,9 @@ _SENT_AS_IS = {"PNG": "image/png", "JPEG": "image/jpeg", "GIF": "image/gif", "WE
 
 
 class ImageEncoder:
-    """Encodes each image once, in any thread: the encoded ones are kept, those used longest ago given up first beyond `kept_bytes`."""
+    """Encodes each image once, in any thread: the encoded ones are kept, those used longest ago
+    given up first beyond `kept_bytes`.
+    """
 
     def __init__(self, root: LakePath, max_side: int, kept_bytes: int = _KEPT_BYTES) -> None:
         self._root, self._max_side, self._limit = root, max_side, kept_bytes
@@ -34,7 +36,9 @@ class ImageEncoder:
         self.n_encoded = 0
 
     def encode(self, image: Image) -> str:
-        """The data URL of an image, or its own URL where it has one; raises BackendError for a file that is not the one ingested."""
+        """The data URL of an image, or its own URL where it has one; raises BackendError for a file
+        that is not the one ingested.
+        """
         if is_remote(image.uri):
             return image.uri
         with self._guard:
@@ -45,7 +49,9 @@ class ImageEncoder:
         url = encode_image(self._read(image), image.boxes, self._max_side)
         with self._guard:
             self.n_encoded += 1
-            self._size += len(url) - len(self._kept.pop(image, ""))  # another thread may have been as quick
+            self._size += len(url) - len(
+                self._kept.pop(image, "")
+            )  # another thread may have been as quick
             self._kept[image] = url
             while self._size > self._limit and len(self._kept) > 1:
                 self._size -= len(self._kept.popitem(last=False)[1])
@@ -66,7 +72,10 @@ class ImageEncoder:
         if content is None:
             raise _tell_unreadable(file, "No such key")
         if hashlib.sha256(content).hexdigest() != image.sha256:
-            raise BackendError(f"{file}: the image changed since it was ingested; expected sha256 {image.sha256}; ingest again")
+            raise BackendError(
+                f"{file}: the image changed since it was ingested; expected sha256 "
+                f"{image.sha256}; ingest again"
+            )
         return content
 
 
@@ -76,7 +85,9 @@ def _tell_unreadable(file: LakePath, why: str) -> BackendError:
 
 
 def encode_image(content: bytes, boxes: tuple[Box, ...], max_side: int) -> str:
-    """An image file as a data URL, its longer side at most `max_side` pixels, `boxes` (in original pixels) drawn in red."""
+    """An image file as a data URL, its longer side at most `max_side` pixels, `boxes` (in original
+    pixels) drawn in red.
+    """
     from PIL import Image as Pillow  # judges of text need none
     from PIL import ImageDraw, ImageOps
 
@@ -84,12 +95,21 @@ def encode_image(content: bytes, boxes: tuple[Box, ...], max_side: int) -> str:
         mime = _SENT_AS_IS.get(image.format or "")
         if mime and not boxes and max(image.size) <= max_side:
             return _make_url(mime, content)
-        upright = ImageOps.exif_transpose(image) if not boxes else image  # boxes are in the pixels that the file stores
-        drawn = upright.convert("RGBA" if upright.mode in ("RGBA", "LA", "PA") or "transparency" in upright.info else "RGB")
+        upright = (
+            ImageOps.exif_transpose(image) if not boxes else image
+        )  # boxes are in the pixels that the file stores
+        drawn = upright.convert(
+            "RGBA"
+            if upright.mode in ("RGBA", "LA", "PA") or "transparency" in upright.info
+            else "RGB"
+        )
     pen = ImageDraw.Draw(drawn)
     width = max(2, math.ceil(_BOX_WIDTH * max(drawn.size)))
     for box in boxes:
-        (left, right), (top, bottom) = sorted((box.x, box.x + box.width)), sorted((box.y, box.y + box.height))
+        (left, right), (top, bottom) = (
+            sorted((box.x, box.x + box.width)),
+            sorted((box.y, box.y + box.height)),
+        )
         pen.rectangle((left, top, right, bottom), outline=(255, 0, 0), width=width)
     drawn.thumbnail((max_side, max_side), Pillow.Resampling.LANCZOS)
     buffer = io.BytesIO()

@@ -1,12 +1,14 @@
-"""Backends that ask nobody: one answers from stored replies, one leaves open what the lake does not hold.
+"""Backends that ask nobody: one answers from stored replies, one leaves open what the lake does not
+hold.
 
 Reading the `replies` table into the mapping is the caller's matter.
 """
 
 from collections.abc import Mapping
 
-from tasks.backends.digest import request_digest
-from tasks.judging.types import Failure, Pending, Reply, Request
+from judgelake.tasks.backends.base import Backend, Batching, Limited, request_digest
+from judgelake.tasks.backends.openai.adapting import FirstContact
+from judgelake.tasks.types import Failure, Pending, Reply, Request
 
 
 class ReplayBackend:
@@ -22,7 +24,8 @@ class ReplayBackend:
         digest = request_digest(request)
         stored = self._stored.get((digest, request.draw))
         return stored or Failure(
-            f"replay: draw {request.draw} of request {digest[:16]} to {request.model} is not recorded; ask a model"
+            f"replay: draw {request.draw} of request {digest[:16]} to {request.model} is not "
+            f"recorded; ask a model"
         )
 
     async def close(self) -> None:
@@ -40,3 +43,43 @@ class SilentBackend:
 
     async def close(self) -> None:
         """Nothing is held."""
+
+
+class RoutingBackend:
+    """Backends by endpoint name; names that share a backend share its limits."""
+
+    def __init__(self, backends: Mapping[str, Backend]) -> None:
+        self._backends = backends
+        self.window = max(backend.window for backend in backends.values())
+
+    async def reply(self, request: Request) -> Reply | Failure | Pending:
+        """The reply of the endpoint that the request names."""
+        return await self._backends[request.endpoint].reply(request)
+
+    @property
+    def refusal(self) -> str:
+        """The words of an endpoint that takes no request, '' where each takes some."""
+        return next(
+            (one.refusal for one in self._each() if isinstance(one, FirstContact) and one.refusal),
+            "",
+        )
+
+    def set_limits(self, concurrency: int, requests_per_minute: float | None) -> None:
+        """Tells each endpoint that is asked live its share of the run's limits."""
+        for backend in self._each():
+            if isinstance(backend, Limited):
+                backend.set_limits(concurrency, requests_per_minute)
+
+    async def submit(self) -> None:
+        """Sends what waits for a batch."""
+        for backend in self._each():
+            if isinstance(backend, Batching):
+                await backend.submit()
+
+    async def close(self) -> None:
+        """Closes each backend once."""
+        for backend in self._each():
+            await backend.close()
+
+    def _each(self) -> list[Backend]:
+        return list({id(backend): backend for backend in self._backends.values()}.values())

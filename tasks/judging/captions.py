@@ -1,16 +1,28 @@
-"""Protocol `captions`: a VLM describes each image once, for judges that read text only (Prometheus-Vision, appendix G.1).
+"""Protocol `captions`: a VLM describes each image once, for judges that read text only
+(Prometheus-Vision, appendix G.1).
 
-What it wrote is a caption in the lake under this judge's alias and signature; judges name it with `caption: <alias>`.
+What it wrote is a caption in the lake under this judge's alias and signature; judges name it with
+`caption: <alias>`.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tasks.judging.reading import check_reply
-from tasks.judging.templates import digest_prompts, render_prompt
-from tasks.judging.types import JUDGE, Case, Decoding, Failure, Judge, Models, Reply, Request, Verdict
-from tasks.judging.wants import Wants
+from judgelake.tasks.judging.reading import check_reply
+from judgelake.tasks.judging.templates import digest_prompts, render_prompt
+from judgelake.tasks.types import (
+    JUDGE,
+    Case,
+    Decoding,
+    Failure,
+    Judge,
+    Models,
+    Reply,
+    Request,
+    Verdict,
+    Wants,
+)
 
 VERSION = 1
 TASKS = ("vqa", "caption", "document", "referring", "instruction")
@@ -20,7 +32,9 @@ PROMPT = "captions"
 
 @dataclass(frozen=True)
 class CaptionsOptions:
-    """Greedy decoding by default. A captioner always looks at the image; `templates` is a folder with a `captions.txt` of your own."""
+    """Greedy decoding by default. A captioner always looks at the image; `templates` is a folder
+    with a `captions.txt` of your own.
+    """
 
     image: Literal[True] = True
     temperature: float = 0.0
@@ -68,4 +82,8 @@ def read_verdict(reply: Reply | Failure) -> Verdict:
     if isinstance(replied, Verdict):
         return replied
     text = replied.text.strip()
-    return Verdict("ok", text=text) if text else Verdict("unparsed", rationale=replied.text, reason="the reply is empty")
+    return (
+        Verdict("ok", text=text)
+        if text
+        else Verdict("unparsed", rationale=replied.text, reason="the reply is empty")
+    )

@@ -5,13 +5,23 @@ from typing import Any
 
 import polars as pl
 
-from tasks.images import is_remote
-from tasks.judging.types import Box, Case, Image, Rubric
+from judgelake.tasks.types import Box, Case, Image, Rubric, is_remote
 
 _SAME = (
-    "benchmark", "item_id", "task", "prompt", "answer", "content_digest", "context_digest", "criterion", "sample", "caption",
-    "other_answer", "other_digest", "shown_first",
-)  # fmt: skip
+    "benchmark",
+    "item_id",
+    "task",
+    "prompt",
+    "answer",
+    "content_digest",
+    "context_digest",
+    "criterion",
+    "sample",
+    "caption",
+    "other_answer",
+    "other_digest",
+    "shown_first",
+)
 _LISTS = ("references", "criteria", "feedbacks")
 
 
@@ -24,9 +34,18 @@ def read_cases(frame: pl.DataFrame) -> Iterator[Case]:
 def make_case(row: Mapping[str, Any]) -> Case:
     """One row as a case; the item's boxes are drawn on its first image."""
     boxes = tuple(Box(box["x"], box["y"], box["width"], box["height"]) for box in row["regions"])
-    images = tuple(Image(image["uri"], image["sha256"], () if place else boxes) for place, image in enumerate(row["images"]))
-    rubric = Rubric(row["rubric_criterion"], tuple(row["rubric_levels"])) if row["rubric_criterion"] is not None else None
-    values: dict[str, Any] = {name: row[name] for name in _SAME} | {name: tuple(row[name]) for name in _LISTS}
+    images = tuple(
+        Image(image["uri"], image["sha256"], () if place else boxes)
+        for place, image in enumerate(row["images"])
+    )
+    rubric = (
+        Rubric(row["rubric_criterion"], tuple(row["rubric_levels"]))
+        if row["rubric_criterion"] is not None
+        else None
+    )
+    values: dict[str, Any] = {name: row[name] for name in _SAME} | {
+        name: tuple(row[name]) for name in _LISTS
+    }
     return Case(**values, images=images, rubric=rubric)
 
 
@@ -38,5 +57,8 @@ def find_missing_image(case: Case, sees_images: bool) -> str | None:
         return "the item has no image; the judge looks at one"
     for image in case.images:
         if image.sha256 is None and not is_remote(image.uri):
-            return f"the image {image.uri} is not there, is damaged, or has no other to be swapped for; see the quarantine"
+            return (
+                f"the image {image.uri} is not there, is damaged, or has no other to be "
+                f"swapped for; see the quarantine"
+            )
     return None

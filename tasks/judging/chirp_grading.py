@@ -1,8 +1,11 @@
-"""CHIRP's grading of one response as correct or not (2025, sections 5.2.2 and B.2, Figures 15 to 17), four methods of it.
+"""CHIRP's grading of one response as correct or not (2025, sections 5.2.2 and B.2, Figures 15 to
+17), four methods of it.
 
-`string_match` asks nobody. `llm` compares with the ground truth and sees no image; `vlm` looks at the image and is not told the ground truth.
-`cascade` believes the LLM where it says correct, and asks the VLM where it says incorrect. Where the LLM's reply cannot be read, the
-cascade ends with that reason: neither is it taken as incorrect, nor is the VLM asked in its place. The wording is our own.
+`string_match` asks nobody. `llm` compares with the ground truth and sees no image; `vlm` looks at
+the image and is not told the ground truth. `cascade` believes the LLM where it says correct, and
+asks the VLM where it says incorrect. Where the LLM's reply cannot be read, the cascade ends with
+that reason: neither is it taken as incorrect, nor is the VLM asked in its place. The wording is our
+own.
 """
 
 from collections import Counter
@@ -11,12 +14,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tasks.judging.chirp_reading import Grade, read_grade
-from tasks.judging.chirp_turns import EXTRACTOR, Asker, Style, Told, Turns, clean
-from tasks.judging.templates import digest_prompts, render_prompt
-from tasks.judging.types import JUDGE, Case, Decoding, Judge, Message, Models, Verdict
-from tasks.judging.wants import ImageMode, Wants
-from tasks.metrics.official_normalizer import normalise_official, strip_official
+from judgelake.tasks.judging.chirp import (
+    EXTRACTOR,
+    Asker,
+    FinalReply,
+    Grade,
+    Style,
+    Turns,
+    clean,
+    read_grade,
+)
+from judgelake.tasks.judging.templates import digest_prompts, render_prompt
+from judgelake.tasks.metrics.vqa_accuracy import normalise_official, strip_official
+from judgelake.tasks.types import (
+    JUDGE,
+    Case,
+    Decoding,
+    ImageMode,
+    Judge,
+    Message,
+    Models,
+    Verdict,
+    Wants,
+)
 
 VERSION = 1
 TASKS = ("vqa", "document", "instruction")
@@ -26,7 +46,9 @@ ENDPOINTS = (EXTRACTOR, VLM)
 Method = Literal["string_match", "llm", "vlm", "cascade"]
 Match = Literal["gqa", "textvqa"]
 RATINGS: dict[Grade, float] = {"correct": 1.0, "partially correct": 0.5, "incorrect": 0.0}
-"""On the judge's scale; of these only 1 scores, for partially correct counts as incorrect (Figure 17)."""
+"""On the judge's scale; of these only 1 scores, for partially correct counts as incorrect (Figure
+17).
+"""
 _VLM_PROMPTS: dict[Style, tuple[str, ...]] = {
     "simple": ("chirp_grade_image",),
     "reasoning": ("chirp_grade_image", "chirp_grade_extraction"),
@@ -36,10 +58,12 @@ _VLM_PROMPTS: dict[Style, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class ChirpGradingOptions:
-    """How a response is graded. `style` is that of the VLM: asked at once, LLaVA-34B's two turns or GPT-4V's reasoning.
+    """How a response is graded. `style` is that of the VLM: asked at once, LLaVA-34B's two turns or
+    GPT-4V's reasoning.
 
-    `match` is the rule of `string_match`: a reference equals the response, of GQA without case and final full stop, of TextVQA under the
-    official normaliser of VQA. `styles`: which answers are graded (`long`, `short`), by default all.
+    `match` is the rule of `string_match`: a reference equals the response, of GQA without case and
+    final full stop, of TextVQA under the official normaliser of VQA. `styles`: which answers are
+    graded (`long`, `short`), by default all.
     """
 
     method: Method = "cascade"
@@ -57,7 +81,9 @@ class ChirpGradingOptions:
         if self.max_tokens < 1:
             raise ValueError(f"max_tokens: {self.max_tokens}; expected a whole number from 1")
         if self.image == "swapped" and not self.looks:
-            raise ValueError("image: swapped; expected with the methods vlm and cascade, which look at images")
+            raise ValueError(
+                "image: swapped; expected with the methods vlm and cascade, which look at images"
+            )
         if not self.looks:
             object.__setattr__(self, "image", "absent")
 
@@ -75,16 +101,28 @@ class ChirpGradingOptions:
 
 def list_wants(options: ChirpGradingOptions) -> Wants:
     """One case an answer."""
-    return Wants(TASKS, criteria=((CRITERION,),), image=options.image, styles=options.styles, seed=options.seed)
+    return Wants(
+        TASKS,
+        criteria=((CRITERION,),),
+        image=options.image,
+        styles=options.styles,
+        seed=options.seed,
+    )
 
 
 def call_signature(options: ChirpGradingOptions, models: Models) -> dict[str, object]:
     """Everything that changes what is asked; of `string_match`, which asks nothing, its rule."""
-    start: dict[str, object] = {"protocol": "chirp_grading", "version": VERSION, "method": options.method}
+    start: dict[str, object] = {
+        "protocol": "chirp_grading",
+        "version": VERSION,
+        "method": options.method,
+    }
     if options.method == "string_match":
         return start | {"match": options.match}
     vlm = {"vlm": models[VLM]} if options.method == "cascade" else {}
-    extractor = {"extractor": models[EXTRACTOR]} if options.looks and options.style == "reasoning" else {}
+    extractor = (
+        {"extractor": models[EXTRACTOR]} if options.looks and options.style == "reasoning" else {}
+    )
     return {
         **start,
         "model": models[JUDGE],
@@ -106,20 +144,42 @@ def reading_signature(_options: ChirpGradingOptions) -> dict[str, object]:
 def judge(case: Case, options: ChirpGradingOptions, models: Models) -> Judge:
     """Grade one response. A reply without a clear grade is `unparsed`, never incorrect."""
     if options.method != "vlm" and not case.references:
-        return [Verdict("failed", reason="the item has no reference answers; only the method vlm grades without them")]
+        return [
+            Verdict(
+                "failed",
+                reason="the item has no reference answers; only the method vlm grades without them",
+            )
+        ]
     if options.method == "string_match":
-        return [_make_verdict("correct" if match_string(case.answer, case.references, options.match) else "incorrect", None)]
-    asker = Asker(models, Decoding(options.temperature, options.top_p, options.max_tokens), case.sample)
+        return [
+            _make_verdict(
+                "correct"
+                if match_string(case.answer, case.references, options.match)
+                else "incorrect",
+                None,
+            )
+        ]
+    asker = Asker(
+        models, Decoding(options.temperature, options.top_p, options.max_tokens), case.sample
+    )
     if options.method == "vlm":
         return [_read((yield from _ask_vlm(case, options, asker, JUDGE)))]
-    by_llm = _read((yield from asker.ask(render_prompt("chirp_grade_text", options.templates, _text_fields(case)))))
+    by_llm = _read(
+        (
+            yield from asker.ask(
+                render_prompt("chirp_grade_text", options.templates, _text_fields(case))
+            )
+        )
+    )
     if options.method == "llm" or by_llm.status != "ok" or by_llm.score_0_1 == 1:
         return [by_llm]
     return [_read((yield from _ask_vlm(case, options, asker, VLM)))]
 
 
 def match_string(answer: str, references: Sequence[str], rule: Match) -> bool:
-    """Whether the response equals one of the references, as the benchmark's own evaluation compares strings."""
+    """Whether the response equals one of the references, as the benchmark's own evaluation compares
+    strings.
+    """
     normalise = _normalise_gqa if rule == "gqa" else _normalise_textvqa
     return normalise([answer])[0] in normalise(references)
 
@@ -142,7 +202,9 @@ def _ask_vlm(case: Case, options: ChirpGradingOptions, asker: Asker, endpoint: s
     }
     if options.style == "two_turn":
         question = render_prompt("chirp_own_answer", options.templates, fields, case.images)
-        return asker.ask_after_own_answer(question, render_prompt("chirp_grade_again", options.templates, fields), endpoint)
+        return asker.ask_after_own_answer(
+            question, render_prompt("chirp_grade_again", options.templates, fields), endpoint
+        )
     messages = render_prompt("chirp_grade_image", options.templates, fields, case.images)
     if options.style == "reasoning":
         return asker.ask_and_extract(messages, _extraction(options), endpoint)
@@ -150,7 +212,9 @@ def _ask_vlm(case: Case, options: ChirpGradingOptions, asker: Asker, endpoint: s
 
 
 def _extraction(options: ChirpGradingOptions) -> Callable[[str], tuple[Message, ...]]:
-    return lambda text: render_prompt("chirp_grade_extraction", options.templates, {"evaluation": text})
+    return lambda text: render_prompt(
+        "chirp_grade_extraction", options.templates, {"evaluation": text}
+    )
 
 
 def _text_fields(case: Case) -> dict[str, object]:
@@ -164,14 +228,20 @@ def _text_fields(case: Case) -> dict[str, object]:
     }
 
 
-def _read(told: Told | Verdict) -> Verdict:
+def _read(told: FinalReply | Verdict) -> Verdict:
     if isinstance(told, Verdict):
         return told
     grade = read_grade(told.text)
     if grade is None:
-        return Verdict("unparsed", rationale=told.rationale, reason="the reply does not clearly say correct or incorrect")
+        return Verdict(
+            "unparsed",
+            rationale=told.rationale,
+            reason="the reply does not clearly say correct or incorrect",
+        )
     return _make_verdict(grade, told.rationale)
 
 
 def _make_verdict(grade: Grade, rationale: str | None) -> Verdict:
-    return Verdict("ok", rating=RATINGS[grade], score_0_1=float(grade == "correct"), rationale=rationale)
+    return Verdict(
+        "ok", rating=RATINGS[grade], score_0_1=float(grade == "correct"), rationale=rationale
+    )

@@ -1,23 +1,45 @@
-"""CHIRP's pairwise judge (2025, sections 3.3 and 4, Figures 20 and 21): a VLM says which of two responses to a question is better.
+"""CHIRP's pairwise judge (2025, sections 3.3 and 4, Figures 20 and 21): a VLM says which of two
+responses to a question is better.
 
-A case is a pair, shown in one order, and one criterion. `better` always means preferred: of hallucinations, the response with fewer. The
-structure is the paper's, the wording our own. Which pairs are compared is drawn by `tasks.judging.matchups`.
+A case is a pair, shown in one order, and one criterion. `better` always means preferred: of
+hallucinations, the response with fewer. The structure is the paper's, the wording our own. Which
+pairs are compared is drawn by `tasks.planning.matchups`.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.judging.chirp_reading import read_choice
-from tasks.judging.chirp_turns import EXTRACTOR, Asker, Style, Told, Turns, clean
-from tasks.judging.templates import digest_prompts, render_prompt
-from tasks.judging.types import JUDGE, Case, Choice, Decoding, Judge, Message, Models, Verdict
-from tasks.judging.wants import ImageMode, Matchups, Wants
+from judgelake.tasks.judging.chirp import (
+    EXTRACTOR,
+    Asker,
+    FinalReply,
+    Style,
+    Turns,
+    clean,
+    read_choice,
+)
+from judgelake.tasks.judging.templates import digest_prompts, render_prompt
+from judgelake.tasks.types import (
+    JUDGE,
+    Case,
+    Choice,
+    Decoding,
+    ImageMode,
+    Judge,
+    Matchups,
+    Message,
+    Models,
+    Verdict,
+    Wants,
+)
 
 VERSION = 1
 TASKS = ("vqa", "caption", "document", "referring", "instruction")
 CRITERIA = ("overall", "relevance", "understanding", "hallucinations", "details")
-"""The paper's five: overall preference, relevance and completeness, understanding and reasoning, hallucinations, details (C.2.1)."""
+"""The paper's five: overall preference, relevance and completeness, understanding and reasoning,
+hallucinations, details (C.2.1).
+"""
 ENDPOINTS = (EXTRACTOR,)
 _PROMPTS: dict[Style, tuple[str, ...]] = {
     "simple": ("chirp_pair", "chirp_criterion"),
@@ -28,9 +50,11 @@ _PROMPTS: dict[Style, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class ChirpOptions:
-    """How pairs are judged and which. `style`: simple (GPT-4V (S) of the paper), reasoning (GPT-4V (R)) or two_turn (LLaVA-34B).
+    """How pairs are judged and which. `style`: simple (GPT-4V (S) of the paper), reasoning (GPT-4V
+    (R)) or two_turn (LLaVA-34B).
 
-    `matchups` and, where not `both_orders`, the order of each pair are drawn by `seed`, and so is another image (`image: swapped`).
+    `matchups` and, where not `both_orders`, the order of each pair are drawn by `seed`, and so is
+    another image (`image: swapped`).
     """
 
     style: Style = "reasoning"
@@ -48,10 +72,20 @@ class ChirpOptions:
     templates: Path | None = None
 
     def __post_init__(self) -> None:
-        if not self.criteria or len({*self.criteria}) < len(self.criteria) or not {*self.criteria} <= {*CRITERIA}:
-            raise ValueError(f"criteria: {', '.join(self.criteria) or 'none'}; expected some of {', '.join(CRITERIA)}, each once")
+        if (
+            not self.criteria
+            or len({*self.criteria}) < len(self.criteria)
+            or not {*self.criteria} <= {*CRITERIA}
+        ):
+            raise ValueError(
+                f"criteria: {', '.join(self.criteria) or 'none'}; expected some of "
+                f"{', '.join(CRITERIA)}, each once"
+            )
         if isinstance(self.matchups, int) and self.matchups < 1:
-            raise ValueError(f"matchups: {self.matchups}; expected all, human, reference or a number an item from 1")
+            raise ValueError(
+                f"matchups: {self.matchups}; expected all, human, reference or a number an "
+                f"item from 1"
+            )
         for name in ("samples", "max_tokens"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: {getattr(self, name)}; expected a whole number from 1")
@@ -73,7 +107,9 @@ def list_wants(options: ChirpOptions) -> Wants:
 
 
 def call_signature(options: ChirpOptions, models: Models) -> dict[str, object]:
-    """Everything that changes what is asked of a case; which pairs, orders and criteria there are does not."""
+    """Everything that changes what is asked of a case; which pairs, orders and criteria there are
+    does not.
+    """
     extractor = {"extractor": models[EXTRACTOR]} if options.style == "reasoning" else {}
     return {
         "protocol": "chirp",
@@ -95,20 +131,28 @@ def reading_signature(_options: ChirpOptions) -> dict[str, object]:
 
 
 def judge(case: Case, options: ChirpOptions, models: Models) -> Judge:
-    """Ask for the better response on one criterion. A reply without a clear choice is `unparsed`, never a tie."""
+    """Ask for the better response on one criterion. A reply without a clear choice is `unparsed`,
+    never a tie.
+    """
     decoding = Decoding(options.temperature, options.top_p, options.max_tokens)
     told = yield from _ask(case, options, Asker(models, decoding, case.sample))
     return [told if isinstance(told, Verdict) else read_verdict(told, case, options)]
 
 
-def read_verdict(told: Told, case: Case, options: ChirpOptions) -> Verdict:
+def read_verdict(told: FinalReply, case: Case, options: ChirpOptions) -> Verdict:
     """A verdict in terms of a and b, whichever was shown first."""
     shown = read_choice(told.text, options.ties)
     if shown is None:
         wanted = "1, 2 or Tie" if options.ties else "1 or 2"
-        return Verdict("unparsed", rationale=told.rationale, reason=f"the reply does not clearly choose {wanted}")
+        return Verdict(
+            "unparsed",
+            rationale=told.rationale,
+            reason=f"the reply does not clearly choose {wanted}",
+        )
     first: Choice = "b" if case.shown_first == "b" else "a"
-    choice: Choice = "tie" if shown == "tie" else first if shown == "first" else "a" if first == "b" else "b"
+    choice: Choice = (
+        "tie" if shown == "tie" else first if shown == "first" else "a" if first == "b" else "b"
+    )
     return Verdict("ok", choice=choice, rationale=told.rationale)
 
 
@@ -116,15 +160,23 @@ def _ask(case: Case, options: ChirpOptions, asker: Asker) -> Turns:
     fields = _fields(case, options)
     if options.style == "two_turn":
         question = render_prompt("chirp_own_answer", options.templates, fields, case.images)
-        return asker.ask_after_own_answer(question, render_prompt("chirp_pair_again", options.templates, fields))
+        return asker.ask_after_own_answer(
+            question, render_prompt("chirp_pair_again", options.templates, fields)
+        )
     messages = render_prompt("chirp_pair", options.templates, fields, case.images)
-    return asker.ask_and_extract(messages, _extraction(options)) if options.style == "reasoning" else asker.ask(messages)
+    return (
+        asker.ask_and_extract(messages, _extraction(options))
+        if options.style == "reasoning"
+        else asker.ask(messages)
+    )
 
 
 def _fields(case: Case, options: ChirpOptions) -> dict[str, object]:
     shown = (case.answer, case.other_answer or "")
     first, second = shown[::-1] if case.shown_first == "b" else shown
-    (criterion,) = render_prompt("chirp_criterion", options.templates, {"criterion": case.criterion})
+    (criterion,) = render_prompt(
+        "chirp_criterion", options.templates, {"criterion": case.criterion}
+    )
     return {
         "question": clean(case.prompt),
         "first": clean(first),
@@ -137,4 +189,6 @@ def _fields(case: Case, options: ChirpOptions) -> dict[str, object]:
 
 
 def _extraction(options: ChirpOptions) -> Callable[[str], tuple[Message, ...]]:
-    return lambda text: render_prompt("chirp_pair_extraction", options.templates, {"evaluation": text, "ties": options.ties})
+    return lambda text: render_prompt(
+        "chirp_pair_extraction", options.templates, {"evaluation": text, "ties": options.ties}
+    )

@@ -1,7 +1,9 @@
-"""Protocol `failure_labels`: a model says which of LAVE's nine failure categories (Mañas et al. 2024, Table 1) hold of an answer.
+"""Protocol `failure_labels`: a model says which of LAVE's nine failure categories (Mañas et al.
+2024, Table 1) hold of an answer.
 
-The categories and what they mean are the paper's, where people assigned them by hand; the wording and the marker are our own. A verdict a
-category: 1 where it holds, 0 where not. They say why string matching may err, not how good the answer is, so they are nobody's score.
+The categories and what they mean are the paper's, where people assigned them by hand; the wording
+and the marker are our own. A verdict a category: 1 where it holds, 0 where not. They say why string
+matching may err, not how good the answer is, so they are nobody's score.
 """
 
 import re
@@ -10,12 +12,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from schemas.recorded import FAILURE_CATEGORIES
-from tasks.judging.caption_use import check_caption, find_missing_caption
-from tasks.judging.reading import check_reply
-from tasks.judging.templates import digest_prompts, neutralise, render_prompt
-from tasks.judging.types import JUDGE, Case, Decoding, Failure, Judge, Message, Models, Reply, Request, Verdict
-from tasks.judging.wants import ImageMode, Wants
+from judgelake.schemas.recorded import FAILURE_CATEGORIES
+from judgelake.tasks.judging.reading import check_reply
+from judgelake.tasks.judging.rubrics import check_caption, find_missing_caption
+from judgelake.tasks.judging.templates import digest_prompts, neutralise, render_prompt
+from judgelake.tasks.types import (
+    JUDGE,
+    Case,
+    Decoding,
+    Failure,
+    ImageMode,
+    Judge,
+    Message,
+    Models,
+    Reply,
+    Request,
+    Verdict,
+    Wants,
+)
 
 VERSION = 1
 TASKS = ("vqa", "document")
@@ -25,15 +39,19 @@ MARKERS = ("Image description:", "Question:", "References:", "Candidate:", "Cate
 _MARKER = re.compile(r"^[ \t*_#]*categories[ \t*_]*:[ \t*_]*", re.IGNORECASE | re.MULTILINE)
 _SEPARATOR = re.compile(r"[,;\n]|\s+and\s+")
 _BULLET = re.compile(r"^(?:[-*•]|[0-9]{1,2}[.)])[ \t]+")
-_NAME = re.compile(r"""(?P<mark>[`"']|)(?P<name>[a-z][a-z _-]*)(?P=mark)[.!]?""", re.IGNORECASE | re.ASCII)
+_NAME = re.compile(
+    r"""(?P<mark>[`"']|)(?P<name>[a-z][a-z _-]*)(?P=mark)[.!]?""", re.IGNORECASE | re.ASCII
+)
 _EMPHASIS = " \t*_"
 
 
 @dataclass(frozen=True)
 class FailureLabelsOptions:
-    """`rationale`: the model explains before it names the categories. `caption` names whose caption stands in for the image.
+    """`rationale`: the model explains before it names the categories. `caption` names whose caption
+    stands in for the image.
 
-    `answers`: the failures alone, where people and string matching differ, as in the paper; or all answers, which needs no ratings.
+    `answers`: the failures alone, where people and string matching differ, as in the paper; or all
+    answers, which needs no ratings.
     """
 
     answers: Literal["failures", "all"] = "failures"
@@ -55,7 +73,12 @@ def list_wants(options: FailureLabelsOptions) -> Wants:
     failures = options.answers == "failures"
     caption = options.caption or ""
     return Wants(
-        TASKS, criteria=(FAILURE_CATEGORIES,), captioner=caption, image=options.image, failures=failures, seed=options.seed
+        TASKS,
+        criteria=(FAILURE_CATEGORIES,),
+        captioner=caption,
+        image=options.image,
+        failures=failures,
+        seed=options.seed,
     )
 
 
@@ -80,19 +103,31 @@ def reading_signature(_options: FailureLabelsOptions) -> dict[str, object]:
 
 
 def judge(case: Case, options: FailureLabelsOptions, models: Models) -> Judge:
-    """Ask once, read once. A reply with anything but known names after its marker is `unparsed`, never `none`."""
+    """Ask once, read once. A reply with anything but known names after its marker is `unparsed`,
+    never `none`.
+    """
     missing = find_missing_caption(case, options.caption)
     if missing is not None:
         return [missing]
     if not case.references:
-        return [Verdict("failed", reason="the item has no reference answers; the categories compare an answer with them")]
+        return [
+            Verdict(
+                "failed",
+                reason="the item has no reference answers; the categories compare an answer "
+                "with them",
+            )
+        ]
     decoding = Decoding(options.temperature, options.top_p, options.max_tokens)
-    (reply,) = yield [Request(models[JUDGE], build_messages(case, options), decoding, draw=case.sample)]
+    (reply,) = yield [
+        Request(models[JUDGE], build_messages(case, options), decoding, draw=case.sample)
+    ]
     return read_verdicts(reply)
 
 
 def build_messages(case: Case, options: FailureLabelsOptions) -> tuple[Message, ...]:
-    """The categories, then question, references (each once, the most frequent first) and candidate answer, each on one line."""
+    """The categories, then question, references (each once, the most frequent first) and candidate
+    answer, each on one line.
+    """
     counts = Counter(_clean(reference) for reference in case.references)
     fields: dict[str, object] = {
         "image": len(case.images),
@@ -112,15 +147,28 @@ def read_verdicts(reply: Reply | Failure) -> list[Verdict]:
         return [replied]
     read = read_categories(replied.text)
     if read is None:
-        return [Verdict("unparsed", rationale=replied.text, reason="the reply does not end with a list of known categories")]
+        return [
+            Verdict(
+                "unparsed",
+                rationale=replied.text,
+                reason="the reply does not end with a list of known categories",
+            )
+        ]
     return [
-        Verdict("ok", rating=float(name in read), score_0_1=float(name in read), rationale=replied.text, criterion=name)
+        Verdict(
+            "ok",
+            rating=float(name in read),
+            score_0_1=float(name in read),
+            rationale=replied.text,
+            criterion=name,
+        )
         for name in FAILURE_CATEGORIES
     ]
 
 
 def read_categories(text: str) -> frozenset[str] | None:
-    """The categories after the last `Categories:` at the beginning of a line, to the end of the text; `none` alone is no category.
+    """The categories after the last `Categories:` at the beginning of a line, to the end of the
+    text; `none` alone is no category.
 
     None where there is no such line, or where something follows that is no category.
     """
@@ -137,7 +185,9 @@ def read_categories(text: str) -> frozenset[str] | None:
 
 
 def _read_name(part: str) -> str:
-    """A name in any case, with spaces or hyphens between its words, in emphasis or quotation marks; '' for anything else."""
+    """A name in any case, with spaces or hyphens between its words, in emphasis or quotation marks;
+    '' for anything else.
+    """
     found = _NAME.fullmatch(_BULLET.sub("", part).strip(_EMPHASIS))
     return re.sub(r"[ _-]+", "_", found["name"].strip(_EMPHASIS).lower()) if found else ""
 

@@ -1,18 +1,39 @@
-"""Which of two judges' feedbacks on one response is the better one (Prometheus-Vision, section 3.2 and appendix G.4, where people choose).
+"""Which of two judges' feedbacks on one response is the better one (Prometheus-Vision, section 3.2
+and appendix G.4, where people choose).
 
-What the people saw is shown: instruction, image, response, reference answer, rubric, feedback A and B. They chose one; `ties` allows neither.
+What the people saw is shown: instruction, image, response, reference answer, rubric, feedback A and
+B. They chose one; `ties` allows neither.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.judging import prometheus
-from tasks.judging.caption_use import check_caption, find_missing_caption
-from tasks.judging.reading import check_reply, read_marked_choice
-from tasks.judging.rubrics import find_rubric, list_criteria, name_rubrics
-from tasks.judging.templates import digest_prompts, neutralise, render_prompt
-from tasks.judging.types import JUDGE, Case, Choice, Decoding, Failure, Judge, Message, Models, Reply, Request, Rubric, Verdict
-from tasks.judging.wants import ImageMode, Wants
+from judgelake.tasks.judging import prometheus
+from judgelake.tasks.judging.reading import check_reply, read_marked_choice
+from judgelake.tasks.judging.rubrics import (
+    check_caption,
+    find_missing_caption,
+    find_rubric,
+    list_criteria,
+    name_rubrics,
+)
+from judgelake.tasks.judging.templates import digest_prompts, neutralise, render_prompt
+from judgelake.tasks.types import (
+    JUDGE,
+    Case,
+    Choice,
+    Decoding,
+    Failure,
+    ImageMode,
+    Judge,
+    Message,
+    Models,
+    Reply,
+    Request,
+    Rubric,
+    Verdict,
+    Wants,
+)
 
 VERSION = 1
 PROMPT = "feedback_preference"
@@ -21,7 +42,9 @@ MARKERS = (*prometheus.MARKERS, "###Reasons")
 
 @dataclass(frozen=True)
 class FeedbackPreferenceOptions:
-    """`feedback_of` names the two judges, a and b. `rubric_file` is theirs, where their rubrics came from a file."""
+    """`feedback_of` names the two judges, a and b. `rubric_file` is theirs, where their rubrics
+    came from a file.
+    """
 
     feedback_of: tuple[str, ...]
     image: ImageMode = True
@@ -40,7 +63,8 @@ class FeedbackPreferenceOptions:
         check_caption(self.image, self.caption)
         if len(set(self.feedback_of)) != 2 or len(self.feedback_of) != 2:
             raise ValueError(
-                f"feedback_of: {', '.join(self.feedback_of)}; expected the names of two judges, such as [mini, large]"
+                f"feedback_of: {', '.join(self.feedback_of)}; expected the names of two "
+                f"judges, such as [mini, large]"
             )
         if self.samples < 1:
             raise ValueError(f"samples: {self.samples}; expected a whole number from 1")
@@ -94,7 +118,9 @@ def judge(case: Case, options: FeedbackPreferenceOptions, models: Models) -> Jud
     if missing is not None:
         return [missing]
     decoding = Decoding(options.temperature, options.top_p, options.max_tokens, seed=options.seed)
-    (reply,) = yield [Request(models[JUDGE], build_messages(case, rubric, options), decoding, draw=case.sample)]
+    (reply,) = yield [
+        Request(models[JUDGE], build_messages(case, rubric, options), decoding, draw=case.sample)
+    ]
     return [read_verdict(reply, case.shown_first, options.ties)]
 
 
@@ -106,12 +132,22 @@ def read_verdict(reply: Reply | Failure, shown_first: str, ties: bool) -> Verdic
     told = read_marked_choice(replied.text, ("A", "B", "TIE") if ties else ("A", "B"))
     if told is None:
         named = "A, B or TIE" if ties else "A or B"
-        return Verdict("unparsed", rationale=replied.text, reason=f"the reply does not name {named} after [RESULT]")
-    shown: dict[str, Choice] = {"A": "b" if shown_first == "b" else "a", "B": "a" if shown_first == "b" else "b", "TIE": "tie"}
+        return Verdict(
+            "unparsed",
+            rationale=replied.text,
+            reason=f"the reply does not name {named} after [RESULT]",
+        )
+    shown: dict[str, Choice] = {
+        "A": "b" if shown_first == "b" else "a",
+        "B": "a" if shown_first == "b" else "b",
+        "TIE": "tie",
+    }
     return Verdict("ok", choice=shown[told], rationale=replied.text)
 
 
-def build_messages(case: Case, rubric: Rubric, options: FeedbackPreferenceOptions) -> tuple[Message, ...]:
+def build_messages(
+    case: Case, rubric: Rubric, options: FeedbackPreferenceOptions
+) -> tuple[Message, ...]:
     """Prometheus-Vision's fields with the two feedbacks after them, in the case's order."""
     first, second = reversed(case.feedbacks) if case.shown_first == "b" else case.feedbacks
     fields: dict[str, object] = {

@@ -1,7 +1,9 @@
-"""LAVE (Mañas et al. 2024): a few-shot LLM rates a short VQA answer against its references on 1-3, score (r - 1) / 2.
+"""LAVE (Mañas et al. 2024): a few-shot LLM rates a short VQA answer against its references on 1-3,
+score (r - 1) / 2.
 
-The structure (fields, scale, demonstrations, rationale before rating, `So rating=`) is the paper's, the wording our own. The paper asks
-encoder-decoder models (Flan-T5) and chat models (Vicuna, GPT-3.5) with the same prompt, so it is one text for all: one user message.
+The structure (fields, scale, demonstrations, rationale before rating, `So rating=`) is the paper's,
+the wording our own. The paper asks encoder-decoder models (Flan-T5) and chat models (Vicuna,
+GPT-3.5) with the same prompt, so it is one text for all: one user message.
 """
 
 import functools
@@ -13,13 +15,24 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
-from tasks.digests import digest_json
-from tasks.errors import SuiteError
-from tasks.judging.reading import check_reply, read_rating_at_end
-from tasks.judging.templates import digest_prompts, render_prompt
-from tasks.judging.token_reading import find_position, read_token_shares
-from tasks.judging.types import JUDGE, Case, Decoding, Failure, Judge, Message, Models, Reply, Request, Verdict
-from tasks.judging.wants import Wants
+from judgelake.tasks.digests import digest_json
+from judgelake.tasks.errors import SuiteError
+from judgelake.tasks.judging.reading import check_reply, read_rating_at_end
+from judgelake.tasks.judging.templates import digest_prompts, render_prompt
+from judgelake.tasks.judging.token_reading import find_position, read_token_shares
+from judgelake.tasks.types import (
+    JUDGE,
+    Case,
+    Decoding,
+    Failure,
+    Judge,
+    Message,
+    Models,
+    Reply,
+    Request,
+    Verdict,
+    Wants,
+)
 
 VERSION = 1
 LEVELS = (1, 2, 3)
@@ -32,11 +45,14 @@ _TEXTS = ("question", "answer", "rationale")
 
 @dataclass(frozen=True)
 class LaveOptions:
-    """Table 3's choices. `filter_refs: at_or_below` also drops references at exactly 25 % (the released code's rule).
+    """Table 3's choices. `filter_refs: at_or_below` also drops references at exactly 25 % (the
+    released code's rule).
 
-    `caption` names the captioner whose description of the image is shown; `demos` is a JSON file with lists `general` and `binary`;
-    `templates` is a folder with a `lave.txt` of your own. `rating: weighted` reads the expected rating over the probabilities of 1, 2 and 3
-    where the rating stands (paper, Scoring Function), and calls a reply `unparsed` whose three hold less than `min_mass` together.
+    `caption` names the captioner whose description of the image is shown; `demos` is a JSON file
+    with lists `general` and `binary`; `templates` is a folder with a `lave.txt` of your own.
+    `rating: weighted` reads the expected rating over the probabilities of 1, 2 and 3 where the
+    rating stands (paper, Scoring Function), and calls a reply `unparsed` whose three hold less than
+    `min_mass` together.
     """
 
     shots: int = MOST_SHOTS
@@ -53,13 +69,16 @@ class LaveOptions:
     def __post_init__(self) -> None:
         if self.rating == "weighted" and self.top_logprobs < 1:
             raise ValueError(
-                f"rating: weighted reads log-probabilities, and top_logprobs is {self.top_logprobs}; "
+                f"rating: weighted reads log-probabilities, and top_logprobs is "
+                f"{self.top_logprobs}; "
                 "expected at least 1, better 5 and more; add `top_logprobs: 5`"
             )
         if not 0 <= self.min_mass <= 1:
             raise ValueError(f"min_mass: {self.min_mass}; expected a probability from 0 to 1")
         if not 0 <= self.shots <= MOST_SHOTS:
-            raise ValueError(f"shots: {self.shots}; expected 0 to {MOST_SHOTS}, the demonstrations there are")
+            raise ValueError(
+                f"shots: {self.shots}; expected 0 to {MOST_SHOTS}, the demonstrations there are"
+            )
 
 
 Demonstrations = Mapping[str, Sequence[Mapping[str, Any]]]
@@ -72,7 +91,11 @@ def list_wants(options: LaveOptions) -> Wants:
 
 def call_signature(options: LaveOptions, models: Models) -> dict[str, object]:
     """Everything that changes what is asked; its digest is the judge's id."""
-    own = {} if options.templates is None else {"templates": digest_prompts((PROMPT,), options.templates)}
+    own = (
+        {}
+        if options.templates is None
+        else {"templates": digest_prompts((PROMPT,), options.templates)}
+    )
     return {
         "protocol": "lave",
         "version": VERSION,
@@ -92,18 +115,29 @@ def call_signature(options: LaveOptions, models: Models) -> dict[str, object]:
 def reading_signature(options: LaveOptions) -> dict[str, object]:
     """How replies are read: the last rating 1-3, or the expected one, mapped linearly to 0-1."""
     if options.rating == "weighted":
-        return {"reader": "weighted-rating-at-end", "version": 2, "scale": "1-3", "min_mass": options.min_mass}
+        return {
+            "reader": "weighted-rating-at-end",
+            "version": 2,
+            "scale": "1-3",
+            "min_mass": options.min_mass,
+        }
     return {"reader": "rating-at-end", "version": 2, "scale": "1-3"}
 
 
 def judge(case: Case, options: LaveOptions, models: Models) -> Judge:
     """Ask once, read once. A reply without a rating is `unparsed`, never 2."""
     if not case.references:
-        return [Verdict("failed", reason="the item has no reference answers; LAVE rates against references")]
+        return [
+            Verdict(
+                "failed", reason="the item has no reference answers; LAVE rates against references"
+            )
+        ]
     request = Request(
         model=models[JUDGE],
         messages=build_messages(case, options),
-        decoding=Decoding(temperature=0.0, max_tokens=options.max_tokens, top_logprobs=options.top_logprobs),
+        decoding=Decoding(
+            temperature=0.0, max_tokens=options.max_tokens, top_logprobs=options.top_logprobs
+        ),
         draw=case.sample,
     )
     (reply,) = yield [request]
@@ -117,21 +151,41 @@ def read_verdict(reply: Reply | Failure, options: LaveOptions) -> Verdict:
         return replied
     read = read_rating_at_end(replied.text, "rating", LEVELS)
     if read is None:
-        return Verdict("unparsed", rationale=replied.text, reason="the reply does not end with a rating of 1, 2 or 3")
+        return Verdict(
+            "unparsed",
+            rationale=replied.text,
+            reason="the reply does not end with a rating of 1, 2 or 3",
+        )
     if options.rating == "weighted":
         return _weigh_rating(replied, read.rationale, read.offset, options.min_mass)
-    return Verdict("ok", rating=read.rating, score_0_1=(read.rating - 1) / 2, rationale=read.rationale)
+    return Verdict(
+        "ok", rating=read.rating, score_0_1=(read.rating - 1) / 2, rationale=read.rationale
+    )
 
 
 def _weigh_rating(reply: Reply, rationale: str, offset: int, min_mass: float) -> Verdict:
     """The expected rating over the tokens 1, 2 and 3 at the place of the rating, renormalised."""
     place = find_position(reply.text, reply.top_logprobs, offset)
-    shares = None if place is None else read_token_shares(reply.top_logprobs[place], map(str, LEVELS))
+    shares = (
+        None if place is None else read_token_shares(reply.top_logprobs[place], map(str, LEVELS))
+    )
     if shares is None:
-        return Verdict("unparsed", rationale=reply.text, reason="the reply has no log-probabilities of 1, 2 or 3 at its rating")
-    told = Verdict("ok", rationale=rationale, probabilities=shares.probabilities, captured_mass=shares.captured_mass)
+        return Verdict(
+            "unparsed",
+            rationale=reply.text,
+            reason="the reply has no log-probabilities of 1, 2 or 3 at its rating",
+        )
+    told = Verdict(
+        "ok",
+        rationale=rationale,
+        probabilities=shares.probabilities,
+        captured_mass=shares.captured_mass,
+    )
     if shares.captured_mass < min_mass:
-        reason = f"1, 2 and 3 hold {shares.captured_mass:.3g} of the probability at the rating, less than {min_mass:g}"
+        reason = (
+            f"1, 2 and 3 hold {shares.captured_mass:.3g} of the probability at the "
+            f"rating, less than {min_mass:g}"
+        )
         return replace(told, status="unparsed", reason=reason)
     return replace(told, rating=shares.mean, score_0_1=(shares.mean - 1) / 2)
 
@@ -147,17 +201,27 @@ def build_messages(case: Case, options: LaveOptions) -> tuple[Message, ...]:
     demos = _prepare_demonstrations(options)["binary" if binary else "general"]
     references = filter_references(case.references, options.filter_refs)
     tested = _make_example(case.prompt, references, case.answer, case.caption, options)
-    return render_prompt(PROMPT, options.templates, {**tested, "demos": demos, "binary": binary, "rationale": options.rationale})
+    return render_prompt(
+        PROMPT,
+        options.templates,
+        {**tested, "demos": demos, "binary": binary, "rationale": options.rationale},
+    )
 
 
 def is_binary(references: Sequence[str]) -> bool:
-    """Whether the most frequent reference is yes or no (ties: the first in alphabetical order counts)."""
+    """Whether the most frequent reference is yes or no (ties: the first in alphabetical order
+    counts).
+    """
     counts = Counter(reference.strip().lower() for reference in references)
     return min(counts, key=lambda text: (-counts[text], text), default="") in ("yes", "no")
 
 
-def filter_references(references: Sequence[str], rule: Literal[True, False, "at_or_below"]) -> tuple[str, ...]:
-    """Sorted references, duplicates kept, without those rarer than a quarter of the most frequent one."""
+def filter_references(
+    references: Sequence[str], rule: Literal[True, False, "at_or_below"]
+) -> tuple[str, ...]:
+    """Sorted references, duplicates kept, without those rarer than a quarter of the most frequent
+    one.
+    """
     counts = Counter(references)
     most = max(counts.values(), default=0)
     if rule is False:
@@ -172,7 +236,13 @@ def _prepare_demonstrations(options: LaveOptions) -> dict[str, list[dict[str, ob
     prepared: dict[str, list[dict[str, object]]] = {}
     for kind, demos in load_demonstrations(options.demos).items():
         prepared[kind] = [
-            _make_example(demo["question"], sorted(demo["references"]), demo["answer"], demo.get("caption"), options)
+            _make_example(
+                demo["question"],
+                sorted(demo["references"]),
+                demo["answer"],
+                demo.get("caption"),
+                options,
+            )
             | {"rationale": demo["rationale"], "rating": demo["rating"]}
             for demo in demos[: options.shots]
         ]
@@ -197,26 +267,38 @@ def one_line(text: str) -> str:
 
 @functools.cache
 def load_demonstrations(file: Path | None) -> Demonstrations:
-    """The curated demonstrations, or the user's; raises SuiteError naming the demonstration that lacks a field."""
+    """The curated demonstrations, or the user's; raises SuiteError naming the demonstration that
+    lacks a field.
+    """
     if file is None:
-        text = resources.files("tasks.judging.prompts").joinpath("lave_demos.json").read_text(encoding="utf-8")
+        text = (
+            resources.files("judgelake.tasks.judging.prompts")
+            .joinpath("lave_demos.json")
+            .read_text(encoding="utf-8")
+        )
         return _check_demonstrations(json.loads(text), "lave_demos.json")
     try:
         return _check_demonstrations(json.loads(file.read_text(encoding="utf-8")), str(file))
     except (OSError, ValueError) as error:
         raise SuiteError(
-            f"{file}: cannot be read as demonstrations ({error}); expected JSON with 'general' and 'binary'"
+            f"{file}: cannot be read as demonstrations ({error}); expected JSON with 'general' "
+            f"and 'binary'"
         ) from None
 
 
 def _check_demonstrations(demos: Any, name: str) -> Demonstrations:
     for kind in ("general", "binary"):
         if not isinstance(demos, dict) or not isinstance(demos.get(kind), list):
-            raise SuiteError(f"{name}: has no list {kind!r}; expected 'general' and 'binary'; add it")
+            raise SuiteError(
+                f"{name}: has no list {kind!r}; expected 'general' and 'binary'; add it"
+            )
         for number, demo in enumerate(demos[kind]):
             wrong = _find_wrong(demo)
             if wrong:
-                expected = f"expected the texts {', '.join(_TEXTS)}, a list of references and a rating of 1, 2 or 3; mend it"
+                expected = (
+                    f"expected the texts {', '.join(_TEXTS)}, a list of references and "
+                    f"a rating of 1, 2 or 3; mend it"
+                )
                 raise SuiteError(f"{name}: {kind}[{number}] {wrong}; {expected}")
     return dict(demos)
 
@@ -228,14 +310,27 @@ def _find_wrong(demo: Any) -> str | None:
     if missing:
         return f"lacks {', '.join(missing)}"
     references = demo["references"]
-    texts = [*references, *(demo[field] for field in _TEXTS)] if isinstance(references, list) else [None]
-    if not all(isinstance(text, str) for text in texts) or not isinstance(demo.get("caption"), str | None):
+    texts = (
+        [*references, *(demo[field] for field in _TEXTS)]
+        if isinstance(references, list)
+        else [None]
+    )
+    if not all(isinstance(text, str) for text in texts) or not isinstance(
+        demo.get("caption"), str | None
+    ):
         return f"has a field that is no text: {demo!r}"
-    return f"has the rating {demo['rating']!r}" if type(demo["rating"]) is not int or demo["rating"] not in LEVELS else None
+    return (
+        f"has the rating {demo['rating']!r}"
+        if type(demo["rating"]) is not int or demo["rating"] not in LEVELS
+        else None
+    )
 
 
 @functools.cache
 def _prompt_digest(options: LaveOptions) -> str:
     """Names the wording: the prompts of a fixed general and a fixed binary case."""
-    probes = [Case("", "", "vqa", "Q", references, "A", "", caption="C") for references in (("a",), ("yes",))]
+    probes = [
+        Case("", "", "vqa", "Q", references, "A", "", caption="C")
+        for references in (("a",), ("yes",))
+    ]
     return digest_json([build_prompt(probe, options) for probe in probes])[:16]

@@ -1,15 +1,27 @@
-"""How likely a language model finds each response, without looking at the image (CHIRP, C.2.7): the mean log-probability of its tokens.
+"""How likely a language model finds each response, without looking at the image (CHIRP, C.2.7): the
+mean log-probability of its tokens.
 
-Compared with judges' choices it tells whether they only prefer likely strings; that comparison is SQL's matter.
+Compared with judges' choices it tells whether they only prefer likely strings; that comparison is
+SQL's matter.
 """
 
 import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.judging.templates import digest_prompts, render_prompt
-from tasks.judging.types import JUDGE, Case, Decoding, Failure, Judge, Models, Reply, Request, Verdict
-from tasks.judging.wants import Wants
+from judgelake.tasks.judging.templates import digest_prompts, render_prompt
+from judgelake.tasks.types import (
+    JUDGE,
+    Case,
+    Decoding,
+    Failure,
+    Judge,
+    Models,
+    Reply,
+    Request,
+    Verdict,
+    Wants,
+)
 
 VERSION = 1
 TASKS = ("vqa", "caption", "document", "referring", "instruction")
@@ -38,7 +50,9 @@ def call_signature(options: LikelihoodOptions, models: Models) -> dict[str, obje
 
 
 def reading_signature(_options: LikelihoodOptions) -> dict[str, object]:
-    """How replies are read: natural log-probabilities, their mean, and its exponential as the score."""
+    """How replies are read: natural log-probabilities, their mean, and its exponential as the
+    score.
+    """
     return {"reader": "mean-token-logprob", "version": 1, "score": "exp"}
 
 
@@ -47,19 +61,27 @@ def judge(case: Case, options: LikelihoodOptions, models: Models) -> Judge:
     if not case.answer.strip():
         return [Verdict("failed", reason="the response is empty; it has no tokens to be scored")]
     messages = render_prompt(PROMPT, options.templates, {"question": case.prompt.strip()})
-    request = Request(models[JUDGE], messages, _DECODING, case.sample, scored=f" {case.answer.strip()}")
+    request = Request(
+        models[JUDGE], messages, _DECODING, case.sample, scored=f" {case.answer.strip()}"
+    )
     (reply,) = yield [request]
     return [read_verdict(reply)]
 
 
 def read_verdict(reply: Reply | Failure) -> Verdict:
-    """The mean log-probability of a response's tokens, and its exponential: the geometric mean of their probabilities."""
+    """The mean log-probability of a response's tokens, and its exponential: the geometric mean of
+    their probabilities.
+    """
     if isinstance(reply, Failure):
         return Verdict("failed", reason=reply.reason)
     logprobs = [alternatives[0][1] for alternatives in reply.top_logprobs if alternatives]
     if not logprobs:
-        return Verdict("unparsed", reason="the endpoint gave no log-probability of any token of the response")
+        return Verdict(
+            "unparsed", reason="the endpoint gave no log-probability of any token of the response"
+        )
     mean = math.fsum(logprobs) / len(logprobs)
     if not math.isfinite(mean):
-        return Verdict("unparsed", reason=f"the mean log-probability of the response's tokens is {mean}")
+        return Verdict(
+            "unparsed", reason=f"the mean log-probability of the response's tokens is {mean}"
+        )
     return Verdict("ok", rating=mean, score_0_1=min(1.0, math.exp(mean)))

@@ -1,33 +1,65 @@
-"""Prometheus-Vision (Lee et al. 2024): a VLM grades a response by one rubric, feedback first, then a score from 1 to 5; (n - 1) / 4 in 0-1.
+"""Prometheus-Vision (Lee et al. 2024): a VLM grades a response by one rubric, feedback first, then
+a score from 1 to 5; (n - 1) / 4 in 0-1.
 
-Fields, their order, levels and markers are those of the paper's evaluation prompt (appendix J.2), the wording our own. Judges that read
-text only get a caption in place of the image (appendix G.1): `image: absent` with `caption`.
+Fields, their order, levels and markers are those of the paper's evaluation prompt (appendix J.2),
+the wording our own. Judges that read text only get a caption in place of the image (appendix G.1):
+`image: absent` with `caption`.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.judging.caption_use import check_caption, find_missing_caption
-from tasks.judging.reading import check_reply, read_result_marker
-from tasks.judging.rubrics import N_LEVELS, find_rubric, list_criteria, name_rubrics
-from tasks.judging.templates import digest_prompts, neutralise, render_prompt
-from tasks.judging.types import JUDGE, Case, Decoding, Failure, Judge, Message, Models, Reply, Request, Rubric, Verdict
-from tasks.judging.wants import ImageMode, Wants
+from judgelake.tasks.judging.reading import check_reply, read_result_marker
+from judgelake.tasks.judging.rubrics import (
+    N_LEVELS,
+    check_caption,
+    find_missing_caption,
+    find_rubric,
+    list_criteria,
+    name_rubrics,
+)
+from judgelake.tasks.judging.templates import digest_prompts, neutralise, render_prompt
+from judgelake.tasks.types import (
+    JUDGE,
+    Case,
+    Decoding,
+    Failure,
+    ImageMode,
+    Judge,
+    Message,
+    Models,
+    Reply,
+    Request,
+    Rubric,
+    Verdict,
+    Wants,
+)
 
 VERSION = 1
 TASKS = ("instruction", "vqa", "caption", "document")
 PROMPT = "prometheus"
-HEADINGS = ("Task", "Image description", "Instruction", "Response", "Reference answer", "Rubric", "Feedback")
+HEADINGS = (
+    "Task",
+    "Image description",
+    "Instruction",
+    "Response",
+    "Reference answer",
+    "Rubric",
+    "Feedback",
+)
 MARKERS = (*(f"###{heading}" for heading in HEADINGS), "[RESULT]", "overall score is")
-"""What no text of the data may bring into the prompt: its delimiters, and the markers of the verdict."""
+"""What no text of the data may bring into the prompt: its delimiters, and the markers of the
+verdict.
+"""
 
 
 @dataclass(frozen=True)
 class PrometheusOptions:
     """Decoding and three inferences a case are the paper's (appendix E.2, section 3.3).
 
-    `rubric_file` is a YAML or JSON list of `{id, criterion, levels}`: every answer is graded by each of them, else by its item's own
-    rubrics. `caption` names whose caption stands in for the image. `templates` is a folder with a `prometheus.txt` of your own.
+    `rubric_file` is a YAML or JSON list of `{id, criterion, levels}`: every answer is graded by
+    each of them, else by its item's own rubrics. `caption` names whose caption stands in for the
+    image. `templates` is a folder with a `prometheus.txt` of your own.
     """
 
     image: ImageMode = True
@@ -60,7 +92,9 @@ def list_wants(options: PrometheusOptions) -> Wants:
 
 
 def call_signature(options: PrometheusOptions, models: Models) -> dict[str, object]:
-    """Everything that changes what is asked; how the image is shown is added by `tasks.judging.protocols`."""
+    """Everything that changes what is asked; how the image is shown is added by
+    `tasks.judging.protocols`.
+    """
     return {
         "protocol": "prometheus",
         "version": VERSION,
@@ -89,7 +123,9 @@ def judge(case: Case, options: PrometheusOptions, models: Models) -> Judge:
     if missing is not None:
         return [missing]
     decoding = Decoding(options.temperature, options.top_p, options.max_tokens, seed=options.seed)
-    (reply,) = yield [Request(models[JUDGE], build_messages(case, rubric, options), decoding, draw=case.sample)]
+    (reply,) = yield [
+        Request(models[JUDGE], build_messages(case, rubric, options), decoding, draw=case.sample)
+    ]
     return [read_verdict(reply)]
 
 
@@ -100,18 +136,34 @@ def read_verdict(reply: Reply | Failure) -> Verdict:
         return replied
     read = read_result_marker(replied.text, range(1, N_LEVELS + 1))
     if read is None:
-        reason = f"the reply gives no score from 1 to {N_LEVELS} after [RESULT] or `So the overall score is`"
+        reason = (
+            f"the reply gives no score from 1 to {N_LEVELS} after [RESULT] or `So the "
+            f"overall score is`"
+        )
         return Verdict("unparsed", rationale=replied.text, reason=reason)
-    return Verdict("ok", rating=read.rating, score_0_1=(read.rating - 1) / (N_LEVELS - 1), rationale=read.rationale)
+    return Verdict(
+        "ok",
+        rating=read.rating,
+        score_0_1=(read.rating - 1) / (N_LEVELS - 1),
+        rationale=read.rationale,
+    )
 
 
 def build_messages(case: Case, rubric: Rubric, options: PrometheusOptions) -> tuple[Message, ...]:
-    """Task, instruction, response, reference answer (the item's first, where it has one) and rubric; the image before them."""
-    return render_prompt(PROMPT, options.templates, list_fields(case, rubric, options.caption, MARKERS), case.images)
+    """Task, instruction, response, reference answer (the item's first, where it has one) and
+    rubric; the image before them.
+    """
+    return render_prompt(
+        PROMPT, options.templates, list_fields(case, rubric, options.caption, MARKERS), case.images
+    )
 
 
-def list_fields(case: Case, rubric: Rubric, captioner: str | None, markers: tuple[str, ...]) -> dict[str, object]:
-    """What the template takes, without the prompt's own delimiters; `image` is the number of images shown."""
+def list_fields(
+    case: Case, rubric: Rubric, captioner: str | None, markers: tuple[str, ...]
+) -> dict[str, object]:
+    """What the template takes, without the prompt's own delimiters; `image` is the number of images
+    shown.
+    """
     return {
         "image": len(case.images),
         "caption": None if captioner is None else neutralise(case.caption or "", markers),

@@ -1,12 +1,14 @@
-"""Which judge protocols there are, and the identity of a suite's judges. What a protocol asks is its own file."""
+"""Which judge protocols there are, and the identity of a suite's judges. What a protocol asks is
+its own file.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal
 
-from tasks.digests import digest_json, judge_id
-from tasks.judging import (
+from judgelake.tasks.digests import digest_json, judge_id
+from judgelake.tasks.judging import (
     captions,
     chirp_grading,
     chirp_pairs,
@@ -17,30 +19,31 @@ from tasks.judging import (
     lave,
     likelihood,
     prometheus,
-    two_numbers,
 )
-from tasks.judging.captions import CaptionsOptions
-from tasks.judging.chirp_grading import ChirpGradingOptions
-from tasks.judging.chirp_pairs import ChirpOptions
-from tasks.judging.failure_labels import FailureLabelsOptions
-from tasks.judging.feedback_preference import FeedbackPreferenceOptions
-from tasks.judging.fleur import FleurOptions
-from tasks.judging.harmonic import HarmonicOptions
-from tasks.judging.lave import LaveOptions
-from tasks.judging.likelihood import LikelihoodOptions
-from tasks.judging.prometheus import PrometheusOptions
-from tasks.judging.two_numbers import LlavaBenchOptions
-from tasks.judging.types import JUDGE, Case, Judge, Models
-from tasks.judging.wants import Wants
+from judgelake.tasks.judging import llava_bench as two_numbers
+from judgelake.tasks.judging.captions import CaptionsOptions
+from judgelake.tasks.judging.chirp_grading import ChirpGradingOptions
+from judgelake.tasks.judging.chirp_pairs import ChirpOptions
+from judgelake.tasks.judging.failure_labels import FailureLabelsOptions
+from judgelake.tasks.judging.feedback_preference import FeedbackPreferenceOptions
+from judgelake.tasks.judging.fleur import FleurOptions
+from judgelake.tasks.judging.harmonic import HarmonicOptions
+from judgelake.tasks.judging.lave import LaveOptions
+from judgelake.tasks.judging.likelihood import LikelihoodOptions
+from judgelake.tasks.judging.llava_bench import LlavaBenchOptions
+from judgelake.tasks.judging.prometheus import PrometheusOptions
+from judgelake.tasks.types import JUDGE, Case, Identity, Judge, Models, Wants
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """One way of judging: its options, the cases it wants, its signatures, its generator, its models beside the judge's own (`endpoints`).
+    """One way of judging: its options, the cases it wants, its signatures, its generator, its
+    models beside the judge's own (`endpoints`).
 
-    An endpoint that a suite does not name is the judge's own. A protocol that `tells_missing_images` gives its criteria that see the text
-    alone a verdict where an image is not there; of the others the whole case is `missing_image`. A `labeller` says what holds of an answer,
-    not how good it is: its verdicts are no scores.
+    An endpoint that a suite does not name is the judge's own. A protocol that
+    `tells_missing_images` gives its criteria that see the text alone a verdict where an image is
+    not there; of the others the whole case is `missing_image`. A `labeller` says what holds of an
+    answer, not how good it is: its verdicts are no scores.
     """
 
     options: type[Any]
@@ -54,9 +57,15 @@ class Protocol:
 
 
 PROTOCOLS: Mapping[str, Protocol] = {
-    "lave": Protocol(LaveOptions, lave.list_wants, lave.call_signature, lave.reading_signature, lave.judge),
+    "lave": Protocol(
+        LaveOptions, lave.list_wants, lave.call_signature, lave.reading_signature, lave.judge
+    ),
     "prometheus": Protocol(
-        PrometheusOptions, prometheus.list_wants, prometheus.call_signature, prometheus.reading_signature, prometheus.judge
+        PrometheusOptions,
+        prometheus.list_wants,
+        prometheus.call_signature,
+        prometheus.reading_signature,
+        prometheus.judge,
     ),
     "feedback_preference": Protocol(
         FeedbackPreferenceOptions,
@@ -66,10 +75,18 @@ PROTOCOLS: Mapping[str, Protocol] = {
         feedback_preference.judge,
     ),
     "llava_bench": Protocol(
-        LlavaBenchOptions, two_numbers.list_wants, two_numbers.call_signature, two_numbers.reading_signature, two_numbers.judge
+        LlavaBenchOptions,
+        two_numbers.list_wants,
+        two_numbers.call_signature,
+        two_numbers.reading_signature,
+        two_numbers.judge,
     ),
     "captions": Protocol(
-        CaptionsOptions, captions.list_wants, captions.call_signature, captions.reading_signature, captions.judge
+        CaptionsOptions,
+        captions.list_wants,
+        captions.call_signature,
+        captions.reading_signature,
+        captions.judge,
     ),
     "chirp": Protocol(
         ChirpOptions,
@@ -88,7 +105,11 @@ PROTOCOLS: Mapping[str, Protocol] = {
         chirp_grading.ENDPOINTS,
     ),
     "likelihood": Protocol(
-        LikelihoodOptions, likelihood.list_wants, likelihood.call_signature, likelihood.reading_signature, likelihood.judge
+        LikelihoodOptions,
+        likelihood.list_wants,
+        likelihood.call_signature,
+        likelihood.reading_signature,
+        likelihood.judge,
     ),
     "harmonic": Protocol(
         HarmonicOptions,
@@ -98,7 +119,9 @@ PROTOCOLS: Mapping[str, Protocol] = {
         harmonic.judge,
         tells_missing_images=True,
     ),
-    "fleur": Protocol(FleurOptions, fleur.list_wants, fleur.call_signature, fleur.reading_signature, fleur.judge),
+    "fleur": Protocol(
+        FleurOptions, fleur.list_wants, fleur.call_signature, fleur.reading_signature, fleur.judge
+    ),
     "failure_labels": Protocol(
         FailureLabelsOptions,
         failure_labels.list_wants,
@@ -110,25 +133,6 @@ PROTOCOLS: Mapping[str, Protocol] = {
 }
 
 
-@dataclass(frozen=True)
-class Identity:
-    """What the lake calls a judge or metric, and what cases it wants of which benchmarks."""
-
-    kind: str
-    alias: str
-    judge_id: str
-    reading: str
-    call_signature: str
-    reading_signature: str
-    benchmarks: tuple[str, ...]
-    wants: Wants
-
-    @property
-    def tasks(self) -> tuple[str, ...]:
-        """The item tasks it is for."""
-        return self.wants.tasks
-
-
 def identify_judge(
     alias: str,
     protocol_name: str,
@@ -138,9 +142,11 @@ def identify_judge(
     image_max_side: int,
     local: Mapping[str, Mapping[str, object]] = MappingProxyType({}),
 ) -> Identity:
-    """The identity of an LLM or VLM judge; how images are shown is part of every judge's call signature that can see them.
+    """The identity of an LLM or VLM judge; how images are shown is part of every judge's call
+    signature that can see them.
 
-    `local`: endpoint name -> what signs the model that runs in the worker's own process, of the endpoints that have one.
+    `local`: endpoint name -> what signs the model that runs in the worker's own process, of the
+    endpoints that have one.
     """
     protocol = PROTOCOLS[protocol_name]
     wants = protocol.wants(options)

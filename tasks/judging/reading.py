@@ -1,13 +1,15 @@
-"""Readers: from a reply's text to a rating, or to nothing. A reader never raises and never invents a rating the reply does not hold.
+"""Readers: from a reply's text to a rating, or to nothing. A reader never raises and never invents
+a rating the reply does not hold.
 
-What the probabilities of tokens say is `tasks.judging.token_reading`.
+What the probabilities of tokens say is `tasks.judging.reading`.
 """
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import NamedTuple
 
-from tasks.judging.types import Failure, Reply, Status, Verdict
+from judgelake.tasks.types import Failure, Reply, Status, Verdict
 
 _TAIL = re.compile(r"[\s.*_`]*")
 _ALONE = re.compile(r"[\s*_`]*([0-9]+)\Z")
@@ -20,7 +22,9 @@ _SCORE = re.compile(
     re.IGNORECASE,
 )
 _NUMBER_WORD = re.compile(
-    rf"{_GAP}(?:(?:between|from)[ \t]+)?(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|[-+−]?[0-9])\b", re.IGNORECASE
+    rf"{_GAP}(?:(?:between|from)[ "
+    rf"\t]+)?(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|[-+−]?[0-9])\b",
+    re.IGNORECASE,
 )
 _CHOICE = re.compile(
     r"[\s*_:=]*+(?P<open>[(\[]?)[ \t]*+(?:(?:feedback|answer|response)[ \t]+)?(?P<value>[^\W_]+)"
@@ -29,9 +33,16 @@ _CHOICE = re.compile(
 )
 _LINE_ENDS = re.compile(r"[ \t*_`)\]]*(?:[.,;:!][\s*_`)\]]|[.!]?[*_`\"'”’»]*(?:\n|\Z))")
 _OPENING, _CLOSING, _BEFORE_QUOTES = "\"'`“”„‘«", "\"'`”“’»", "([{:,—–-"
-_WORD_ENDS = r"(?![^\W_]|[*_]*(?i:['’?\u0300-\u036f]|-\w|[ \t]*/|[ \t]+(?:or|and)[ \t]+(?:yes|no)\b))"
-_NO_OF = "one|idea|doubt|problems?|questions?|matter|wonder|need|worries|objections?|issues?|errors?|mistakes?"
-_YES_NO = re.compile(rf"[\s*_]*(?:([yY][eE][sS])|[nN][oO](?![*_]*[ \t]+(?i:{_NO_OF})\b)){_WORD_ENDS}")
+_WORD_ENDS = (
+    r"(?![^\W_]|[*_]*(?i:['’?\u0300-\u036f]|-\w|[ \t]*/|[ \t]+(?:or|and)[ \t]+(?:yes|no)\b))"
+)
+_NO_OF = (
+    "one|idea|doubt|problems?|questions?|matter|wonder|need|worries|objections?|issues?|errors?"
+    "|mistakes?"
+)
+_YES_NO = re.compile(
+    rf"[\s*_]*(?:([yY][eE][sS])|[nN][oO](?![*_]*[ \t]+(?i:{_NO_OF})\b)){_WORD_ENDS}"
+)
 """Without IGNORECASE, which takes a long s for an s."""
 
 _NUMBER = r"([0-9]{1,3}(?:\.[0-9]{1,2})?)(?:[ \t]*/[ \t]*10(?:\.0)?)?"
@@ -39,11 +50,14 @@ _PAIR = rf"{_NUMBER}(?:[ \t]*[,;][ \t]*|[ \t]+and[ \t]+|[ \t]+){_NUMBER}"
 _LABEL = r"[^\n:0-9]{0,40}\b(?:scores?|ratings?|output)\b[^\n:0-9]{0,40}:[ \t]*"
 _PAIR_LINE = re.compile(rf"(?:{_LABEL})?[*_` \t]{{0,9}}\(?{_PAIR}\)?", re.ASCII | re.IGNORECASE)
 _LONGEST_PAIR_LINE = 160
-_PAIR_TOLD = re.compile(rf"\b(?:scores?|ratings?|output)\b[^\n().]{{0,60}}\({_PAIR}\)", re.ASCII | re.IGNORECASE)
+_PAIR_TOLD = re.compile(
+    rf"\b(?:scores?|ratings?|output)\b[^\n().]{{0,60}}\({_PAIR}\)", re.ASCII | re.IGNORECASE
+)
 _SIDE_LABEL = r"^[ \t*_#-]*(?:assistant|answer|response|model)[ \t]+"
 _SIDE_SCORE = rf"[*_ \t]*:[*_ \t]*{_NUMBER}[*_ \t]*(?:\([^\n]*)?$"
 _PAIR_OF_LINES = re.compile(
-    rf"{_SIDE_LABEL}(?:1|A){_SIDE_SCORE}\n+{_SIDE_LABEL}(?:2|B){_SIDE_SCORE}", re.ASCII | re.IGNORECASE | re.MULTILINE
+    rf"{_SIDE_LABEL}(?:1|A){_SIDE_SCORE}\n+{_SIDE_LABEL}(?:2|B){_SIDE_SCORE}",
+    re.ASCII | re.IGNORECASE | re.MULTILINE,
 )
 
 
@@ -56,16 +70,27 @@ class RatingRead(NamedTuple):
 
 
 def read_rating_at_end(text: str, marker: str, levels: Iterable[int]) -> RatingRead | None:
-    """The rating with which `text` ends: `<marker>=n` or `<marker>: n`, or a last line that is the number alone; n one of `levels`.
+    """The rating with which `text` ends: `<marker>=n` or `<marker>: n`, or a last line that is the
+    number alone; n one of `levels`.
 
-    Only white space, full stops and Markdown's emphasis may follow; a rating in quotation marks or in a Markdown quotation is somebody's
-    words, not the verdict, and the last number of a list that breaks off is none.
+    Only white space, full stops and Markdown's emphasis may follow; a rating in quotation marks or
+    in a Markdown quotation is somebody's words, not the verdict, and the last number of a list that
+    breaks off is none.
     """
-    backwards = _TAIL.match(text[::-1])  # a search forwards takes quadratic time on long runs of dots or blanks
+    backwards = _TAIL.match(
+        text[::-1]
+    )  # a search forwards takes quadratic time on long runs of dots or blanks
     end = text[: len(text) - (backwards.end() if backwards else 0)]
-    marked = re.search(rf"(?i)\b(?:so\s+)?{re.escape(marker)}[\s*_]*(?:=|:|\bis\b)[\s*_]*([0-9]+)\Z", end, re.ASCII)
+    marked = re.search(
+        rf"(?i)\b(?:so\s+)?{re.escape(marker)}[\s*_]*(?:=|:|\bis\b)[\s*_]*([0-9]+)\Z", end, re.ASCII
+    )
     found = marked or _ALONE.match(end, end.rfind("\n") + 1)
-    if found is None or not found[1].isascii() or len(found[1]) > 2 or int(found[1]) not in set(levels):
+    if (
+        found is None
+        or not found[1].isascii()
+        or len(found[1]) > 2
+        or int(found[1]) not in set(levels)
+    ):
         return None
     before, after = end[: found.start()], text[len(end) :]
     is_code = "`" in after and before.replace("```", "").count("`") % 2 == 1
@@ -81,15 +106,19 @@ def read_rating_at_end(text: str, marker: str, levels: Iterable[int]) -> RatingR
 
 
 def _breaks_off(before: str, after: str, number: str) -> bool:
-    """Whether a number alone on the last line is that of a list's next point, of which nothing came."""
+    """Whether a number alone on the last line is that of a list's next point, of which nothing
+    came.
+    """
     return after.startswith(".") and str(int(number) - 1) in _LIST_NUMBER.findall(before)
 
 
 def read_result_marker(text: str, levels: Iterable[int]) -> RatingRead | None:
-    """The last score that `[RESULT] n` or `So the overall score is n` gives; None where there is none or it is not one of `levels`.
+    """The last score that `[RESULT] n` or `So the overall score is n` gives; None where there is
+    none or it is not one of `levels`.
 
-    A marker in quotation marks or a Markdown quotation, and one without a number, as in a prompt's words repeated, are passed over.
-    A fraction, a span (`3-4`, `3 or 4`), a number of another scale (`3/10`) or in another script is no score of a level.
+    A marker in quotation marks or a Markdown quotation, and one without a number, as in a prompt's
+    words repeated, are passed over. A fraction, a span (`3-4`, `3 or 4`), a number of another scale
+    (`3/10`) or in another script is no score of a level.
     """
     allowed, wrapped = set(levels), _is_wrapped(text)
     for marker in reversed([*_MARKER.finditer(text)]):
@@ -98,7 +127,11 @@ def read_result_marker(text: str, levels: Iterable[int]) -> RatingRead | None:
             continue
         if score is not None and not _is_list_number(text, score):
             rating = _read_level(score, max(allowed, default=0))
-            return RatingRead(rating, text[: marker.start()].strip(), score.end("value") - 1) if rating in allowed else None
+            return (
+                RatingRead(rating, text[: marker.start()].strip(), score.end("value") - 1)
+                if rating in allowed
+                else None
+            )
         if score is None and _tells_otherwise(text, marker.end()):
             return None
     return None
@@ -107,31 +140,50 @@ def read_result_marker(text: str, levels: Iterable[int]) -> RatingRead | None:
 def _read_level(score: re.Match[str], top: int) -> int:
     """The level that a score is, -1 for none."""
     value, link = score["value"], score["link"]
-    plain = not score["sign"] and not score["tail"] and value.isascii() and value.isdigit() and len(value) <= 2
-    on_scale = link is None or ((link == "/" or (link[0] in "oO" and len(link) > 2)) and int(score["other"]) == top)
+    plain = (
+        not score["sign"]
+        and not score["tail"]
+        and value.isascii()
+        and value.isdigit()
+        and len(value) <= 2
+    )
+    on_scale = link is None or (
+        (link == "/" or (link[0] in "oO" and len(link) > 2)) and int(score["other"]) == top
+    )
     return int(value) if plain and on_scale else -1
 
 
 def _is_list_number(text: str, score: re.Match[str]) -> bool:
     """Whether the number after a marker opens a list on the next line."""
-    return "\n" in score["gap"] and re.match(r"[.)][ \t]+\S", text[score.end() : score.end() + 20]) is not None
+    return (
+        "\n" in score["gap"]
+        and re.match(r"[.)][ \t]+\S", text[score.end() : score.end() + 20]) is not None
+    )
 
 
 def _tells_otherwise(text: str, end: int) -> bool:
-    """Whether a score follows that is no number in digits: a word, a sign such as `④`, a span `between 3 and 4`."""
+    """Whether a score follows that is no number in digits: a word, a sign such as `④`, a span
+    `between 3 and 4`.
+    """
     following = text[end : end + 40].lstrip(" \t\n*_:=([")
     return following[:1].isnumeric() or _NUMBER_WORD.match(text, end) is not None
 
 
 def read_marked_choice(text: str, choices: Iterable[str]) -> str | None:
-    """The last of `choices` that `[RESULT] <choice>` gives; None where there is none or the last marker gives something else.
+    """The last of `choices` that `[RESULT] <choice>` gives; None where there is none or the last
+    marker gives something else.
 
-    A marker in quotation marks or a Markdown quotation, and one followed by several choices in brackets (a prompt's words), are passed over.
+    A marker in quotation marks or a Markdown quotation, and one followed by several choices in
+    brackets (a prompt's words), are passed over.
     """
     spelled, wrapped = {_spell(choice): choice for choice in choices}, _is_wrapped(text)
     for marker in reversed([*_MARKER.finditer(text)]):
         told = _CHOICE.match(text, marker.end())
-        if told is None or (told["open"] and told["more"]) or (not wrapped and _is_quoted(text, marker.start(), told.end())):
+        if (
+            told is None
+            or (told["open"] and told["more"])
+            or (not wrapped and _is_quoted(text, marker.start(), told.end()))
+        ):
             continue
         alone = not told["more"] and _LINE_ENDS.match(text, told.end())
         return spelled.get(_spell(told["value"])) if alone else None
@@ -145,22 +197,37 @@ def _spell(choice: str) -> str:
 def _is_wrapped(text: str) -> bool:
     """Whether quotation marks stand around the whole of `text` and nowhere else."""
     bare = text.strip()
-    return len(bare) > 1 and bare[0] in _OPENING and bare[-1] in _CLOSING and not {bare[0], bare[-1]} & set(bare[1:-1])
+    return (
+        len(bare) > 1
+        and bare[0] in _OPENING
+        and bare[-1] in _CLOSING
+        and not {bare[0], bare[-1]} & set(bare[1:-1])
+    )
 
 
 def _is_quoted(text: str, start: int, end: int) -> bool:
-    """Whether what stands from `start` to `end` is somebody's words: right within quotation marks, or in a Markdown quotation."""
+    """Whether what stands from `start` to `end` is somebody's words: right within quotation marks,
+    or in a Markdown quotation.
+    """
     line = text.rfind("\n", 0, start) + 1
     if text[line : line + 20].lstrip().startswith(">"):
         return True
-    before, after = text[max(0, start - 9) : start].rstrip("*_"), text[end : end + 9].lstrip(".!,)]*_")
-    opened = before[-1:] in _OPENING and (before[-2:-1].isspace() or before[-2:-1] in _BEFORE_QUOTES)
+    before, after = (
+        text[max(0, start - 9) : start].rstrip("*_"),
+        text[end : end + 9].lstrip(".!,)]*_"),
+    )
+    opened = before[-1:] in _OPENING and (
+        before[-2:-1].isspace() or before[-2:-1] in _BEFORE_QUOTES
+    )
     closed = after[:1] in _CLOSING
-    return (before != "" and opened and not before.endswith("```")) or (after != "" and closed and not after.startswith("```"))
+    return (before != "" and opened and not before.endswith("```")) or (
+        after != "" and closed and not after.startswith("```")
+    )
 
 
 def read_yes_no(text: str) -> bool | None:
-    """Whether `text` begins with yes (True) or no (False), Markdown's emphasis around it left aside; None where with neither.
+    """Whether `text` begins with yes (True) or no (False), Markdown's emphasis around it left
+    aside; None where with neither.
 
     `nobody`, `no-one`, `no idea`, `no problem`, `yes/no`, `yes?` and `yes or no` are neither.
     """
@@ -176,11 +243,13 @@ class TwoNumbers(NamedTuple):
 
 
 def read_two_numbers(text: str, low: float, high: float) -> TwoNumbers | None:
-    """The two scores of a pairwise review, both from `low` to `high`; None where it does not clearly give two.
+    """The two scores of a pairwise review, both from `low` to `high`; None where it does not
+    clearly give two.
 
-    In this order: the first line that is not blank, if it is the pair alone (`9 8.5`, `9, 8.5`, `8/10 7/10`); the last pair of lines
-    `Assistant 1: n`, `Assistant 2: n`; the last pair in parentheses after the word scores, ratings or output; the last line that is
-    the pair alone. Other numbers of the text, such as those of a calculation, are nobody's scores.
+    In this order: the first line that is not blank, if it is the pair alone (`9 8.5`, `9, 8.5`,
+    `8/10 7/10`); the last pair of lines `Assistant 1: n`, `Assistant 2: n`; the last pair in
+    parentheses after the word scores, ratings or output; the last line that is the pair alone.
+    Other numbers of the text, such as those of a calculation, are nobody's scores.
     """
     lines = [line for line in text.splitlines() if line.strip()]
     ways = (
@@ -215,7 +284,9 @@ def _last(matches: Iterable[re.Match[str]]) -> re.Match[str] | None:
 
 
 def reply_status(reply: Reply) -> Status | None:
-    """Why a reply cannot be read at all: refused, filtered or cut off; None where it can be tried."""
+    """Why a reply cannot be read at all: refused, filtered or cut off; None where it can be
+    tried.
+    """
     if reply.refusal:
         return "refused"
     if reply.finish_reason == "content_filter":
@@ -223,3 +294,103 @@ def reply_status(reply: Reply) -> Status | None:
     if reply.finish_reason == "length":
         return "truncated"
     return None
+
+
+_WORD = (
+    "the|my|overall|evaluation|final|quality|correctness|completeness|clarity|fluency|conciseness"
+    "|rating|score"
+)
+_BEFORE = rf"[\s*_]*+(?:(?:(?:{_WORD})[ \t]+){{0,3}}(?:{_WORD})[*_ \t]*(?::|=|\bis\b)[*_\s]*+)?"
+_AFTER = (
+    r"(?![^\W_]|[.,]\d|[ \t]?%|,[ \t]*\d|[ \t]?[¼-¾]|[ \t]+(?:or\b|and[ \t]+(?:a[ \t]+)?half\b))"
+    r"(?:[ \t]?(?:/|out[ \t]of\b)[ \t]?(?P<top>[0-9]{1,3}(?:\.[0-9]{1,2})?)(?![^\W_]|[.,]\d|[ "
+    r"\t]?%))?"
+    r"(?![ \t]?(?:/|out[ \t]of\b|[-–—~]|to\b|and\b)[ \t]?[.\d])"
+)
+_RATING = re.compile(
+    rf"{_BEFORE}(?P<value>[0-9]{{1,9}}){_AFTER}(?P<rest>.*)", re.IGNORECASE | re.DOTALL
+)
+_OPENING_SCORE = re.compile(
+    rf"{_BEFORE}(?P<value>[0-9]?\.[0-9]{{1,9}}|[0-9]){_AFTER}", re.IGNORECASE
+)
+_OPENING_NUMBER = re.compile(r"[\s*_]*+[-+−]?[.,]?[0-9]")
+_FIRST_POINT = re.compile(r"[.)][ \t]+[^\W_]")
+_SECOND_POINT = re.compile(r"^[ \t*_]*2[.)][ \t]", re.MULTILINE)
+
+
+class OpeningRating(NamedTuple):
+    """A rating and the text after it."""
+
+    rating: int
+    rationale: str
+
+
+class OpeningScore(NamedTuple):
+    """A score from 0 to 1, where in the reply its unit stands (None: `.85`), and where its decimals
+    do, the last of them before `end`.
+    """
+
+    score: float
+    unit: int | None
+    decimals: range
+    end: int
+
+
+def read_opening_rating(
+    text: str, levels: Iterable[int], *, cut_off: bool = False
+) -> OpeningRating | None:
+    """The rating that `text` begins with, `n`, `Rating: n` or `n/<highest level>`; None where it is
+    not clearly one of `levels`.
+
+    Blanks and Markdown's emphasis may stand before it. Fractions, spans (`3-4`), other scales
+    (`3/10`), other scripts' digits and the number of a list's first point are no ratings; nor is
+    `1. word` where the text was `cut_off` before a second point could come.
+    """
+    allowed, found = set(levels), _RATING.match(text)
+    if (
+        found is None
+        or int(found["value"]) not in allowed
+        or float(found["top"] or max(allowed)) != max(allowed)
+    ):
+        return None
+    rest = found["rest"]
+    if (
+        int(found["value"]) == 1
+        and _FIRST_POINT.match(rest)
+        and (cut_off or _SECOND_POINT.search(rest))
+    ):
+        return None
+    return OpeningRating(int(found["value"]), rest.strip(" \t\r\n.*_"))
+
+
+def read_opening_score(text: str) -> OpeningScore | None:
+    """The score from 0.0 to 1.0 that `text` begins with, `0.85`, `Score: .85` or `0.85/1.0`; None
+    where it does not clearly give one.
+    """
+    found = _OPENING_SCORE.match(text)
+    if found is None or not 0 <= float(found["value"]) <= 1 or float(found["top"] or 1) != 1:
+        return None
+    start, end = found.span("value")
+    point = text.find(".", start, end)
+    if point < 0 and _FIRST_POINT.match(text, end):
+        return None
+    return OpeningScore(
+        float(found["value"]),
+        None if point == start else start,
+        range(end if point < 0 else point + 1, end),
+        end,
+    )
+
+
+def opens_with_number(text: str) -> bool:
+    """Whether a number, of whatever size, is the first thing in `text`."""
+    return _OPENING_NUMBER.match(text) is not None
+
+
+def forgive_cut(reply: Reply | Failure) -> tuple[Reply | Failure, bool]:
+    """The reply as if it had ended by itself, and whether it was cut off: a verdict that stands
+    first is not lost with the end.
+    """
+    if isinstance(reply, Reply) and reply.finish_reason == "length":
+        return replace(reply, finish_reason="stop"), True
+    return reply, False

@@ -1,19 +1,24 @@
-"""What a judged text is called, and what it is about, in each kind of task; for the prompts that rate texts of all of them.
+"""What a judged text is called, and what it is about, in each kind of task; for the prompts that
+rate texts of all of them.
 
-HarmonicEval's task-dependent wording (Ohi et al. 2024, section 2.1 and appendix C.1: "caption" becomes "answer" for VQA), in our own words.
+HarmonicEval's task-dependent wording (Ohi et al. 2024, section 2.1 and appendix C.1: "caption"
+becomes "answer" for VQA), in our own words.
 """
 
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from tasks.digests import digest_json
-from tasks.judging.templates import digest_prompts, neutralise
-from tasks.judging.types import Case, Image
+from judgelake.tasks.digests import digest_json
+from judgelake.tasks.judging.templates import digest_prompts, neutralise
+from judgelake.tasks.types import Case, Failure, Image, Message, Reply, Request, Verdict
 
 
 class Wording(NamedTuple):
-    """`noun`: what the text is; `rated`: as what it is rated; `does`: what it should do; `material`: what it goes by; `asked_by`: what asks."""
+    """`noun`: what the text is; `rated`: as what it is rated; `does`: what it should do;
+    `material`: what it goes by; `asked_by`: what asks.
+    """
 
     noun: str
     rated: str
@@ -25,33 +30,60 @@ class Wording(NamedTuple):
 WORDINGS: dict[str, Wording] = {
     "caption": Wording("caption", "caption for the image", "describe the image", "the image", None),
     "vqa": Wording(
-        "answer", "answer to the question about the image", "respond to the question about the image", "the image and the question",
+        "answer",
+        "answer to the question about the image",
+        "respond to the question about the image",
+        "the image and the question",
         "question",
     ),
     "document": Wording(
-        "answer", "answer to the question about the document in the image", "respond to the question about the document",
-        "the document and the question", "question",
+        "answer",
+        "answer to the question about the document in the image",
+        "respond to the question about the document",
+        "the document and the question",
+        "question",
     ),
     "referring": Wording(
-        "expression", "expression for the object in the red box in the image", "describe the object in the red box",
-        "the object in the red box", None,
+        "expression",
+        "expression for the object in the red box in the image",
+        "describe the object in the red box",
+        "the object in the red box",
+        None,
     ),
     "instruction": Wording(
-        "response", "response to the instruction about the image", "follow the instruction about the image",
-        "the image and the instruction", "instruction",
+        "response",
+        "response to the instruction about the image",
+        "follow the instruction about the image",
+        "the image and the instruction",
+        "instruction",
     ),
-}  # fmt: skip
+}
 TASKS = tuple(WORDINGS)
-_PARTS = ("Text", "Question", "Instruction", "References", *(wording.noun.title() for wording in WORDINGS.values()))
+_PARTS = (
+    "Text",
+    "Question",
+    "Instruction",
+    "References",
+    *(wording.noun.title() for wording in WORDINGS.values()),
+)
 MARKERS = (
-    *(f"[{part}]" for part in dict.fromkeys(_PARTS)), *(f"[End of {part}]" for part in dict.fromkeys(_PARTS)),
-    "Evaluation criterion:", "Rating scale:", "Grading criteria:", "Score (from 0.0 to 1.0):", "[system]", "[user]", "[assistant]",
-)  # fmt: skip
+    *(f"[{part}]" for part in dict.fromkeys(_PARTS)),
+    *(f"[End of {part}]" for part in dict.fromkeys(_PARTS)),
+    "Evaluation criterion:",
+    "Rating scale:",
+    "Grading criteria:",
+    "Score (from 0.0 to 1.0):",
+    "[system]",
+    "[user]",
+    "[assistant]",
+)
 """The delimiters of these prompts, which no text of the data may bring into them."""
 
 
 def list_fields(case: Case) -> dict[str, object]:
-    """What templates take of a case: `image` is the number of images shown, `question` None where the task shows none."""
+    """What templates take of a case: `image` is the number of images shown, `question` None where
+    the task shows none.
+    """
     wording = WORDINGS[case.task]
     n_boxes = sum(len(image.boxes) for image in case.images)
     return {
@@ -68,17 +100,24 @@ def list_fields(case: Case) -> dict[str, object]:
 
 
 def pick_images(case: Case) -> tuple[Image, ...]:
-    """The images to be shown; only a referring expression is about the boxes, elsewhere they would be noise."""
+    """The images to be shown; only a referring expression is about the boxes, elsewhere they would
+    be noise.
+    """
     if case.task == "referring":
         return case.images
     return tuple(replace(image, boxes=()) if image.boxes else image for image in case.images)
 
 
 def find_missing_box(case: Case) -> str | None:
-    """Why a text about the object in the red box cannot be rated by its image; None where it can."""
+    """Why a text about the object in the red box cannot be rated by its image; None where it
+    can.
+    """
     if case.task != "referring" or not case.images or any(image.boxes for image in case.images):
         return None
-    return "the item has no region to be drawn on its image; an expression is rated by the object in the red box"
+    return (
+        "the item has no region to be drawn on its image; an expression is rated by the "
+        "object in the red box"
+    )
 
 
 def digest_wording(names: tuple[str, ...], folder: Path | None) -> str:
@@ -89,4 +128,55 @@ def digest_wording(names: tuple[str, ...], folder: Path | None) -> str:
 def _count_nouns(text: str, n_images: int, n_boxes: int) -> str:
     if n_images > 1:
         text = text.replace("the image", "the images")
-    return text.replace("the object in the red box", "the objects in the red boxes") if n_boxes > 1 else text
+    return (
+        text.replace("the object in the red box", "the objects in the red boxes")
+        if n_boxes > 1
+        else text
+    )
+
+
+def ask_reasons(
+    asked: Sequence[Request],
+    replies: Sequence[Reply | Failure],
+    verdicts: Sequence[Verdict],
+    question: Sequence[tuple[Message, ...]],
+    max_tokens: int,
+) -> Generator[list[Request], list[Reply | Failure], list[Verdict]]:
+    """The verdicts, those that have a score with the reason that their judge gives for it in a
+    second turn.
+
+    The score does not hang on the reason: where none comes, the verdict's `reason` says so.
+    """
+    wanted = [place for place, verdict in enumerate(verdicts) if verdict.status == "ok"]
+    if not wanted:
+        return list(verdicts)
+    told = yield [
+        _follow_up(asked[place], replies[place], question[place], max_tokens) for place in wanted
+    ]
+    explained = dict(zip(wanted, told, strict=True))
+    return [
+        _explain(verdict, explained[place]) if place in explained else verdict
+        for place, verdict in enumerate(verdicts)
+    ]  # fmt: skip
+
+
+def _follow_up(
+    asked: Request, reply: Reply | Failure, question: tuple[Message, ...], max_tokens: int
+) -> Request:
+    said = reply.text if isinstance(reply, Reply) else ""
+    messages = (*asked.messages, Message("assistant", said), *question)
+    return replace(
+        asked,
+        messages=messages,
+        decoding=replace(asked.decoding, max_tokens=max_tokens, top_logprobs=0),
+    )
+
+
+def _explain(verdict: Verdict, told: Reply | Failure) -> Verdict:
+    if isinstance(told, Failure):
+        return replace(verdict, reason=f"scored, but no reason came: {told.reason}")
+    if told.refusal or not told.text.strip():
+        return replace(
+            verdict, reason=f"scored, but no reason came: {told.refusal or 'the reply is empty'}"
+        )
+    return replace(verdict, rationale=told.text.strip())

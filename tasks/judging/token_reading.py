@@ -1,4 +1,5 @@
-"""What the probabilities of tokens say: the shares of levels or choices at one position of a reply, and where in it a rating stands.
+"""What the probabilities of tokens say: the shares of levels or choices at one position of a reply,
+and where in it a rating stands.
 
 Texts are read in `tasks.judging.reading`; what a share means for a score is each protocol's matter.
 """
@@ -8,7 +9,7 @@ import struct
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from tasks.judging.types import TokenLogprobs
+from judgelake.tasks.types import TokenLogprobs
 
 _SPACES = str.maketrans({"▁": " ", "Ġ": " ", "Ċ": "\n"})
 """How tokenisers spell a blank and a line's end."""
@@ -18,23 +19,32 @@ _EMPHASIS = "*_ "
 def round_single(value: float) -> float:
     """The nearest number of single precision, at most 6e-8 of `value` away.
 
-    The log-probabilities that endpoints give are no more precise, and repeat far less so; in the lake it takes half the bytes.
+    The log-probabilities that endpoints give are no more precise, and repeat far less so; in the
+    lake it takes half the bytes.
     """
     return float(struct.unpack("f", struct.pack("f", value))[0])
 
 
 class TokenShares(NamedTuple):
-    """The probability of each label, renormalised to 1, and what they held together before (`captured_mass`)."""
+    """The probability of each label, renormalised to 1, and what they held together before
+    (`captured_mass`).
+    """
 
     probabilities: dict[str, float]
     captured_mass: float
 
     @property
     def mean(self) -> float:
-        """The expected level, of labels that are numbers: the sum of level x probability, in single precision."""
+        """The expected level, of labels that are numbers: the sum of level x probability, in single
+        precision.
+        """
         levels = [float(label) for label in self.probabilities]
-        mean = math.fsum(level * share for level, share in zip(levels, self.probabilities.values(), strict=True))
-        return round_single(min(max(levels), max(min(levels), mean)))  # rounding may step over an end
+        mean = math.fsum(
+            level * share for level, share in zip(levels, self.probabilities.values(), strict=True)
+        )
+        return round_single(
+            min(max(levels), max(min(levels), mean))
+        )  # rounding may step over an end
 
 
 class ChoiceRead(NamedTuple):
@@ -45,7 +55,9 @@ class ChoiceRead(NamedTuple):
 
 
 def read_token_shares(position: TokenLogprobs, labels: Iterable[str]) -> TokenShares | None:
-    """The shares of `labels` at one position, a label's variants (`5`, ` 5`) summed; None where none of them is among the alternatives."""
+    """The shares of `labels` at one position, a label's variants (`5`, ` 5`) summed; None where
+    none of them is among the alternatives.
+    """
     mass = dict.fromkeys(labels, 0.0)
     for token, logprob in position:
         label = token.translate(_SPACES).strip()
@@ -58,9 +70,11 @@ def read_token_shares(position: TokenLogprobs, labels: Iterable[str]) -> TokenSh
 
 
 def read_choice_probability(position: TokenLogprobs, first: str, second: str) -> ChoiceRead | None:
-    """P(second) / (P(first) + P(second)) of two tokens as they are spelled, None where neither is among the alternatives.
+    """P(second) / (P(first) + P(second)) of two tokens as they are spelled, None where neither is
+    among the alternatives.
 
-    AlpacaEval's weighted preference is 1 + this share; its tokens `m` and `M` differ in case only, and ` M` is neither.
+    AlpacaEval's weighted preference is 1 + this share; its tokens `m` and `M` differ in case only,
+    and ` M` is neither.
     """
     mass = {first: 0.0, second: 0.0}
     for token, logprob in position:
@@ -71,9 +85,11 @@ def read_choice_probability(position: TokenLogprobs, first: str, second: str) ->
 
 
 def find_position(text: str, positions: Sequence[TokenLogprobs], offset: int) -> int | None:
-    """Which position holds the character `text[offset]`, found from the end with each position's likeliest token; None where they part ways.
+    """Which position holds the character `text[offset]`, found from the end with each position's
+    likeliest token; None where they part ways.
 
-    The likeliest token is the chosen one of a greedy reply. Tokens after the text (blanks, `</s>` and the like) are passed over.
+    The likeliest token is the chosen one of a greedy reply. Tokens after the text (blanks, `</s>`
+    and the like) are passed over.
     """
     end = len(text.rstrip())
     at_end = end
@@ -92,19 +108,26 @@ def find_position(text: str, positions: Sequence[TokenLogprobs], offset: int) ->
 
 
 def find_likeliest(position: TokenLogprobs) -> str:
-    """The likeliest token at one position, blanks spelled as such: the chosen one of a greedy reply; '' of no alternatives."""
+    """The likeliest token at one position, blanks spelled as such: the chosen one of a greedy
+    reply; '' of no alternatives.
+    """
     return max(position, key=lambda pair: pair[1], default=("", 0.0))[0].translate(_SPACES)
 
 
 def find_opening(text: str, positions: Sequence[TokenLogprobs]) -> int | None:
-    """Which position holds the first character of `text` that is no blank and no Markdown emphasis; None where text and tokens part ways.
+    """Which position holds the first character of `text` that is no blank and no Markdown emphasis;
+    None where text and tokens part ways.
 
-    Tokens of blanks and emphasis alone say nothing about a verdict and are passed over (LLaMA's tokeniser sends a blank of its own before a
-    digit), also those blanks that an endpoint left out of the text. Of several alternatives that fit the text, the likeliest was chosen.
+    Tokens of blanks and emphasis alone say nothing about a verdict and are passed over (LLaMA's
+    tokeniser sends a blank of its own before a digit), also those blanks that an endpoint left out
+    of the text. Of several alternatives that fit the text, the likeliest was chosen.
     """
     rest = text.lstrip()
     for index, position in enumerate(positions):
-        tokens = [token.translate(_SPACES).strip() for token, _ in sorted(position, key=lambda pair: -pair[1])]
+        tokens = [
+            token.translate(_SPACES).strip()
+            for token, _ in sorted(position, key=lambda pair: -pair[1])
+        ]
         chosen = next((token for token in tokens if rest.startswith(token)), None)
         if chosen is None:
             return None

@@ -1,7 +1,9 @@
-"""BARTScore (Yuan et al. 2021): how likely an encoder-decoder finds one text given another, the mean log-probability of its tokens.
+"""BARTScore (Yuan et al. 2021): how likely an encoder-decoder finds one text given another, the
+mean log-probability of its tokens.
 
-Precision is the answer given a reference, recall a reference given the answer, F their arithmetic mean (section 3.3). A score is at
-most 0, on no fixed scale. The faithfulness of an answer to a source text and the paper's prompts are not here.
+Precision is the answer given a reference, recall a reference given the answer, F their arithmetic
+mean (section 3.3). A score is at most 0, on no fixed scale. The faithfulness of an answer to a
+source text and the paper's prompts are not here.
 """
 
 from collections.abc import Iterator
@@ -11,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from tasks.metrics.local_models import (
+from judgelake.tasks.metrics.local_models import (
     ModelSettings,
     TokenTexts,
     find_token_limit,
@@ -21,8 +23,8 @@ from tasks.metrics.local_models import (
     load_tokenizer,
     tokenise_texts,
 )
-from tasks.metrics.pairs import Ids, Scores, divide_by_row, find_distinct, pair_answers
-from tasks.metrics.scored import Scored, without_statistics
+from judgelake.tasks.metrics.metric import Scored, without_statistics
+from judgelake.tasks.metrics.pairs import Ids, Scores, divide_by_row, find_distinct, pair_answers
 
 VERSION = 1
 DIRECTIONS = ("precision", "recall", "f")
@@ -32,7 +34,9 @@ LOGIT_BYTES = 256 * 2**20
 
 @dataclass(frozen=True)
 class BartScoreSettings(ModelSettings):
-    """`references`: mean over the references, as the paper's code does by default, or the highest."""
+    """`references`: mean over the references, as the paper's code does by default, or the
+    highest.
+    """
 
     model: str = "facebook/bart-large-cnn"
     direction: Literal["precision", "recall", "f"] = "f"
@@ -41,9 +45,13 @@ class BartScoreSettings(ModelSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.direction not in DIRECTIONS:
-            raise ValueError(f"direction: {self.direction!r}; expected one of {', '.join(DIRECTIONS)}")
+            raise ValueError(
+                f"direction: {self.direction!r}; expected one of {', '.join(DIRECTIONS)}"
+            )
         if self.references not in REFERENCE_RULES:
-            raise ValueError(f"references: {self.references!r}; expected one of {', '.join(REFERENCE_RULES)}")
+            raise ValueError(
+                f"references: {self.references!r}; expected one of {', '.join(REFERENCE_RULES)}"
+            )
 
 
 def signature(settings: BartScoreSettings) -> str:
@@ -52,7 +60,9 @@ def signature(settings: BartScoreSettings) -> str:
     return f"bart_score|{identify_model(settings)}|{what}"
 
 
-def compute_bart_score(answers: pa.Array, references: pa.ListArray, settings: BartScoreSettings) -> Scored:
+def compute_bart_score(
+    answers: pa.Array, references: pa.ListArray, settings: BartScoreSettings
+) -> Scored:
     """Score in nats a token, at most 0; F and the highest are taken reference by reference."""
     pairs = pair_answers(answers, references)
     scores = np.full(pairs.row_count, np.nan)
@@ -68,20 +78,30 @@ def compute_bart_score(answers: pa.Array, references: pa.ListArray, settings: Ba
     return without_statistics(scores)
 
 
-def _score_pairs(strings: list[str], answer_ids: Ids, reference_ids: Ids, settings: BartScoreSettings) -> Scores:
+def _score_pairs(
+    strings: list[str], answer_ids: Ids, reference_ids: Ids, settings: BartScoreSettings
+) -> Scores:
     tokenizer, model = load_tokenizer(settings), load_model(settings, "AutoModelForSeq2SeqLM")
     texts = tokenise_texts(tokenizer, strings, find_token_limit(tokenizer, model.config))
     towards_answer, towards_reference = (reference_ids, answer_ids), (answer_ids, reference_ids)
-    directions = {"precision": [towards_answer], "recall": [towards_reference], "f": [towards_answer, towards_reference]}
+    directions = {
+        "precision": [towards_answer],
+        "recall": [towards_reference],
+        "f": [towards_answer, towards_reference],
+    }
     scored = [
-        _score_direction(model, texts, source, target, tokenizer.pad_token_id, settings.batch_tokens)
+        _score_direction(
+            model, texts, source, target, tokenizer.pad_token_id, settings.batch_tokens
+        )
         for source, target in directions[settings.direction]
     ]
     mean: Scores = np.mean(scored, axis=0)
     return mean
 
 
-def _score_direction(model: Any, texts: TokenTexts, source: Ids, target: Ids, padding: int, batch_tokens: int) -> Scores:
+def _score_direction(
+    model: Any, texts: TokenTexts, source: Ids, target: Ids, padding: int, batch_tokens: int
+) -> Scores:
     scores = np.empty(len(source))
     room = max(1, LOGIT_BYTES // (4 * model.config.vocab_size))
     for batch in _batch_pairs(texts.lengths, source, target, batch_tokens, room):
@@ -89,8 +109,12 @@ def _score_direction(model: Any, texts: TokenTexts, source: Ids, target: Ids, pa
     return scores
 
 
-def _batch_pairs(lengths: Ids, source: Ids, target: Ids, batch_tokens: int, target_tokens: int) -> Iterator[Ids]:
-    """Pairs in batches with equal sources side by side, the longest first: bounded by padded tokens and by target tokens alone."""
+def _batch_pairs(
+    lengths: Ids, source: Ids, target: Ids, batch_tokens: int, target_tokens: int
+) -> Iterator[Ids]:
+    """Pairs in batches with equal sources side by side, the longest first: bounded by padded tokens
+    and by target tokens alone.
+    """
     order = np.lexsort([-lengths[target], source, -lengths[source]])
     start = 0
     while start < len(order):
@@ -106,7 +130,9 @@ def _batch_pairs(lengths: Ids, source: Ids, target: Ids, batch_tokens: int, targ
 
 
 def _score_batch(model: Any, texts: TokenTexts, source: Ids, target: Ids, padding: int) -> Scores:
-    """Mean log-probability of each target's tokens, first and last special ones too, given its source; a source is encoded once."""
+    """Mean log-probability of each target's tokens, first and last special ones too, given its
+    source; a source is encoded once.
+    """
     from transformers.modeling_outputs import BaseModelOutput
 
     torch = import_torch()

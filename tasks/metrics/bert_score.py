@@ -1,10 +1,12 @@
-"""BERTScore (Zhang et al. 2020): each token of a text is matched with the most similar token of the other, by contextual vectors.
+"""BERTScore (Zhang et al. 2020): each token of a text is matched with the most similar token of the
+other, by contextual vectors.
 
-Precision is the weighted mean over the answer's tokens of the highest cosine with a token of the reference, recall the same over
-the reference's, F1 their harmonic mean (section 3). Numbers are those of the package bert-score 0.3.13: special tokens can be matched
-and do not count, empty texts give 0, the highest reference counts. Two differences: padding is never matched, so that a token whose
-every cosine is negative does not get 0; RoBERTa's first word has its space under transformers 5 too, where the package loses it.
-How vectors are made and matched is `tasks.metrics.token_matching`.
+Precision is the weighted mean over the answer's tokens of the highest cosine with a token of the
+reference, recall the same over the reference's, F1 their harmonic mean (section 3). Numbers are
+those of the package bert-score 0.3.13: special tokens can be matched and do not count, empty texts
+give 0, the highest reference counts. Two differences: padding is never matched, so that a token
+whose every cosine is negative does not get 0; RoBERTa's first word has its space under transformers
+5 too, where the package loses it. How vectors are made and matched is `tasks.metrics.bert_score`.
 """
 
 import csv
@@ -17,20 +19,159 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.errors import MetricError
-from tasks.metrics.local_models import (
+from judgelake.tasks.errors import MetricError
+from judgelake.tasks.metrics.local_models import (
     ModelSettings,
     TokenTexts,
+    batch_by_length,
     find_token_limit,
     identify_model,
+    import_torch,
     load_config,
     load_model,
     load_tokenizer,
     tokenise_texts,
 )
-from tasks.metrics.pairs import AnswerPairs, Ids, Scores, find_distinct, pair_answers
-from tasks.metrics.scored import Scored, without_statistics
-from tasks.metrics.token_matching import TokenEncoder, match_tokens
+from judgelake.tasks.metrics.metric import Scored, without_statistics
+from judgelake.tasks.metrics.pairs import AnswerPairs, Ids, Scores, find_distinct, pair_answers
+
+Weights = npt.NDArray[np.float32]
+
+BLOCK_BYTES = 128 * 2**20
+"""Vectors of one block of pairs, were all its texts distinct."""
+KEPT_BYTES = 256 * 2**20
+"""Vectors that later blocks need again; what does not fit is encoded again."""
+MATCH_BYTES = 16 * 2**20
+"""Vectors of the pairs that are compared at once."""
+
+
+@dataclass(frozen=True)
+class TokenEncoder:
+    """A model that makes a vector of each token; `padding` is the token that fills batches."""
+
+    model: Any
+    padding: int
+    batch_tokens: int
+
+    @property
+    def dimensions(self) -> int:
+        """Numbers of one vector."""
+        return int(self.model.config.hidden_size)
+
+    def encode(self, texts: TokenTexts, ids: Ids) -> Any:
+        """Unit vectors of all tokens of the texts `ids`, text after text in their order: (tokens,
+        dimensions) in float32.
+        """
+        torch = import_torch()
+        lengths = texts.lengths[ids]
+        starts = np.cumsum(lengths) - lengths
+        vectors: Any = torch.empty((int(lengths.sum()), self.dimensions), device=self.model.device)
+        for batch in batch_by_length(np.arange(len(ids)), lengths, self.batch_tokens):
+            tokens, mask = (
+                part.to(self.model.device) for part in texts.pad(ids[batch], self.padding)
+            )
+            with torch.inference_mode():
+                hidden = self.model(input_ids=tokens, attention_mask=mask).last_hidden_state.float()
+            places = torch.from_numpy(_list_places(starts[batch], lengths[batch])).to(hidden.device)
+            vectors[places] = torch.nn.functional.normalize(hidden[mask.bool()], dim=1)
+        return vectors
+
+
+def match_tokens(
+    encoder: TokenEncoder, texts: TokenTexts, weights: Weights, answer_ids: Ids, reference_ids: Ids
+) -> npt.NDArray[np.float64]:
+    """Precision and recall of each pair of texts, (pairs, 2): weighted means of the highest
+    cosines; NaN where all weights are 0.
+
+    `weights` go by token id. Pairs are taken block by block; a text is encoded in the first block
+    that needs it.
+    """
+    matched = np.empty((len(answer_ids), 2))
+    vector_bytes = 4 * encoder.dimensions
+    sizes = texts.lengths[answer_ids] + texts.lengths[reference_ids]
+    blocks = np.cumsum(sizes) * vector_bytes // BLOCK_BYTES
+    both = np.concatenate([answer_ids, reference_ids])
+    last = np.zeros(len(texts.lengths), np.int64)
+    np.maximum.at(last, both, np.tile(blocks, 2))
+    held = _HeldVectors(encoder, texts, last, np.bincount(both, minlength=len(last)))
+    by_token = import_torch().from_numpy(weights)
+    for block in np.unique(blocks):
+        places = np.flatnonzero(blocks == block)
+        held.load(
+            block,
+            np.unique(np.concatenate([answer_ids[places], reference_ids[places]])),
+            KEPT_BYTES // vector_bytes,
+        )
+        for batch in batch_by_length(places, sizes[places], MATCH_BYTES // vector_bytes):
+            matched[batch] = _match_batch(held, by_token, answer_ids[batch], reference_ids[batch])
+    return matched
+
+
+class _HeldVectors:
+    """Vectors of the texts in use: encoded when a block first needs them, kept while a later one
+    does and there is room.
+    """
+
+    def __init__(self, encoder: TokenEncoder, texts: TokenTexts, last: Ids, uses: Ids) -> None:
+        self.encoder, self.texts, self.last, self.uses = encoder, texts, last, uses
+        self.starts: Ids = np.full(len(last), -1)
+        self.vectors: Any = import_torch().empty(
+            (0, encoder.dimensions), device=encoder.model.device
+        )
+
+    def load(self, block: int, needed: Ids, room: int) -> None:
+        """Hold the texts `needed` and, up to `room` tokens, those that later blocks need, most
+        often used ones first.
+        """
+        torch = import_torch()
+        stay = np.flatnonzero((self.starts >= 0) & (self.last >= block))
+        wanted = np.isin(stay, needed)
+        stay = stay[np.lexsort([-self.uses[stay], ~wanted])]
+        stay = stay[(np.cumsum(self.texts.lengths[stay]) <= room) | np.isin(stay, needed)]
+        new = np.setdiff1d(needed, stay)
+        kept = _list_places(self.starts[stay], self.texts.lengths[stay])
+        self.vectors = torch.cat(
+            [self.vectors[torch.from_numpy(kept)], self.encoder.encode(self.texts, new)]
+        )
+        held = np.concatenate([stay, new])
+        self.starts[:] = -1
+        self.starts[held] = np.cumsum(self.texts.lengths[held]) - self.texts.lengths[held]
+
+    def gather(self, ids: Ids, weights: Any) -> tuple[Any, Any, Any]:
+        """Vectors (texts, longest, dimensions), which of them are tokens, and their weights (both
+        (texts, longest)).
+        """
+        torch = import_torch()
+        tokens, mask = self.texts.pad(ids, 0)
+        places = (torch.from_numpy(self.starts[ids])[:, None] + torch.arange(mask.shape[1])) * mask
+        device = self.vectors.device
+        return (
+            self.vectors[places.to(device)],
+            mask.bool().to(device),
+            (weights[tokens] * mask).to(device),
+        )
+
+
+def _match_batch(
+    held: _HeldVectors, weights: Any, answer_ids: Ids, reference_ids: Ids
+) -> npt.NDArray[np.float64]:
+    torch = import_torch()
+    answers, answer_mask, answer_weights = held.gather(answer_ids, weights)
+    references, reference_mask, reference_weights = held.gather(reference_ids, weights)
+    cosines = torch.bmm(answers, references.transpose(1, 2))
+    nowhere = ~(answer_mask[:, :, None] & reference_mask[:, None, :])
+    cosines.masked_fill_(nowhere, -2.0)
+    precision = (cosines.amax(2) * answer_weights).sum(1) / answer_weights.sum(1)
+    recall = (cosines.amax(1) * reference_weights).sum(1) / reference_weights.sum(1)
+    matched: npt.NDArray[np.float64] = torch.stack([precision, recall], 1).double().cpu().numpy()
+    return matched
+
+
+def _list_places(starts: Ids, lengths: Ids) -> Ids:
+    """All places of the ranges [start, start + length), range after range."""
+    ends = np.cumsum(lengths)
+    return np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - ends + lengths, lengths)
+
 
 VERSION = 1
 VALUES = ("precision", "recall", "f1")
@@ -46,16 +187,22 @@ LAYERS = {
     "microsoft/deberta-xlarge-mnli": 40,
     "facebook/bart-large-mnli": 11,
 }
-"""Layers that the paper's authors chose on WMT16 (bert-score, `model2layers`) for the models most used."""
+"""Layers that the paper's authors chose on WMT16 (bert-score, `model2layers`) for the models most
+used.
+"""
 _SPACED = ("GPT2Tokenizer", "RobertaTokenizer")
-"""Tokenizers that need a space before the first word to read it as they read every other (bert-score, `sent_encode`)."""
+"""Tokenizers that need a space before the first word to read it as they read every other
+(bert-score, `sent_encode`).
+"""
 
 
 @dataclass(frozen=True)
 class BertScoreSettings(ModelSettings):
-    """`layer`: the paper's where None. `idf`: weigh tokens by the references' document frequencies, else all alike.
+    """`layer`: the paper's where None. `idf`: weigh tokens by the references' document frequencies,
+    else all alike.
 
-    `baseline`: precision, recall and F1 that become 0, or `baseline_file`: a table of them (LAYER,P,R,F) as bert-score ships.
+    `baseline`: precision, recall and F1 that become 0, or `baseline_file`: a table of them
+    (LAYER,P,R,F) as bert-score ships.
     """
 
     model: str = "roberta-large"
@@ -69,14 +216,19 @@ class BertScoreSettings(ModelSettings):
         super().__post_init__()
         if self.layer is None and self.model not in LAYERS:
             raise ValueError(
-                f"layer: none is given for {self.model}; expected a whole number; known without: {', '.join(LAYERS)}"
+                f"layer: none is given for {self.model}; expected a whole number; known "
+                f"without: {', '.join(LAYERS)}"
             )
         if self.layer is not None and self.layer < 0:
             raise ValueError(f"layer: {self.layer}; expected a whole number from 0")
         if self.value not in VALUES:
             raise ValueError(f"value: {self.value!r}; expected one of {', '.join(VALUES)}")
-        if self.baseline is not None and (len(self.baseline) != len(VALUES) or not all(x < 1 for x in self.baseline)):
-            raise ValueError(f"baseline: {self.baseline}; expected three numbers below 1: precision, recall, F1")
+        if self.baseline is not None and (
+            len(self.baseline) != len(VALUES) or not all(x < 1 for x in self.baseline)
+        ):
+            raise ValueError(
+                f"baseline: {self.baseline}; expected three numbers below 1: precision, recall, F1"
+            )
         if self.baseline is not None and self.baseline_file is not None:
             raise ValueError("baseline_file: stands beside baseline; expected one of them")
 
@@ -105,34 +257,55 @@ def read_documents(file: Path) -> DocumentCounts:
 
 
 def signature(settings: BertScoreSettings, documents: str = "") -> str:
-    """Everything that can change the number; `documents` names the references whose tokens were counted.
+    """Everything that can change the number; `documents` names the references whose tokens were
+    counted.
 
     Reads the baseline's file and, of a local model, the files.
     """
     baseline = read_baseline(settings)
     rescaled = "off" if baseline is None else ",".join(f"{number:.9g}" for number in baseline)
     weights = f"references:{documents}" if settings.idf else "off"
-    parts = [f"bert_score|{identify_model(settings)}", f"layer:{settings.used_layer}", f"idf:{weights}", f"baseline:{rescaled}"]
+    parts = [
+        f"bert_score|{identify_model(settings)}",
+        f"layer:{settings.used_layer}",
+        f"idf:{weights}",
+        f"baseline:{rescaled}",
+    ]
     return "|".join([*parts, f"value:{settings.value}", "references:max", f"version:{VERSION}"])
 
 
 def compute_bert_score(
-    answers: pa.Array, references: pa.ListArray, settings: BertScoreSettings, documents: DocumentCounts | None = None
+    answers: pa.Array,
+    references: pa.ListArray,
+    settings: BertScoreSettings,
+    documents: DocumentCounts | None = None,
 ) -> Scored:
-    """Score each answer's best reference, in [-1, 1] before rescaling; `documents` are needed where `settings.idf`."""
-    scores = compute_bert_parts(answers, references, settings, documents)[VALUES.index(settings.value)]
+    """Score each answer's best reference, in [-1, 1] before rescaling; `documents` are needed where
+    `settings.idf`.
+    """
+    scores = compute_bert_parts(answers, references, settings, documents)[
+        VALUES.index(settings.value)
+    ]
     return without_statistics(scores)
 
 
 def compute_bert_parts(
-    answers: pa.Array, references: pa.ListArray, settings: BertScoreSettings, documents: DocumentCounts | None = None
+    answers: pa.Array,
+    references: pa.ListArray,
+    settings: BertScoreSettings,
+    documents: DocumentCounts | None = None,
 ) -> tuple[Scores, Scores, Scores]:
-    """Precision, recall and F1, each the highest over the references, rescaled; 0 before rescaling where a text is empty.
+    """Precision, recall and F1, each the highest over the references, rescaled; 0 before rescaling
+    where a text is empty.
 
-    A distinct string is encoded once, unless the vectors that are needed again outgrow their place in memory.
+    A distinct string is encoded once, unless the vectors that are needed again outgrow their place
+    in memory.
     """
     if settings.idf and documents is None:
-        raise MetricError("bert_score: idf needs document frequencies; expected those of all references; count them first")
+        raise MetricError(
+            "bert_score: idf needs document frequencies; expected those of all references; "
+            "count them first"
+        )
     raw = pair_answers(answers, references)
     best = np.full((len(VALUES), raw.row_count), np.nan)
     if len(raw.rows):
@@ -148,10 +321,14 @@ def compute_bert_parts(
 
 
 def count_documents(references: pa.ListArray, settings: BertScoreSettings) -> DocumentCounts:
-    """Count, for each token, the references that hold it; every reference of every row is a document, repeats too."""
+    """Count, for each token, the references that hold it; every reference of every row is a
+    document, repeats too.
+    """
     tokenizer, counted = load_tokenizer(settings), pc.value_counts(references.flatten().drop_null())
     repeats = counted.field("counts").to_numpy()
-    texts = _tokenise([text.strip() for text in counted.field("values").to_pylist()], tokenizer, settings)
+    texts = _tokenise(
+        [text.strip() for text in counted.field("values").to_pylist()], tokenizer, settings
+    )
     documents, size = np.repeat(np.arange(len(repeats)), texts.lengths), _count_token_ids(settings)
     held = np.unique(documents * size + texts.tokens)
     counts = np.bincount(held % size, repeats[held // size], minlength=size)
@@ -159,7 +336,9 @@ def count_documents(references: pa.ListArray, settings: BertScoreSettings) -> Do
 
 
 def read_baseline(settings: BertScoreSettings) -> npt.NDArray[np.float64] | None:
-    """Precision, recall and F1 of unrelated texts at the settings' layer; None where nothing is rescaled."""
+    """Precision, recall and F1 of unrelated texts at the settings' layer; None where nothing is
+    rescaled.
+    """
     if settings.baseline_file is not None:
         return np.array(_read_baseline_file(settings.baseline_file, settings.used_layer))
     return None if settings.baseline is None else np.array(settings.baseline)
@@ -169,29 +348,44 @@ def _read_baseline_file(file: Path, layer: int) -> tuple[float, ...]:
     expected = "expected lines of LAYER,P,R,F with numbers below 1"
     try:
         with file.open(newline="", encoding="utf-8") as lines:
-            rows = {int(row["LAYER"]): tuple(float(row[name]) for name in "PRF") for row in csv.DictReader(lines)}
+            rows = {
+                int(row["LAYER"]): tuple(float(row[name]) for name in "PRF")
+                for row in csv.DictReader(lines)
+            }
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise MetricError(f"{file}: cannot be read as baselines ({error!r}); {expected}; mend it") from None
+        raise MetricError(
+            f"{file}: cannot be read as baselines ({error!r}); {expected}; mend it"
+        ) from None
     if layer not in rows or not all(number < 1 for number in rows[layer]):
-        raise MetricError(f"{file}: has no baseline of layer {layer}; {expected}; choose a layer that it has") from None
+        raise MetricError(
+            f"{file}: has no baseline of layer {layer}; {expected}; choose a layer that it has"
+        ) from None
     return rows[layer]
 
 
 def _tokenise(texts: list[str], tokenizer: Any, settings: BertScoreSettings) -> TokenTexts:
     spaced = type(tokenizer).__name__ in _SPACED
     limit = find_token_limit(tokenizer, load_config(settings))
-    return tokenise_texts(tokenizer, [f" {text}" if spaced and text else text for text in texts], limit)
+    return tokenise_texts(
+        tokenizer, [f" {text}" if spaced and text else text for text in texts], limit
+    )
 
 
 def _match_distinct(
-    pairs: AnswerPairs, answer_ids: Ids, reference_ids: Ids, settings: BertScoreSettings, documents: DocumentCounts | None
+    pairs: AnswerPairs,
+    answer_ids: Ids,
+    reference_ids: Ids,
+    settings: BertScoreSettings,
+    documents: DocumentCounts | None,
 ) -> Scores:
     """Precision, recall and F1 of each distinct pair, (pairs, 3)."""
     tokenizer = load_tokenizer(settings)
     texts = _tokenise(pairs.strings, tokenizer, settings)
     full = texts.lengths > tokenizer.num_special_tokens_to_add()
     used = full[answer_ids] & full[reference_ids]
-    encoder = TokenEncoder(_load_encoder(settings), tokenizer.pad_token_id or 0, settings.batch_tokens)
+    encoder = TokenEncoder(
+        _load_encoder(settings), tokenizer.pad_token_id or 0, settings.batch_tokens
+    )
     parts = np.zeros((len(answer_ids), 2))
     weights = _weigh_tokens(settings, documents)
     parts[used] = match_tokens(encoder, texts, weights, answer_ids[used], reference_ids[used])
@@ -201,12 +395,18 @@ def _match_distinct(
     return np.column_stack([precision, recall, np.where(np.isnan(f1), 0, f1)])
 
 
-def _weigh_tokens(settings: BertScoreSettings, documents: DocumentCounts | None) -> npt.NDArray[np.float32]:
-    """Weight by token id: log((N + 1) / (n + 1)) where `idf`, else 1, but 0 for the tokens that begin and end a text."""
+def _weigh_tokens(
+    settings: BertScoreSettings, documents: DocumentCounts | None
+) -> npt.NDArray[np.float32]:
+    """Weight by token id: log((N + 1) / (n + 1)) where `idf`, else 1, but 0 for the tokens that
+    begin and end a text.
+    """
     if settings.idf and documents is not None:
         return np.log((documents.n_documents + 1) / (documents.counts + 1)).astype(np.float32)
     tokenizer, weights = load_tokenizer(settings), np.ones(_count_token_ids(settings), np.float32)
-    weights[[token for token in (tokenizer.cls_token_id, tokenizer.sep_token_id) if token is not None]] = 0
+    weights[
+        [token for token in (tokenizer.cls_token_id, tokenizer.sep_token_id) if token is not None]
+    ] = 0
     return weights
 
 

@@ -1,4 +1,5 @@
-"""BLEU (Papineni et al. 2002) as two packages compute it: pycocoevalcap (`coco`, in [0, 1]) and sacrebleu (in [0, 100]).
+"""BLEU (Papineni et al. 2002) as two packages compute it: pycocoevalcap (`coco`, in [0, 1]) and
+sacrebleu (in [0, 100]).
 
 Both count alike and differ in smoothing. Tokenisation is `tasks.metrics.tokenizers`.
 """
@@ -10,12 +11,13 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tasks.metrics.ngrams import count_ngrams
-from tasks.metrics.scored import Scored, Scores, Statistics
-from tasks.metrics.tokens import Ids, TokenPairs, TokenRows, cut_pairs
+from judgelake.tasks.metrics.metric import Scored, Scores, Statistics
+from judgelake.tasks.metrics.ngrams import count_ngrams
+from judgelake.tasks.metrics.tokens import Ids, TokenPairs, TokenRows, cut_pairs
 
 if TYPE_CHECKING:
-    from tasks.metrics.ngrams import Counts
+    from judgelake.tasks.metrics.ngrams import Counts
+
 
 Order = Literal[1, 2, 3, 4]
 Style = Literal["coco", "sacrebleu"]
@@ -26,7 +28,9 @@ STATISTICS = (
     "reference_length",
     *(f"{name}_{n}" for n in (1, 2, 3, 4) for name in ("matches", "ngrams")),
 )
-"""Columns of the statistics; BLEU-n has the first 2 + 2n of them: lengths, then clipped matches and n-grams of each order."""
+"""Columns of the statistics; BLEU-n has the first 2 + 2n of them: lengths, then clipped matches and
+n-grams of each order.
+"""
 
 COCO_TINY, COCO_SMALL = 1e-15, 1e-9
 """What pycocoevalcap adds to numerators and to denominators."""
@@ -40,10 +44,11 @@ def compute_bleu(rows: TokenRows, order: Order, style: Style) -> Scored:
 
 
 def count_statistics(rows: TokenRows, order: Order) -> Statistics:
-    """(n, 2 + 2 * order): the first columns of STATISTICS; zeros where a row has no answer or no reference.
+    """(n, 2 + 2 * order): the first columns of STATISTICS; zeros where a row has no answer or no
+    reference.
 
-    Matches of an n-gram are clipped at the most that one reference holds. The reference length is the closest to the answer's, the
-    shorter of two equally close.
+    Matches of an n-gram are clipped at the most that one reference holds. The reference length is
+    the closest to the answer's, the shorter of two equally close.
     """
     statistics = np.zeros((len(rows.answer_ids), 2 + 2 * order))
     lengths = rows.measure_strings()
@@ -61,12 +66,22 @@ def count_statistics(rows: TokenRows, order: Order) -> Statistics:
 
 def score_sentences(statistics: Statistics, order: Order, style: Style) -> Scores:
     """BLEU-`order` of each row from its statistics, which may hold higher orders, too."""
-    return _score_coco(statistics, order) if style == "coco" else _score_sacrebleu(statistics, order, effective=True)
+    return (
+        _score_coco(statistics, order)
+        if style == "coco"
+        else _score_sacrebleu(statistics, order, effective=True)
+    )
 
 
 def compute_corpus_bleu(sums: Floats, order: Order, style: Style) -> Floats:
-    """Corpus BLEU from statistics summed over rows: (..., k) gives (...), so that many resamples are one call."""
-    return _score_coco(sums, order) if style == "coco" else _score_sacrebleu(sums, order, effective=False)
+    """Corpus BLEU from statistics summed over rows: (..., k) gives (...), so that many resamples
+    are one call.
+    """
+    return (
+        _score_coco(sums, order)
+        if style == "coco"
+        else _score_sacrebleu(sums, order, effective=False)
+    )
 
 
 def _score_coco(statistics: Floats, order: int) -> Floats:
@@ -81,7 +96,8 @@ def _score_coco(statistics: Floats, order: int) -> Floats:
 def _score_sacrebleu(statistics: Floats, order: int, *, effective: bool) -> Floats:
     """Exponential smoothing: the k-th order without a match has precision 1 / (2^k n-grams).
 
-    An answer too short for an order scores 0, or, with the effective order, is scored by the orders it has.
+    An answer too short for an order scores 0, or, with the effective order, is scored by the orders
+    it has.
     """
     answers, references, matches, ngrams = _take_columns(statistics, order)
     has_ngrams = ngrams > 0
@@ -97,7 +113,12 @@ def _score_sacrebleu(statistics: Floats, order: int, *, effective: bool) -> Floa
 def _take_columns(statistics: Floats, order: int) -> tuple[Floats, Floats, Floats, Floats]:
     """Answer lengths, reference lengths, and by order matches and n-grams."""
     last = 2 + 2 * order
-    return statistics[..., 0], statistics[..., 1], statistics[..., 2:last:2], statistics[..., 3:last:2]
+    return (
+        statistics[..., 0],
+        statistics[..., 1],
+        statistics[..., 2:last:2],
+        statistics[..., 3:last:2],
+    )
 
 
 def _find_closest(lengths: Ids, pairs: TokenPairs) -> Ids:
@@ -110,11 +131,15 @@ def _find_closest(lengths: Ids, pairs: TokenPairs) -> Ids:
 
 
 def _count_matches(counts: Counts, pairs: TokenPairs) -> Floats:
-    """By row from the first to the last of the pairs, the n-grams of the answer that stand in a reference, clipped."""
+    """By row from the first to the last of the pairs, the n-grams of the answer that stand in a
+    reference, clipped.
+    """
     shared = counts[pairs.answer_ids].minimum(counts[pairs.reference_ids])[pairs.places]
     rows = np.repeat(pairs.rows - pairs.rows[0], np.diff(shared.indptr))
     keys = rows * shared.shape[1] + shared.indices
     order = np.argsort(keys)
     starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
     most = np.maximum.reduceat(shared.data[order], starts) if len(starts) else shared.data
-    return np.bincount(rows[order][starts], most, int(pairs.rows[-1] - pairs.rows[0]) + 1).astype(np.float64)
+    return np.bincount(rows[order][starts], most, int(pairs.rows[-1] - pairs.rows[0]) + 1).astype(
+        np.float64
+    )

@@ -1,7 +1,8 @@
 """CIDEr and CIDEr-D (Vedantam, Zitnick & Parikh 2015) over document frequencies from outside.
 
-The class that pycocoevalcap calls `Cider` computes CIDEr-D: it is the authors' `ciderD`, clipping and length penalty included, and
-so is every figure reported as "CIDEr" with the COCO caption code. `cider_d` equals it; `cider` is the paper's equations 1 to 3.
+The class that pycocoevalcap calls `Cider` computes CIDEr-D: it is the authors' `ciderD`, clipping
+and length penalty included, and so is every figure reported as "CIDEr" with the COCO caption code.
+`cider_d` equals it; `cider` is the paper's equations 1 to 3.
 """
 
 from __future__ import annotations
@@ -13,12 +14,20 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tasks.metrics.ngrams import NgramCounts, count_ngrams
-from tasks.metrics.scored import Scored, Scores, without_statistics
-from tasks.metrics.tokens import Ids, TokenPairs, TokenRows, cut_pairs, cut_rows, sum_references
+from judgelake.tasks.metrics.metric import Scored, Scores, without_statistics
+from judgelake.tasks.metrics.ngrams import NgramCounts, count_ngrams
+from judgelake.tasks.metrics.tokens import (
+    Ids,
+    TokenPairs,
+    TokenRows,
+    cut_pairs,
+    cut_rows,
+    sum_references,
+)
 
 if TYPE_CHECKING:
-    from tasks.metrics.ngrams import Counts, Weights
+    from judgelake.tasks.metrics.ngrams import Counts, Weights
+
 
 Variant = Literal["cider", "cider_d"]
 Digests = npt.NDArray[np.uint64]
@@ -33,7 +42,9 @@ class DocumentFrequencies(NamedTuple):
     """In how many documents each n-gram stands; a document is a row's reference list."""
 
     digests: Digests
-    """Names of the n-grams of all orders, ascending; made of their token texts, so equal in every process and for every vocabulary."""
+    """Names of the n-grams of all orders, ascending; made of their token texts, so equal in every
+    process and for every vocabulary.
+    """
     counts: Ids
     documents: int
 
@@ -55,20 +66,25 @@ def count_documents(rows: TokenRows) -> DocumentFrequencies:
 def compute_cider(rows: TokenRows, frequencies: DocumentFrequencies, variant: Variant) -> Scored:
     """Ten times the mean over references and orders 1 to 4 of the cosine of tf-idf vectors.
 
-    tf is the count in the string, idf log(documents / max(1, frequency)). `cider_d` takes from the answer's weight of an n-gram at
-    most the reference's, and multiplies by exp(-d² / 2 sigma²), d being the difference in length in bigrams. As in the authors' code
-    the weights it clips are of counts, where the paper divides them by the number of n-grams; in `cider` that cancels out. The factor
-    of ten, in the paper CIDEr-D's alone, the code has for both.
+    tf is the count in the string, idf log(documents / max(1, frequency)). `cider_d` takes from the
+    answer's weight of an n-gram at most the reference's, and multiplies by exp(-d² / 2 sigma²), d
+    being the difference in length in bigrams. As in the authors' code the weights it clips are of
+    counts, where the paper divides them by the number of n-grams; in `cider` that cancels out. The
+    factor of ten, in the paper CIDEr-D's alone, the code has for both.
     """
     totals = np.zeros(len(rows.answer_ids))
     weights = _weigh_ngrams(rows, frequencies)
     norms = [np.sqrt(matrix.power(2).sum(axis=1)) for matrix in weights]
     bigrams = np.maximum(rows.measure_strings() - 1, 0)
     for pairs in cut_pairs(rows):
-        cosines = [_compare_pairs(pairs, *vectors, variant) for vectors in zip(weights, norms, strict=True)]
+        cosines = [
+            _compare_pairs(pairs, *vectors, variant) for vectors in zip(weights, norms, strict=True)
+        ]
         similarities = np.sum(cosines, axis=0) / ORDER
         if variant == "cider_d":
-            similarities *= np.exp(-((bigrams[pairs.answer_ids] - bigrams[pairs.reference_ids]) ** 2) / (2 * SIGMA**2))
+            similarities *= np.exp(
+                -((bigrams[pairs.answer_ids] - bigrams[pairs.reference_ids]) ** 2) / (2 * SIGMA**2)
+            )
         starts = pairs.find_starts()
         totals[pairs.rows[starts]] = np.add.reduceat(similarities[pairs.places], starts)
     counts = np.diff(rows.reference_offsets)
@@ -88,10 +104,14 @@ def _compare_pairs(pairs: TokenPairs, weights: Weights, norms: Scores, variant: 
 
 def _weigh_ngrams(rows: TokenRows, frequencies: DocumentFrequencies) -> list[Weights]:
     """Count times idf, a matrix for each order."""
-    counts, digests = zip(*((ngrams.counts, digests) for ngrams, digests in _name_ngrams(rows)), strict=True)
+    counts, digests = zip(
+        *((ngrams.counts, digests) for ngrams, digests in _name_ngrams(rows)), strict=True
+    )
     ends = np.cumsum([len(part) for part in digests])
     weights = []
-    for matrix, idf in zip(counts, np.split(_find_idf(np.concatenate(digests), frequencies), ends[:-1]), strict=True):
+    for matrix, idf in zip(
+        counts, np.split(_find_idf(np.concatenate(digests), frequencies), ends[:-1]), strict=True
+    ):
         weighted = matrix.astype(np.float64)
         weighted.data *= idf[weighted.indices]
         weights.append(weighted)
@@ -116,7 +136,8 @@ def _count_rows(rows: TokenRows, counts: Counts, part: slice) -> Ids:
     offsets = rows.reference_offsets[part.start : part.stop + 1]
     references = rows.reference_ids[offsets[0] : offsets[-1]]
     held = csr_array(
-        (np.ones(len(references), np.int32), references, offsets - offsets[0]), (part.stop - part.start, counts.shape[0])
+        (np.ones(len(references), np.int32), references, offsets - offsets[0]),
+        (part.stop - part.start, counts.shape[0]),
     )
     return np.bincount((held @ counts).indices, minlength=counts.shape[1])
 
@@ -133,7 +154,9 @@ def _sum_counts(parts: Sequence[tuple[Digests, Ids]]) -> tuple[Digests, Ids]:
 
 
 def _name_ngrams(rows: TokenRows) -> Iterator[tuple[NgramCounts, Digests]]:
-    """The n-grams of orders 1 to 4, and a 64-bit digest of each; among 10 million the chance that any two share one is 3e-6."""
+    """The n-grams of orders 1 to 4, and a 64-bit digest of each; among 10 million the chance that
+    any two share one is 3e-6.
+    """
     tokens = _digest_texts(rows.vocabulary)
     digests = np.zeros(1, np.uint64)
     for ngrams in count_ngrams(rows, ORDER):
@@ -142,12 +165,17 @@ def _name_ngrams(rows: TokenRows) -> Iterator[tuple[NgramCounts, Digests]]:
 
 
 def _digest_texts(texts: list[str]) -> Digests:
-    joined = b"".join(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest() for text in texts)
+    joined = b"".join(
+        hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        for text in texts
+    )
     return np.frombuffer(joined, "<u8").astype(np.uint64)
 
 
 def _mix_digests(prefixes: Digests, tokens: Digests) -> Digests:
-    """A digest of prefix and token, in this order: the finaliser of SplitMix64 (Steele et al. 2014)."""
+    """A digest of prefix and token, in this order: the finaliser of SplitMix64 (Steele et al.
+    2014).
+    """
     mixed = prefixes * np.uint64(0x9E3779B97F4A7C15) + tokens
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -1,6 +1,8 @@
-"""The lake's store of embeddings: what an encoder made of a text or an image is found again by the sha256 of its content.
+"""The lake's store of embeddings: what an encoder made of a text or an image is found again by the
+sha256 of its content.
 
-Which encoder, and what it embeds, is each metric's own file. The store keeps one vector per text or image, never one per token.
+Which encoder, and what it embeds, is each metric's own file. The store keeps one vector per text or
+image, never one per token.
 """
 
 import hashlib
@@ -14,9 +16,9 @@ import numpy.typing as npt
 import polars as pl
 import pyarrow.parquet as pq
 
-from tasks.digests import digest_json
-from tasks.lake import Lake, append_rows
-from tasks.metrics.pairs import Ids
+from judgelake.tasks.digests import digest_json
+from judgelake.tasks.lake.lake import Lake, append_rows
+from judgelake.tasks.metrics.pairs import Ids
 
 TABLE = "embeddings"
 
@@ -25,7 +27,9 @@ _NONE: Vectors = np.empty((0, 0), np.float32)
 
 
 class Found(NamedTuple):
-    """What the store has of n contents: `known` says which, `vectors` has one row for each of these, in order."""
+    """What the store has of n contents: `known` says which, `vectors` has one row for each of
+    these, in order.
+    """
 
     known: npt.NDArray[np.bool_]
     vectors: Vectors
@@ -33,7 +37,9 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class EmbeddingStore:
-    """The vectors of one encoder in a lake; `encoder_signature` holds everything that can change them. Picklable, opens no file."""
+    """The vectors of one encoder in a lake; `encoder_signature` holds everything that can change
+    them. Picklable, opens no file.
+    """
 
     lake: Lake
     encoder_signature: str
@@ -46,22 +52,37 @@ class EmbeddingStore:
     def find(self, digests: Sequence[str]) -> Found:
         """The vectors of the contents with these digests, as far as the lake has them.
 
-        One part file is in memory at a time, and its vectors are read only where it has one that is wanted.
+        One part file is in memory at a time, and its vectors are read only where it has one that is
+        wanted.
         """
-        wanted = pl.DataFrame({"digest": digests, "place": np.arange(len(digests))}, {"digest": pl.String, "place": pl.Int64})
+        wanted = pl.DataFrame(
+            {"digest": digests, "place": np.arange(len(digests))},
+            {"digest": pl.String, "place": pl.Int64},
+        )
         known, vectors = np.zeros(len(digests), np.bool_), _NONE
         for part in self.lake.part_files(f"{TABLE}/encoder={self.encoder}"):
             rows, places, of_part = _find_in(part, wanted)
             if len(rows):
-                vectors = vectors if len(vectors) else np.empty((len(digests), of_part.shape[1]), np.float32)
+                vectors = (
+                    vectors
+                    if len(vectors)
+                    else np.empty((len(digests), of_part.shape[1]), np.float32)
+                )
                 vectors[places] = of_part[rows]
                 known[places] = True
         return Found(known, vectors[known] if known.any() else _NONE)
 
     def keep(self, digests: Sequence[str], vectors: Vectors) -> None:
-        """Add one part file with the vector of each digest; who keeps the same again adds an equal row, and no harm."""
-        rows = pl.DataFrame({"digest": digests, "vector": pl.Series(vectors).cast(pl.List(pl.Float32))})
-        stamp = {"encoder": pl.lit(self.encoder), "encoder_signature": pl.lit(self.encoder_signature)}
+        """Add one part file with the vector of each digest; who keeps the same again adds an equal
+        row, and no harm.
+        """
+        rows = pl.DataFrame(
+            {"digest": digests, "vector": pl.Series(vectors).cast(pl.List(pl.Float32))}
+        )
+        stamp = {
+            "encoder": pl.lit(self.encoder),
+            "encoder_signature": pl.lit(self.encoder_signature),
+        }
         append_rows(self.lake, TABLE, rows.with_columns(**stamp))
 
 
@@ -71,12 +92,18 @@ def digest_texts(texts: Sequence[str]) -> list[str]:
 
 
 def embed_once(
-    digests: Sequence[str], costs: Ids, embed: Callable[[Ids], Vectors], store: EmbeddingStore | None, *, chunk: int
+    digests: Sequence[str],
+    costs: Ids,
+    embed: Callable[[Ids], Vectors],
+    store: EmbeddingStore | None,
+    *,
+    chunk: int,
 ) -> Vectors:
-    """One vector per digest: found in the store, else made by `embed` (places -> vectors) and kept, `chunk` at a time.
+    """One vector per digest: found in the store, else made by `embed` (places -> vectors) and kept,
+    `chunk` at a time.
 
-    The cheap come first, so that contents of like cost are embedded together and little is padded. A vector that is not finite is
-    what could not be embedded; it is not kept.
+    The cheap come first, so that contents of like cost are embedded together and little is padded.
+    A vector that is not finite is what could not be embedded; it is not kept.
     """
     known, found = store.find(digests) if store else Found(np.zeros(len(digests), np.bool_), _NONE)
     missing = np.flatnonzero(~known)
@@ -98,9 +125,15 @@ def embed_once(
 
 
 def _find_in(part: Path, wanted: pl.DataFrame) -> tuple[Ids, Ids, Vectors]:
-    """Rows of a part file that are wanted, their places, and the vectors of all its rows, read only where one is wanted."""
+    """Rows of a part file that are wanted, their places, and the vectors of all its rows, read only
+    where one is wanted.
+    """
     with pq.ParquetFile(part) as file:
-        hits = pl.DataFrame(file.read(columns=["digest"])).with_row_index("row").join(wanted, on="digest")
+        hits = (
+            pl.DataFrame(file.read(columns=["digest"]))
+            .with_row_index("row")
+            .join(wanted, on="digest")
+        )
         if hits.is_empty():
             return np.empty(0, np.int64), np.empty(0, np.int64), _NONE
         column = file.read(columns=["vector"])["vector"].combine_chunks()

@@ -1,6 +1,8 @@
-"""Java programs that a Python package carries: where they are, and one process of each for the life of this one.
+"""Java programs that a Python package carries: where they are, and one process of each for the life
+of this one.
 
-A program here answers every line with one line. What the lines mean belongs to the metric or the tokeniser that asks.
+A program here answers every line with one line. What the lines mean belongs to the metric or the
+tokeniser that asks.
 """
 
 import atexit
@@ -15,7 +17,7 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import IO, cast
 
-from tasks.errors import MetricError
+from judgelake.tasks.errors import MetricError
 
 PACKAGE = "pycocoevalcap"
 Greeting = tuple[str, str]
@@ -30,8 +32,13 @@ def find_java(purpose: str) -> str:
     home = os.environ.get("JAVA_HOME")
     found = (home and shutil.which("java", path=str(Path(home) / "bin"))) or shutil.which("java")
     if not found:
-        where = f"{purpose}: no `java` in JAVA_HOME ({home or 'unset'}) or on PATH; expected Java 8 or newer"
-        raise MetricError(f"{where}; run `apt-get install default-jre-headless` or `brew install openjdk`")
+        where = (
+            f"{purpose}: no `java` in JAVA_HOME ({home or 'unset'}) or on PATH; expected "
+            f"Java 8 or newer"
+        )
+        raise MetricError(
+            f"{where}; run `apt-get install default-jre-headless` or `brew install openjdk`"
+        )
     return found
 
 
@@ -42,18 +49,21 @@ def find_package_file(purpose: str, name: str) -> Path:
         if (Path(folder) / name).is_file():
             return Path(folder) / name
     raise MetricError(
-        f"{purpose}: {PACKAGE}/{name} is not installed; expected the package {PACKAGE}; run `pip install 'judgelake[local]'`"
+        f"{purpose}: {PACKAGE}/{name} is not installed; expected the package {PACKAGE}; run "
+        f"`pip install 'judgelake[local]'`"
     )
 
 
 class LineProgram:
     """A running Java program that gives one line for each line; many lines are under way at once.
 
-    What Java itself says before the answer to the greeting (a warning, say) is skipped. The program is killed when Python ends;
-    where Python is killed itself, it stops at the end of its input.
+    What Java itself says before the answer to the greeting (a warning, say) is skipped. The program
+    is killed when Python ends; where Python is killed itself, it stops at the end of its input.
     """
 
-    def __init__(self, purpose: str, arguments: Sequence[str], folder: Path, greeting: Greeting) -> None:
+    def __init__(
+        self, purpose: str, arguments: Sequence[str], folder: Path, greeting: Greeting
+    ) -> None:
         self._purpose = purpose
         self._greeting: Greeting | None = greeting
         self._owner = os.getpid()
@@ -62,11 +72,20 @@ class LineProgram:
         self._writer: Thread | None = None
         command = [find_java(purpose), *_OPTIONS, *arguments]
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the program
-        # A session of its own, so that Ctrl-C at the terminal does not end it before its answers are stored.
+        # A session of its own, so that Ctrl-C at the terminal does not end it before its answers
+        # are stored.
         self._process = subprocess.Popen(
-            command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, start_new_session=True
+            command,
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            start_new_session=True,
         )
-        self._input, self._output = cast("IO[bytes]", self._process.stdin), cast("IO[bytes]", self._process.stdout)
+        self._input, self._output = (
+            cast("IO[bytes]", self._process.stdin),
+            cast("IO[bytes]", self._process.stdout),
+        )
         atexit.register(self.close)
 
     def is_running(self) -> bool:
@@ -74,7 +93,9 @@ class LineProgram:
         return self._owner == os.getpid() and self._process.poll() is None
 
     def ask(self, lines: Sequence[str], padding: Sequence[str] = ()) -> list[str]:
-        """One answer a line. `padding` are lines that push the answers out of a buffer; what they give is skipped."""
+        """One answer a line. `padding` are lines that push the answers out of a buffer; what they
+        give is skipped.
+        """
         with self._lock:
             try:
                 self._start_writing([*(self._greeting or ())[:1], *lines, *padding])
@@ -130,16 +151,24 @@ class LineProgram:
         status = self._process.wait()
         self._errors.seek(0)
         said = self._errors.read().decode("utf-8", "replace").splitlines()
-        reason = next((line for line in said if "Error" in line or "Exception" in line), said[-1] if said else "without a word")
+        reason = next(
+            (line for line in said if "Error" in line or "Exception" in line),
+            said[-1] if said else "without a word",
+        )
         where = f"{self._purpose}: Java ended with status {status}: {reason.strip()}"
-        return MetricError(f"{where}; expected a Java that keeps running; check `java -version` and free memory, then run again")
+        return MetricError(
+            f"{where}; expected a Java that keeps running; check `java -version` and free "
+            f"memory, then run again"
+        )
 
 
 _programs: dict[str, LineProgram] = {}
 _starting = Lock()
 
 
-def keep_program(purpose: str, arguments: Sequence[str], folder: Path, greeting: Greeting) -> LineProgram:
+def keep_program(
+    purpose: str, arguments: Sequence[str], folder: Path, greeting: Greeting
+) -> LineProgram:
     """The one running program of this purpose, started when there is none."""
     with _starting:
         program = _programs.get(purpose)

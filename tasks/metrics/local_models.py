@@ -1,6 +1,8 @@
-"""Models and tokenizers that metrics run themselves: which one, whether it is whole, loaded once a process; text as padded batches.
+"""Models and tokenizers that metrics run themselves: which one, whether it is whole, loaded once a
+process; text as padded batches.
 
-What is computed with a model is each metric's own file. torch and transformers are imported when the first model is asked for.
+What is computed with a model is each metric's own file. torch and transformers are imported when
+the first model is asked for.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,18 +12,21 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
-from tasks.digests import digest_json, file_digest
-from tasks.errors import MetricError
-from tasks.metrics.pairs import Ids
-from tasks.model_folders import FileStates, check_numbers, find_folder, list_states
-
-if TYPE_CHECKING:
-    import torch
+from judgelake.tasks.backends.local.settings import (
+    FileStates,
+    check_numbers,
+    find_folder,
+    list_states,
+)
+from judgelake.tasks.digests import digest_json, file_digest
+from judgelake.tasks.errors import MetricError
+from judgelake.tasks.metrics.pairs import Ids
 
 Dtype = Literal["float32", "bfloat16", "float16"]
 Device = Literal["auto", "cpu", "cuda"]
@@ -31,14 +36,18 @@ STRINGS_PER_CHUNK = 8_192
 _ANY_LENGTH = 1_000_000
 """Tokenizers that know no limit of their model give a far larger number."""
 _SHIFTED = ("roberta", "xlm-roberta", "camembert")
-"""Models whose first positions are taken by the padding, so that two fewer tokens fit than they have positions."""
+"""Models whose first positions are taken by the padding, so that two fewer tokens fit than they
+have positions.
+"""
 
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """A model by its hub id or its folder, whose path is taken as it is (not from the suite's place).
+    """A model by its hub id or its folder, whose path is taken as it is (not from the suite's
+    place).
 
-    `batch_tokens`: padded tokens of one forward pass; it and `device` change a score by rounding alone and are in no signature.
+    `batch_tokens`: padded tokens of one forward pass; it and `device` change a score by rounding
+    alone and are in no signature.
     """
 
     model: str
@@ -62,15 +71,21 @@ class ModelSettings:
 
 
 def identify_model(settings: ModelSettings) -> str:
-    """What can change a model's numbers, as a part of a signature: a folder counts by its files' content, not by where it lies."""
+    """What can change a model's numbers, as a part of a signature: a folder counts by its files'
+    content, not by where it lies.
+    """
     program = f"transformers:{_read_version('transformers')}"
     if settings.folder is None:
-        return f"model:{settings.model}|revision:{settings.revision or 'main'}|dtype:{settings.dtype}|{program}"
-    return f"model:{settings.folder.name}|files:{_digest_files(list_states(settings.folder))}|dtype:{settings.dtype}|{program}"
+        revision = settings.revision or "main"
+        return f"model:{settings.model}|revision:{revision}|dtype:{settings.dtype}|{program}"
+    files = _digest_files(list_states(settings.folder))
+    return f"model:{settings.folder.name}|files:{files}|dtype:{settings.dtype}|{program}"
 
 
 def import_torch() -> Any:
-    """The module torch; raises MetricError with the install line where it or transformers is missing."""
+    """The module torch; raises MetricError with the install line where it or transformers is
+    missing.
+    """
     try:
         import torch
         import transformers  # noqa: F401  # every user of torch here loads models with it
@@ -90,26 +105,41 @@ def load_config(settings: ModelSettings) -> Any:
 
 
 def load_image_processor(settings: ModelSettings) -> Any:
-    """The model's image preparation in its Pillow form, which needs no torchvision and gives the same pixels with and without it."""
-    return _load_part("CLIPImageProcessorPil", settings.model, settings.revision, identify_model(settings))
+    """The model's image preparation in its Pillow form, which needs no torchvision and gives the
+    same pixels with and without it.
+    """
+    return _load_part(
+        "CLIPImageProcessorPil", settings.model, settings.revision, identify_model(settings)
+    )
 
 
 def load_model(settings: ModelSettings, kind: str, layers: int | None = None) -> Any:
-    """The model of the transformers class `kind`, loaded once a process, on its device; `layers`: only so many of its first ones."""
+    """The model of the transformers class `kind`, loaded once a process, on its device; `layers`:
+    only so many of its first ones.
+    """
     identity, device = identify_model(settings), resolve_device(settings.device)
-    return _load_model(kind, settings.model, settings.revision, identity, settings.dtype, device, layers)
+    return _load_model(
+        kind, settings.model, settings.revision, identity, settings.dtype, device, layers
+    )
 
 
 def resolve_device(device: Device) -> str:
-    """`cuda` where it is there and not ruled out, else `cpu`; raises MetricError where it was asked for and is not there."""
+    """`cuda` where it is there and not ruled out, else `cpu`; raises MetricError where it was asked
+    for and is not there.
+    """
     there = import_torch().cuda.is_available()
     if device == "cuda" and not there:
-        raise MetricError("device: 'cuda' is not available here; expected a GPU that torch can use; set device to auto or cpu")
+        raise MetricError(
+            "device: 'cuda' is not available here; expected a GPU that torch can use; set "
+            "device to auto or cpu"
+        )
     return "cuda" if there and device != "cpu" else "cpu"
 
 
 def find_token_limit(tokenizer: Any, config: Any) -> int:
-    """How many tokens of a string the model reads: as the tokenizer says, else as many as the model has positions."""
+    """How many tokens of a string the model reads: as the tokenizer says, else as many as the model
+    has positions.
+    """
     if tokenizer.model_max_length < _ANY_LENGTH:
         return int(tokenizer.model_max_length)
     positions = int(getattr(config, "max_position_embeddings", _ANY_LENGTH))
@@ -142,14 +172,22 @@ def tokenise_texts(tokenizer: Any, texts: Sequence[str], limit: int) -> TokenTex
     parts, lengths = [np.empty(0, np.int64)], [0]
     for start in range(0, len(texts), STRINGS_PER_CHUNK):
         chunk = list(texts[start : start + STRINGS_PER_CHUNK])
-        encoded = tokenizer(chunk, truncation=True, max_length=limit, return_attention_mask=False, return_token_type_ids=False)
+        encoded = tokenizer(
+            chunk,
+            truncation=True,
+            max_length=limit,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+        )
         lengths += [len(ids) for ids in encoded["input_ids"]]
         parts.append(np.fromiter(chain.from_iterable(encoded["input_ids"]), np.int64))
     return TokenTexts(np.concatenate(parts), np.cumsum(lengths))
 
 
 def batch_by_length(ids: Ids, lengths: Ids, batch_tokens: int) -> Iterator[Ids]:
-    """`ids` (each with its length) in batches of like length, the longest first: at most `batch_tokens` with padding, or one text."""
+    """`ids` (each with its length) in batches of like length, the longest first: at most
+    `batch_tokens` with padding, or one text.
+    """
     order = np.argsort(-lengths, kind="stable")
     start = 0
     while start < len(order):
@@ -168,7 +206,9 @@ def _read_version(package: str) -> str:
 
 @cache
 def _digest_files(states: FileStates) -> str:
-    """16 hex digits over names and contents; a file is read again only when its size or time changed."""
+    """16 hex digits over names and contents; a file is read again only when its size or time
+    changed.
+    """
     return digest_json([[Path(name).name, file_digest(Path(name))] for name, _, _ in states])[:16]
 
 
@@ -178,12 +218,20 @@ def _load_part(kind: str, model: str, revision: str | None, _identity: str) -> A
     import transformers
 
     with _loading(model, revision):
-        return getattr(transformers, kind).from_pretrained(_place(model), revision=revision or "main")
+        return getattr(transformers, kind).from_pretrained(
+            _place(model), revision=revision or "main"
+        )
 
 
 @cache
 def _load_model(
-    kind: str, model: str, revision: str | None, _identity: str, dtype: Dtype, device: str, layers: int | None
+    kind: str,
+    model: str,
+    revision: str | None,
+    _identity: str,
+    dtype: Dtype,
+    device: str,
+    layers: int | None,
 ) -> Any:
     torch = import_torch()
     import transformers
@@ -193,24 +241,38 @@ def _load_model(
         if layers is not None:
             _cut_layers(config, layers, model)
         options = {"revision": revision or "main", "config": config, "dtype": getattr(torch, dtype)}
-        loaded, told = getattr(transformers, kind).from_pretrained(_place(model), **options, output_loading_info=True)
-    missing = sorted(key for key in told["missing_keys"] if "pooler" not in key)  # BERT's pooler is not used by any metric
+        loaded, told = getattr(transformers, kind).from_pretrained(
+            _place(model), **options, output_loading_info=True
+        )
+    missing = sorted(
+        key for key in told["missing_keys"] if "pooler" not in key
+    )  # BERT's pooler is not used by any metric
     if missing:
-        lacks = f"{model}: its files lack {len(missing)} weights of a {type(loaded).__name__} ({missing[0]}, ...)"
-        raise MetricError(f"{lacks}; expected all of them, else its numbers would be random; choose another model")
+        lacks = (
+            f"{model}: its files lack {len(missing)} weights of a {type(loaded).__name__} "
+            f"({missing[0]}, ...)"
+        )
+        raise MetricError(
+            f"{lacks}; expected all of them, else its numbers would be random; choose another model"
+        )
     return loaded.eval().to(device)
 
 
 def _cut_layers(config: Any, layers: int, model: str) -> None:
     there = config.num_hidden_layers
     if layers > there:
-        raise MetricError(f"{model}: layer {layers}; expected at most {there}, the layers it has; choose one of them")
+        raise MetricError(
+            f"{model}: layer {layers}; expected at most {there}, the layers it has; choose one "
+            f"of them"
+        )
     config.num_hidden_layers = layers
 
 
 @contextmanager
 def _loading(model: str, revision: str | None) -> Iterator[None]:
-    """Turn what loading raises into one line, and keep its progress bars and notes of unused weights to itself."""
+    """Turn what loading raises into one line, and keep its progress bars and notes of unused
+    weights to itself.
+    """
     from transformers.utils import logging
 
     verbosity = logging.get_verbosity()
@@ -219,11 +281,20 @@ def _loading(model: str, revision: str | None) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, RuntimeError, KeyError, ImportError, AttributeError) as error:
-        tried = "as a local folder" if find_folder(model) else f"from the hub, revision {revision or 'main'}"
+        tried = (
+            "as a local folder"
+            if find_folder(model)
+            else f"from the hub, revision {revision or 'main'}"
+        )
         reason = " ".join(str(error).split())[:300]
-        expected = "expected a hub id or a folder with config, weights and tokenizer of the right kind of model"
+        expected = (
+            "expected a hub id or a folder with config, weights and tokenizer of the "
+            "right kind of model"
+        )
         todo = "check the name; offline, fetch it beforehand (`hf download`) or name a local folder"
-        raise MetricError(f"{model}: cannot be loaded {tried} ({reason}); {expected}; {todo}") from None
+        raise MetricError(
+            f"{model}: cannot be loaded {tried} ({reason}); {expected}; {todo}"
+        ) from None
     finally:
         logging.set_verbosity(verbosity)
 
@@ -233,4 +304,7 @@ def _place(model: str) -> str:
 
 
 def _explain_missing(package: str) -> MetricError:
-    return MetricError(f"package {package} is missing; expected torch and transformers; run pip install 'judgelake[local]'")
+    return MetricError(
+        f"package {package} is missing; expected torch and transformers; run pip install "
+        f"'judgelake[local]'"
+    )

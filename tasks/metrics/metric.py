@@ -1,14 +1,116 @@
-"""What a reference metric is to those who plan, run and report it. Which ones there are is `tasks.metrics.registry`."""
+"""What a reference metric is to those who plan, run and report it. Which ones there are is
+`tasks.metrics.registry`.
+"""
 
-from collections.abc import Callable
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from tasks.metrics.options import DocumentSource
-from tasks.metrics.rows import ScoreRows
-from tasks.metrics.scored import Scored, Scores, Statistics
+from judgelake.tasks.metrics.rows import ScoreRows
+from judgelake.tasks.settings import Place, convert, expand
+
+
+@dataclass(frozen=True)
+class NoOptions:
+    """A metric in one form only."""
+
+
+@dataclass(frozen=True)
+class DocumentSource:
+    """Where a metric counts before it scores: in the references of the benchmark, or of `file`
+    (`tasks.metrics.documents`).
+    """
+
+    file: Path | None = None
+
+    @classmethod
+    def from_yaml(cls, place: Place, key: str) -> DocumentSource:
+        """`references`, or the path of a file, relative to the suite file."""
+        return cls(None if expand(place) == "references" else convert(Path, place, key))
+
+
+@dataclass(frozen=True)
+class BleuOptions:
+    """BLEU-`order` as pycocoevalcap (`coco`) or sacrebleu computes it; their own tokenizers are
+    `ptb` and `13a`.
+    """
+
+    order: Literal[1, 2, 3, 4] = 4
+    style: Literal["coco", "sacrebleu"] = "coco"
+    tokenizer: Literal["ptb", "13a", "intl", "char", "none"] | None = None
+
+    @property
+    def used_tokenizer(self) -> str:
+        """The tokenizer chosen, else the style's own."""
+        return self.tokenizer or {"coco": "ptb", "sacrebleu": "13a"}[self.style]
+
+
+@dataclass(frozen=True)
+class RougeOptions:
+    """ROUGE-`variant` as pycocoevalcap (`coco`) or rouge_score computes it; `stemmer` is
+    rouge_score's.
+    """
+
+    variant: Literal[1, "l"] = "l"
+    style: Literal["coco", "rouge_score"] = "coco"
+    stemmer: bool = False
+
+    def __post_init__(self) -> None:
+        if self.stemmer and self.style != "rouge_score":
+            raise ValueError(
+                f"stemmer: true; expected with `style: rouge_score` only, {self.style} has "
+                f"none; remove it"
+            )
+
+    @property
+    def used_tokenizer(self) -> str:
+        """The style's own tokenizer."""
+        return {"coco": "ptb", "rouge_score": "rouge_stem" if self.stemmer else "rouge"}[self.style]
+
+
+@dataclass(frozen=True)
+class CiderOptions:
+    """CIDEr-D (`d`), which is what pycocoevalcap and the papers that use it call CIDEr, or CIDEr
+    without its clipping and penalty.
+
+    Document frequencies are those of `df`: in `references`, a document is the references of one
+    answer of the benchmark, so that an item counts as often as it is answered, as when
+    pycocoevalcap is run over all answers at once.
+    """
+
+    variant: Literal["d", "plain"] = "d"
+    df: DocumentSource = DocumentSource()
+    tokenizer: Literal["ptb", "13a", "none"] = "ptb"
+
+
+Scores = npt.NDArray[np.float64]
+Statistics = npt.NDArray[np.float64]
+"""(n, k): row i's additive numbers, whose names the metric lists."""
+
+
+class Scored(NamedTuple):
+    """Scores of n rows, NaN where undefined (no answer, no references), and their statistics."""
+
+    scores: Scores
+    statistics: Statistics
+    """k may be 0: then the corpus score is the mean of the scores. A row without a score adds
+    nothing, whatever stands in it.
+    """
+    reasons: Sequence[str | None] = ()
+    """Why a row has no score, row by row; empty for a metric that has only one reason."""
+
+
+def without_statistics(scores: Scores) -> Scored:
+    """Scores of a metric whose corpus score is their mean."""
+    return Scored(scores, np.empty((len(scores), 0)))
+
 
 ALL_TASKS = ("vqa", "caption", "document", "referring", "instruction")
 SHORT_ANSWER_TASKS = ("vqa", "document")
@@ -16,7 +118,9 @@ SHORT_ANSWER_TASKS = ("vqa", "document")
 
 @dataclass(frozen=True)
 class Counting:
-    """What a metric needs to know of all documents before it scores: `count` makes a file's content of their texts."""
+    """What a metric needs to know of all documents before it scores: `count` makes a file's content
+    of their texts.
+    """
 
     documents: DocumentSource
     count: Callable[[pa.ListArray], bytes]
@@ -26,9 +130,10 @@ class Counting:
 class Metric:
     """A reference metric under everything that can change its number.
 
-    `compute` takes n rows, and the file of counts where the metric has `counting`; NaN where a row is undefined, for the reason
-    `undefined`. `statistics` names the additive numbers of a row, and `corpus` turns m sums of them, (m, k), into m corpus scores;
-    without them the corpus score is the mean.
+    `compute` takes n rows, and the file of counts where the metric has `counting`; NaN where a row
+    is undefined, for the reason `undefined`. `statistics` names the additive numbers of a row, and
+    `corpus` turns m sums of them, (m, k), into m corpus scores; without them the corpus score is
+    the mean.
     """
 
     name: str

@@ -1,20 +1,28 @@
-"""S-BERTScore, BERTScore, BARTScore, CLIPScore and RefCLIPScore as metrics of a suite. Models are loaded when they compute."""
+"""S-BERTScore, BERTScore, BARTScore, CLIPScore and RefCLIPScore as metrics of a suite. Models are
+loaded when they compute.
+"""
 
 from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 
-from tasks.errors import MetricError
-from tasks.metrics import bart_score, bert_score, clip_score, sbert_score
-from tasks.metrics.bart_score import BartScoreSettings
-from tasks.metrics.bert_score import BertScoreSettings
-from tasks.metrics.clip_score import ClipScoreSettings
-from tasks.metrics.metric import ALL_TASKS, Counting, Metric
-from tasks.metrics.options import DocumentSource, NoOptions
-from tasks.metrics.rows import ScoreRows
-from tasks.metrics.scored import Scored, without_statistics
-from tasks.storage import LakePath
+from judgelake.tasks.errors import MetricError
+from judgelake.tasks.lake.storage import LakePath
+from judgelake.tasks.metrics import bart_score, bert_score, clip_score, sbert_score
+from judgelake.tasks.metrics.bart_score import BartScoreSettings
+from judgelake.tasks.metrics.bert_score import BertScoreSettings
+from judgelake.tasks.metrics.clip_score import ClipScoreSettings
+from judgelake.tasks.metrics.metric import (
+    ALL_TASKS,
+    Counting,
+    DocumentSource,
+    Metric,
+    NoOptions,
+    Scored,
+    without_statistics,
+)
+from judgelake.tasks.metrics.rows import ScoreRows
 
 
 def build_sbert_score(_options: NoOptions, _documents: str = "") -> Metric:
@@ -23,30 +31,46 @@ def build_sbert_score(_options: NoOptions, _documents: str = "") -> Metric:
 
 
 def build_bert_score(options: BertScoreSettings, documents: str = "") -> Metric:
-    """BERTScore; with `idf` tokens are counted in the references of the benchmark first, which `documents` names."""
+    """BERTScore; with `idf` tokens are counted in the references of the benchmark first, which
+    `documents` names.
+    """
     counting = Counting(DocumentSource(), partial(_count_tokens, options)) if options.idf else None
     signature = bert_score.signature(options, documents)
-    return Metric("bert_score", signature, ALL_TASKS, partial(_score_bert, options), counting=counting)
+    return Metric(
+        "bert_score", signature, ALL_TASKS, partial(_score_bert, options), counting=counting
+    )
 
 
 def build_bart_score(options: BartScoreSettings, _documents: str = "") -> Metric:
     """BARTScore in one of its directions."""
-    return Metric("bart_score", bart_score.signature(options), ALL_TASKS, partial(_score_bart, options))
+    return Metric(
+        "bart_score", bart_score.signature(options), ALL_TASKS, partial(_score_bart, options)
+    )
 
 
 def build_clip_score(options: ClipScoreSettings, _documents: str = "") -> Metric:
     """CLIPScore, of answers to items that have an image."""
-    return Metric("clip_score", clip_score.signature(options), ALL_TASKS, partial(_score_clip, options), sees_image=True)
+    return Metric(
+        "clip_score",
+        clip_score.signature(options),
+        ALL_TASKS,
+        partial(_score_clip, options),
+        sees_image=True,
+    )
 
 
 def build_ref_clip_score(options: ClipScoreSettings, _documents: str = "") -> Metric:
     """RefCLIPScore, of answers to items that have an image and references."""
     signature = clip_score.reference_signature(options)
-    return Metric("ref_clip_score", signature, ALL_TASKS, partial(_score_ref_clip, options), sees_image=True)
+    return Metric(
+        "ref_clip_score", signature, ALL_TASKS, partial(_score_ref_clip, options), sees_image=True
+    )
 
 
 def _score_sbert(rows: ScoreRows, _counts: Path | None) -> Scored:
-    return without_statistics(sbert_score.compute_sbert_score(rows.answers, rows.references, rows.lake))
+    return without_statistics(
+        sbert_score.compute_sbert_score(rows.answers, rows.references, rows.lake)
+    )
 
 
 def _count_tokens(options: BertScoreSettings, documents: pa.ListArray) -> bytes:
@@ -69,12 +93,17 @@ def _score_clip(options: ClipScoreSettings, rows: ScoreRows, _counts: Path | Non
 
 def _score_ref_clip(options: ClipScoreSettings, rows: ScoreRows, _counts: Path | None) -> Scored:
     images, root = _take_images(rows)
-    return Scored(*clip_score.compute_ref_clip_score(rows.answers, rows.references, images, options, root, rows.lake))
+    return Scored(
+        *clip_score.compute_ref_clip_score(
+            rows.answers, rows.references, images, options, root, rows.lake
+        )
+    )
 
 
 def _take_images(rows: ScoreRows) -> tuple[pa.StructArray, LakePath]:
     if rows.images is None or rows.image_root is None:
         raise MetricError(
-            "clip_score: the rows have no column of images; expected one and the images' folder; run it through a suite"
+            "clip_score: the rows have no column of images; expected one and the images' "
+            "folder; run it through a suite"
         )
     return rows.images, rows.image_root

@@ -1,4 +1,6 @@
-"""BLEU, ROUGE, CIDEr and METEOR as metrics of a suite: options into signatures, engines and corpus scores."""
+"""BLEU, ROUGE, CIDEr and METEOR as metrics of a suite: options into signatures, engines and corpus
+scores.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +11,21 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from tasks.errors import MetricError
-from tasks.metrics import bleu, cider, meteor, rouge
-from tasks.metrics.metric import ALL_TASKS, Counting, Metric
-from tasks.metrics.options import BleuOptions, CiderOptions, NoOptions, RougeOptions
-from tasks.metrics.rows import ScoreRows
-from tasks.metrics.scored import Scored, Scores, Statistics
+from judgelake.tasks.errors import MetricError
+from judgelake.tasks.metrics import bleu, cider, meteor, rouge
+from judgelake.tasks.metrics.metric import (
+    ALL_TASKS,
+    BleuOptions,
+    CiderOptions,
+    Counting,
+    Metric,
+    NoOptions,
+    RougeOptions,
+    Scored,
+    Scores,
+    Statistics,
+)
+from judgelake.tasks.metrics.rows import ScoreRows
 
 BLEU_VERSION, ROUGE_VERSION, CIDER_VERSION, METEOR_VERSION = 1, 1, 1, 1
 SACREBLEU_SCALE = 100.0
@@ -51,8 +62,13 @@ def build_rouge(options: RougeOptions, _documents: str = "") -> Metric:
 def build_cider(options: CiderOptions, documents: str = "") -> Metric:
     """CIDEr; `documents` names those that n-grams are counted in."""
     source = "file" if options.df.file else "references"
-    rules = f"order:4|sigma:{cider.SIGMA:g}|references:mean" if options.variant == "d" else "order:4|references:mean"
-    signature = f"cider|variant:{options.variant}|tokenizer:{options.tokenizer}|df:{source}@{documents[:16]}|{rules}"
+    rules = (
+        f"order:4|sigma:{cider.SIGMA:g}|references:mean"
+        if options.variant == "d"
+        else "order:4|references:mean"
+    )
+    chosen = f"variant:{options.variant}|tokenizer:{options.tokenizer}"
+    signature = f"cider|{chosen}|df:{source}@{documents[:16]}|{rules}"
     return Metric(
         "cider",
         f"{signature}|version:{CIDER_VERSION}",
@@ -75,7 +91,9 @@ def build_meteor(_options: NoOptions, _documents: str = "") -> Metric:
 
 
 def _score_bleu(options: BleuOptions, rows: ScoreRows, _counts: Path | None) -> Scored:
-    scored = bleu.compute_bleu(rows.tokenise(options.used_tokenizer, split=True), options.order, options.style)
+    scored = bleu.compute_bleu(
+        rows.tokenise(options.used_tokenizer, split=True), options.order, options.style
+    )
     return scored._replace(scores=scored.scores / _scale(options))
 
 
@@ -94,9 +112,13 @@ def _score_rouge(options: RougeOptions, rows: ScoreRows, _counts: Path | None) -
 
 def _score_cider(options: CiderOptions, rows: ScoreRows, counts: Path | None) -> Scored:
     if counts is None:
-        raise MetricError("cider: no document frequencies; expected the file of counts; run it through a suite")
+        raise MetricError(
+            "cider: no document frequencies; expected the file of counts; run it through a suite"
+        )
     with np.load(counts, allow_pickle=False) as held:
-        frequencies = cider.DocumentFrequencies(held["digests"], held["counts"], int(held["documents"]))
+        frequencies = cider.DocumentFrequencies(
+            held["digests"], held["counts"], int(held["documents"])
+        )
     variant: cider.Variant = "cider_d" if options.variant == "d" else "cider"
     return cider.compute_cider(rows.tokenise(options.tokenizer, split=True), frequencies, variant)
 

@@ -1,6 +1,7 @@
 """Answers and reference lists as integers: the shape that every reference metric computes on.
 
-Equal strings share one id, so a metric looks at each distinct string once. What is done with the strings belongs to the metrics.
+Equal strings share one id, so a metric looks at each distinct string once. What is done with the
+strings belongs to the metrics.
 """
 
 from typing import NamedTuple
@@ -10,14 +11,16 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.errors import MetricError
+from judgelake.tasks.errors import MetricError
 
 Ids = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
 
 
 class AnswerPairs(NamedTuple):
-    """Every reference beside its answer, row after row; a null answer, a null list and a null reference give no pair."""
+    """Every reference beside its answer, row after row; a null answer, a null list and a null
+    reference give no pair.
+    """
 
     strings: list[str]
     """The distinct strings; ids point into it."""
@@ -36,7 +39,9 @@ class AnswerPairs(NamedTuple):
         encoded = pa.array(strings, pa.large_string()).dictionary_encode()
         ids = encoded.indices.to_numpy().astype(np.int64)
         return self._replace(
-            strings=_to_list(encoded.dictionary), answer_ids=ids[self.answer_ids], reference_ids=ids[self.reference_ids]
+            strings=_to_list(encoded.dictionary),
+            answer_ids=ids[self.answer_ids],
+            reference_ids=ids[self.reference_ids],
         )
 
 
@@ -52,11 +57,19 @@ def pair_answers(answers: pa.Array, references: pa.ListArray) -> AnswerPairs:
     ids = encoded.indices.fill_null(-1).to_numpy().astype(np.int64)
     answer_ids, reference_ids = ids[: len(answers)][rows], ids[len(answers) :]
     known = (answer_ids >= 0) & (reference_ids >= 0)
-    return AnswerPairs(_to_list(encoded.dictionary), rows[known], answer_ids[known], reference_ids[known], len(answers))
+    return AnswerPairs(
+        _to_list(encoded.dictionary),
+        rows[known],
+        answer_ids[known],
+        reference_ids[known],
+        len(answers),
+    )
 
 
 def find_distinct(pairs: AnswerPairs) -> tuple[Ids, Ids, Ids]:
-    """Answer ids and reference ids of the distinct pairs, and for each pair the place of its distinct one."""
+    """Answer ids and reference ids of the distinct pairs, and for each pair the place of its
+    distinct one.
+    """
     width = max(len(pairs.strings), 1)
     keys, places = np.unique(pairs.answer_ids * width + pairs.reference_ids, return_inverse=True)
     return keys // width, keys % width, places

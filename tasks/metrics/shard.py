@@ -1,4 +1,6 @@
-"""One shard of answers, from the shard file to the scores of several metrics in the lake. What a metric computes is its own file."""
+"""One shard of answers, from the shard file to the scores of several metrics in the lake. What a
+metric computes is its own file.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,21 +12,22 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from tasks.errors import MetricError
-from tasks.judging.protocols import Identity
-from tasks.lake import Lake, LakePath, append_rows, write_whole
-from tasks.metrics.documents import read_documents
-from tasks.metrics.metric import Metric
-from tasks.metrics.rows import ScoreRows
-from tasks.metrics.scored import Scored
-from tasks.metrics.settings import MetricSettings
-from tasks.shard_files import read_frame
-from tasks.storage import has_file, local_copy
+from judgelake.tasks.errors import MetricError
+from judgelake.tasks.lake.lake import Lake, append_rows
+from judgelake.tasks.lake.parquet import read_frame
+from judgelake.tasks.lake.storage import LakePath, has_file, local_copy, write_whole
+from judgelake.tasks.metrics.documents import read_documents
+from judgelake.tasks.metrics.metric import Metric, Scored
+from judgelake.tasks.metrics.rows import ScoreRows
+from judgelake.tasks.metrics.settings import MetricSettings
+from judgelake.tasks.types import Identity
 
 
 @dataclass(frozen=True)
 class CountOrder:
-    """What a metric counts before it scores: in `documents`, once for all shards of a run, into `file`."""
+    """What a metric counts before it scores: in `documents`, once for all shards of a run, into
+    `file`.
+    """
 
     documents: LakePath
     file: LakePath
@@ -52,14 +55,18 @@ class ScoreOrder:
 
 @dataclass(frozen=True)
 class ScoreResult:
-    """Scores that were written, of all metrics together, and why some metric has none (a line each)."""
+    """Scores that were written, of all metrics together, and why some metric has none (a line
+    each).
+    """
 
     n_scores: int
     failures: tuple[str, ...] = ()
 
 
 def run_metric_shard(order: ScoreOrder) -> ScoreResult:
-    """Score one shard, each metric's scores written whole; a metric that cannot run here does not keep the others from running."""
+    """Score one shard, each metric's scores written whole; a metric that cannot run here does not
+    keep the others from running.
+    """
     frame = read_frame(order.answers_file)
     rows = _take_rows(frame, order)
     failures: list[str] = []
@@ -71,7 +78,11 @@ def run_metric_shard(order: ScoreOrder) -> ScoreResult:
         except MetricError as error:
             failures.append(f"{part.settings.alias}: {error}")
         else:
-            append_rows(order.lake, "metric_scores", _stamp(frame, scored, metric, part.identity, order.run_id))
+            append_rows(
+                order.lake,
+                "metric_scores",
+                _stamp(frame, scored, metric, part.identity, order.run_id),
+            )
     return ScoreResult(frame.height * (len(order.parts) - len(failures)), tuple(failures))
 
 
@@ -99,12 +110,20 @@ def _take_rows(frame: pl.DataFrame, order: ScoreOrder) -> ScoreRows:
     )
 
 
-def _stamp(frame: pl.DataFrame, scored: Scored, metric: Metric, identity: Identity, run_id: str) -> pl.DataFrame:
-    """Rows of the table `metric_scores`. A row the metric is undefined for has no score but a reason."""
+def _stamp(
+    frame: pl.DataFrame, scored: Scored, metric: Metric, identity: Identity, run_id: str
+) -> pl.DataFrame:
+    """Rows of the table `metric_scores`. A row the metric is undefined for has no score but a
+    reason.
+    """
     undefined = pl.Series(np.isnan(scored.scores))
-    reasons = pl.Series(scored.reasons, dtype=pl.String) if scored.reasons else pl.lit(metric.undefined)
+    reasons = (
+        pl.Series(scored.reasons, dtype=pl.String) if scored.reasons else pl.lit(metric.undefined)
+    )
     statistics = (
-        pl.Series(scored.statistics).cast(pl.List(pl.Float64)) if metric.statistics else pl.lit(None, pl.List(pl.Float64))
+        pl.Series(scored.statistics).cast(pl.List(pl.Float64))
+        if metric.statistics
+        else pl.lit(None, pl.List(pl.Float64))
     )
     return frame.select("benchmark", "item_id", "content_digest").with_columns(
         judge_id=pl.lit(identity.judge_id),

@@ -1,6 +1,8 @@
-"""The tokenisers of the reference metrics by the names that signatures carry; each gives the tokens of many strings.
+"""The tokenisers of the reference metrics by the names that signatures carry; each gives the tokens
+of many strings.
 
-The PTB rules and the Java program behind `ptb` have modules of their own; what is counted on tokens belongs to the metrics.
+The PTB rules and the Java program behind `ptb` have modules of their own; what is counted on tokens
+belongs to the metrics.
 """
 
 import re
@@ -10,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import import_module
 
-from tasks.errors import MetricError
-from tasks.metrics.exact_match import normalise_squad
-from tasks.metrics.ptb_tokenizer import tokenise_ptb
+from judgelake.tasks.errors import MetricError
+from judgelake.tasks.metrics.exact_match import normalise_squad
+from judgelake.tasks.metrics.ptb_tokenizer import tokenise_ptb
 
 Tokenise = Callable[[Sequence[str]], list[list[str]]]
 
@@ -39,9 +41,14 @@ def _split_13a(text: str) -> list[str]:
 
 
 def tokenise_intl(texts: Sequence[str]) -> list[list[str]]:
-    """The tokens of mteval-v14's international rules, as sacrebleu's BLEU gives them: marks of any script stand alone."""
+    """The tokens of mteval-v14's international rules, as sacrebleu's BLEU gives them: marks of any
+    script stand alone.
+    """
     after, before, symbol = _compile_intl()
-    return [symbol.sub(r" \g<0> ", before.sub(r" \1 \2", after.sub(r"\1 \2 ", text.rstrip()))).split() for text in texts]
+    return [
+        symbol.sub(r" \g<0> ", before.sub(r" \1 \2", after.sub(r"\1 \2 ", text.rstrip()))).split()
+        for text in texts
+    ]
 
 
 @cache
@@ -50,7 +57,11 @@ def _compile_intl() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     for character in map(chr, range(sys.maxunicode + 1)):
         kinds.get(unicodedata.category(character)[0], []).append(character)
     numbers, marks, symbols = (re.escape("".join(kinds[kind])) for kind in "NPS")
-    return re.compile(f"([^{numbers}])([{marks}])"), re.compile(f"([{marks}])([^{numbers}])"), re.compile(f"[{symbols}]")
+    return (
+        re.compile(f"([^{numbers}])([{marks}])"),
+        re.compile(f"([{marks}])([^{numbers}])"),
+        re.compile(f"[{symbols}]"),
+    )
 
 
 def tokenise_characters(texts: Sequence[str]) -> list[list[str]]:
@@ -69,7 +80,9 @@ def tokenise_rouge(texts: Sequence[str]) -> list[list[str]]:
 
 
 def tokenise_rouge_stems(texts: Sequence[str]) -> list[list[str]]:
-    """The same with the Porter stems of words longer than three letters, rouge_score's `use_stemmer`."""
+    """The same with the Porter stems of words longer than three letters, rouge_score's
+    `use_stemmer`.
+    """
     stem = _load_stemmer()
     return [[stem(word) for word in words] for words in tokenise_rouge(texts)]
 
@@ -80,7 +93,8 @@ def _load_stemmer() -> Callable[[str], str]:
         porter = import_module("nltk.stem.porter")
     except ImportError as error:
         raise MetricError(
-            "rouge_stem: the package nltk is missing; expected its Porter stemmer; run `pip install nltk`"
+            "rouge_stem: the package nltk is missing; expected its Porter stemmer; run `pip "
+            "install nltk`"
         ) from error
     stem = porter.PorterStemmer().stem
     return lru_cache(maxsize=1 << 18)(lambda word: stem(word) if len(word) > 3 else word)
@@ -101,5 +115,5 @@ TOKENIZERS: Mapping[str, Tokenise] = {
     "rouge_stem": tokenise_rouge_stems,
     "squad": tokenise_squad,
 }
-"""Names as signatures carry them. `ptb` gives tokens that may hold a no-break space, as in `1 1/2`, where pycocoevalcap's BLEU
-and CIDEr split once more and its ROUGE-L does not."""
+"""Names as signatures carry them. `ptb` gives tokens that may hold a no-break space, as in `1 1/2`,
+where pycocoevalcap's BLEU and CIDEr split once more and its ROUGE-L does not."""

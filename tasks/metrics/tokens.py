@@ -1,6 +1,7 @@
 """Answers and reference lists as token ids: the shape that the n-gram metrics compute on.
 
-How a text becomes tokens is `tasks.metrics.tokenizers`; metrics on whole strings use `tasks.metrics.pairs`.
+How a text becomes tokens is `tasks.metrics.tokenizers`; metrics on whole strings use
+`tasks.metrics.pairs`.
 """
 
 from collections import defaultdict
@@ -13,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.errors import MetricError
+from judgelake.tasks.errors import MetricError
 
 Ids = npt.NDArray[np.int64]
 Tokens = npt.NDArray[np.int32]
@@ -22,7 +23,9 @@ Tokenise = Callable[[Sequence[str]], list[list[str]]]
 STRINGS_PER_CALL = 2_048
 """More at a time are slower: the token texts no longer fit the cache."""
 TOKENS_PER_CHUNK = 4_000_000
-"""What the pairs of a chunk hold, each answer counted once a reference: bounds a metric's memory to some hundred MB."""
+"""What the pairs of a chunk hold, each answer counted once a reference: bounds a metric's memory to
+some hundred MB.
+"""
 
 
 class TokenRows(NamedTuple):
@@ -37,7 +40,9 @@ class TokenRows(NamedTuple):
     reference_ids: Ids
     """Strings of the references, row after row, without nulls."""
     reference_offsets: Ids
-    """(n + 1,): row i's references are reference_ids[reference_offsets[i] : reference_offsets[i + 1]]."""
+    """(n + 1,): row i's references are reference_ids[reference_offsets[i] : reference_offsets[i +
+    1]].
+    """
     vocabulary: list[str]
     """Token texts."""
 
@@ -67,11 +72,15 @@ class TokenPairs(NamedTuple):
 
 
 def tokenise_rows(answers: pa.Array, references: pa.ListArray, tokenise: Tokenise) -> TokenRows:
-    """Encode a column of answers and the column of their reference lists; `tokenise` gets the distinct strings, some thousand a call."""
+    """Encode a column of answers and the column of their reference lists; `tokenise` gets the
+    distinct strings, some thousand a call.
+    """
     if len(answers) != len(references):
         where = f"metrics: {len(answers)} answers and {len(references)} reference lists"
         raise MetricError(f"{where}; expected one list per answer; pass both from one table")
-    flat = pa.concat_arrays([column.cast(pa.large_string()) for column in (answers, references.flatten())])
+    flat = pa.concat_arrays(
+        [column.cast(pa.large_string()) for column in (answers, references.flatten())]
+    )
     encoded = flat.dictionary_encode()
     ids = encoded.indices.fill_null(-1).to_numpy().astype(np.int64)
     lengths = pc.fill_null(pc.list_value_length(references), 0).to_numpy(zero_copy_only=False)
@@ -80,18 +89,24 @@ def tokenise_rows(answers: pa.Array, references: pa.ListArray, tokenise: Tokenis
     before = np.concatenate([[0], np.cumsum(known)])
     reference_offsets = before[np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])]
     tokens, offsets, vocabulary = _tokenise_strings(encoded.dictionary, tokenise)
-    return TokenRows(tokens, offsets, ids[: len(answers)], reference_ids[known], reference_offsets, vocabulary)
+    return TokenRows(
+        tokens, offsets, ids[: len(answers)], reference_ids[known], reference_offsets, vocabulary
+    )
 
 
 def cut_rows(rows: TokenRows, weights: Ids) -> Iterator[slice]:
     """Slices of neighbouring rows, about TOKENS_PER_CHUNK by their weights; a row is never cut."""
     chunks = np.cumsum(weights) // TOKENS_PER_CHUNK
     starts = np.flatnonzero(np.diff(chunks, prepend=-1))
-    yield from (slice(int(start), int(end)) for start, end in pairwise([*starts, len(rows.answer_ids)]))
+    yield from (
+        slice(int(start), int(end)) for start, end in pairwise([*starts, len(rows.answer_ids)])
+    )
 
 
 def cut_pairs(rows: TokenRows) -> Iterator[TokenPairs]:
-    """Chunks of the defined rows' pairs; a pair is compared once a chunk, however many rows hold it."""
+    """Chunks of the defined rows' pairs; a pair is compared once a chunk, however many rows hold
+    it.
+    """
     lengths = rows.measure_strings()
     counts = np.where(rows.answer_ids >= 0, np.diff(rows.reference_offsets), 0)
     answer_tokens = lengths[rows.answer_ids] if len(lengths) else np.zeros(len(counts), np.int64)
@@ -127,7 +142,10 @@ def _tokenise_strings(strings: pa.Array, tokenise: Tokenise) -> tuple[Tokens, Id
         split = tokenise(texts)
         if len(split) != len(texts):
             where = f"metrics: the tokenizer gave {len(split)} lists for {len(texts)} strings"
-            raise MetricError(f"{where}; expected a list of tokens for each string, in their order; mend the tokenizer")
+            raise MetricError(
+                f"{where}; expected a list of tokens for each string, in their order; mend the "
+                f"tokenizer"
+            )
         lengths.append(np.fromiter(map(len, split), np.int64, len(split)))
         tokens.append(np.fromiter(map(numbers.__getitem__, chain.from_iterable(split)), np.int32))
     return np.concatenate(tokens), np.cumsum(np.concatenate(lengths)), list(numbers)

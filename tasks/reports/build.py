@@ -9,27 +9,53 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
-from tasks.lake import Lake, LakePath, append_rows, write_whole
-from tasks.reports.attributes import compare_with_attributes
-from tasks.reports.choices import score_choices
-from tasks.reports.contradictions import count_contradictions
-from tasks.reports.corpus import score_corpora
-from tasks.reports.correlating import correlate_judges
-from tasks.reports.exports import export_tables
-from tasks.reports.failures import label_failures
-from tasks.reports.freshness import marker_path, name_inputs, page_path
-from tasks.reports.graders import grade_graders
-from tasks.reports.item_labels import share_labels
-from tasks.reports.overlaps import overlap_raters
-from tasks.reports.page import render_report
-from tasks.reports.rankings import rank_by_raters
-from tasks.reports.rater_agreement import measure_agreement
-from tasks.reports.suite_rows import keep_suite
-from tasks.reports.superscores import score_forms
-from tasks.reports.warehouse import bound_memory, compute_reports, materialise, open_warehouse
-from tasks.retiring import retire
-from tasks.storage import filled_folder
-from tasks.suite import Suite
+from judgelake.schemas.tables import TABLES
+from judgelake.tasks.failures.labels import label_failures
+from judgelake.tasks.lake.lake import Lake, append_rows, retire
+from judgelake.tasks.lake.storage import LakePath, filled_folder, write_whole
+from judgelake.tasks.reports.corpus import score_corpora
+from judgelake.tasks.reports.correlations import correlate_judges
+from judgelake.tasks.reports.exports import export_tables, marker_path, name_inputs, page_path
+from judgelake.tasks.reports.kappas import grade_graders, measure_agreement
+from judgelake.tasks.reports.page.render import render_report
+from judgelake.tasks.reports.rankings import (
+    compare_with_attributes,
+    count_contradictions,
+    overlap_raters,
+    rank_by_raters,
+    score_choices,
+    score_forms,
+    share_labels,
+)
+from judgelake.tasks.suite.suite import Suite
+from judgelake.tasks.warehouse.warehouse import (
+    bound_memory,
+    compute_reports,
+    materialise,
+    open_warehouse,
+    run_sql,
+)
+
+_HISTORY = "runs"
+"""Tells of all suites, on every page."""
+
+
+def keep_suite(connection: duckdb.DuckDBPyConnection, suite: Suite) -> None:
+    """Let this connection's views know of judges, metrics and report tables only the suite's own,
+    as it last ran; recorded raters stay.
+
+    Judges then have their alias for a name even where another suite gives it to another judge.
+    Before anything is materialised.
+    """
+    for name in [
+        name
+        for name, table in TABLES.items()
+        if "suite" in table.polars_schema and name != _HISTORY
+    ]:
+        # names come from TABLES
+        text = f"create temp table stg_{name} as select * from stg_{name} where suite = $suite"
+        run_sql(connection, text, f"stg_{name}", {"suite": suite.name})
+
 
 _ABOUT_RATERS = {
     "contradictions": count_contradictions,
@@ -43,7 +69,9 @@ _ABOUT_RATERS = {
 
 
 def build_report(lake: Lake, suite: Suite) -> LakePath:
-    """Compute the report tables, write them to the lake in place of the former ones, and render the page; returns its path."""
+    """Compute the report tables, write them to the lake in place of the former ones, and render the
+    page; returns its path.
+    """
     made_from = name_inputs(lake, suite)
     with _open_for(lake, suite, lazy=True) as connection:
         _compute_tables(connection, lake, suite)
@@ -53,15 +81,29 @@ def build_report(lake: Lake, suite: Suite) -> LakePath:
     with _open_for(lake, suite, lazy=False) as connection, filled_folder(page.parent) as folder:
         compute_reports(connection)
         exports = export_tables(connection, folder / "tables", benchmarks)
-        render_report(connection, suite.name, folder / page.name, suite.notice, datetime.now(UTC), benchmarks, least, exports)
+        render_report(
+            connection,
+            suite.name,
+            folder / page.name,
+            suite.notice,
+            datetime.now(UTC),
+            benchmarks,
+            least,
+            exports,
+        )
     write_whole(marker_path(lake, suite), made_from.encode())
     return page
 
 
 @contextmanager
 def _open_for(lake: Lake, suite: Suite, *, lazy: bool) -> Iterator[duckdb.DuckDBPyConnection]:
-    """The lake as it is now, of which the suite's report knows, its core tables computed, in bounded memory."""
-    with tempfile.TemporaryDirectory(prefix="judgelake-") as spill, open_warehouse(lake, lazy=lazy) as connection:
+    """The lake as it is now, of which the suite's report knows, its core tables computed, in
+    bounded memory.
+    """
+    with (
+        tempfile.TemporaryDirectory(prefix="judgelake-") as spill,
+        open_warehouse(lake, lazy=lazy) as connection,
+    ):
         bound_memory(connection, Path(spill))
         keep_suite(connection, suite)
         materialise(connection)

@@ -1,6 +1,8 @@
-"""Corpus scores of metrics, per model and pooled, with cluster-bootstrap intervals: sums of additive statistics, never scored again.
+"""Corpus scores of metrics, per model and pooled, with cluster-bootstrap intervals: sums of
+additive statistics, never scored again.
 
-What a row's statistics are, and the score of their sums, is each metric's own (`tasks.metrics.registry`).
+What a row's statistics are, and the score of their sums, is each metric's own
+(`tasks.metrics.registry`).
 """
 
 from collections.abc import Iterator
@@ -12,14 +14,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from schemas.tables import TABLES
-from tasks.digests import digest_json
-from tasks.judging.protocols import Identity
-from tasks.metrics.metric import Metric
-from tasks.metrics.planning import name_ingests
-from tasks.reports.warehouse import select_file, select_frame
-from tasks.stats.resampling import draw_cluster_weights, expanded_interval
-from tasks.suite import Suite
+from judgelake.schemas.tables import TABLES
+from judgelake.tasks.digests import digest_json
+from judgelake.tasks.metrics.metric import Metric
+from judgelake.tasks.planning.scores import name_ingests
+from judgelake.tasks.stats.resampling import draw_cluster_weights, expanded_interval
+from judgelake.tasks.suite.suite import Suite
+from judgelake.tasks.types import Identity
+from judgelake.tasks.warehouse.warehouse import select_file, select_frame
 
 Floats = npt.NDArray[np.float64]
 
@@ -27,7 +29,9 @@ RESAMPLES_AT_ONCE = 64
 
 
 class CorpusSums(NamedTuple):
-    """One metric's sums on one benchmark: (models, clusters, k + 1), the last number being the answers that have a score."""
+    """One metric's sums on one benchmark: (models, clusters, k + 1), the last number being the
+    answers that have a score.
+    """
 
     metric: Metric
     identity: Identity
@@ -38,7 +42,9 @@ class CorpusSums(NamedTuple):
 
 
 def score_corpora(connection: duckdb.DuckDBPyConnection, suite: Suite) -> pl.DataFrame:
-    """Rows of the table `corpus_scores`; all metrics and models of a benchmark share the resamples of its clusters."""
+    """Rows of the table `corpus_scores`; all metrics and models of a benchmark share the resamples
+    of its clusters.
+    """
     stamp = {
         "suite": suite.name,
         "resamples": suite.report.resamples,
@@ -50,15 +56,23 @@ def score_corpora(connection: duckdb.DuckDBPyConnection, suite: Suite) -> pl.Dat
     for benchmark in sorted(suite.benchmarks):
         found = list(_sum_benchmark(connection, suite, benchmark, ingests))
         n_clusters = _count_clusters(connection, benchmark)
-        rng = np.random.default_rng([suite.report.seed, int(digest_json(benchmark)[:8], 16)])  # a benchmark's draws are its own
-        resampled = resample_sums([one.sums for one in found], n_clusters, suite.report.resamples, rng)
+        rng = np.random.default_rng(
+            [suite.report.seed, int(digest_json(benchmark)[:8], 16)]
+        )  # a benchmark's draws are its own
+        resampled = resample_sums(
+            [one.sums for one in found], n_clusters, suite.report.resamples, rng
+        )
         for one, drawn in zip(found, resampled, strict=True):
             rows += [{**stamp, "benchmark": benchmark, **row} for row in _describe(one, drawn)]
     return pl.DataFrame(rows, schema=TABLES["corpus_scores"].polars_schema)
 
 
-def resample_sums(sums: list[Floats], n_clusters: int, resamples: int, rng: np.random.Generator) -> list[Floats]:
-    """Of each (models, clusters, k) array the sums over drawn clusters, (resamples, models, k); the draws are the same for all."""
+def resample_sums(
+    sums: list[Floats], n_clusters: int, resamples: int, rng: np.random.Generator
+) -> list[Floats]:
+    """Of each (models, clusters, k) array the sums over drawn clusters, (resamples, models, k); the
+    draws are the same for all.
+    """
     flat = [part.transpose(1, 0, 2).reshape(n_clusters, -1) for part in sums]
     drawn = [np.empty((resamples, part.shape[1])) for part in flat]
     for start in range(0, resamples if sums else 0, RESAMPLES_AT_ONCE):
@@ -66,14 +80,23 @@ def resample_sums(sums: list[Floats], n_clusters: int, resamples: int, rng: np.r
         weights = draw_cluster_weights(n_clusters, stop - start, rng).astype(np.float64)
         for part, out in zip(flat, drawn, strict=True):
             out[start:stop] = weights @ part
-    return [out.reshape(resamples, *np.array(part.shape)[[0, 2]]) for out, part in zip(drawn, sums, strict=True)]
+    return [
+        out.reshape(resamples, *np.array(part.shape)[[0, 2]])
+        for out, part in zip(drawn, sums, strict=True)
+    ]
 
 
 def score_sums(metric: Metric, sums: Floats) -> Floats:
-    """Corpus score of each (..., k + 1) sum, the last number being the scored answers; NaN where there is none."""
+    """Corpus score of each (..., k + 1) sum, the last number being the scored answers; NaN where
+    there is none.
+    """
     n = sums[..., -1]
     flat = sums.reshape(-1, sums.shape[-1])
-    totals = flat[:, 0] / np.maximum(flat[:, -1], 1) if metric.corpus is None else metric.corpus(flat[:, :-1])
+    totals = (
+        flat[:, 0] / np.maximum(flat[:, -1], 1)
+        if metric.corpus is None
+        else metric.corpus(flat[:, :-1])
+    )
     return np.where(n > 0, totals.reshape(n.shape), np.nan)
 
 
@@ -84,21 +107,33 @@ def _sum_benchmark(
         metric = settings.resolve()
         for identity in settings.identify(tuple(suite.benchmarks), ingests):
             if benchmark in identity.benchmarks:
-                parameters = {"benchmark": benchmark, "tasks": [*metric.tasks], "judge_id": identity.judge_id}
+                parameters = {
+                    "benchmark": benchmark,
+                    "tasks": [*metric.tasks],
+                    "judge_id": identity.judge_id,
+                }
                 frame = select_file(connection, "queries/corpus_sums.sql", parameters)
                 if frame.height:
                     yield _arrange(frame, metric, identity, _count_clusters(connection, benchmark))
 
 
-def _arrange(frame: pl.DataFrame, metric: Metric, identity: Identity, n_clusters: int) -> CorpusSums:
+def _arrange(
+    frame: pl.DataFrame, metric: Metric, identity: Identity, n_clusters: int
+) -> CorpusSums:
     models = frame["model"].unique().sort()
-    places = frame["model"].replace_strict(models, np.arange(len(models)), return_dtype=pl.Int64).to_numpy()
+    places = (
+        frame["model"]
+        .replace_strict(models, np.arange(len(models)), return_dtype=pl.Int64)
+        .to_numpy()
+    )
     clusters, positions = frame["cluster_code"].to_numpy(), frame["position"].to_numpy() - 1
     sums = np.zeros((len(models), n_clusters, max(len(metric.statistics), 1) + 1))
     sums[places, clusters, positions] = frame["total"].to_numpy()
     first = positions == 0
     sums[places[first], clusters[first], -1] = frame["n"].to_numpy()[first]
-    n_missing = np.bincount(places[first], frame["n_missing"].to_numpy()[first], len(models)).astype(np.int64)
+    n_missing = np.bincount(
+        places[first], frame["n_missing"].to_numpy()[first], len(models)
+    ).astype(np.int64)
     return CorpusSums(metric, identity, models.to_list(), sums, n_missing)
 
 
@@ -110,14 +145,24 @@ def _count_clusters(connection: duckdb.DuckDBPyConnection, benchmark: str) -> in
 def _describe(found: CorpusSums, drawn: Floats) -> Iterator[dict[str, object]]:
     """Rows of one metric: each model, and all pooled ('*'), whose sums are the models' together."""
     n_models = len(found.models)
-    for name, chosen in [("*", slice(0, n_models)), *((model, slice(k, k + 1)) for k, model in enumerate(found.models))]:
+    for name, chosen in [
+        ("*", slice(0, n_models)),
+        *((model, slice(k, k + 1)) for k, model in enumerate(found.models)),
+    ]:
         by_cluster = found.sums[chosen].sum(axis=0)
         n_clusters = int((by_cluster[:, -1] > 0).sum())
         value = float(score_sums(found.metric, by_cluster.sum(axis=0)))
-        interval = expanded_interval(score_sums(found.metric, drawn[:, chosen].sum(axis=1)), n_clusters)
+        interval = expanded_interval(
+            score_sums(found.metric, drawn[:, chosen].sum(axis=1)), n_clusters
+        )
         ends = {"value": value, "low": interval.low, "high": interval.high}
         yield {
-            "judge": f"metric:{found.identity.call_signature}", "metric": found.identity.alias, "model": name,
-            "n": int(by_cluster[:, -1].sum()), "n_missing": int(found.n_missing[chosen].sum()), "n_clusters": n_clusters,
-            "n_undefined": interval.n_undefined, **{key: None if np.isnan(end) else end for key, end in ends.items()},
-        }  # fmt: skip
+            "judge": f"metric:{found.identity.call_signature}",
+            "metric": found.identity.alias,
+            "model": name,
+            "n": int(by_cluster[:, -1].sum()),
+            "n_missing": int(found.n_missing[chosen].sum()),
+            "n_clusters": n_clusters,
+            "n_undefined": interval.n_undefined,
+            **{key: None if np.isnan(end) else end for key, end in ends.items()},
+        }

@@ -1,7 +1,9 @@
-"""Every report view as files beside the page: `tables/<view>.parquet`, `.csv` and `.md`, the rows of the suite's benchmarks.
+"""Every report view as files beside the page: `tables/<view>.parquet`, `.csv` and `.md`, the rows
+of the suite's benchmarks.
 
-The page shows a choice of these tables (`tasks.reports.sections`). A view is computed once, into Parquet; the other files are made of that.
-Rows stream from file to file, so that a view larger than memory can be exported.
+The page shows a choice of these tables (`tasks.reports.page.sections`). A view is computed once,
+into Parquet; the other files are made of that. Rows stream from file to file, so that a view larger
+than memory can be exported.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,11 +12,13 @@ from pathlib import Path
 import duckdb
 from duckdb import ColumnExpression, ConstantExpression
 
-from tasks.errors import QueryError
-from tasks.lake import whole_file
-from tasks.reports.catalog import read_header
-from tasks.reports.cells import markdown_line, plain_cell
-from tasks.reports.warehouse import view_texts
+from judgelake.tasks.digests import digest_json, digest_packages
+from judgelake.tasks.errors import QueryError
+from judgelake.tasks.lake.lake import Lake
+from judgelake.tasks.lake.storage import LakePath, has_file, read_file, whole_file
+from judgelake.tasks.suite.suite import Suite
+from judgelake.tasks.warehouse.catalog import markdown_line, plain_cell, read_header
+from judgelake.tasks.warehouse.warehouse import view_texts
 
 FORMATS = ("parquet", "csv", "md")
 MARKDOWN_ROWS = 1000
@@ -27,8 +31,12 @@ def report_views() -> list[str]:
     return sorted(name for name in view_texts() if name.startswith("rpt_"))
 
 
-def export_tables(connection: duckdb.DuckDBPyConnection, folder: Path, benchmarks: Sequence[str]) -> list[str]:
-    """Write each report view's rows of `benchmarks` into `folder`, each file whole; files of views that are no more go. Returns the views."""
+def export_tables(
+    connection: duckdb.DuckDBPyConnection, folder: Path, benchmarks: Sequence[str]
+) -> list[str]:
+    """Write each report view's rows of `benchmarks` into `folder`, each file whole; files of views
+    that are no more go. Returns the views.
+    """
     names = report_views()
     with duckdb.connect() as files:  # of its own: it keeps the order of a file's rows
         files.execute("set time zone 'UTC'")
@@ -51,7 +59,9 @@ def _export_view(
     parquet, csv, markdown = (folder / f"{name}.{form}" for form in FORMATS)
     try:
         with whole_file(parquet) as beside:
-            _choose(connection.view(name), benchmarks).order("all").write_parquet(str(beside), compression="zstd")
+            _choose(connection.view(name), benchmarks).order("all").write_parquet(
+                str(beside), compression="zstd"
+            )
         with whole_file(csv) as beside:
             _as_text(files.read_parquet(str(parquet))).write_csv(str(beside))
         with whole_file(markdown) as beside, beside.open("w", encoding="utf-8") as file:
@@ -64,13 +74,17 @@ def _choose(view: duckdb.DuckDBPyRelation, benchmarks: Sequence[str]) -> duckdb.
     """The rows of these benchmarks; all of a view that tells of none."""
     if "benchmark" not in view.columns:
         return view
-    return view.filter(ColumnExpression("benchmark").isin(*(ConstantExpression(name) for name in benchmarks)))
+    return view.filter(
+        ColumnExpression("benchmark").isin(*(ConstantExpression(name) for name in benchmarks))
+    )
 
 
 def _as_text(rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
     """The rows with nested values as JSON and instants in ISO 8601, UTC."""
     columns = zip(rows.columns, rows.types, strict=True)
-    return rows.select(*(_text_of(ColumnExpression(name), kind).alias(name) for name, kind in columns))
+    return rows.select(
+        *(_text_of(ColumnExpression(name), kind).alias(name) for name, kind in columns)
+    )
 
 
 def _text_of(column: duckdb.Expression, kind: duckdb.sqltypes.DuckDBPyType) -> duckdb.Expression:
@@ -82,12 +96,75 @@ def _text_of(column: duckdb.Expression, kind: duckdb.sqltypes.DuckDBPyType) -> d
 
 
 def _write_markdown(name: str, rows: duckdb.DuckDBPyRelation) -> Iterator[str]:
-    """A heading with the view's grain, the first rows, and how many there are where that is not all."""
+    """A heading with the view's grain, the first rows, and how many there are where that is not
+    all.
+    """
     (total,) = rows.count("*").fetchall()[0]
     yield f"# {name}\n\n{read_header(view_texts()[name])['grain']}\n\n"
     if total > MARKDOWN_ROWS:
-        yield f"The first {MARKDOWN_ROWS:,} of {total:,} rows; all of them are in `{name}.csv` and `{name}.parquet`.\n\n"
+        yield (
+            f"The first {MARKDOWN_ROWS:,} of {total:,} rows; all of them are in `{name}.csv` "
+            f"and `{name}.parquet`.\n\n"
+        )
     yield markdown_line(rows.columns)
     yield markdown_line(["---"] * len(rows.columns))
     for row in rows.limit(MARKDOWN_ROWS).fetchall():
-        yield markdown_line([f"{cell:.6g}" if isinstance(cell, float) else plain_cell(cell) for cell in row])
+        yield markdown_line(
+            [f"{cell:.6g}" if isinstance(cell, float) else plain_cell(cell) for cell in row]
+        )
+
+
+_READ_BY_REPORTS = (
+    "items",
+    "answers",
+    "human_ratings",
+    "ingests",
+    "quarantine",
+    "judges",
+    "cases",
+    "verdicts",
+    "duels",
+    "metric_scores",
+)
+_MAKE_REPORTS = (
+    "judgelake.schemas",
+    "judgelake.sql",
+    "judgelake.tasks.reports",
+    "judgelake.tasks.stats",
+    "judgelake.tasks.failures.rules",
+    "judgelake.tasks.failures.wordnet",
+)
+"""The packages and modules whose code, SQL, template and style a report follows from: a change of
+them makes every report anew.
+"""
+
+
+def page_path(lake: Lake, suite: Suite) -> LakePath:
+    """Where the suite's report lies."""
+    return lake.root / "reports" / suite.name / "report.html"
+
+
+def marker_path(lake: Lake, suite: Suite) -> LakePath:
+    """Where the report's inputs are named."""
+    return page_path(lake, suite).with_name("made_from")
+
+
+def is_fresh(lake: Lake, suite: Suite) -> bool:
+    """Whether the report was built from the lake and suite as they are now."""
+    said = read_file(marker_path(lake, suite))
+    return (
+        said is not None
+        and has_file(page_path(lake, suite))
+        and said.decode() == name_inputs(lake, suite)
+    )
+
+
+def name_inputs(lake: Lake, suite: Suite) -> str:
+    """Names everything a report is made from and by: part files hold their digest in their
+    names.
+    """
+    parts = [part for parts in lake.list_parts(*_READ_BY_REPORTS).values() for part in parts]
+    names = sorted([*(metric.alias for metric in suite.metrics), *suite.judges])
+    return digest_json(
+        [digest_packages(*_MAKE_REPORTS), suite.digest, sorted(suite.benchmarks), names, parts]
+    )

@@ -1,25 +1,45 @@
-"""How far two raters agree on what both labelled, with intervals: every pair of raters of a benchmark. The statistics are `tasks.stats`."""
+"""How far two raters agree on what both labelled, with intervals: every pair of raters of a
+benchmark. The statistics are `tasks.stats`.
+"""
 
 import itertools
 from collections.abc import Iterator
 
+import duckdb
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.reports.resampled import Resamples, Row, group_rows, write_ends
-from tasks.stats.agreement import Weighting, landis_koch
-from tasks.stats.cluster_sums import Floats
-from tasks.stats.estimates import Estimate
-from tasks.stats.human_rules import take_majority, take_mean
-from tasks.stats.kappa_bootstrap import agree_on_matchups, agree_raters
-from tasks.stats.preferences import Preference, orient_matchups
-from tasks.stats.rater_labels import spread_labels
+from judgelake.tasks.reports.scored_rows import (
+    Resamples,
+    Row,
+    build_rows,
+    build_tables,
+    group_rows,
+    write_ends,
+)
+from judgelake.tasks.stats.agreement import (
+    Weighting,
+    agree_on_matchups,
+    agree_raters,
+    count_confusion,
+    grade_grader,
+    landis_koch,
+    spread_labels,
+)
+from judgelake.tasks.stats.cluster_sums import Floats
+from judgelake.tasks.stats.comparisons import Preference, orient_matchups
+from judgelake.tasks.stats.estimates import Estimate
+from judgelake.tasks.stats.human_rules import take_majority, take_mean
+from judgelake.tasks.stats.reliability import Metric, fleiss_kappa, krippendorff_alpha
+from judgelake.tasks.suite.suite import Suite
 
 MAJORITY_OF_PEOPLE, MEAN_OF_PEOPLE = "human:* (majority)", "human:* (mean)"
 Names = NDArray[np.str_]
 MOST_PAIRS = 300
-"""Pairs of raters a criterion, those with most in common: a crowd's many pairs are in `rpt_agreement`, without intervals."""
+"""Pairs of raters a criterion, those with most in common: a crowd's many pairs are in
+`rpt_agreement`, without intervals.
+"""
 
 
 def measure_kappas(frame: pl.DataFrame, resamples: Resamples) -> Iterator[Row]:
@@ -27,20 +47,36 @@ def measure_kappas(frame: pl.DataFrame, resamples: Resamples) -> Iterator[Row]:
     for key, rows in group_rows(frame, ("kind", "criterion")):
         raters = np.array(sorted(rows["rater"].unique()), dtype=np.str_)
         codes = rows["rater"].rank("dense").to_numpy().astype(np.int64) - 1
-        found = spread_labels(codes, rows["unit_code"].to_numpy(), rows["label"].to_numpy(), raters.size)
+        found = spread_labels(
+            codes, rows["unit_code"].to_numpy(), rows["label"].to_numpy(), raters.size
+        )
         of_units = rows[found.first_row]
         measure = _compare_choices if key["kind"] == "choice" else _compare_scores
-        pairs = [(str(raters[a]), str(raters[b]), found.labels[a], found.labels[b]) for a, b in _pair_raters(found.labels)]
-        for one, other, a, b in (*pairs, *_pair_with_people(raters, found.labels, key["kind"] == "choice")):
-            names = {"rater_a": min(one, other), "rater_b": max(one, other), "criterion": key["criterion"]}
+        pairs = [
+            (str(raters[a]), str(raters[b]), found.labels[a], found.labels[b])
+            for a, b in _pair_raters(found.labels)
+        ]
+        for one, other, a, b in (
+            *pairs,
+            *_pair_with_people(raters, found.labels, key["kind"] == "choice"),
+        ):
+            names = {
+                "rater_a": min(one, other),
+                "rater_b": max(one, other),
+                "criterion": key["criterion"],
+            }
             for row in measure(a, b, of_units, resamples):
                 # A mean is hardly ever equal to a label: only how far they are apart tells.
                 if other != MEAN_OF_PEOPLE or row["chance"] != "nominal":
                     yield {**names, **row}
 
 
-def _pair_with_people(raters: Names, labels: Floats, is_choice: bool) -> Iterator[tuple[str, str, Floats, Floats]]:
-    """Each judge with all people as one rater, where there are several: by majority, and graded scores by their mean too."""
+def _pair_with_people(
+    raters: Names, labels: Floats, is_choice: bool
+) -> Iterator[tuple[str, str, Floats, Floats]]:
+    """Each judge with all people as one rater, where there are several: by majority, and graded
+    scores by their mean too.
+    """
     is_human = np.array([rater.startswith("human:") for rater in raters])
     if np.count_nonzero(is_human) < 2:
         return
@@ -63,16 +99,22 @@ def _pair_raters(labels: Floats) -> list[tuple[int, int]]:
     return sorted(pairs, key=lambda pair: -common[pair])[:MOST_PAIRS]
 
 
-def _compare_scores(a: Floats, b: Floats, of_units: pl.DataFrame, resamples: Resamples) -> Iterator[Row]:
+def _compare_scores(
+    a: Floats, b: Floats, of_units: pl.DataFrame, resamples: Resamples
+) -> Iterator[Row]:
     both = ~np.isnan(a) & ~np.isnan(b)
     n_levels = np.unique(np.concatenate([a[both], b[both]])).size
-    chosen: tuple[Weighting, ...] = ("nominal", "linear", "quadratic") if n_levels > 2 else ("nominal",)
+    chosen: tuple[Weighting, ...] = (
+        ("nominal", "linear", "quadratic") if n_levels > 2 else ("nominal",)
+    )
     found = agree_raters(a, b, of_units["cluster_code"].to_numpy(), resamples.weights, chosen)
     for chance in chosen:
         yield _describe(chance, found["agreement"], found[f"kappa_{chance}"], 0)
 
 
-def _compare_choices(a: Floats, b: Floats, of_units: pl.DataFrame, resamples: Resamples) -> Iterator[Row]:
+def _compare_choices(
+    a: Floats, b: Floats, of_units: pl.DataFrame, resamples: Resamples
+) -> Iterator[Row]:
     """Choices that are not inconsistent; by matchup those between two known models."""
     unclear = (a == Preference.INCONSISTENT) | (b == Preference.INCONSISTENT)
     n_inconsistent = int((unclear & ~np.isnan(a) & ~np.isnan(b)).sum())
@@ -82,16 +124,174 @@ def _compare_choices(a: Floats, b: Floats, of_units: pl.DataFrame, resamples: Re
     yield _describe("nominal", plain["agreement"], plain["kappa_nominal"], n_inconsistent)
     between = (of_units["model_a"] != of_units["model_b"]).fill_null(False).to_numpy()
     if between.any():
-        names = np.concatenate([of_units["model_a"].to_numpy()[between], of_units["model_b"].to_numpy()[between]]).astype(str)
+        names = np.concatenate(
+            [of_units["model_a"].to_numpy()[between], of_units["model_b"].to_numpy()[between]]
+        ).astype(str)
         first, second = np.unique(names, return_inverse=True)[1].reshape(2, -1)
-        (matchups, side_a), (_, side_b) = (orient_matchups(first, second, side[between]) for side in (a, b))
-        by_matchup = agree_on_matchups(side_a, side_b, matchups, clusters[between], resamples.weights)
-        yield _describe("matchups", by_matchup["agreement"], by_matchup["kappa_matchups"], n_inconsistent)
+        (matchups, side_a), (_, side_b) = (
+            orient_matchups(first, second, side[between]) for side in (a, b)
+        )
+        by_matchup = agree_on_matchups(
+            side_a, side_b, matchups, clusters[between], resamples.weights
+        )
+        yield _describe(
+            "matchups", by_matchup["agreement"], by_matchup["kappa_matchups"], n_inconsistent
+        )
 
 
 def _describe(chance: str, agreement: Estimate, kappa: Estimate, n_inconsistent: int) -> Row:
     return {
-        "chance": chance, "n": kappa.n, "n_clusters": kappa.n_clusters, "n_inconsistent": n_inconsistent,
-        **write_ends(agreement, "agreement", "agreement_"), **write_ends(kappa, "kappa", "kappa_"),
-        "strength": landis_koch(kappa.value), "n_undefined": kappa.n_undefined,
+        "chance": chance,
+        "n": kappa.n,
+        "n_clusters": kappa.n_clusters,
+        "n_inconsistent": n_inconsistent,
+        **write_ends(agreement, "agreement", "agreement_"),
+        **write_ends(kappa, "kappa", "kappa_"),
+        "strength": landis_koch(kappa.value),
+        "n_undefined": kappa.n_undefined,
+    }
+
+
+_KEY = ("judge", "judge_criterion", "human_criterion")
+
+
+def grade_graders(connection: duckdb.DuckDBPyConnection, suite: Suite) -> pl.DataFrame:
+    """Rows of the table `grader_accuracy`."""
+    return build_rows(
+        connection, suite, "grader_accuracy", ("queries/binary_grades.sql", {}), _grade_benchmark
+    )
+
+
+def _grade_benchmark(frame: pl.DataFrame, resamples: Resamples) -> Iterator[Row]:
+    for key, rows in group_rows(frame, _KEY):
+        graded, clusters = rows["judge_score"].to_numpy(), rows["cluster_code"].to_numpy()
+        human = rows["human_score"].fill_null(np.nan).to_numpy()
+        found = grade_grader(graded, human, clusters, resamples.weights)
+        accuracy = found["accuracy"]
+        yield {
+            **key,
+            "n": accuracy.n,
+            "n_left_out": int(np.isnan(human).sum()),
+            "n_clusters": accuracy.n_clusters,
+            **_count(graded, human),
+            **write_ends(accuracy, "accuracy", "accuracy_"),
+            **write_ends(found["false_positive_rate"], "false_positive_rate", "false_positive_"),
+            **write_ends(found["false_negative_rate"], "false_negative_rate", "false_negative_"),
+            "n_undefined": accuracy.n_undefined,
+        }
+
+
+def _count(graded: np.ndarray, human: np.ndarray) -> Row:
+    levels, counts = count_confusion(graded, human)
+    of = {
+        (given, true): int(counts[i, j])
+        for i, given in enumerate(levels)
+        for j, true in enumerate(levels)
+    }
+    return {
+        "true_positives": of.get((1, 1), 0), "false_positives": of.get((1, 0), 0),
+        "true_negatives": of.get((0, 0), 0), "false_negatives": of.get((0, 1), 0),
     }  # fmt: skip
+
+
+PEOPLE, JUDGES = "people", "judges"
+MOST_LEVELS = 25
+"""Labels of more levels together are a measure, no classes: of them only alpha for intervals is
+told.
+"""
+
+
+def measure_reliabilities(frame: pl.DataFrame, resamples: Resamples) -> Iterator[Row]:
+    """Rows of the table `reliabilities` of one benchmark's rows of `queries/rater_labels.sql`."""
+    is_choice = pl.col("kind") == "choice"
+    clear = frame.filter(~is_choice | (pl.col("label") != Preference.INCONSISTENT.value))
+    for key, rows in group_rows(clear, ("kind", "criterion")):
+        for name, labels in _group_raters(rows):
+            several = labels.filter(pl.len().over("unit_code") > 1)
+            if several.height:
+                told = {
+                    "raters": name,
+                    "criterion": key["criterion"],
+                    "n_raters": labels["rater"].n_unique(),
+                }
+                yield from (
+                    {**told, **row}
+                    for row in _measure_group(labels, key["kind"] == "choice", resamples)
+                )
+
+
+def _group_raters(rows: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
+    """People alone, each judge with people (on what people labelled), the judges that see what they
+    should alone; two raters at least.
+    """
+    is_human = pl.col("rater").str.starts_with("human:")
+    people, judges = rows.filter(is_human), rows.filter(~is_human)
+    if people["rater"].n_unique() > 1:
+        yield PEOPLE, people
+    if people.height:
+        of_people = judges.join(
+            people.select("unit_code").unique(), on="unit_code", how="semi", maintain_order="left"
+        )
+        for key, own in group_rows(of_people, ("rater",)):
+            yield f"{PEOPLE} and {key['rater']}", pl.concat([people, own])
+    seeing = judges.filter(~pl.col("is_control"))
+    if seeing["rater"].n_unique() > 1:
+        yield JUDGES, seeing
+
+
+def _measure_group(labels: pl.DataFrame, is_choice: bool, resamples: Resamples) -> Iterator[Row]:
+    units, clusters, values = (
+        labels[name].to_numpy() for name in ("unit_code", "cluster_code", "label")
+    )
+    n_levels = np.unique(values).size
+    if n_levels <= MOST_LEVELS:
+        per_unit = _most_frequent_size(units)
+        kappa, _, left_out = fleiss_kappa(units, values, per_unit, clusters, resamples.weights)
+        yield {
+            "statistic": "fleiss_kappa",
+            "per_unit": per_unit,
+            "n": kappa.n,
+            "n_left_out": left_out,
+            "n_clusters": kappa.n_clusters,
+            **write_ends(kappa, "value"),
+            "strength": landis_koch(kappa.value),
+            "n_undefined": kappa.n_undefined,
+        }
+    for metric in _choose_metrics(n_levels, is_choice):
+        alpha, n_units, left_out = krippendorff_alpha(
+            units, values, metric, clusters, resamples.weights
+        )
+        yield {
+            "statistic": f"alpha_{metric}",
+            "per_unit": None,
+            "n": n_units,
+            "n_left_out": left_out,
+            "n_clusters": alpha.n_clusters,
+            **write_ends(alpha, "value"),
+            "strength": None,
+            "n_undefined": alpha.n_undefined,
+        }
+
+
+def _choose_metrics(n_levels: int, is_choice: bool) -> tuple[Metric, ...]:
+    """Of two levels all three metrics are one; choices have no order."""
+    if n_levels > MOST_LEVELS:
+        return ("interval",)
+    return ("nominal",) if is_choice or n_levels < 3 else ("nominal", "ordinal", "interval")
+
+
+def _most_frequent_size(units: np.ndarray) -> int:
+    """How many labels most units have that have several; of equally frequent numbers the
+    largest.
+    """
+    sizes = np.bincount(np.unique(units, return_counts=True)[1])
+    sizes[:2] = 0
+    return int(sizes.size - 1 - np.argmax(sizes[::-1]))
+
+
+def measure_agreement(
+    connection: duckdb.DuckDBPyConnection, suite: Suite
+) -> dict[str, pl.DataFrame]:
+    """Rows of the tables `kappas` and `reliabilities`."""
+    describe = {"kappas": measure_kappas, "reliabilities": measure_reliabilities}
+    return build_tables(connection, suite, ("queries/rater_labels.sql", {}), describe)

@@ -1,4 +1,5 @@
-"""All benchmarks of a suite together: rows pooled, LAVE's "Overall", and the mean of benchmark x model cells.
+"""All benchmarks of a suite together: rows pooled, LAVE's "Overall", and the mean of benchmark x
+model cells.
 
 Clusters are resampled within benchmarks, by the draws that the benchmarks' own figures rest on.
 """
@@ -9,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tasks.reports.comparing import (
+from judgelake.tasks.reports.comparisons import (
     POOLED,
     SYSTEMS,
     TOLD_WHOLE,
@@ -21,11 +22,18 @@ from tasks.reports.comparing import (
     measure_pooled,
     select_competitors,
 )
-from tasks.reports.draws import Draws, draw_side_by_side
-from tasks.reports.scored_rows import Flags, Floats, Indices, Series, Target
-from tasks.stats.bootstrap import Resampled
-from tasks.stats.correlation import COEFFICIENTS
-from tasks.suite import ReportSettings
+from judgelake.tasks.reports.scored_rows import (
+    Draws,
+    Flags,
+    Floats,
+    Indices,
+    Series,
+    Target,
+    draw_side_by_side,
+)
+from judgelake.tasks.stats.bootstrap import Resampled
+from judgelake.tasks.stats.correlation import COEFFICIENTS
+from judgelake.tasks.suite.suite import ReportSettings
 
 MEAN_OF_CELLS = "(mean of cells)"
 _JUDGED = tuple[str, str]
@@ -35,7 +43,9 @@ _TARGET = tuple[str, str]
 
 
 class Whole(NamedTuple):
-    """One target of several benchmarks: its judges pooled and compared, and the rows of `correlations`."""
+    """One target of several benchmarks: its judges pooled and compared, and the rows of
+    `correlations`.
+    """
 
     competition: Competition
     level: Level
@@ -43,7 +53,9 @@ class Whole(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """A benchmark's rows of a target: `x`, (rows, judged), `wanted` likewise as 0 and 1, and the judges' own entries."""
+    """A benchmark's rows of a target: `x`, (rows, judged), `wanted` likewise as 0 and 1, and the
+    judges' own entries.
+    """
 
     benchmark: str
     judged: list[_JUDGED]
@@ -57,7 +69,9 @@ class _Part(NamedTuple):
 
 @dataclass
 class _Mean:
-    """A mean over cells, summed cell by cell: sums of the coefficient and of its resamples, rows, clusters, cells."""
+    """A mean over cells, summed cell by cell: sums of the coefficient and of its resamples, rows,
+    clusters, cells.
+    """
 
     value: float = 0.0
     drawn: Floats = field(default_factory=lambda: np.zeros(0))
@@ -69,17 +83,25 @@ class _Mean:
         """Count a cell in which the coefficient is defined."""
         self.value += cell.value
         self.drawn = self.drawn + cell.drawn if self.drawn.size else cell.drawn.copy()
-        self.n, self.n_cells, self.n_clusters = self.n + cell.n, self.n_cells + 1, max(self.n_clusters, cell.n_clusters)
+        self.n, self.n_cells, self.n_clusters = (
+            self.n + cell.n,
+            self.n_cells + 1,
+            max(self.n_clusters, cell.n_clusters),
+        )
 
     def summarise(self) -> Row:
         """The mean with its interval; a resample is undefined where that of any cell is."""
-        mean = Resampled(self.value / self.n_cells, self.drawn / self.n_cells, self.n, self.n_clusters).summarise()
+        mean = Resampled(
+            self.value / self.n_cells, self.drawn / self.n_cells, self.n, self.n_clusters
+        ).summarise()
         return {**drop_nan(mean._asdict()), "n_cells": self.n_cells}
 
 
 @dataclass
 class Gathered:
-    """What benchmarks leave behind for the whole; nothing is kept where a suite has one benchmark only (`keeps`)."""
+    """What benchmarks leave behind for the whole; nothing is kept where a suite has one benchmark
+    only (`keeps`).
+    """
 
     keeps: bool
     n_clusters: dict[str, int] = field(default_factory=dict)
@@ -92,15 +114,22 @@ class Gathered:
         key = target.criterion, target.rule
         if not self.keeps or target.rule not in TOLD_WHOLE:
             return
-        judged = [(name, one.criterion) for name, one in zip(_name_across(competition.series), competition.series, strict=True)]
-        wanted = np.column_stack([one.wanted[target.answers] for one in competition.series]).astype(np.float64)
+        judged = [
+            (name, one.criterion)
+            for name, one in zip(_name_across(competition.series), competition.series, strict=True)
+        ]
+        wanted = np.column_stack([one.wanted[target.answers] for one in competition.series]).astype(
+            np.float64
+        )
         rows = competition.x, wanted, target.values, competition.clusters, competition.models
         self.parts.setdefault(key, []).append(_Part(benchmark, judged, competition.series, *rows))
         for level in levels:
             if level.model not in (POOLED, WITHIN_MODELS, SYSTEMS):
                 (cell,) = level.cells.values()
                 for judge, one in enumerate(judged):
-                    means = self.means.setdefault((key, one), {name: _Mean() for name in COEFFICIENTS})
+                    means = self.means.setdefault(
+                        (key, one), {name: _Mean() for name in COEFFICIENTS}
+                    )
                     for name, found in cell.find(judge).items():
                         if not np.isnan(found.value):
                             means[name].add(found)
@@ -122,16 +151,22 @@ def tell_overall(gathered: Gathered, report: ReportSettings) -> Iterator[Whole]:
         yield Whole(competition, level, list(_list_rows(key, gathered, competition, level, judged)))
 
 
-def _pool(key: _TARGET, parts: list[_Part], judged: list[_JUDGED], starts: dict[str, int], draws: Draws) -> Competition:
+def _pool(
+    key: _TARGET, parts: list[_Part], judged: list[_JUDGED], starts: dict[str, int], draws: Draws
+) -> Competition:
     x = np.concatenate([_spread(part.x, part.judged, judged, np.nan) for part in parts])
     wanted = np.concatenate([_spread(part.wanted, part.judged, judged, 0.0) for part in parts]) > 0
     y = np.concatenate([part.y for part in parts])
     clusters = np.concatenate([part.clusters + starts[part.benchmark] for part in parts])
     widest = max(int(part.models.max(initial=-1)) for part in parts) + 1
-    models = np.concatenate([np.where(part.models < 0, -1, part.models + k * widest) for k, part in enumerate(parts)])
+    models = np.concatenate(
+        [np.where(part.models < 0, -1, part.models + k * widest) for k, part in enumerate(parts)]
+    )
     target = Target(*key, np.arange(y.size), y, y[:, None])
     series = [_merge(parts, one, x[:, k], wanted[:, k]) for k, one in enumerate(judged)]
-    return Competition(series, select_competitors(series, key[0]), target, x, clusters, models, [], draws)
+    return Competition(
+        series, select_competitors(series, key[0]), target, x, clusters, models, [], draws
+    )
 
 
 def _spread(values: Floats, judged: list[_JUDGED], wanted: list[_JUDGED], absent: float) -> Floats:
@@ -143,24 +178,43 @@ def _spread(values: Floats, judged: list[_JUDGED], wanted: list[_JUDGED], absent
 
 def _merge(parts: list[_Part], judged: _JUDGED, scores: Floats, wanted: Flags) -> Series:
     """A judge across benchmarks; it keeps the name that it has in all of them."""
-    found = [one for part in parts for name, one in zip(part.judged, part.series, strict=True) if name == judged]
+    found = [
+        one
+        for part in parts
+        for name, one in zip(part.judged, part.series, strict=True)
+        if name == judged
+    ]
     names = {one.judge for one in found}
     judge = names.pop() if len(names) == 1 else judged[0]
     return found[0]._replace(judge=judge, samples=scores[:, None], wanted=wanted)
 
 
 def _name_across(series: list[Series]) -> list[str]:
-    """A metric whose signature names the benchmark's documents goes by its alias, unless two metrics of the benchmark have it."""
-    alone = {one.alias for one in series if len({two.judge for two in series if two.alias == one.alias}) == 1}
-    return [f"metric:{one.alias}" if one.kind == "metric" and one.alias in alone else one.judge for one in series]
+    """A metric whose signature names the benchmark's documents goes by its alias, unless two
+    metrics of the benchmark have it.
+    """
+    alone = {
+        one.alias
+        for one in series
+        if len({two.judge for two in series if two.alias == one.alias}) == 1
+    }
+    return [
+        f"metric:{one.alias}" if one.kind == "metric" and one.alias in alone else one.judge
+        for one in series
+    ]
 
 
-def _list_rows(key: _TARGET, gathered: Gathered, competition: Competition, level: Level, judged: list[_JUDGED]) -> Iterator[Row]:
+def _list_rows(
+    key: _TARGET, gathered: Gathered, competition: Competition, level: Level, judged: list[_JUDGED]
+) -> Iterator[Row]:
     for judge, one in enumerate(judged):
         series, means = competition.series[judge], gathered.means.get((key, one), {})
         about: Row = {"human_criterion": key[0], "human_rule": key[1], "sample_rule": "mean"}
         about |= {"judge": series.judge, "judge_criterion": series.criterion}
-        yield from ({**about, "model": POOLED, "coefficient": name, **level.summarise(judge, name)} for name in COEFFICIENTS)
+        yield from (
+            {**about, "model": POOLED, "coefficient": name, **level.summarise(judge, name)}
+            for name in COEFFICIENTS
+        )
         for name, mean in means.items():
             if mean.n_cells:
                 yield {**about, "model": MEAN_OF_CELLS, "coefficient": name, **mean.summarise()}

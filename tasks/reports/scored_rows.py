@@ -1,6 +1,10 @@
-"""One benchmark's scores and targets as arrays over its answers, read from the warehouse. What is made of them lives elsewhere."""
+"""One benchmark's scores and targets as arrays over its answers, read from the warehouse. What is
+made of them lives elsewhere.
+"""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 import duckdb
@@ -8,12 +12,54 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from tasks.errors import SuiteError
-from tasks.reports.against import HUMAN
-from tasks.reports.warehouse import select_file
-from tasks.stats.combining import split_samples
-from tasks.stats.human_rules import take_mean
-from tasks.stats.tabulating import tabulate_scores
+from judgelake.schemas.tables import TABLES
+from judgelake.tasks.digests import digest_json
+from judgelake.tasks.errors import SuiteError, nearest
+from judgelake.tasks.lake.lake import Lake
+from judgelake.tasks.stats.cluster_sums import AnyWeights
+from judgelake.tasks.stats.combining import split_samples
+from judgelake.tasks.stats.estimates import Estimate
+from judgelake.tasks.stats.human_rules import tabulate_scores, take_mean
+from judgelake.tasks.stats.resampling import Weights, draw_cluster_weights
+from judgelake.tasks.suite.suite import ReportSettings, Suite
+from judgelake.tasks.warehouse.warehouse import open_warehouse, select_file, select_frame
+
+HUMAN = "human"
+
+
+def check_against(lake: Lake, suite: Suite) -> None:
+    """Raise SuiteError where the lake knows no rater of the name that `report.against` gives:
+    neither a judge nor a recorded one.
+
+    Recorded judges are known once their benchmark is ingested, the suite's own once they are
+    registered: check then, before a call is paid.
+    """
+    if suite.report.against != HUMAN:
+        check_rater(open_warehouse(lake, lazy=True), suite.report.against)
+
+
+def check_rater(connection: duckdb.DuckDBPyConnection, against: str) -> None:
+    """The same of an open lake."""
+    known = {
+        HUMAN,
+        *select_frame(
+            connection, "select unnest([alias, judge]) as name from core_judges", "raters"
+        )["name"],
+    }
+    if against not in known:
+        raise SuiteError(
+            f"report: against: {against!r} is no rater of this lake; "
+            f"{nearest(against, known)}; name `human` or a judge's alias"
+        )
+
+
+def name_target(suite: Suite) -> str:
+    """The column `against` of report tables: the rater, with the numbers of its samples where the
+    suite chooses them.
+    """
+    chosen = "+".join(map(str, suite.report.against_samples))
+    return f"{suite.report.against}:{chosen}" if chosen else suite.report.against
+
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
@@ -28,7 +74,8 @@ _ANSWER = ["item_id", "answer_id"]
 
 
 class Series(NamedTuple):
-    """A judge's scores on one criterion: (answers, samples), NaN where there is none; `wanted` are the answers it was to score.
+    """A judge's scores on one criterion: (answers, samples), NaN where there is none; `wanted` are
+    the answers it was to score.
 
     The reference judge's own row, its self-consistency, does not compete with the others'.
     """
@@ -49,7 +96,9 @@ class Series(NamedTuple):
 
 
 class Target(NamedTuple):
-    """What judges are held to, one row each: its answer and its value; `samples` where it is a judge's, (rows, samples)."""
+    """What judges are held to, one row each: its answer and its value; `samples` where it is a
+    judge's, (rows, samples).
+    """
 
     criterion: str
     rule: str
@@ -59,10 +108,11 @@ class Target(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """A benchmark's answers, as codes of their model (-1: not named), item and cluster, with all that scored them.
+    """A benchmark's answers, as codes of their model (-1: not named), item and cluster, with all
+    that scored them.
 
-    `ratings` are people's, by criterion: (answers, annotators), NaN where blank; of a crowd (over 20) the columns are no persons but
-    an answer's first, second, third annotator by name.
+    `ratings` are people's, by criterion: (answers, annotators), NaN where blank; of a crowd (over
+    20) the columns are no persons but an answer's first, second, third annotator by name.
     """
 
     models: list[str]
@@ -80,19 +130,31 @@ class Scored(NamedTuple):
 
 
 def read_scored(
-    connection: duckdb.DuckDBPyConnection, benchmark: str, against: str, against_samples: tuple[int, ...] = ()
+    connection: duckdb.DuckDBPyConnection,
+    benchmark: str,
+    against: str,
+    against_samples: tuple[int, ...] = (),
 ) -> Scored:
-    """The scores of a benchmark's judges, and as targets people's ratings or the samples of the judge called `against`.
+    """The scores of a benchmark's judges, and as targets people's ratings or the samples of the
+    judge called `against`.
 
-    The judge's samples numbered `against_samples` are the target, of an even number without them the first half; the others are
-    its own row, its self-consistency. Of an odd number without them all are the target, and it has no row.
+    The judge's samples numbered `against_samples` are the target, of an even number without them
+    the first half; the others are its own row, its self-consistency. Of an odd number without them
+    all are the target, and it has no row.
     """
-    samples = select_file(connection, "queries/judge_samples.sql", {"benchmark": benchmark, "against": against})
+    samples = select_file(
+        connection, "queries/judge_samples.sql", {"benchmark": benchmark, "against": against}
+    )
     limits = {"most_annotators": _MOST_ANNOTATORS, "least_rated": _LEAST_RATED}
-    people = select_file(connection, "queries/human_targets.sql", {"benchmark": benchmark, **limits})
+    people = select_file(
+        connection, "queries/human_targets.sql", {"benchmark": benchmark, **limits}
+    )
     answers = samples.select(*_ANSWER, "model", "cluster").unique(_ANSWER).sort(_ANSWER)
     if against != HUMAN:
-        rated = samples.filter(((pl.col("alias") == against) | (pl.col("judge") == against)) & pl.col("score").is_not_null())
+        rated = samples.filter(
+            ((pl.col("alias") == against) | (pl.col("judge") == against))
+            & pl.col("score").is_not_null()
+        )
         answers = answers.join(rated, on=_ANSWER, how="semi", maintain_order="left")
     answers = answers.with_row_index("row")
     series = list(_read_series(_locate(samples, answers), answers.height))
@@ -100,19 +162,35 @@ def read_scored(
     models = answers["model"].drop_nulls().unique().sort().to_list()
     codes = {model: code for code, model in enumerate(models)}
     scored = Scored(
-        models, np.array([codes.get(model, -1) for model in answers["model"]], dtype=np.int64), _code(answers["item_id"]),
-        _code(answers["cluster"]), series, [], {},
-    )  # fmt: skip
+        models,
+        np.array([codes.get(model, -1) for model in answers["model"]], dtype=np.int64),
+        _code(answers["item_id"]),
+        _code(answers["cluster"]),
+        series,
+        [],
+        {},
+    )
     if against == HUMAN:
-        return scored._replace(targets=list(_read_targets(located)), ratings=dict(_read_ratings(located, answers.height)))
-    parts = [_split_reference(one, against_samples) for one in series if against in (one.alias, one.judge)]
+        return scored._replace(
+            targets=list(_read_targets(located)),
+            ratings=dict(_read_ratings(located, answers.height)),
+        )
+    parts = [
+        _split_reference(one, against_samples)
+        for one in series
+        if against in (one.alias, one.judge)
+    ]
     others = [one for one in series if against not in (one.alias, one.judge)]
     held = [rest for _, rest in parts if rest.samples.size]
-    return scored._replace(series=[*others, *held], targets=[_hold_to(reference) for reference, _ in parts])
+    return scored._replace(
+        series=[*others, *held], targets=[_hold_to(reference) for reference, _ in parts]
+    )
 
 
 def _locate(frame: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
-    return frame.join(answers.select(*_ANSWER, "row"), on=_ANSWER, how="inner", maintain_order="left")
+    return frame.join(
+        answers.select(*_ANSWER, "row"), on=_ANSWER, how="inner", maintain_order="left"
+    )
 
 
 def _code(column: pl.Series) -> Indices:
@@ -142,13 +220,20 @@ def _read_targets(people: pl.DataFrame) -> Iterator[Target]:
 
 
 def _read_ratings(people: pl.DataFrame, n_answers: int) -> Iterator[tuple[str, Floats]]:
-    for key, part in people.filter(pl.col("human_rule") == EACH).group_by("criterion", maintain_order=True):
+    for key, part in people.filter(pl.col("human_rule") == EACH).group_by(
+        "criterion", maintain_order=True
+    ):
         is_crowd = part["annotator"].n_unique() > _MOST_ANNOTATORS
         place = pl.col("annotator").rank("ordinal").over("row") if is_crowd else pl.col("annotator")
         columns = _code(part.select(place).to_series())
         yield (
             str(key[0]),
-            tabulate_scores(part["score_0_1"].to_numpy(), _rows(part), columns, (n_answers, int(columns.max()) + 1)),
+            tabulate_scores(
+                part["score_0_1"].to_numpy(),
+                _rows(part),
+                columns,
+                (n_answers, int(columns.max()) + 1),
+            ),
         )
 
 
@@ -157,8 +242,10 @@ def _split_reference(series: Series, chosen: tuple[int, ...]) -> tuple[Series, S
     absent = sorted({*chosen} - {*series.numbers})
     if absent:
         raise SuiteError(
-            f"report: against_samples: {', '.join(map(str, absent))} is no sample of {series.judge} ({series.criterion}); "
-            f"expected some of {', '.join(map(str, series.numbers))}; name those, or none to take the first half"
+            f"report: against_samples: {', '.join(map(str, absent))} is no sample of "
+            f"{series.judge} ({series.criterion}); "
+            f"expected some of {', '.join(map(str, series.numbers))}; name those, or none to "
+            f"take the first half"
         )
     places = [series.numbers.index(number) for number in chosen]
     if len(series.numbers) % 2:
@@ -171,3 +258,127 @@ def _hold_to(series: Series) -> Target:
     values = series.mean
     rows = np.flatnonzero(~np.isnan(values))
     return Target(series.criterion, "mean", rows, values[rows], series.samples[rows])
+
+
+class Draws(NamedTuple):
+    """Resamples of the clusters and of the models; `seed` is for what draws by itself, the same for
+    each judge.
+    """
+
+    clusters: AnyWeights
+    models: AnyWeights
+    seed: list[int]
+
+
+def draw_resamples(benchmark: str, n_clusters: int, n_models: int, report: ReportSettings) -> Draws:
+    """Draw the clusters, and apart from them the models, of a benchmark; its draws are its own."""
+    seed = [report.seed, int(digest_json(benchmark)[:8], 16)]
+    rng = np.random.default_rng(seed)
+    clusters = draw_cluster_weights(n_clusters, report.resamples, rng)
+    return Draws(clusters, draw_cluster_weights(n_models, report.resamples, rng), seed)
+
+
+def draw_side_by_side(n_clusters: dict[str, int], report: ReportSettings) -> AnyWeights:
+    """The same draws of several benchmarks' clusters, (resamples, all clusters): resampled within
+    each benchmark.
+    """
+    block = np.empty((sum(n_clusters.values()), report.resamples), dtype=np.uint16)
+    start = 0
+    for benchmark, size in n_clusters.items():
+        block[start : start + size] = draw_resamples(benchmark, size, 0, report).clusters.T
+        start += size
+    return block.T
+
+
+Row = dict[str, object]
+
+
+class Resamples(NamedTuple):
+    """A benchmark's resamples of its clusters, (resamples, clusters), which all raters share, and
+    what seeds other draws.
+    """
+
+    weights: Weights
+    seeds: tuple[int, ...]
+
+    def seed_rng(self, *names: str) -> np.random.Generator:
+        """A generator that depends on the suite's seed, the benchmark and these names alone."""
+        return np.random.default_rng([*self.seeds, *map(_hash_name, names)])
+
+
+Describe = Callable[[pl.DataFrame, Resamples], Iterable[Row]]
+
+
+def build_rows(
+    connection: duckdb.DuckDBPyConnection,
+    suite: Suite,
+    table: str,
+    query: tuple[str, Mapping[str, object]],
+    describe: Describe,
+) -> pl.DataFrame:
+    """Rows of a report table: what `describe` makes of each benchmark's rows of `query`, a file and
+    its parameters.
+    """
+    return build_tables(connection, suite, query, {table: describe})[table]
+
+
+def build_tables(
+    connection: duckdb.DuckDBPyConnection,
+    suite: Suite,
+    query: tuple[str, Mapping[str, object]],
+    describe: Mapping[str, Describe],
+) -> dict[str, pl.DataFrame]:
+    """`build_rows` of several tables made of the same rows, which are read, and their resamples
+    drawn, once.
+    """
+    stamp: Row = {
+        "suite": suite.name,
+        "resamples": suite.report.resamples,
+        "seed": suite.report.seed,
+        "reported_at": datetime.now(UTC),
+    }
+    rows: dict[str, list[Row]] = {table: [] for table in describe}
+    for benchmark in sorted(suite.benchmarks):
+        frame = select_file(connection, query[0], {"benchmark": benchmark, **query[1]})
+        if frame.height:
+            n_clusters = frame["cluster_code"].n_unique()  # codes are dense
+            seeds = (suite.report.seed, _hash_name(benchmark))  # a benchmark's draws are its own
+            weights = draw_cluster_weights(
+                n_clusters, suite.report.resamples, np.random.default_rng(seeds)
+            )
+            resamples = Resamples(weights, seeds)
+            for table, own in rows.items():
+                own += [
+                    _drop_open({**stamp, "benchmark": benchmark, **row})
+                    for row in describe[table](frame, resamples)
+                ]
+    return {
+        table: pl.DataFrame(own, schema=TABLES[table].polars_schema) for table, own in rows.items()
+    }
+
+
+def group_rows(
+    frame: pl.DataFrame, names: tuple[str, ...]
+) -> Iterator[tuple[dict[str, str], pl.DataFrame]]:
+    """Rows that have the same values of these text columns, and the values, in the order in which
+    they first stand.
+    """
+    for key, group in frame.group_by(names, maintain_order=True):
+        yield dict(zip(names, map(str, key), strict=True)), group
+
+
+def write_ends(estimate: Estimate, value: str, prefix: str = "") -> Row:
+    """An estimate's value and ends as columns `value`, `<prefix>low`, `<prefix>high`."""
+    return {value: estimate.value, f"{prefix}low": estimate.low, f"{prefix}high": estimate.high}
+
+
+def _drop_open(row: Row) -> Row:
+    """A number that is not finite is null: there is none, or it lies beyond all."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in row.items()
+    }
+
+
+def _hash_name(name: str) -> int:
+    return int(digest_json(name)[:8], 16)

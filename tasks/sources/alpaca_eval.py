@@ -1,7 +1,9 @@
-"""Source `alpaca_eval`: AlpacaEval's annotation files, each a judge's verdicts on one model against the baseline, and its leaderboards.
+"""Source `alpaca_eval`: AlpacaEval's annotation files, each a judge's verdicts on one model against
+the baseline, and its leaderboards.
 
-Format: github.com/tatsu-lab/alpaca_eval, `annotations.json` and `leaderboard.csv`; here named `<model>__<judge>.json` and
-`<judge>_leaderboard.csv`. A duel's answer a is `output_1` (the baseline), b is `output_2` (the model that is evaluated).
+Format: github.com/tatsu-lab/alpaca_eval, `annotations.json` and `leaderboard.csv`; here named
+`<model>__<judge>.json` and `<judge>_leaderboard.csv`. A duel's answer a is `output_1` (the
+baseline), b is `output_2` (the model that is evaluated).
 """
 
 import math
@@ -12,12 +14,12 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from tasks.digests import digest_json
-from tasks.errors import SourceError
-from tasks.sources.csv_rows import read_csv_rows
-from tasks.sources.frames import SourceFrames, frame_schema
-from tasks.sources.json_files import read_records
-from tasks.sources.line_files import Rejects, find_files
+from judgelake.tasks.digests import digest_json
+from judgelake.tasks.errors import SourceError
+from judgelake.tasks.sources.frames import SourceFrames, frame_schema
+from judgelake.tasks.sources.readers.delimited import read_csv_rows
+from judgelake.tasks.sources.readers.json_records import read_records
+from judgelake.tasks.sources.readers.lines import Rejects, find_files
 
 VERSION = 1
 CRITERION = "overall"
@@ -29,7 +31,9 @@ _Row = dict[str, object]
 
 @dataclass(frozen=True)
 class AlpacaEvalSettings:
-    """`verdicts` and `leaderboards` are paths, globs too; a leaderboard's file name says whose verdicts its win rates are."""
+    """`verdicts` and `leaderboards` are paths, globs too; a leaderboard's file name says whose
+    verdicts its win rates are.
+    """
 
     verdicts: tuple[Path, ...]
     leaderboards: tuple[Path, ...] = ()
@@ -43,22 +47,27 @@ class _Verdict(NamedTuple):
 
 
 def source_files(settings: AlpacaEvalSettings) -> list[Path]:
-    """All files this source reads; raises SourceError for a path that finds none, or a name that says no judge."""
+    """All files this source reads; raises SourceError for a path that finds none, or a name that
+    says no judge.
+    """
     verdicts = find_files(settings.verdicts, "annotations named <model>__<judge>.json")
     leaderboards = find_files(settings.leaderboards, "leaderboards named <judge>_leaderboard.csv")
     for file in verdicts:
         _judge_of(file)
     for file in leaderboards:
         if not file.name.endswith(_LEADERBOARD):
-            raise SourceError(f"{file}: its name says no judge; expected <judge>{_LEADERBOARD}; rename it")
+            raise SourceError(
+                f"{file}: its name says no judge; expected <judge>{_LEADERBOARD}; rename it"
+            )
     return [*verdicts, *leaderboards]
 
 
 def read_alpaca_eval(settings: AlpacaEvalSettings) -> SourceFrames:
     """Instructions, both models' answers, the duels and the published win rates.
 
-    An answer's id is its model and the digest of its text: the baseline's answer is one row however many files repeat it, and two
-    files that give one model different texts for an instruction keep both, each duel with the text that its judge saw.
+    An answer's id is its model and the digest of its text: the baseline's answer is one row however
+    many files repeat it, and two files that give one model different texts for an instruction keep
+    both, each duel with the text that its judge saw.
     """
     rejects = Rejects()
     items: dict[str, _Row] = {}
@@ -75,7 +84,9 @@ def read_alpaca_eval(settings: AlpacaEvalSettings) -> SourceFrames:
                 duels.append(duel | row)
     tables = {"items": list(items.values()), "answers": answers, "recorded_duels": duels}
     tables["benchmark_scores"] = [
-        row for file in find_files(settings.leaderboards, "leaderboards") for row in _scores(file, rejects)
+        row
+        for file in find_files(settings.leaderboards, "leaderboards")
+        for row in _scores(file, rejects)
     ]
     frames = {name: pl.DataFrame(rows, schema=frame_schema(name)) for name, rows in tables.items()}
     return SourceFrames(**frames, rejected=tuple(rejects))
@@ -84,7 +95,9 @@ def read_alpaca_eval(settings: AlpacaEvalSettings) -> SourceFrames:
 def _judge_of(file: Path) -> str:
     _, mark, judge = file.stem.rpartition("__")
     if not mark or not judge:
-        raise SourceError(f"{file}: its name says no judge; expected <model>__<judge>.json; rename it")
+        raise SourceError(
+            f"{file}: its name says no judge; expected <model>__<judge>.json; rename it"
+        )
     return judge
 
 
@@ -93,11 +106,20 @@ def _records(file: Path, rejects: Rejects) -> Iterator[tuple[tuple[str, str], Ma
     for number, record in enumerate(read_records(file, "annotations")):
         place = (file.name, f"record {number}")
         if not isinstance(record, dict):
-            rejects.add("recorded_duels", place, None, record, "the record is no object with keys", _REMEDY)
+            rejects.add(
+                "recorded_duels", place, None, record, "the record is no object with keys", _REMEDY
+            )
             continue
         bad = next((key for key in _TEXTS if not isinstance(record.get(key), str)), None)
         if bad is not None:
-            rejects.add("recorded_duels", place, bad, record.get(bad), f"the {bad} is missing or not text", _REMEDY)
+            rejects.add(
+                "recorded_duels",
+                place,
+                bad,
+                record.get(bad),
+                f"the {bad} is missing or not text",
+                _REMEDY,
+            )
         else:
             yield place, record
 
@@ -106,37 +128,87 @@ _TEXTS = ("instruction", "output_1", "output_2", "generator_1", "generator_2")
 
 
 def _item(record: Mapping[str, Any]) -> _Row:
-    """An instruction; its id is the digest of data set and instruction, so every file names it alike, in any order."""
+    """An instruction; its id is the digest of data set and instruction, so every file names it
+    alike, in any order.
+    """
     category = str(record["dataset"]) if record.get("dataset") is not None else None
     item_id = digest_json([category, record["instruction"]])[:16]
     bare: _Row = {"references": [], "images": [], "regions": [], "split": None}
-    named: _Row = {"item_id": item_id, "task": "instruction", "prompt": record["instruction"], "category": category}
+    named: _Row = {
+        "item_id": item_id,
+        "task": "instruction",
+        "prompt": record["instruction"],
+        "category": category,
+    }
     return {**named, **bare, "cluster": f"item:{item_id}"}
 
 
 def _answer(item_id: str, record: Mapping[str, Any], side: str) -> _Row:
     model, text = record[f"generator_{side}"], record[f"output_{side}"]
     answer_id = f"{model}/{digest_json(text)[:12]}"
-    return {"item_id": item_id, "answer_id": answer_id, "model": model, "style": "long", "sample": 0, "text": text}
+    return {
+        "item_id": item_id,
+        "answer_id": answer_id,
+        "model": model,
+        "style": "long",
+        "sample": 0,
+        "text": text,
+    }
 
 
-def _duel(judge: str, sides: list[_Row], record: Mapping[str, Any], place: tuple[str, str], rejects: Rejects) -> _Row | None:
+def _duel(
+    judge: str,
+    sides: list[_Row],
+    record: Mapping[str, Any],
+    place: tuple[str, str],
+    rejects: Rejects,
+) -> _Row | None:
     text, logprobs = _read_reply(record.get("raw_completion"))
     verdict = _read_preference(record.get("preference"), text)
     if verdict is None:
         reason = "the preference is neither 0, nor from 1 to 2, nor null"
-        rejects.add("recorded_duels", place, "preference", record.get("preference"), reason, _REMEDY)
+        rejects.add(
+            "recorded_duels", place, "preference", record.get("preference"), reason, _REMEDY
+        )
         return None
-    pair: _Row = {"item_id": sides[0]["item_id"], "answer_a": sides[0]["answer_id"], "answer_b": sides[1]["answer_id"]}
-    told: _Row = {"judge": judge, "criterion": CRITERION, "sample": 0, "text": text, "top_logprobs": logprobs}
-    return {**pair, **told, **verdict._asdict(), "shown_first": None, "score_a": None, "score_b": None}
+    pair: _Row = {
+        "item_id": sides[0]["item_id"],
+        "answer_a": sides[0]["answer_id"],
+        "answer_b": sides[1]["answer_id"],
+    }
+    told: _Row = {
+        "judge": judge,
+        "criterion": CRITERION,
+        "sample": 0,
+        "text": text,
+        "top_logprobs": logprobs,
+    }
+    return {
+        **pair,
+        **told,
+        **verdict._asdict(),
+        "shown_first": None,
+        "score_a": None,
+        "score_b": None,
+    }
 
 
 def _read_preference(preference: object, text: str | None) -> _Verdict | None:
-    """1: `output_1` is preferred, 2: `output_2`, between them a share; 0 (in old files) or 1.5: a tie; null: no verdict. Else None."""
+    """1: `output_1` is preferred, 2: `output_2`, between them a share; 0 (in old files) or 1.5: a
+    tie; null: no verdict. Else None.
+    """
     if preference is None:
-        return _Verdict("unparsed" if text else "failed", None, None, "the file holds no verdict (preference is null)")
-    if isinstance(preference, bool) or not isinstance(preference, int | float) or not math.isfinite(preference):
+        return _Verdict(
+            "unparsed" if text else "failed",
+            None,
+            None,
+            "the file holds no verdict (preference is null)",
+        )
+    if (
+        isinstance(preference, bool)
+        or not isinstance(preference, int | float)
+        or not math.isfinite(preference)
+    ):
         return None
     share = 0.5 if preference == 0 else preference - 1.0
     if not 0 <= share <= 1:
@@ -145,25 +217,37 @@ def _read_preference(preference: object, text: str | None) -> _Verdict | None:
 
 
 def _read_reply(raw: object) -> tuple[str | None, list[list[_Row]]]:
-    """The reply's text and, position by position, its tokens' log-probabilities; as an OpenAI choice or as text alone."""
+    """The reply's text and, position by position, its tokens' log-probabilities; as an OpenAI
+    choice or as text alone.
+    """
     if not isinstance(raw, dict):
         return (raw if isinstance(raw, str) else None), []
     message, logprobs = raw.get("message"), raw.get("logprobs")
     text = raw.get("text", message.get("content") if isinstance(message, dict) else None)
     positions = logprobs.get("content") if isinstance(logprobs, dict) else None
-    return (text if isinstance(text, str) else None), [_alternatives(one) for one in positions or [] if isinstance(one, dict)]
+    return (text if isinstance(text, str) else None), [
+        _alternatives(one) for one in positions or [] if isinstance(one, dict)
+    ]
 
 
 def _alternatives(position: Mapping[str, Any]) -> list[_Row]:
     """The tokens at one position, the chosen one first."""
     found = {
-        one.get("token"): one.get("logprob") for one in (position, *(position.get("top_logprobs") or ())) if isinstance(one, dict)
+        one.get("token"): one.get("logprob")
+        for one in (position, *(position.get("top_logprobs") or ()))
+        if isinstance(one, dict)
     }
-    return [{"token": token, "logprob": float(value)} for token, value in found.items() if isinstance(value, int | float)]
+    return [
+        {"token": token, "logprob": float(value)}
+        for token, value in found.items()
+        if isinstance(value, int | float)
+    ]
 
 
 def _scores(file: Path, rejects: Rejects) -> Iterator[_Row]:
-    """Win rates in per cent as published; the leaderboard's first column, without a name, is the model."""
+    """Win rates in per cent as published; the leaderboard's first column, without a name, is the
+    model.
+    """
     judge = file.name.removesuffix(_LEADERBOARD)
     for place, cells in read_csv_rows(file, ("", "win_rate"), "benchmark_scores", rejects):
         for column, suffix in _RATES.items():

@@ -1,7 +1,8 @@
-"""The demo benchmark: pictures drawn from a seed, questions about them, answers of rule-made models, ratings by an oracle.
+"""The demo benchmark: pictures drawn from a seed, questions about them, answers of rule-made
+models, ratings by an oracle.
 
-Here the parts become frames and files. Pictures are `demo_world` and `demo_paint`, questions the `demo_*_questions` modules
-and `demo_captions`, answers `demo_models`.
+Here the parts become frames and files. Pictures are `demo_world` and `demo_paint`, questions the
+`demo_*_questions` modules and `demo_captions`, answers `demo_models`.
 """
 
 from collections.abc import Sequence
@@ -13,16 +14,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tasks.errors import SourceError
-from tasks.sources.demo_captions import ask_caption, describe
-from tasks.sources.demo_models import MODELS, RuleModel, answer_questions
-from tasks.sources.demo_paint import paint
-from tasks.sources.demo_questions import Question, draw_references
-from tasks.sources.demo_reading_questions import ask_reading
-from tasks.sources.demo_scene_questions import ask_scene
-from tasks.sources.demo_world import Picture, Scene, draw_pictures
-from tasks.sources.frames import ANSWERS, CAPTIONS, HUMAN_RATINGS, ITEMS, SourceFrames
-from tasks.storage import LakePath, read_file, write_whole
+from judgelake.tasks.demo.captions import ask_caption, describe
+from judgelake.tasks.demo.models import MODELS, RuleModel, answer_questions
+from judgelake.tasks.demo.paint import paint
+from judgelake.tasks.demo.questions import Question, draw_references
+from judgelake.tasks.demo.reading_questions import ask_reading
+from judgelake.tasks.demo.scene_questions import ask_scene
+from judgelake.tasks.demo.world import Picture, Scene, draw_pictures
+from judgelake.tasks.errors import SourceError
+from judgelake.tasks.lake.storage import LakePath, read_file, write_whole
+from judgelake.tasks.sources.frames import ANSWERS, CAPTIONS, HUMAN_RATINGS, ITEMS, SourceFrames
 
 CRITERION, ORACLE = "correctness", "oracle"
 
@@ -55,13 +56,18 @@ class Asked:
 
 
 def draw_demo(seed: int, scenes: int, image_root: LakePath) -> SourceFrames:
-    """Draw the demo benchmark of `scenes` pictures, writing them under `image_root`/demo/`seed`; the same seed draws the same.
+    """Draw the demo benchmark of `scenes` pictures, writing them under `image_root`/demo/`seed`;
+    the same seed draws the same.
 
-    Raises SourceError for a negative seed, fewer than one scene, or a folder that cannot be written.
+    Raises SourceError for a negative seed, fewer than one scene, or a folder that cannot be
+    written.
     """
     _check(seed, scenes)
     rng = np.random.default_rng(seed)
-    drawn = [_keep(number, picture, seed, image_root) for number, picture in enumerate(draw_pictures(rng, scenes))]
+    drawn = [
+        _keep(number, picture, seed, image_root)
+        for number, picture in enumerate(draw_pictures(rng, scenes))
+    ]
     asked = [each for one in drawn for each in _ask(rng, one)]
     answers, ratings = _answer_all(rng, asked)
     return SourceFrames(
@@ -91,12 +97,17 @@ def _keep(number: int, picture: Picture, seed: int, image_root: LakePath) -> Dra
         _write_once(image_root / uri, png)
     except OSError as error:
         where = image_root / uri
-        raise SourceError(f"demo: {where} cannot be written ({error}); expected a writable image root; choose another") from error
+        raise SourceError(
+            f"demo: {where} cannot be written ({error}); expected a writable image root; "
+            f"choose another"
+        ) from error
     return Drawn(number, picture, uri, sha256(png).hexdigest())
 
 
 def _write_once(path: LakePath, content: bytes) -> None:
-    """Write a file unless it is there with this content, so that a second run leaves its time of change alone."""
+    """Write a file unless it is there with this content, so that a second run leaves its time of
+    change alone.
+    """
     if isinstance(path, Path):
         if path.is_file() and path.read_bytes() == content:
             return
@@ -108,7 +119,12 @@ def _write_once(path: LakePath, content: bytes) -> None:
 
 def _ask(rng: np.random.Generator, drawn: Drawn) -> list[Asked]:
     return [
-        Asked(drawn, f"{drawn.number:04d}-{order}-{question.task}", question, tuple(draw_references(rng, question)))
+        Asked(
+            drawn,
+            f"{drawn.number:04d}-{order}-{question.task}",
+            question,
+            tuple(draw_references(rng, question)),
+        )
         for order, question in enumerate(ask_picture(rng, drawn.picture))
     ]
 
@@ -157,9 +173,20 @@ def _answer_row(asked: Asked, model: RuleModel, text: str) -> Row:
 
 
 def _rating_row(asked: Asked, model: RuleModel, rating: float) -> Row:
-    scale = {"criterion": CRITERION, "annotator": ORACLE, "rating": rating, "scale_low": 0.0, "scale_high": 1.0}
+    scale = {
+        "criterion": CRITERION,
+        "annotator": ORACLE,
+        "rating": rating,
+        "scale_low": 0.0,
+        "scale_high": 1.0,
+    }
     return _answer_key(asked, model) | scale | asked.drawn.origin
 
 
 def _caption_row(drawn: Drawn) -> Row:
-    return {"image_uri": drawn.uri, "captioner": "scene-truth", "text": describe(drawn.picture), **drawn.origin}
+    return {
+        "image_uri": drawn.uri,
+        "captioner": "scene-truth",
+        "text": describe(drawn.picture),
+        **drawn.origin,
+    }

@@ -1,8 +1,10 @@
-"""Source `fastchat`: questions, answers and pairwise reviews as FastChat and LLaVA keep them, one JSON object a line.
+"""Source `fastchat`: questions, answers and pairwise reviews as FastChat and LLaVA keep them, one
+JSON object a line.
 
-Formats: FastChat's first evaluation (question.jsonl, answer_*.jsonl, review_*.jsonl, a text file with one human verdict a line) and
-LLaVA-Bench-COCO (questions with an image, reference answers, captions of the images). The boxes beside those captions are shares of an
-image whose size is not told, so they do not become regions, which are pixels.
+Formats: FastChat's first evaluation (question.jsonl, answer_*.jsonl, review_*.jsonl, a text file
+with one human verdict a line) and LLaVA-Bench-COCO (questions with an image, reference answers,
+captions of the images). The boxes beside those captions are shares of an image whose size is not
+told, so they do not become regions, which are pixels.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,9 +14,15 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from tasks.judging.reading import read_two_numbers
-from tasks.sources.frames import ANSWERS, CAPTIONS, ITEMS, SourceFrames, frame_schema
-from tasks.sources.line_files import Rejects, expect_files, find_files, read_json_lines, read_lines
+from judgelake.tasks.judging.reading import read_two_numbers
+from judgelake.tasks.sources.frames import ANSWERS, CAPTIONS, ITEMS, SourceFrames, frame_schema
+from judgelake.tasks.sources.readers.lines import (
+    Rejects,
+    expect_files,
+    find_files,
+    read_json_lines,
+    read_lines,
+)
 
 VERSION = 1
 _LOW, _HIGH = 0.0, 10.0  # reviewers are asked for 1 to 10, and give a 0 now and then
@@ -23,9 +31,11 @@ _Row = tuple[object, ...]
 
 @dataclass(frozen=True)
 class FastchatSettings:
-    """`answers` and `reviews` are globs. `judge` is the reviewer's name (null: each review's `reviewer_id`).
+    """`answers` and `reviews` are globs. `judge` is the reviewer's name (null: each review's
+    `reviewer_id`).
 
-    `human` holds one verdict a line, line n for question n: `TIE` or a key of `human_labels`, which name the models of a and b in order.
+    `human` holds one verdict a line, line n for question n: `TIE` or a key of `human_labels`, which
+    name the models of a and b in order.
     """
 
     questions: Path
@@ -40,7 +50,8 @@ class FastchatSettings:
     def __post_init__(self) -> None:
         if self.human is not None and (self.human_labels is None or len(self.human_labels) != 2):
             raise ValueError(
-                "human_labels: missing or not two; expected `{WORD: model of a, WORD: model of b}` with `human`; add it"
+                "human_labels: missing or not two; expected `{WORD: model of a, WORD: model of "
+                "b}` with `human`; add it"
             )
 
 
@@ -55,9 +66,14 @@ class _Answer(NamedTuple):
 def source_files(settings: FastchatSettings) -> list[Path]:
     """All files this source reads; raises SourceError where one is absent or a glob finds none."""
     named = expect_files(
-        (settings.questions, settings.references, settings.captions, settings.human), "a file of FastChat's format"
+        (settings.questions, settings.references, settings.captions, settings.human),
+        "a file of FastChat's format",
     )
-    return [*named, *find_files(settings.answers, "answers of a model"), *find_files(settings.reviews, "reviews of answers")]
+    return [
+        *named,
+        *find_files(settings.answers, "answers of a model"),
+        *find_files(settings.reviews, "reviews of answers"),
+    ]
 
 
 def read_fastchat(settings: FastchatSettings) -> SourceFrames:
@@ -70,15 +86,23 @@ def read_fastchat(settings: FastchatSettings) -> SourceFrames:
             answers.append(answer)
             by_native.setdefault(native, answer)
     duels = [
-        row for file in find_files(settings.reviews, "reviews of answers") for row in _reviews(file, by_native, settings, rejects)
+        row
+        for file in find_files(settings.reviews, "reviews of answers")
+        for row in _reviews(file, by_native, settings, rejects)
     ]
-    rows = [(one.item_id, one.answer_id, one.model, "long", 0, one.text, *one.place) for one in answers]
+    rows = [
+        (one.item_id, one.answer_id, one.model, "long", 0, one.text, *one.place) for one in answers
+    ]
     return SourceFrames(
         items=pl.DataFrame(list(_items(settings, rejects)), schema=ITEMS, orient="row"),
         answers=pl.DataFrame(rows, schema=ANSWERS, orient="row"),
-        captions=pl.DataFrame(list(_captions(settings.captions, rejects)), schema=CAPTIONS, orient="row"),
+        captions=pl.DataFrame(
+            list(_captions(settings.captions, rejects)), schema=CAPTIONS, orient="row"
+        ),
         human_preferences=pl.DataFrame(
-            list(_preferences(settings, answers, rejects)), schema=frame_schema("human_preferences"), orient="row"
+            list(_preferences(settings, answers, rejects)),
+            schema=frame_schema("human_preferences"),
+            orient="row",
         ),
         recorded_duels=pl.DataFrame(duels, schema=frame_schema("recorded_duels"), orient="row"),
         rejected=tuple(rejects),
@@ -90,12 +114,29 @@ def _items(settings: FastchatSettings, rejects: Rejects) -> Iterator[_Row]:
     for place, record in read_json_lines(settings.questions, "items", rejects):
         key, question, image = _key(record), record.get("text"), record.get("image")
         if key is None or not isinstance(question, str) or not question.strip():
-            rejects.add("items", place, "text", record.get("text"), "the question or its question_id is missing")
+            rejects.add(
+                "items",
+                place,
+                "text",
+                record.get("text"),
+                "the question or its question_id is missing",
+            )
             continue
         images = [{"uri": str(image), "sha256": None}] if image else []
         category, cluster = record.get("category"), str(image) if image else f"question:{key}"
         shown = references.get(key, [])
-        yield (key, "instruction", question, shown, images, [], str(category) if category else None, None, cluster, *place)
+        yield (
+            key,
+            "instruction",
+            question,
+            shown,
+            images,
+            [],
+            str(category) if category else None,
+            None,
+            cluster,
+            *place,
+        )
 
 
 def _references(file: Path | None, rejects: Rejects) -> dict[str, list[str]]:
@@ -103,7 +144,9 @@ def _references(file: Path | None, rejects: Rejects) -> dict[str, list[str]]:
     for place, record in read_json_lines(file, "items", rejects) if file else ():
         key, text = _key(record), record.get("text")
         if key is None or not isinstance(text, str):
-            rejects.add("items", place, "text", text, "the reference answer or its question_id is missing")
+            rejects.add(
+                "items", place, "text", text, "the reference answer or its question_id is missing"
+            )
         else:
             found.setdefault(key, []).append(text)
     return found
@@ -114,7 +157,9 @@ def _read_answers(file: Path, rejects: Rejects) -> Iterator[tuple[str, _Answer]]
     for place, record in read_json_lines(file, "answers", rejects):
         key, model, text = _key(record), record.get("model_id"), record.get("text")
         if key is None or not isinstance(model, str) or not model:
-            rejects.add("answers", place, "model_id", model, "the model_id or the question_id is missing")
+            rejects.add(
+                "answers", place, "model_id", model, "the model_id or the question_id is missing"
+            )
         elif not isinstance(text, str):
             rejects.add("answers", place, "text", text, "the answer is missing or not text")
         else:
@@ -125,7 +170,9 @@ def _captions(file: Path | None, rejects: Rejects) -> Iterator[_Row]:
     for place, record in read_json_lines(file, "captions", rejects) if file else ():
         image, texts = record.get("image"), record.get("captions")
         if not isinstance(image, str) or not isinstance(texts, list):
-            rejects.add("captions", place, "captions", texts, "the image or its captions are missing")
+            rejects.add(
+                "captions", place, "captions", texts, "the image or its captions are missing"
+            )
             continue
         for text in texts:
             if isinstance(text, str):
@@ -134,7 +181,9 @@ def _captions(file: Path | None, rejects: Rejects) -> Iterator[_Row]:
                 rejects.add("captions", place, "captions", text, "the caption is not text")
 
 
-def _reviews(file: Path, answers: Mapping[str, _Answer], settings: FastchatSettings, rejects: Rejects) -> Iterator[_Row]:
+def _reviews(
+    file: Path, answers: Mapping[str, _Answer], settings: FastchatSettings, rejects: Rejects
+) -> Iterator[_Row]:
     """Duels as the reviewer's texts tell them; the reviewer saw answer 1 first."""
     for place, record in read_json_lines(file, "recorded_duels", rejects):
         sides = [answers.get(str(record.get(name))) for name in ("answer1_id", "answer2_id")]
@@ -143,12 +192,30 @@ def _reviews(file: Path, answers: Mapping[str, _Answer], settings: FastchatSetti
         if a is None or b is None or a.item_id != b.item_id or _key(record) != a.item_id:
             shown = f"{record.get('answer1_id')}, {record.get('answer2_id')}"
             rejects.add(
-                "recorded_duels", place, "answer1_id, answer2_id", shown, "these are not two answers to the review's question"
+                "recorded_duels",
+                place,
+                "answer1_id, answer2_id",
+                shown,
+                "these are not two answers to the review's question",
             )
         elif not isinstance(judge, str) or not isinstance(text, str):
-            rejects.add("recorded_duels", place, "text", text, "the review's text or its reviewer_id is missing")
+            rejects.add(
+                "recorded_duels",
+                place,
+                "text",
+                text,
+                "the review's text or its reviewer_id is missing",
+            )
         else:
-            yield (a.item_id, a.answer_id, b.answer_id, "overall", "a", *_read_review(text, judge), *place)
+            yield (
+                a.item_id,
+                a.answer_id,
+                b.answer_id,
+                "overall",
+                "a",
+                *_read_review(text, judge),
+                *place,
+            )
 
 
 def _read_review(text: str, judge: str) -> _Row:
@@ -157,17 +224,25 @@ def _read_review(text: str, judge: str) -> _Row:
     if scores is None:
         reason = f"the review does not clearly give two scores from {_LOW:g} to {_HIGH:g}"
         return (None, judge, 0, "unparsed", None, None, None, text, [], reason)
-    choice = "tie" if scores.first == scores.second else "a" if scores.first > scores.second else "b"
+    choice = (
+        "tie" if scores.first == scores.second else "a" if scores.first > scores.second else "b"
+    )
     share = {"a": 0.0, "b": 1.0, "tie": 0.5}[choice]
     return (choice, judge, 0, "ok", share, scores.first, scores.second, text, [], None)
 
 
-def _preferences(settings: FastchatSettings, answers: list[_Answer], rejects: Rejects) -> Iterator[_Row]:
+def _preferences(
+    settings: FastchatSettings, answers: list[_Answer], rejects: Rejects
+) -> Iterator[_Row]:
     """Human verdicts by line; a blank line is a question for which there is none."""
     if settings.human is None or settings.human_labels is None:
         return
     models = list(settings.human_labels.values())
-    choices: dict[str, str | None] = {**dict(zip(settings.human_labels, "ab", strict=True)), "TIE": "tie", "": None}
+    choices: dict[str, str | None] = {
+        **dict(zip(settings.human_labels, "ab", strict=True)),
+        "TIE": "tie",
+        "": None,
+    }
     known = {(answer.item_id, answer.model): answer.answer_id for answer in answers}
     for line in read_lines(settings.human, "human_preferences", rejects):
         place, word = (settings.human.name, f"line {line.number}"), line.text.strip()
@@ -184,4 +259,6 @@ def _preferences(settings: FastchatSettings, answers: list[_Answer], rejects: Re
 
 def _key(record: Mapping[str, Any]) -> str | None:
     key = record.get("question_id")
-    return str(key) if isinstance(key, int | str) and not isinstance(key, bool) and key != "" else None
+    return (
+        str(key) if isinstance(key, int | str) and not isinstance(key, bool) and key != "" else None
+    )

@@ -1,7 +1,8 @@
-"""Source `flickr8k`: Flickr8k Expert, captions of photos rated by three experts, and a recorded judge's scores of the same pairs.
+"""Source `flickr8k`: Flickr8k Expert, captions of photos rated by three experts, and a recorded
+judge's scores of the same pairs.
 
-Formats: the readme of Flickr8k (Hodosh et al. 2013) and the score file of FLEUR (blocks of `image file`, `caption`, `model score`,
-`our score`).
+Formats: the readme of Flickr8k (Hodosh et al. 2013) and the score file of FLEUR (blocks of `image
+file`, `caption`, `model score`, `our score`).
 """
 
 from collections.abc import Iterator
@@ -11,8 +12,15 @@ from typing import NamedTuple
 
 import polars as pl
 
-from tasks.sources.frames import ANSWERS, CAPTIONS, HUMAN_RATINGS, ITEMS, SourceFrames, frame_schema
-from tasks.sources.line_files import Line, Rejects, expect_files, read_lines
+from judgelake.tasks.sources.frames import (
+    ANSWERS,
+    CAPTIONS,
+    HUMAN_RATINGS,
+    ITEMS,
+    SourceFrames,
+    frame_schema,
+)
+from judgelake.tasks.sources.readers.lines import Line, Rejects, expect_files, read_lines
 
 VERSION = 1
 _PROMPT = "Describe the image in one sentence."
@@ -25,7 +33,9 @@ _Row = tuple[object, ...]
 
 @dataclass(frozen=True)
 class Flickr8kSettings:
-    """`drop_own` leaves out pairs whose caption was written for the image; they are counted among the rows that did not pass."""
+    """`drop_own` leaves out pairs whose caption was written for the image; they are counted among
+    the rows that did not pass.
+    """
 
     annotations: Path
     captions: Path
@@ -51,11 +61,15 @@ class _Captions(NamedTuple):
 
 def source_files(settings: Flickr8kSettings) -> list[Path]:
     """All files this source reads; raises SourceError where one is absent."""
-    return expect_files((settings.annotations, settings.captions, settings.fleur), "a file of Flickr8k Expert")
+    return expect_files(
+        (settings.annotations, settings.captions, settings.fleur), "a file of Flickr8k Expert"
+    )
 
 
 def read_flickr8k(settings: Flickr8kSettings) -> SourceFrames:
-    """An item an image (references: its own captions), an answer a rated caption, three ratings each, and the recorded judge."""
+    """An item an image (references: its own captions), an answer a rated caption, three ratings
+    each, and the recorded judge.
+    """
     rejects = Rejects()
     captions = _read_captions(settings.captions, rejects)
     pairs = list(_read_pairs(settings.annotations, captions, rejects))
@@ -67,20 +81,28 @@ def read_flickr8k(settings: Flickr8kSettings) -> SourceFrames:
     for pair in kept:
         first.setdefault(pair.image, pair)
     items = [_item(pair, captions) for pair in first.values()]
-    answers = [(pair.image, pair.caption_id, None, "short", 0, pair.text, *pair.place) for pair in kept]
+    answers = [
+        (pair.image, pair.caption_id, None, "short", 0, pair.text, *pair.place) for pair in kept
+    ]
     ratings = [
         (pair.image, pair.caption_id, "overall", expert, rating, 1.0, 4.0, *pair.place)
         for pair in kept
         for expert, rating in zip(_EXPERTS, pair.ratings, strict=True)
     ]
-    own = [(image, "dataset", captions.texts[key], *captions.places[key]) for image in first for key in captions.of_image[image]]
+    own = [
+        (image, "dataset", captions.texts[key], *captions.places[key])
+        for image in first
+        for key in captions.of_image[image]
+    ]
     verdicts = list(_read_fleur(settings.fleur, pairs, kept, rejects)) if settings.fleur else []
     return SourceFrames(
         items=pl.DataFrame(items, schema=ITEMS, orient="row"),
         answers=pl.DataFrame(answers, schema=ANSWERS, orient="row"),
         human_ratings=pl.DataFrame(ratings, schema=HUMAN_RATINGS, orient="row"),
         captions=pl.DataFrame(own, schema=CAPTIONS, orient="row"),
-        recorded_verdicts=pl.DataFrame(verdicts, schema=frame_schema("recorded_verdicts"), orient="row"),
+        recorded_verdicts=pl.DataFrame(
+            verdicts, schema=frame_schema("recorded_verdicts"), orient="row"
+        ),
         rejected=tuple(rejects),
     )
 
@@ -92,7 +114,18 @@ def _is_own(pair: _Pair) -> bool:
 def _item(pair: _Pair, captions: _Captions) -> _Row:
     references = [captions.texts[key] for key in captions.of_image[pair.image]]
     images = [{"uri": pair.image, "sha256": None}]
-    return (pair.image, "caption", _PROMPT, references, images, [], None, None, pair.image, *pair.place)
+    return (
+        pair.image,
+        "caption",
+        _PROMPT,
+        references,
+        images,
+        [],
+        None,
+        None,
+        pair.image,
+        *pair.place,
+    )
 
 
 def _read_captions(file: Path, rejects: Rejects) -> _Captions:
@@ -102,9 +135,21 @@ def _read_captions(file: Path, rejects: Rejects) -> _Captions:
         key, tab, text = line.text.partition("\t")
         image = key.rpartition("#")[0]
         if not tab or not image or not text.strip():
-            rejects.add("captions", place, None, line.text, "the line is not `<image>#<number>`, a tab, a caption")
+            rejects.add(
+                "captions",
+                place,
+                None,
+                line.text,
+                "the line is not `<image>#<number>`, a tab, a caption",
+            )
         elif key in found.texts:
-            rejects.add("captions", place, "caption id", key, "the caption id stands twice; the first one counts")
+            rejects.add(
+                "captions",
+                place,
+                "caption id",
+                key,
+                "the caption id stands twice; the first one counts",
+            )
         else:
             found.texts[key], found.places[key] = text, place
             found.of_image.setdefault(image, []).append(key)
@@ -116,24 +161,51 @@ def _read_pairs(file: Path, captions: _Captions, rejects: Rejects) -> Iterator[_
         place = (file.name, f"line {line.number}")
         cells = line.text.split("\t")
         if len(cells) != 2 + len(_EXPERTS):
-            reason = f"the row has {len(cells)} cells; expected image, caption id and {len(_EXPERTS)} ratings"
+            reason = (
+                f"the row has {len(cells)} cells; expected image, caption id and "
+                f"{len(_EXPERTS)} ratings"
+            )
             rejects.add("answers", place, None, line.text, reason)
             continue
         image, key, *given = cells
         ratings = [_number(text) for text in given]
         if None in ratings:
             column = _EXPERTS[ratings.index(None)]
-            rejects.add("human_ratings", place, column, given[ratings.index(None)], "the rating is not a number")
+            rejects.add(
+                "human_ratings",
+                place,
+                column,
+                given[ratings.index(None)],
+                "the rating is not a number",
+            )
         elif key not in captions.texts:
-            rejects.add("answers", place, "caption id", key, "the caption is not in the file of captions")
+            rejects.add(
+                "answers", place, "caption id", key, "the caption is not in the file of captions"
+            )
         elif image not in captions.of_image:
-            rejects.add("items", place, "image", image, "the image has no caption of its own in the file of captions")
+            rejects.add(
+                "items",
+                place,
+                "image",
+                image,
+                "the image has no caption of its own in the file of captions",
+            )
         else:
-            yield _Pair(image, key, captions.texts[key], tuple(rating for rating in ratings if rating is not None), place)
+            yield _Pair(
+                image,
+                key,
+                captions.texts[key],
+                tuple(rating for rating in ratings if rating is not None),
+                place,
+            )
 
 
-def _read_fleur(file: Path, pairs: list[_Pair], kept: list[_Pair], rejects: Rejects) -> Iterator[_Row]:
-    """Both scores of every block, found by image and caption text; blocks about dropped pairs are passed over."""
+def _read_fleur(
+    file: Path, pairs: list[_Pair], kept: list[_Pair], rejects: Rejects
+) -> Iterator[_Row]:
+    """Both scores of every block, found by image and caption text; blocks about dropped pairs are
+    passed over.
+    """
     known = {(pair.image, pair.text) for pair in pairs}
     answers: dict[tuple[str, str], list[str]] = {}
     for pair in kept:
@@ -143,15 +215,36 @@ def _read_fleur(file: Path, pairs: list[_Pair], kept: list[_Pair], rejects: Reje
         image, text = block.get("image file", "").rpartition("/")[2], block.get("caption", "")
         if (image, text) not in known:
             rejects.add(
-                "recorded_verdicts", place, "caption", f"{image}: {text}", "no rated pair has this image and this caption"
+                "recorded_verdicts",
+                place,
+                "caption",
+                f"{image}: {text}",
+                "no rated pair has this image and this caption",
             )
             continue
         for key in answers.get((image, text), []):
             for name, judge in _SCORES.items():
                 given = block.get(name)
                 score = _number(given or "")
-                status, reason = ("ok", None) if score is not None else ("unparsed", f"{name!r} is missing or not a number")
-                yield (image, key, judge, "overall", 0, status, score, 0.0, 1.0, given, reason, *place)
+                status, reason = (
+                    ("ok", None)
+                    if score is not None
+                    else ("unparsed", f"{name!r} is missing or not a number")
+                )
+                yield (
+                    image,
+                    key,
+                    judge,
+                    "overall",
+                    0,
+                    status,
+                    score,
+                    0.0,
+                    1.0,
+                    given,
+                    reason,
+                    *place,
+                )
 
 
 def _blocks(lines: Iterator[Line]) -> Iterator[tuple[int, dict[str, str]]]:

@@ -1,6 +1,8 @@
-"""What a source hands over: frames of raw rows, each row with the place it came from. Reading formats is each source's own file.
+"""What a source hands over: frames of raw rows, each row with the place it came from. Reading
+formats is each source's own file.
 
-The columns of a frame are those of its table's contract, less what ingestion adds (benchmark, ingest_id, digests, counts).
+The columns of a frame are those of its table's contract, less what ingestion adds (benchmark,
+ingest_id, digests, counts).
 """
 
 from collections.abc import Iterator
@@ -8,14 +10,16 @@ from dataclasses import dataclass, field, fields
 
 import polars as pl
 
-from schemas.tables import TABLES
+from judgelake.schemas.tables import TABLES
 
 _ADDED = ("benchmark", "ingest_id", "content_digest", "n_repeats")
 _PLACE = ("source_file", "locator")
 
 
 def frame_schema(table: str) -> dict[str, pl.DataType]:
-    """Column name -> polars type of the frame that becomes `table`; the place a row came from stands last."""
+    """Column name -> polars type of the frame that becomes `table`; the place a row came from
+    stands last.
+    """
     columns = TABLES[table].polars_schema
     content = {name: dtype for name, dtype in columns.items() if name not in (*_ADDED, *_PLACE)}
     return content | {name: columns[name] for name in _PLACE}
@@ -46,7 +50,9 @@ class Rejected:
 
 @dataclass(frozen=True)
 class SourceFrames:
-    """The rows of one benchmark as read, not yet validated; each field but `rejected` is named as its table."""
+    """The rows of one benchmark as read, not yet validated; each field but `rejected` is named as
+    its table.
+    """
 
     items: pl.DataFrame = field(default_factory=lambda: _empty("items"))
     answers: pl.DataFrame = field(default_factory=lambda: _empty("answers"))
@@ -54,7 +60,9 @@ class SourceFrames:
     captions: pl.DataFrame = field(default_factory=lambda: _empty("captions"))
     human_preferences: pl.DataFrame = field(default_factory=lambda: _empty("human_preferences"))
     choice_sets: pl.DataFrame = field(default_factory=lambda: _empty("choice_sets"))
-    feedback_preferences: pl.DataFrame = field(default_factory=lambda: _empty("feedback_preferences"))
+    feedback_preferences: pl.DataFrame = field(
+        default_factory=lambda: _empty("feedback_preferences")
+    )
     recorded_verdicts: pl.DataFrame = field(default_factory=lambda: _empty("recorded_verdicts"))
     recorded_duels: pl.DataFrame = field(default_factory=lambda: _empty("recorded_duels"))
     recorded_scores: pl.DataFrame = field(default_factory=lambda: _empty("recorded_scores"))
@@ -68,4 +76,8 @@ class SourceFrames:
 
     def tables(self) -> Iterator[tuple[str, pl.DataFrame]]:
         """(table name, frame) of each."""
-        return ((part.name, getattr(self, part.name)) for part in fields(self) if part.name != "rejected")
+        return (
+            (part.name, getattr(self, part.name))
+            for part in fields(self)
+            if part.name != "rejected"
+        )

@@ -1,4 +1,6 @@
-"""Source `owleval`: OwlEval's questions about images and the answers of several VLMs (github.com/X-PLUG/mPLUG-Owl, OwlEval)."""
+"""Source `owleval`: OwlEval's questions about images and the answers of several VLMs
+(github.com/X-PLUG/mPLUG-Owl, OwlEval).
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,8 +9,8 @@ from typing import Any
 
 import polars as pl
 
-from tasks.sources.frames import ANSWERS, ITEMS, SourceFrames
-from tasks.sources.line_files import Rejects, expect_files, find_files, read_json_lines
+from judgelake.tasks.sources.frames import ANSWERS, ITEMS, SourceFrames
+from judgelake.tasks.sources.readers.lines import Rejects, expect_files, find_files, read_json_lines
 
 VERSION = 1
 _Row = tuple[object, ...]
@@ -16,7 +18,9 @@ _Row = tuple[object, ...]
 
 @dataclass(frozen=True)
 class OwlEvalSettings:
-    """`questions` and `answers` are JSONL files, of `answers` globs too; an answer names its model itself."""
+    """`questions` and `answers` are JSONL files, of `answers` globs too; an answer names its model
+    itself.
+    """
 
     questions: Path
     answers: tuple[Path, ...]
@@ -24,14 +28,21 @@ class OwlEvalSettings:
 
 def source_files(settings: OwlEvalSettings) -> list[Path]:
     """All files this source reads; raises SourceError for one that is absent."""
-    return [*expect_files((settings.questions,), "OwlEval's questions"), *find_files(settings.answers, "OwlEval's answers")]
+    return [
+        *expect_files((settings.questions,), "OwlEval's questions"),
+        *find_files(settings.answers, "OwlEval's answers"),
+    ]
 
 
 def read_owleval(settings: OwlEvalSettings) -> SourceFrames:
-    """Questions with their image and abilities (the category), and every model's answers, whatever language they are in."""
+    """Questions with their image and abilities (the category), and every model's answers, whatever
+    language they are in.
+    """
     rejects = Rejects()
     items = [
-        row for place, record in read_json_lines(settings.questions, "items", rejects) if (row := _item(place, record, rejects))
+        row
+        for place, record in read_json_lines(settings.questions, "items", rejects)
+        if (row := _item(place, record, rejects))
     ]
     stems = {str(row[0]): PurePosixPath(str(row[8])).stem for row in items}
     answers = [
@@ -55,24 +66,47 @@ def _item(place: tuple[str, str], record: Mapping[str, Any], rejects: Rejects) -
         else next((key for key in ("question", "image") if not _is_text(record.get(key))), None)
     )
     if bad is not None:
-        rejects.add("items", place, bad, record.get(bad), f"the {bad} is missing or of the wrong kind")
+        rejects.add(
+            "items", place, bad, record.get(bad), f"the {bad} is missing or of the wrong kind"
+        )
         return None
     image, ability = record["image"], record.get("ability")
     category = ability if isinstance(ability, str) else None
     images = [{"uri": image, "sha256": None}]
-    return (question_id, "instruction", record["question"], [], images, [], category, None, image, *place)
+    return (
+        question_id,
+        "instruction",
+        record["question"],
+        [],
+        images,
+        [],
+        category,
+        None,
+        image,
+        *place,
+    )
 
 
-def _answer(place: tuple[str, str], record: Mapping[str, Any], stems: Mapping[str, str], rejects: Rejects) -> _Row | None:
+def _answer(
+    place: tuple[str, str], record: Mapping[str, Any], stems: Mapping[str, str], rejects: Rejects
+) -> _Row | None:
     """One answer; its image may have another suffix than the question's, but not another name."""
     question_id, model, image = _read_id(record), record.get("model_id"), record.get("image")
     if question_id is None or not _is_text(model) or not isinstance(record.get("answer"), str):
         bad = "question_id" if question_id is None else "answer" if _is_text(model) else "model_id"
-        rejects.add("answers", place, bad, record.get(bad), f"the {bad} is missing or of the wrong kind")
+        rejects.add(
+            "answers", place, bad, record.get(bad), f"the {bad} is missing or of the wrong kind"
+        )
         return None
     stem = stems.get(question_id)
     if stem is not None and isinstance(image, str) and PurePosixPath(image).stem != stem:
-        rejects.add("answers", place, "image", image, f"the answer is about another image than its question ({stem})")
+        rejects.add(
+            "answers",
+            place,
+            "image",
+            image,
+            f"the answer is about another image than its question ({stem})",
+        )
         return None
     return (question_id, f"{model}/long/0", model, "long", 0, record["answer"], *place)
 
@@ -80,7 +114,11 @@ def _answer(place: tuple[str, str], record: Mapping[str, Any], stems: Mapping[st
 def _read_id(record: Mapping[str, Any]) -> str | None:
     """The question's id: a whole number in the questions, the same as text in some answers."""
     question_id = record.get("question_id")
-    usable = isinstance(question_id, int | str) and not isinstance(question_id, bool) and question_id != ""
+    usable = (
+        isinstance(question_id, int | str)
+        and not isinstance(question_id, bool)
+        and question_id != ""
+    )
     return str(question_id) if usable else None
 
 

@@ -1,4 +1,6 @@
-"""Which sources there are: their settings, the files they depend on, how they are read. Formats are each source's own file."""
+"""Which sources there are: their settings, the files they depend on, how they are read. Formats are
+each source's own file.
+"""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -6,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasks.digests import digest_json, files_digest
-from tasks.sources import (
+from judgelake.tasks.digests import digest_json, files_digest
+from judgelake.tasks.lake.storage import LakePath
+from judgelake.tasks.sources import (
     alpaca_eval,
     fastchat,
     flickr8k,
@@ -15,13 +18,24 @@ from tasks.sources import (
     nq301,
     owleval,
     prometheus_vision,
-    table,
-    table_settings,
     visit_bench,
     vqa,
 )
-from tasks.sources.frames import SourceFrames
-from tasks.storage import LakePath
+from judgelake.tasks.sources.frames import SourceFrames
+from judgelake.tasks.sources.table import settings as table_settings
+from judgelake.tasks.sources.table import source as table
+
+
+@dataclass(frozen=True)
+class BenchmarkSettings:
+    """One benchmark of a suite: the kind of source and its settings; `strict` stops an ingest that
+    would quarantine anything.
+    """
+
+    name: str
+    source: str
+    settings: object
+    strict: bool = False
 
 
 @dataclass(frozen=True)
@@ -34,7 +48,9 @@ class DemoSettings:
 
 @dataclass(frozen=True)
 class Source:
-    """One kind of source. `version` rises when its reading changes, `files` are all it reads, `read` also gets the image root."""
+    """One kind of source. `version` rises when its reading changes, `files` are all it reads,
+    `read` also gets the image root.
+    """
 
     settings: type[Any]
     version: int
@@ -43,7 +59,9 @@ class Source:
 
 
 def _draw(settings: DemoSettings, image_root: LakePath) -> SourceFrames:
-    from tasks.sources.demo import draw_demo  # draws with Pillow, which no other source needs
+    from judgelake.tasks.sources.demo import (
+        draw_demo,
+    )  # draws with Pillow, which no other source needs
 
     return draw_demo(settings.seed, settings.scenes, image_root)
 
@@ -57,10 +75,16 @@ SOURCES: Mapping[str, Source] = {
     ),
     "demo": Source(DemoSettings, 1, lambda _: [], _draw),
     "fastchat": Source(
-        fastchat.FastchatSettings, fastchat.VERSION, fastchat.source_files, lambda settings, _: fastchat.read_fastchat(settings)
+        fastchat.FastchatSettings,
+        fastchat.VERSION,
+        fastchat.source_files,
+        lambda settings, _: fastchat.read_fastchat(settings),
     ),
     "flickr8k": Source(
-        flickr8k.Flickr8kSettings, flickr8k.VERSION, flickr8k.source_files, lambda settings, _: flickr8k.read_flickr8k(settings)
+        flickr8k.Flickr8kSettings,
+        flickr8k.VERSION,
+        flickr8k.source_files,
+        lambda settings, _: flickr8k.read_flickr8k(settings),
     ),
     "judge_retest": Source(
         judge_retest.JudgeRetestSettings,
@@ -68,12 +92,23 @@ SOURCES: Mapping[str, Source] = {
         judge_retest.source_files,
         lambda settings, _: judge_retest.read_judge_retest(settings),
     ),
-    "nq301": Source(nq301.Nq301Settings, nq301.VERSION, nq301.source_files, lambda settings, _: nq301.read_nq301(settings)),
+    "nq301": Source(
+        nq301.Nq301Settings,
+        nq301.VERSION,
+        nq301.source_files,
+        lambda settings, _: nq301.read_nq301(settings),
+    ),
     "nq_outputs": Source(
-        nq301.NqOutputsSettings, nq301.VERSION, nq301.output_files, lambda settings, _: nq301.read_nq_outputs(settings)
+        nq301.NqOutputsSettings,
+        nq301.VERSION,
+        nq301.output_files,
+        lambda settings, _: nq301.read_nq_outputs(settings),
     ),
     "owleval": Source(
-        owleval.OwlEvalSettings, owleval.VERSION, owleval.source_files, lambda settings, _: owleval.read_owleval(settings)
+        owleval.OwlEvalSettings,
+        owleval.VERSION,
+        owleval.source_files,
+        lambda settings, _: owleval.read_owleval(settings),
     ),
     "prometheus_vision": Source(
         prometheus_vision.PrometheusVisionSettings,
@@ -82,7 +117,10 @@ SOURCES: Mapping[str, Source] = {
         lambda settings, _: prometheus_vision.read_prometheus_vision(settings),
     ),
     "table": Source(
-        table_settings.TableSettings, table.VERSION, table.source_files, lambda settings, _: table.read_table(settings)
+        table_settings.TableSettings,
+        table.VERSION,
+        table.source_files,
+        lambda settings, _: table.read_table(settings),
     ),
     "visit_bench": Source(
         visit_bench.VisitBenchSettings,
@@ -90,17 +128,23 @@ SOURCES: Mapping[str, Source] = {
         visit_bench.source_files,
         lambda settings, _: visit_bench.read_visit_bench(settings),
     ),
-    "vqa": Source(vqa.VqaSettings, vqa.VERSION, vqa.source_files, lambda settings, _: vqa.read_vqa(settings)),
+    "vqa": Source(
+        vqa.VqaSettings, vqa.VERSION, vqa.source_files, lambda settings, _: vqa.read_vqa(settings)
+    ),
 }
 
 
 def source_digest(settings: object) -> str:
-    """Names what an ingest would read: settings, reader version and the bytes of every file; equal digests need no new ingest."""
+    """Names what an ingest would read: settings, reader version and the bytes of every file; equal
+    digests need no new ingest.
+    """
     source = _find(settings)
     files = source.files(settings)
     values = {name: str(value) for name, value in dataclasses.asdict(settings).items()}  # type: ignore[call-overload]
     names = sorted("/".join(file.parts[-2:]) for file in files)  # a folder may name the model
-    return digest_json([source.version, type(settings).__name__, values, names, files_digest(files)])
+    return digest_json(
+        [source.version, type(settings).__name__, values, names, files_digest(files)]
+    )
 
 
 def read_source(settings: object, image_root: LakePath) -> SourceFrames:

@@ -1,4 +1,6 @@
-"""Source `visit_bench`: VisIT-Bench's CSV files, of one or several images an item (visit-bench.github.io). Images are URLs, never fetched."""
+"""Source `visit_bench`: VisIT-Bench's CSV files, of one or several images an item
+(visit-bench.github.io). Images are URLs, never fetched.
+"""
 
 import json
 import math
@@ -8,10 +10,10 @@ from pathlib import Path
 
 import polars as pl
 
-from tasks.digests import digest_json
-from tasks.sources.csv_rows import CsvRow, read_csv_rows
-from tasks.sources.frames import ANSWERS, CAPTIONS, HUMAN_RATINGS, ITEMS, SourceFrames
-from tasks.sources.line_files import Rejects, expect_files
+from judgelake.tasks.digests import digest_json
+from judgelake.tasks.sources.frames import ANSWERS, CAPTIONS, HUMAN_RATINGS, ITEMS, SourceFrames
+from judgelake.tasks.sources.readers.delimited import CsvRow, read_csv_rows
+from judgelake.tasks.sources.readers.lines import Rejects, expect_files
 
 VERSION = 1
 _MODEL = "gpt-4"
@@ -21,13 +23,19 @@ _CORRECT = "human_ratings_gpt4_correct"
 _RATINGS = {"true": 1.0, "false": 0.0}
 _IMAGES = ("images", "image_url")
 _REFERENCES = ("reference_output", "output_human_annotated")
-_CAPTIONS = {"images_dense_captions": "people", "image_dense_caption": "people", "images_blip2_captions": "blip2"}
+_CAPTIONS = {
+    "images_dense_captions": "people",
+    "image_dense_caption": "people",
+    "images_blip2_captions": "blip2",
+}
 _Row = tuple[object, ...]
 
 
 @dataclass(frozen=True)
 class VisitBenchSettings:
-    """`files`: those with `images` (JSON lists of URLs, several images an item) and those with one `image_url`."""
+    """`files`: those with `images` (JSON lists of URLs, several images an item) and those with one
+    `image_url`.
+    """
 
     files: tuple[Path, ...]
 
@@ -38,9 +46,11 @@ def source_files(settings: VisitBenchSettings) -> list[Path]:
 
 
 def read_visit_bench(settings: VisitBenchSettings) -> SourceFrames:
-    """Instructions with their images and reference; GPT-4's prediction as an answer, whether people find it correct as a rating.
+    """Instructions with their images and reference; GPT-4's prediction as an answer, whether people
+    find it correct as a rating.
 
-    An item's id is the digest of its instruction and image URLs, for rows of one instruction differ in their images only.
+    An item's id is the digest of its instruction and image URLs, for rows of one instruction differ
+    in their images only.
     """
     rejects = Rejects()
     items: list[_Row] = []
@@ -56,7 +66,9 @@ def read_visit_bench(settings: VisitBenchSettings) -> SourceFrames:
             items.append(_item(item_id, urls, row))
             captions += _read_captions(urls, row, rejects)
             if prediction := row.cells.get("gpt4_prediction", "").strip():
-                answers.append((item_id, f"{_MODEL}/long/0", _MODEL, "long", 0, prediction, *row.place))
+                answers.append(
+                    (item_id, f"{_MODEL}/long/0", _MODEL, "long", 0, prediction, *row.place)
+                )
                 ratings += _read_rating(item_id, row, rejects)
     return SourceFrames(
         items=pl.DataFrame(items, schema=ITEMS, orient="row"),
@@ -105,15 +117,25 @@ def _read_captions(urls: list[str], row: CsvRow, rejects: Rejects) -> Iterator[_
         cell = row.cells.get(column, "")
         texts = _read_list(cell) if cell.strip() else []
         if texts is None or len(texts) not in (0, len(urls)):
-            rejects.add("captions", row.place, column, cell, f"the captions are not one for each of the {len(urls)} images")
+            rejects.add(
+                "captions",
+                row.place,
+                column,
+                cell,
+                f"the captions are not one for each of the {len(urls)} images",
+            )
             continue
-        yield from ((url, captioner, text, *row.place) for url, text in zip(urls, texts, strict=False))
+        yield from (
+            (url, captioner, text, *row.place) for url, text in zip(urls, texts, strict=False)
+        )
 
 
 def _read_list(cell: str) -> list[str] | None:
-    """The texts of a JSON list, or the cell itself as the only one; None for a list that is damaged or not of texts.
+    """The texts of a JSON list, or the cell itself as the only one; None for a list that is damaged
+    or not of texts.
 
-    The release pads its lists of captions to ten with NaN, which JSON does not know and only the standard library reads.
+    The release pads its lists of captions to ten with NaN, which JSON does not know and only the
+    standard library reads.
     """
     if not cell.lstrip().startswith("["):
         return [cell.strip()] if cell.strip() else None
@@ -132,4 +154,10 @@ def _read_rating(item_id: str, row: CsvRow, rejects: Rejects) -> Iterator[_Row]:
     if rating is not None:
         yield (item_id, f"{_MODEL}/long/0", _CRITERION, _ANNOTATOR, rating, 0.0, 1.0, *row.place)
     elif text:
-        rejects.add("human_ratings", row.place, _CORRECT, text, "the verdict is neither True nor False nor blank")
+        rejects.add(
+            "human_ratings",
+            row.place,
+            _CORRECT,
+            text,
+            "the verdict is neither True nor False nor blank",
+        )

@@ -1,1 +1,3 @@
-"""Statistics of scores as plain arrays: correlation, agreement, ratings, resampling. Imports nothing of ours, does no I/O."""
+"""Statistics of scores as plain arrays: correlation, agreement, ratings, resampling. Imports
+nothing of ours, does no I/O.
+"""

@@ -1,19 +1,34 @@
-"""Agreement of two raters on what both labelled, from the counts of cells: confusion matrix, raw agreement, Cohen's kappa, its relatives.
+"""Agreement of two raters on what both labelled, from the counts of cells: confusion matrix, raw
+agreement, Cohen's kappa, its relatives.
 
-Labels are numbers (codes or scores); NaN is a missing label and never a class. Intervals live in `tasks.stats.kappa_bootstrap`,
-more than two raters in `tasks.stats.fleiss_kappa` and `tasks.stats.krippendorff_alpha`.
+Labels are numbers (codes or scores); NaN is a missing label and never a class. Intervals live in
+`tasks.stats.agreement`, more than two raters in `tasks.stats.reliability` and
+`tasks.stats.reliability`.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from tasks.stats.cluster_sums import Floats, Indices, sum_groups
-from tasks.stats.estimates import divide
+from judgelake.tasks.stats.cluster_sums import (
+    AnyWeights,
+    Floats,
+    Indices,
+    check_clusters,
+    count_cells,
+    draw_once,
+    slice_resamples,
+    sum_groups,
+)
+from judgelake.tasks.stats.estimates import Estimate, divide, summarise_draws
 
 Weighting = Literal["nominal", "linear", "quadratic"]
-"""How far apart two labels are: 1 if they differ; |difference of their values|; its square (Cohen 1968)."""
+"""How far apart two labels are: 1 if they differ; |difference of their values|; its square (Cohen
+1968).
+"""
 
 _LANDIS_KOCH = ((0.2, "slight"), (0.4, "fair"), (0.6, "moderate"), (0.8, "substantial"))
 
@@ -27,10 +42,12 @@ class Confusion(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LabelPairs:
-    """What two raters both labelled, folded into the occupied cells of their table, one table a matchup.
+    """What two raters both labelled, folded into the occupied cells of their table, one table a
+    matchup.
 
-    `rows` are the places of those labels in the raters' vectors, `cell` the cell of each; `group_a` and `group_b` give each
-    cell's place among matchup x level for either rater, `matchup` its matchup.
+    `rows` are the places of those labels in the raters' vectors, `cell` the cell of each; `group_a`
+    and `group_b` give each cell's place among matchup x level for either rater, `matchup` its
+    matchup.
     """
 
     levels: Floats
@@ -57,11 +74,17 @@ def fold_labels(a: Floats, b: Floats, matchups: Indices | None = None) -> LabelP
     _check_labels(a, b, matchups)
     rows = np.flatnonzero(~np.isnan(a) & ~np.isnan(b))
     levels, level = np.unique(np.concatenate([a[rows], b[rows]]), return_inverse=True)
-    names, matchup = np.unique(np.zeros_like(rows) if matchups is None else matchups[rows], return_inverse=True)
+    names, matchup = np.unique(
+        np.zeros_like(rows) if matchups is None else matchups[rows], return_inverse=True
+    )
     k = max(levels.size, 1)
-    occupied, cell = np.unique((matchup * k + level[: rows.size]) * k + level[rows.size :], return_inverse=True)
+    occupied, cell = np.unique(
+        (matchup * k + level[: rows.size]) * k + level[rows.size :], return_inverse=True
+    )
     of_cell = occupied // (k * k)
-    return LabelPairs(levels, rows, cell, occupied // k, of_cell * k + occupied % k, of_cell, names.size)
+    return LabelPairs(
+        levels, rows, cell, occupied // k, of_cell * k + occupied % k, of_cell, names.size
+    )
 
 
 def count_confusion(a: Floats, b: Floats) -> Confusion:
@@ -73,7 +96,9 @@ def count_confusion(a: Floats, b: Floats) -> Confusion:
 
 
 def landis_koch(kappa: float) -> str:
-    """The word for a kappa: poor below 0, slight to 0.2, fair to 0.4, moderate, substantial, almost perfect (Landis & Koch 1977)."""
+    """The word for a kappa: poor below 0, slight to 0.2, fair to 0.4, moderate, substantial, almost
+    perfect (Landis & Koch 1977).
+    """
     if np.isnan(kappa):
         return "undefined"
     if kappa < 0:
@@ -87,14 +112,19 @@ def agree_cells(pairs: LabelPairs, counts: Floats) -> Floats:
 
 
 def kappa_of_cells(pairs: LabelPairs, counts: Floats, weighting: Weighting) -> Floats:
-    """1 - D_o / D_e, the disagreement found over the one expected by chance, for each column of counts: (cells, resamples) -> (resamples,).
+    """1 - D_o / D_e, the disagreement found over the one expected by chance, for each column of
+    counts: (cells, resamples) -> (resamples,).
 
-    Cohen 1960; weighted, Cohen 1968. Of several matchups the chance term is taken per matchup and weighted by their frequency (CHIRP,
-    appendix C.2.5): labels then say which model of the matchup is preferred, so both orders of two models must be one matchup
-    (`tasks.stats.preferences.orient_matchups`). NaN where chance alone would agree always, that is where both raters gave one and the
-    same label throughout (each matchup), and without rows; a rater who is constant while the other is not has kappa 0.
+    Cohen 1960; weighted, Cohen 1968. Of several matchups the chance term is taken per matchup and
+    weighted by their frequency (CHIRP, appendix C.2.5): labels then say which model of the matchup
+    is preferred, so both orders of two models must be one matchup
+    (`tasks.stats.comparisons.orient_matchups`). NaN where chance alone would agree always, that is
+    where both raters gave one and the same label throughout (each matchup), and without rows; a
+    rater who is constant while the other is not has kappa 0.
     """
-    side_a, side_b = (sum_groups(counts, group, pairs.n_groups) for group in (pairs.group_a, pairs.group_b))
+    side_a, side_b = (
+        sum_groups(counts, group, pairs.n_groups) for group in (pairs.group_a, pairs.group_b)
+    )
     if weighting == "nominal":
         observed = counts[pairs.group_a != pairs.group_b].sum(axis=0)
         expected = _differ_by_chance(pairs, counts, side_a, side_b)
@@ -102,7 +132,9 @@ def kappa_of_cells(pairs: LabelPairs, counts: Floats, weighting: Weighting) -> F
         values = pairs.levels - pairs.levels.mean() if pairs.levels.size else pairs.levels
         power = 1 if weighting == "linear" else 2
         observed = (np.abs(values[pairs.group_a] - values[pairs.group_b]) ** power) @ counts
-        expected = (_linear_by_chance if weighting == "linear" else _quadratic_by_chance)(values, side_a, side_b)
+        expected = (_linear_by_chance if weighting == "linear" else _quadratic_by_chance)(
+            values, side_a, side_b
+        )
         # Rounding must not hide that both raters gave one label throughout.
         total = counts.sum(axis=0)
         expected[((side_a == total) & (side_b == total)).any(axis=0)] = 0
@@ -119,7 +151,9 @@ def _differ_by_chance(pairs: LabelPairs, counts: Floats, side_a: Floats, side_b:
 
 
 def _linear_by_chance(values: Floats, side_a: Floats, side_b: Floats) -> Floats:
-    """Sum of |v_i - v_j| a_i b_j / n, from the gaps between neighbouring values that lie between i and j."""
+    """Sum of |v_i - v_j| a_i b_j / n, from the gaps between neighbouring values that lie between i
+    and j.
+    """
     total = side_a.sum(axis=0)
     below_a, below_b = np.cumsum(side_a, axis=0)[:-1], np.cumsum(side_b, axis=0)[:-1]
     crossing = below_a * (total - below_b) + below_b * (total - below_a)
@@ -130,16 +164,150 @@ def _linear_by_chance(values: Floats, side_a: Floats, side_b: Floats) -> Floats:
 def _quadratic_by_chance(values: Floats, side_a: Floats, side_b: Floats) -> Floats:
     """Sum of (v_i - v_j)^2 a_i b_j / n."""
     total = np.maximum(side_a.sum(axis=0), 1)
-    expected: Floats = (values**2) @ (side_a + side_b) - 2 * (values @ side_a) * (values @ side_b) / total
+    expected: Floats = (values**2) @ (side_a + side_b) - 2 * (values @ side_a) * (
+        values @ side_b
+    ) / total
     return expected
 
 
 def _check_labels(a: Floats, b: Floats, matchups: Indices | None) -> None:
     if a.ndim != 1 or a.shape != b.shape:
         raise ValueError(
-            f"fold_labels: labels have shapes {a.shape} and {b.shape}; expected two vectors of one length; pair them"
+            f"fold_labels: labels have shapes {a.shape} and {b.shape}; expected two vectors of "
+            f"one length; pair them"
         )
     if np.isinf(a).any() or np.isinf(b).any():
-        raise ValueError("fold_labels: a label is infinite; expected finite numbers or NaN for a missing label; check the scores")
+        raise ValueError(
+            "fold_labels: a label is infinite; expected finite numbers or NaN for a missing "
+            "label; check the scores"
+        )
     if matchups is not None and matchups.shape != a.shape:
-        raise ValueError(f"fold_labels: {matchups.size} matchups for {a.size} rows; expected one a row; pass them together")
+        raise ValueError(
+            f"fold_labels: {matchups.size} matchups for {a.size} rows; expected one a row; "
+            f"pass them together"
+        )
+
+
+_Statistic = Callable[[Floats], Floats]
+
+
+def agree_raters(
+    a: Floats,
+    b: Floats,
+    clusters: Indices,
+    weights: AnyWeights,
+    weightings: Sequence[Weighting] = ("nominal",),
+) -> dict[str, Estimate]:
+    """Raw `agreement` and one kappa a weighting (`kappa_nominal`, ...) on the rows that both raters
+    labelled (NaN is missing).
+    """
+    pairs = fold_labels(a, b)
+    statistics: dict[str, _Statistic] = {"agreement": partial(agree_cells, pairs)}
+    for weighting in weightings:
+        statistics[f"kappa_{weighting}"] = partial(kappa_of_cells, pairs, weighting=weighting)
+    return _estimate("agree_raters", pairs, statistics, clusters, a.size, weights)
+
+
+def agree_on_matchups(
+    a: Floats, b: Floats, matchups: Indices, clusters: Indices, weights: AnyWeights
+) -> dict[str, Estimate]:
+    """Raw `agreement` and CHIRP's kappa (`kappa_matchups`; appendix C.2.5, Table 1), its chance
+    term per matchup.
+    """
+    pairs = fold_labels(a, b, matchups)
+    statistics: dict[str, _Statistic] = {
+        "agreement": partial(agree_cells, pairs),
+        "kappa_matchups": partial(kappa_of_cells, pairs, weighting="nominal"),
+    }
+    return _estimate("agree_on_matchups", pairs, statistics, clusters, a.size, weights)
+
+
+def grade_grader(
+    graded: Floats, human: Floats, clusters: Indices, weights: AnyWeights
+) -> dict[str, Estimate]:
+    """A grader against human grading, 1 correct and 0 not: `accuracy`, `false_positive_rate`,
+    `false_negative_rate`.
+
+    CHIRP, Table 7 and Figure 13. The rates are shares of what people marked incorrect, and correct.
+    """
+    pairs = fold_labels(graded, human)
+    if not np.isin(pairs.levels, (0.0, 1.0)).all():
+        strange = pairs.levels[~np.isin(pairs.levels, (0.0, 1.0))][0]
+        raise ValueError(
+            f"grade_grader: a label is {strange}; expected 0 or 1; count partly correct as 0, "
+            f"as CHIRP does, or as 1"
+        )
+    by_grader, by_human = pairs.levels[pairs.group_a], pairs.levels[pairs.group_b]
+    statistics: dict[str, _Statistic] = {
+        "accuracy": partial(agree_cells, pairs),
+        "false_positive_rate": lambda counts: _share(counts, by_human == 0, by_grader == 1),
+        "false_negative_rate": lambda counts: _share(counts, by_human == 1, by_grader == 0),
+    }
+    return _estimate("grade_grader", pairs, statistics, clusters, graded.size, weights)
+
+
+def _share(counts: Floats, among: np.ndarray, those: np.ndarray) -> Floats:
+    return divide(counts[among & those].sum(axis=0), counts[among].sum(axis=0))
+
+
+def _estimate(
+    where: str,
+    pairs: LabelPairs,
+    statistics: dict[str, _Statistic],
+    clusters: Indices,
+    n_rows: int,
+    weights: AnyWeights,
+) -> dict[str, Estimate]:
+    check_clusters(where, clusters, n_rows, weights)
+    cluster = clusters[pairs.rows]
+    whole = count_cells(pairs.cell, pairs.n_cells, cluster, draw_once(weights.shape[1]))
+    drawn = {name: np.full(len(weights), np.nan) for name in statistics}
+    for part in slice_resamples(8 * (2 * pairs.n_cells + 4 * pairs.n_groups + 1), weights):
+        counts = count_cells(pairs.cell, pairs.n_cells, cluster, weights[part])
+        for name, statistic in statistics.items():
+            drawn[name][part] = statistic(counts)
+    return {
+        name: summarise_draws(statistic(whole)[0], drawn[name], cluster.size, cluster)
+        for name, statistic in statistics.items()
+    }
+
+
+class RaterLabels(NamedTuple):
+    """`labels` are (raters, units), NaN where a rater has none; `units` their codes, `first_row`
+    the row where each first stood.
+
+    What else is known of a unit (its cluster, its matchup) is that row's:
+    `matchups[found.first_row]`.
+    """
+
+    labels: Floats
+    units: Indices
+    first_row: Indices
+
+
+def spread_labels(raters: Indices, units: Indices, labels: Floats, n_raters: int) -> RaterLabels:
+    """Lay out rows of rater code, unit code and label; any two rows of the result are what two
+    raters gave the same units.
+    """
+    if not raters.shape == units.shape == labels.shape:
+        raise ValueError(
+            f"spread_labels: {raters.size} raters, {units.size} units, {labels.size} labels; "
+            f"expected one of each a row; pass one query's"
+        )
+    if raters.size and not 0 <= raters.min() <= raters.max() < n_raters:
+        raise ValueError(
+            f"spread_labels: rater codes {raters.min()} to {raters.max()}; expected 0 to "
+            f"{n_raters - 1}; number them"
+        )
+    names, first_row, unit = np.unique(units, return_index=True, return_inverse=True)
+    place = raters * names.size + unit
+    held = np.bincount(place, minlength=n_raters * names.size)
+    if held.max(initial=0) > 1:
+        rater, at = divmod(int(held.argmax()), names.size)
+        raise ValueError(
+            f"spread_labels: rater {rater} labels unit {names[at]} {held.max()} times; "
+            f"expected once; keep one sample, or number samples apart"
+        )
+    table = np.full(n_raters * names.size, np.nan)
+    table[place] = labels
+    return RaterLabels(table.reshape(n_raters, names.size), names, first_row)

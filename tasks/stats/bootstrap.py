@@ -1,19 +1,274 @@
 """Correlations on cluster-bootstrap resamples, many resamples in lockstep.
 
-A resample is a count for each cluster, never a list of rows. The loops live in `tasks.stats.correlation_kernel`, the coefficients of their
-sums in `tasks.stats.weighted_correlation`, drawing and intervals in `tasks.stats.resampling`, one sample in
-`tasks.stats.correlation`; what is made of several such results in `tasks.stats.combining` and `tasks.stats.judge_comparison`.
+A resample is a count for each cluster, never a list of rows. The loops live in
+`tasks.stats.kernels.correlation`, the coefficients of their sums in `tasks.stats.bootstrap`,
+drawing and intervals in `tasks.stats.resampling`, one sample in `tasks.stats.correlation`; what is
+made of several such results in `tasks.stats.combining` and `tasks.stats.judge_comparison`.
+
+Where the sums come from is the matter of `tasks.stats.kernels.correlation`.
 """
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tasks.stats.cluster_sums import AnyWeights, Floats, Indices, check_clusters, draw_once
-from tasks.stats.correlation import COEFFICIENTS, check_pair, pearson
-from tasks.stats.ordered_rows import OrderedRows, order_rows
-from tasks.stats.resampling import draw_cluster_weights, expanded_interval
-from tasks.stats.weighted_correlation import Moments, Sums, correlate_sums, pearson_of_counts
+from judgelake.tasks.stats.cluster_sums import (
+    AnyWeights,
+    Floats,
+    Indices,
+    check_clusters,
+    draw_once,
+)
+from judgelake.tasks.stats.correlation import COEFFICIENTS, check_pair, pearson
+from judgelake.tasks.stats.resampling import draw_cluster_weights, expanded_interval
+
+
+@dataclass(frozen=True, slots=True)
+class OrderedRows:
+    """Rows sorted by x then y (`x` is the side with more levels) and by y. Clusters are numbered
+    anew, without gaps.
+
+    Rows that are equal, cluster and all, are one row counted so many `times`. A cell is one x with
+    one y, a group all cells of one x. `cell_starts` point into `clusters_by_x`, `group_starts` into
+    the cells, `level_starts` into `clusters_by_y`; each ends with the total. `alone` counts each
+    cluster's groups that are a single row.
+    """
+
+    x: Floats
+    y: Floats
+    clusters: Indices
+    present: Indices
+    clusters_by_x: Indices
+    times_by_x: Indices
+    cell_starts: Indices
+    cell_levels: Indices
+    group_starts: Indices
+    alone: Indices
+    clusters_by_y: Indices
+    times_by_y: Indices
+    level_starts: Indices
+
+    @property
+    def n_levels(self) -> int:
+        """The number of distinct y."""
+        return self.level_starts.size - 1
+
+    @property
+    def widest_group(self) -> int:
+        """The most cells of one x."""
+        return int(np.diff(self.group_starts).max())
+
+    def sum_moments(self) -> Floats:
+        """(clusters, 5): each cluster's sums of x, y, x^2, y^2 and x y, the values centred and
+        scaled into [-1, 1].
+        """
+        ones = np.ones(self.x.size)
+        x, y = recentre(self.x, ones), recentre(self.y, ones)
+        sums = [
+            np.bincount(self.clusters, values, self.present.size)
+            for values in (x, y, x * x, y * y, x * y)
+        ]
+        return np.ascontiguousarray(np.stack(sums, axis=1))
+
+
+def order_rows(x: Floats, y: Floats, clusters: Indices) -> OrderedRows:
+    """Sort at least one row; the sides change places where y has more levels (all coefficients are
+    symmetric).
+    """
+    x_values, x_level = np.unique(x, return_inverse=True)
+    y_values, y_level = np.unique(y, return_inverse=True)
+    if y_values.size > x_values.size:
+        x, y, x_level, y_level = y, x, y_level, x_level
+    present, cluster = _number_clusters(clusters)
+    by_x, by_y = _sort_rows(x_level, y_level, cluster), _sort_rows(y_level, cluster)
+    x_rows, y_rows = (
+        _find_starts(x_level[by_x], y_level[by_x], cluster[by_x]),
+        _find_starts(y_level[by_y], cluster[by_y]),
+    )
+    times = np.diff(x_rows)
+    by_x, by_y = by_x[x_rows[:-1]], by_y[y_rows[:-1]]
+    cell_starts = _find_starts(x_level[by_x], y_level[by_x])
+    first_rows = by_x[cell_starts[:-1]]
+    group_starts = _find_starts(x_level[first_rows])
+    begins = cell_starts[group_starts]
+    alone = begins[:-1][(np.diff(begins) == 1) & (times[begins[:-1]] == 1)]
+    return OrderedRows(
+        x=x,
+        y=y,
+        clusters=cluster,
+        present=present,
+        clusters_by_x=cluster[by_x],
+        times_by_x=times,
+        cell_starts=cell_starts,
+        cell_levels=y_level[first_rows],
+        group_starts=group_starts,
+        alone=np.bincount(cluster[by_x[alone]], minlength=present.size),
+        clusters_by_y=cluster[by_y],
+        times_by_y=np.diff(y_rows),
+        level_starts=_find_starts(y_level[by_y]),
+    )
+
+
+def recentre(values: Floats, counts: Floats) -> Floats:
+    """Values less their weighted mean, scaled into [-1, 1] so that squares stay in range."""
+    tiny = np.finfo(np.float64).tiny
+    scaled = values / max(np.abs(values).max(initial=0.0), tiny)
+    centred = scaled - np.average(scaled, weights=counts)
+    unit: Floats = centred / max(np.abs(centred).max(initial=0.0), tiny)
+    return unit
+
+
+def _number_clusters(clusters: Indices) -> tuple[Indices, Indices]:
+    """The clusters that are there, and each row's number among them."""
+    is_there = np.bincount(clusters) > 0
+    return np.flatnonzero(is_there), (np.cumsum(is_there) - 1)[clusters]
+
+
+def _sort_rows(*codes: Indices) -> Indices:
+    """The order of rows by the first code, then by the second."""
+    order = np.arange(codes[0].size)
+    for code in reversed(codes):
+        # Codes of 16 bits are sorted by counting.
+        keys = code.astype(np.uint16) if code.max(initial=0) < 1 << 16 else code
+        order = order[np.argsort(keys[order], kind="stable")]
+    return order
+
+
+def _find_starts(*keys: Indices) -> Indices:
+    """Where runs of equal keys begin, and the total."""
+    changes = np.zeros(keys[0].size, dtype=np.bool_)
+    changes[0] = True
+    for key in keys:
+        changes[1:] |= key[1:] != key[:-1]
+    return np.append(np.flatnonzero(changes), changes.size)
+
+
+_WORST_CONDITION = 100.0
+
+
+class Moments(NamedTuple):
+    """Sums of the centred and scaled values; each of shape (resamples,)."""
+
+    x: Floats
+    y: Floats
+    xx: Floats
+    yy: Floats
+    xy: Floats
+
+
+class Sums(NamedTuple):
+    """What the coefficients need to know of resamples; each of shape (resamples,). Sums of counts
+    are exact below 2^53.
+
+    `x_squares` sums the squares of the counts of equal x (ordered pairs tied in x, a row with
+    itself included), and so on; `rank_product` sums over rows the products of twice their
+    mid-ranks, less the mean.
+    """
+
+    n: Floats
+    x_squares: Floats
+    y_squares: Floats
+    cell_squares: Floats
+    x_cubes: Floats
+    y_cubes: Floats
+    fewest_levels: Floats
+    concordant: Floats
+    rank_product: Floats
+    moments: Moments
+
+    @property
+    def is_defined(self) -> NDArray[np.bool_]:
+        """Where neither side is constant, which takes two rows."""
+        defined: NDArray[np.bool_] = (self.x_squares < self.n**2) & (self.y_squares < self.n**2)
+        return defined
+
+    @property
+    def has_digits(self) -> NDArray[np.bool_]:
+        """Where `moments` are sound: not where a resample's mean lies far from the sample's (an
+        outlier was not drawn).
+        """
+        x, y, xx, yy, _ = self.moments
+        with np.errstate(divide="ignore", invalid="ignore"):
+            spread_x, spread_y = xx - x**2 / self.n, yy - y**2 / self.n
+        sound: NDArray[np.bool_] = (xx < _WORST_CONDITION * spread_x) & (
+            yy < _WORST_CONDITION * spread_y
+        )
+        return sound
+
+
+def correlate_sums(sums: Sums) -> dict[str, Floats]:
+    """Each coefficient on each resample, NaN where undefined."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = {
+            "pearson": _pearson(sums),
+            "spearman": _spearman(sums),
+            "kendall_tau_b": _tau_b(sums),
+            "kendall_tau_c": _tau_c(sums),
+        }
+    return {
+        name: np.where(sums.is_defined, np.clip(values, -1.0, 1.0), np.nan)
+        for name, values in found.items()
+    }
+
+
+def pearson_of_counts(x: Floats, y: Floats, counts: Floats) -> float:
+    """Pearson's coefficient of rows that count so often, centred on its own means."""
+    drawn = counts > 0
+    weight = counts[drawn]
+    x_unit, y_unit = recentre(x[drawn], weight), recentre(y[drawn], weight)
+    r = weight @ (x_unit * y_unit) / np.sqrt(weight @ x_unit**2) / np.sqrt(weight @ y_unit**2)
+    return float(np.clip(r, -1.0, 1.0))
+
+
+def _pearson(sums: Sums) -> Floats:
+    n, (x, y, xx, yy, xy) = sums.n, sums.moments
+    r: Floats = (xy - x * y / n) / np.sqrt(xx - x**2 / n) / np.sqrt(yy - y**2 / n)
+    return r
+
+
+def _spearman(sums: Sums) -> Floats:
+    # The variance of mid-ranks needs the tie sizes only: sum n_g (r_g - mean)^2 = (n^3 - sum n_g^3)
+    # / 12.
+    rho: Floats = (
+        3
+        * sums.rank_product
+        / np.sqrt(sums.n**3 - sums.x_cubes)
+        / np.sqrt(sums.n**3 - sums.y_cubes)
+    )
+    return rho
+
+
+def _concordant_minus_discordant(sums: Sums) -> Floats:
+    # Pairs tied on neither side by inclusion and exclusion, each counted twice; a row's pair with
+    # itself cancels.
+    untied = sums.n**2 - sums.x_squares - sums.y_squares + sums.cell_squares
+    excess: Floats = 2 * sums.concordant - untied / 2
+    return excess
+
+
+def _tau_b(sums: Sums) -> Floats:
+    pairs = sums.n**2
+    tau: Floats = (
+        2
+        * _concordant_minus_discordant(sums)
+        / np.sqrt(pairs - sums.x_squares)
+        / np.sqrt(pairs - sums.y_squares)
+    )
+    return tau
+
+
+def _tau_c(sums: Sums) -> Floats:
+    tau: Floats = (
+        2
+        * _concordant_minus_discordant(sums)
+        / sums.n**2
+        * sums.fewest_levels
+        / (sums.fewest_levels - 1)
+    )
+    return tau
+
 
 _CHUNK_BYTES = 150 << 20
 _LARGEST_CHUNK = 128
@@ -21,7 +276,9 @@ _LARGEST_CHUNK = 128
 
 
 class Correlation(NamedTuple):
-    """A coefficient, its 95 % interval, its rows and clusters, and the resamples on which it was undefined."""
+    """A coefficient, its 95 % interval, its rows and clusters, and the resamples on which it was
+    undefined.
+    """
 
     value: float
     low: float
@@ -32,7 +289,9 @@ class Correlation(NamedTuple):
 
 
 class Resampled(NamedTuple):
-    """A coefficient of a sample and, (resamples,), of each resample (NaN where undefined), with its rows and clusters."""
+    """A coefficient of a sample and, (resamples,), of each resample (NaN where undefined), with its
+    rows and clusters.
+    """
 
     value: float
     drawn: Floats
@@ -42,40 +301,64 @@ class Resampled(NamedTuple):
     def summarise(self) -> Correlation:
         """The coefficient with its interval."""
         interval = expanded_interval(self.drawn, self.n_clusters)
-        return Correlation(self.value, interval.low, interval.high, self.n, self.n_clusters, interval.n_undefined)
+        return Correlation(
+            self.value, interval.low, interval.high, self.n, self.n_clusters, interval.n_undefined
+        )
 
 
 def correlate(
-    x: Floats, y: Floats, clusters: Indices, resamples: int, rng_or_weights: np.random.Generator | AnyWeights
+    x: Floats,
+    y: Floats,
+    clusters: Indices,
+    resamples: int,
+    rng_or_weights: np.random.Generator | AnyWeights,
 ) -> dict[str, Correlation]:
-    """All four coefficients with intervals; weights drawn once per benchmark make judges comparable resample by resample."""
+    """All four coefficients with intervals; weights drawn once per benchmark make judges comparable
+    resample by resample.
+    """
     if isinstance(rng_or_weights, np.random.Generator):
-        weights: AnyWeights = draw_cluster_weights(int(clusters.max(initial=-1)) + 1, resamples, rng_or_weights)
+        weights: AnyWeights = draw_cluster_weights(
+            int(clusters.max(initial=-1)) + 1, resamples, rng_or_weights
+        )
     else:
         weights = rng_or_weights
     if len(weights) != resamples:
         raise ValueError(
-            f"correlate: the weights hold {len(weights)} resamples; expected {resamples}; pass as many as are asked for"
+            f"correlate: the weights hold {len(weights)} resamples; expected {resamples}; pass "
+            f"as many as are asked for"
         )
-    return {name: found.summarise() for name, found in resample_correlations(x, y, clusters, weights).items()}
+    return {
+        name: found.summarise()
+        for name, found in resample_correlations(x, y, clusters, weights).items()
+    }
 
 
-def resample_correlations(x: Floats, y: Floats, clusters: Indices, weights: AnyWeights) -> dict[str, Resampled]:
-    """All four coefficients of the sample and of its resamples, for what is made of several of them."""
+def resample_correlations(
+    x: Floats, y: Floats, clusters: Indices, weights: AnyWeights
+) -> dict[str, Resampled]:
+    """All four coefficients of the sample and of its resamples, for what is made of several of
+    them.
+    """
     _check_rows("resample_correlations", x, y, clusters, weights)
     n_clusters = int(np.count_nonzero(np.bincount(clusters)))
     if x.size == 0:
-        return {name: Resampled(float("nan"), np.full(len(weights), np.nan), 0, n_clusters) for name in COEFFICIENTS}
+        return {
+            name: Resampled(float("nan"), np.full(len(weights), np.nan), 0, n_clusters)
+            for name in COEFFICIENTS
+        }
     rows = order_rows(x, y, clusters)
     whole, drawn = _correlate_whole(rows), _correlate_resamples(rows, weights)
     return {name: Resampled(whole[name], drawn[name], x.size, n_clusters) for name in COEFFICIENTS}
 
 
-def bootstrap_correlations(x: Floats, y: Floats, clusters: Indices, weights: AnyWeights) -> dict[str, Floats]:
-    """Each coefficient on each resample, which repeats a row as often as its cluster was drawn; NaN where undefined.
+def bootstrap_correlations(
+    x: Floats, y: Floats, clusters: Indices, weights: AnyWeights
+) -> dict[str, Floats]:
+    """Each coefficient on each resample, which repeats a row as often as its cluster was drawn; NaN
+    where undefined.
 
-    `clusters` holds each row's column in `weights`, (resamples, clusters). Clusters without a row here contribute nothing, so
-    judges that scored different rows share the draws.
+    `clusters` holds each row's column in `weights`, (resamples, clusters). Clusters without a row
+    here contribute nothing, so judges that scored different rows share the draws.
     """
     _check_rows("bootstrap_correlations", x, y, clusters, weights)
     if x.size == 0:
@@ -84,7 +367,9 @@ def bootstrap_correlations(x: Floats, y: Floats, clusters: Indices, weights: Any
 
 
 def correlate_rows(x: Floats, y: Floats) -> dict[str, float]:
-    """All four coefficients of one sample, equal to those of `tasks.stats.correlation` and sorted once for all of them."""
+    """All four coefficients of one sample, equal to those of `tasks.stats.correlation` and sorted
+    once for all of them.
+    """
     check_pair("correlate_rows", x, y)
     if x.size == 0:
         return dict.fromkeys(COEFFICIENTS, float("nan"))
@@ -93,18 +378,47 @@ def correlate_rows(x: Floats, y: Floats) -> dict[str, float]:
 
 def sum_resamples(rows: OrderedRows, weights: AnyWeights) -> Sums:
     """Sums for each resample of the weights, (resamples, clusters)."""
-    from tasks.stats.correlation_kernel import sum_all
+    from judgelake.tasks.stats.kernels.correlation import sum_all
 
     by_cluster = weights.T
-    if by_cluster.dtype != np.uint16 or not by_cluster.flags.c_contiguous:  # one layout, so that the loops are compiled once
+    if (
+        by_cluster.dtype != np.uint16 or not by_cluster.flags.c_contiguous
+    ):  # one layout, so that the loops are compiled once
         by_cluster = by_cluster.astype(np.uint16, order="C")
     bytes_each = 16 * rows.n_levels + 4 * rows.widest_group + 2 * rows.present.size
     step = int(np.clip(_CHUNK_BYTES // bytes_each, 1, _LARGEST_CHUNK))
     by_y = rows.clusters_by_y, rows.times_by_y, rows.level_starts
-    by_x = rows.clusters_by_x, rows.times_by_x, rows.cell_starts, rows.cell_levels, rows.group_starts
+    by_x = (
+        rows.clusters_by_x,
+        rows.times_by_x,
+        rows.cell_starts,
+        rows.cell_levels,
+        rows.group_starts,
+    )
     found = np.empty((15, len(weights)))
-    sum_all(by_cluster, rows.present, step, by_y, by_x, rows.widest_group, rows.alone, rows.sum_moments(), found)
-    n, y_squares, y_cubes, y_levels, x_squares, x_cubes, x_levels, cell_squares, concordant, rank_product = found[:10]
+    sum_all(
+        by_cluster,
+        rows.present,
+        step,
+        by_y,
+        by_x,
+        rows.widest_group,
+        rows.alone,
+        rows.sum_moments(),
+        found,
+    )
+    (
+        n,
+        y_squares,
+        y_cubes,
+        y_levels,
+        x_squares,
+        x_cubes,
+        x_levels,
+        cell_squares,
+        concordant,
+        rank_product,
+    ) = found[:10]
     return Sums(
         n=n,
         x_squares=x_squares,
@@ -122,14 +436,23 @@ def sum_resamples(rows: OrderedRows, weights: AnyWeights) -> Sums:
 def _check_rows(where: str, x: Floats, y: Floats, clusters: Indices, weights: AnyWeights) -> None:
     check_pair(where, x, y)
     check_clusters(where, clusters, x.size, weights)
-    if weights.dtype != np.uint16 and weights.size and not 0 <= weights.min() <= weights.max() < 1 << 16:
-        raise ValueError(f"{where}: weights {weights.min()} to {weights.max()}; expected 0 to 65535; use draw_cluster_weights")
+    if (
+        weights.dtype != np.uint16
+        and weights.size
+        and not 0 <= weights.min() <= weights.max() < 1 << 16
+    ):
+        raise ValueError(
+            f"{where}: weights {weights.min()} to {weights.max()}; expected 0 to 65535; use "
+            f"draw_cluster_weights"
+        )
 
 
 def _correlate_whole(rows: OrderedRows) -> dict[str, float]:
     """The sample as a resample that draws each cluster once."""
     found = correlate_sums(sum_resamples(rows, draw_once(int(rows.present[-1]) + 1)))
-    return {name: float(values[0]) for name, values in found.items()} | {"pearson": pearson(rows.x, rows.y)}
+    return {name: float(values[0]) for name, values in found.items()} | {
+        "pearson": pearson(rows.x, rows.y)
+    }
 
 
 def _correlate_resamples(rows: OrderedRows, weights: AnyWeights) -> dict[str, Floats]:

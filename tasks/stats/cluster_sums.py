@@ -1,4 +1,6 @@
-"""Sums of rows over bootstrap resamples of their clusters. What is counted, and which statistic follows, lives elsewhere."""
+"""Sums of rows over bootstrap resamples of their clusters. What is counted, and which statistic
+follows, lives elsewhere.
+"""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +13,9 @@ from scipy.sparse import csr_array
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 AnyWeights = NDArray[np.integer[Any]]
-"""(resamples, clusters): how often each resample draws each cluster (`tasks.stats.resampling.draw_cluster_weights`)."""
+"""(resamples, clusters): how often each resample draws each cluster
+(`tasks.stats.resampling.draw_cluster_weights`).
+"""
 
 _CHUNK_BYTES = 32 << 20
 _WORTH_TWO_THREADS = 1 << 22
@@ -19,14 +23,23 @@ _Part = TypeVar("_Part")
 
 
 def check_clusters(where: str, clusters: Indices, n_rows: int, weights: AnyWeights) -> None:
-    """Raise ValueError unless there is one cluster code a row and each is a column of the weights."""
+    """Raise ValueError unless there is one cluster code a row and each is a column of the
+    weights.
+    """
     if weights.ndim != 2:
-        raise ValueError(f"{where}: weights have shape {weights.shape}; expected (resamples, clusters); use draw_cluster_weights")
+        raise ValueError(
+            f"{where}: weights have shape {weights.shape}; expected (resamples, clusters); use "
+            f"draw_cluster_weights"
+        )
     if clusters.shape != (n_rows,):
-        raise ValueError(f"{where}: {clusters.size} cluster codes for {n_rows} rows; expected one a row; pass them together")
+        raise ValueError(
+            f"{where}: {clusters.size} cluster codes for {n_rows} rows; expected one a row; "
+            f"pass them together"
+        )
     if clusters.size and not 0 <= clusters.min() <= clusters.max() < weights.shape[1]:
         raise ValueError(
-            f"{where}: cluster codes {clusters.min()} to {clusters.max()}; expected 0 to {weights.shape[1] - 1}, "
+            f"{where}: cluster codes {clusters.min()} to {clusters.max()}; expected 0 to "
+            f"{weights.shape[1] - 1}, "
             "the columns of the weights; number the clusters as they were drawn"
         )
 
@@ -38,11 +51,15 @@ def slice_resamples(bytes_each: int, weights: AnyWeights) -> list[slice]:
 
 
 def count_cells(cells: Indices, n_cells: int, clusters: Indices, weights: AnyWeights) -> Floats:
-    """How many rows of each cell a resample holds: (cells, resamples). `cells` and `clusters` have one code a row."""
-    from tasks.stats.count_kernel import add_rows
+    """How many rows of each cell a resample holds: (cells, resamples). `cells` and `clusters` have
+    one code a row.
+    """
+    from judgelake.tasks.stats.kernels.counts import add_rows
 
     by_cluster = np.ascontiguousarray(weights.T)
-    codes = cells.astype(np.uint16) if n_cells <= 1 << 16 else cells  # those of 16 bits are sorted by counting
+    codes = (
+        cells.astype(np.uint16) if n_cells <= 1 << 16 else cells
+    )  # those of 16 bits are sorted by counting
     of_rows = clusters[np.argsort(codes, kind="stable")]
     ends = np.cumsum(np.bincount(cells, minlength=n_cells)).tolist()
     counted = np.zeros((n_cells, len(weights)), dtype=np.uint32)
@@ -56,7 +73,9 @@ def count_cells(cells: Indices, n_cells: int, clusters: Indices, weights: AnyWei
 
 
 def run_in_threads(work: Callable[[_Part], None], parts: Sequence[_Part]) -> None:
-    """Do the parts in two threads; the compiled loops inside them run without the interpreter's lock."""
+    """Do the parts in two threads; the compiled loops inside them run without the interpreter's
+    lock.
+    """
     if len(parts) == 1:
         work(parts[0])
         return
@@ -66,10 +85,14 @@ def run_in_threads(work: Callable[[_Part], None], parts: Sequence[_Part]) -> Non
 
 def sum_columns(table: csr_array, weights: AnyWeights) -> Floats:
     """Weighted sums of the columns of `table`, (quantities, clusters): (quantities, resamples)."""
-    from tasks.stats.count_kernel import add_columns
+    from judgelake.tasks.stats.kernels.counts import add_columns
 
     by_cluster = np.ascontiguousarray(weights.T)
-    starts, columns, values = table.indptr.astype(np.int64), table.indices.astype(np.int64), table.data.astype(np.float64)
+    starts, columns, values = (
+        table.indptr.astype(np.int64),
+        table.indices.astype(np.int64),
+        table.data.astype(np.float64),
+    )
     summed = np.zeros((table.shape[0], len(weights)))
 
     def add_part(part: tuple[int, int]) -> None:
@@ -87,7 +110,9 @@ def _halve_resamples(n_rows: int, weights: AnyWeights) -> list[tuple[int, int]]:
 
 def sum_groups(values: Floats, groups: Indices, n_groups: int) -> Floats:
     """Sum the rows of `values`, (members, resamples), by group: (groups, resamples)."""
-    membership: csr_array = csr_array((np.ones(groups.size), (groups, np.arange(groups.size))), shape=(n_groups, groups.size))
+    membership: csr_array = csr_array(
+        (np.ones(groups.size), (groups, np.arange(groups.size))), shape=(n_groups, groups.size)
+    )
     summed: Floats = membership @ values
     return summed
 

@@ -1,6 +1,7 @@
 """Pearson, Spearman, Kendall tau-b and tau-c of one sample, as plain numbers.
 
-No intervals (`tasks.stats.bootstrap`) and no p-values. NaN where a coefficient is undefined; ValueError where the input is wrong.
+No intervals (`tasks.stats.bootstrap`) and no p-values. NaN where a coefficient is undefined;
+ValueError where the input is wrong.
 """
 
 from collections.abc import Callable
@@ -16,12 +17,16 @@ Floats = NDArray[np.float64]
 def check_pair(where: str, x: Floats, y: Floats) -> None:
     """Raise ValueError unless x and y are finite vectors of one length."""
     if x.ndim != 1 or x.shape != y.shape:
-        raise ValueError(f"{where}: x has shape {x.shape} and y {y.shape}; expected two vectors of one length; pass paired rows")
+        raise ValueError(
+            f"{where}: x has shape {x.shape} and y {y.shape}; expected two vectors of one "
+            f"length; pass paired rows"
+        )
     for name, values in (("x", x), ("y", y)):
         bad = np.flatnonzero(~np.isfinite(values))
         if bad.size:
             raise ValueError(
-                f"{where}: {name}[{bad[0]}] is {values[bad[0]]}; expected finite numbers; drop the rows without a score first"
+                f"{where}: {name}[{bad[0]}] is {values[bad[0]]}; expected finite numbers; drop "
+                f"the rows without a score first"
             )
 
 
@@ -34,17 +39,23 @@ def pearson(x: Floats, y: Floats) -> float:
 def spearman(x: Floats, y: Floats) -> float:
     """Pearson's coefficient of mid-ranks (Spearman 1904)."""
     check_pair("spearman", x, y)
-    return _product_moment(stats.rankdata(x), stats.rankdata(y)) if _is_defined(x, y) else float("nan")
+    return (
+        _product_moment(stats.rankdata(x), stats.rankdata(y)) if _is_defined(x, y) else float("nan")
+    )
 
 
 def kendall_tau_b(x: Floats, y: Floats) -> float:
-    """(C - D) / sqrt((pairs not tied in x) * (pairs not tied in y)); Kendall 1945, Biometrika 33."""
+    """(C - D) / sqrt((pairs not tied in x) * (pairs not tied in y)); Kendall 1945, Biometrika
+    33.
+    """
     check_pair("kendall_tau_b", x, y)
     return _kendall(x, y, "b")
 
 
 def kendall_tau_c(x: Floats, y: Floats) -> float:
-    """2 (C - D) / (n^2 (m - 1) / m), m the smaller count of distinct values; Stuart 1953, Biometrika 40."""
+    """2 (C - D) / (n^2 (m - 1) / m), m the smaller count of distinct values; Stuart 1953,
+    Biometrika 40.
+    """
     check_pair("kendall_tau_c", x, y)
     return _kendall(x, y, "c")
 
@@ -76,4 +87,8 @@ def _centre(values: Floats) -> Floats:
 
 
 def _kendall(x: Floats, y: Floats, variant: Literal["b", "c"]) -> float:
-    return float(stats.kendalltau(x, y, variant=variant).statistic) if _is_defined(x, y) else float("nan")
+    return (
+        float(stats.kendalltau(x, y, variant=variant).statistic)
+        if _is_defined(x, y)
+        else float("nan")
+    )

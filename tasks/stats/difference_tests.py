@@ -1,7 +1,8 @@
-"""Other tests of whether two judges agree equally well with a target, each with assumptions of its own.
+"""Other tests of whether two judges agree equally well with a target, each with assumptions of its
+own.
 
-The project's own is the paired cluster bootstrap in `tasks.stats.judge_comparison`; these are computed on request, to compare with
-papers that used them.
+The project's own is the paired cluster bootstrap in `tasks.stats.judge_comparison`; these are
+computed on request, to compare with papers that used them.
 """
 
 from typing import Literal, NamedTuple
@@ -11,10 +12,10 @@ from numpy.typing import NDArray
 from scipy import special, stats
 from scipy.sparse import csr_array
 
-from tasks.stats.bootstrap import bootstrap_correlations
-from tasks.stats.cluster_sums import Floats, Indices
-from tasks.stats.correlation import COEFFICIENTS, check_pair
-from tasks.stats.system_level import correlate_weighted
+from judgelake.tasks.stats.bootstrap import bootstrap_correlations
+from judgelake.tasks.stats.cluster_sums import Floats, Indices
+from judgelake.tasks.stats.combining import correlate_weighted
+from judgelake.tasks.stats.correlation import COEFFICIENTS, check_pair
 
 Flags = NDArray[np.bool_]
 
@@ -32,7 +33,9 @@ class TTest(NamedTuple):
 
 
 class PermutationTest(NamedTuple):
-    """A difference of coefficients, its two-sided p-value (c + 1) / (permutations + 1), and the undefined permutations."""
+    """A difference of coefficients, its two-sided p-value (c + 1) / (permutations + 1), and the
+    undefined permutations.
+    """
 
     difference: float
     p: float
@@ -41,14 +44,18 @@ class PermutationTest(NamedTuple):
 
 
 def williams_test(r_judge: float, r_other: float, r_judges: float, n: int) -> TTest:
-    """Williams' test of two correlations with one target (Williams 1959; Steiger 1980, Psychological Bulletin 87, equation 7).
+    """Williams' test of two correlations with one target (Williams 1959; Steiger 1980,
+    Psychological Bulletin 87, equation 7).
 
-    `r_judge` and `r_other` are the judges' correlations with the target, `r_judges` that of the judges with each other, over the
-    same `n` rows. Assumes independent rows (no clusters) that are jointly normal, and Pearson's coefficient; with rank coefficients
-    it is an approximation that machine translation's evaluations have used (Graham & Baldwin 2014).
+    `r_judge` and `r_other` are the judges' correlations with the target, `r_judges` that of the
+    judges with each other, over the same `n` rows. Assumes independent rows (no clusters) that are
+    jointly normal, and Pearson's coefficient; with rank coefficients it is an approximation that
+    machine translation's evaluations have used (Graham & Baldwin 2014).
     """
     if n < 4:
-        raise ValueError(f"williams_test: {n} rows; expected 4 or more; the test has n - 3 degrees of freedom")
+        raise ValueError(
+            f"williams_test: {n} rows; expected 4 or more; the test has n - 3 degrees of freedom"
+        )
     determinant = 1 - r_judge**2 - r_other**2 - r_judges**2 + 2 * r_judge * r_other * r_judges
     mean = (r_judge + r_other) / 2
     below = 2 * determinant * (n - 1) / (n - 3) + mean**2 * (1 - r_judges) ** 3
@@ -58,12 +65,16 @@ def williams_test(r_judge: float, r_other: float, r_judges: float, n: int) -> TT
 
 
 def replicate_t_test(drawn: Floats, other_drawn: Floats) -> TTest:
-    """LAVE's test: Welch's t-test between the bootstrap replicates of two judges' coefficients ("Correlation with human judgment").
+    """LAVE's test: Welch's t-test between the bootstrap replicates of two judges' coefficients
+    ("Correlation with human judgment").
 
-    Takes the replicates for independent observations. They are not: p falls as resamples are added, towards 0 for any difference,
-    so it measures how many resamples were drawn rather than how sure the difference is. Here to compare with the paper only.
+    Takes the replicates for independent observations. They are not: p falls as resamples are added,
+    towards 0 for any difference, so it measures how many resamples were drawn rather than how sure
+    the difference is. Here to compare with the paper only.
     """
-    found = stats.ttest_ind(drawn[~np.isnan(drawn)], other_drawn[~np.isnan(other_drawn)], equal_var=False)
+    found = stats.ttest_ind(
+        drawn[~np.isnan(drawn)], other_drawn[~np.isnan(other_drawn)], equal_var=False
+    )
     return TTest(float(found.statistic), float(found.df), float(found.pvalue))
 
 
@@ -77,11 +88,13 @@ def permute_both(
     rng: np.random.Generator,
     level: Literal["global", "system"] = "global",
 ) -> dict[str, PermutationTest]:
-    """PERM-BOTH (Deutsch et al. 2021, TACL 9, section 4): swap the judges' scores for random systems and random items.
+    """PERM-BOTH (Deutsch et al. 2021, TACL 9, section 4): swap the judges' scores for random
+    systems and random items.
 
-    A row's scores are swapped where its system or its item was picked, not both. Pass clusters as `items` where items share an
-    image. Assumes that, were both judges equally good, their standardised scores would be exchangeable: scores are standardised
-    over the rows first, and two judges of unlike distributions (digits against probabilities) strain it. Rows, (rows,) each,
+    A row's scores are swapped where its system or its item was picked, not both. Pass clusters as
+    `items` where items share an image. Assumes that, were both judges equally good, their
+    standardised scores would be exchangeable: scores are standardised over the rows first, and two
+    judges of unlike distributions (digits against probabilities) strain it. Rows, (rows,) each,
     need all three scores. `level` "system" correlates the systems' means, "global" the rows.
     """
     check_pair("permute_both", x, y)
@@ -95,34 +108,50 @@ def permute_both(
         swapped = _pick(systems, size, rng) ^ _pick(items, size, rng)
         for name, values in measure(a, b, y, systems, swapped).items():
             drawn[name].append(values)
-    return {name: _test(float(whole[name][0]), np.concatenate(drawn[name])) for name in COEFFICIENTS}
+    return {
+        name: _test(float(whole[name][0]), np.concatenate(drawn[name])) for name in COEFFICIENTS
+    }
 
 
-def _correlate_rows(a: Floats, b: Floats, y: Floats, systems: Indices, swapped: Flags) -> dict[str, Floats]:  # noqa: ARG001
-    """First judge's coefficient less the second's for each permutation, (permutations, rows): both judges' rows stand in one
-    list, and a permutation counts each row once, from one judge or the other.
+def _correlate_rows(
+    a: Floats, b: Floats, y: Floats, _systems: Indices, swapped: Flags
+) -> dict[str, Floats]:
+    """First judge's coefficient less the second's for each permutation, (permutations, rows): both
+    judges' rows stand in one list, and a permutation counts each row once, from one judge or the
+    other.
     """
     n = np.arange(2 * y.size)
     rows = np.concatenate([a, b]), np.concatenate([y, y]), n
     first, second = (
-        bootstrap_correlations(*rows, np.concatenate([kept, ~kept], axis=1).astype(np.uint16)) for kept in (~swapped, swapped)
+        bootstrap_correlations(*rows, np.concatenate([kept, ~kept], axis=1).astype(np.uint16))
+        for kept in (~swapped, swapped)
     )
     return {name: first[name] - second[name] for name in COEFFICIENTS}
 
 
-def _correlate_means(a: Floats, b: Floats, y: Floats, systems: Indices, swapped: Flags) -> dict[str, Floats]:
+def _correlate_means(
+    a: Floats, b: Floats, y: Floats, systems: Indices, swapped: Flags
+) -> dict[str, Floats]:
     _, codes = np.unique(systems, return_inverse=True)
     counts = np.bincount(codes)
-    membership = csr_array((1 / counts[codes], (np.arange(codes.size), codes)), shape=(codes.size, counts.size))
-    x_means, other_means, target, shift = (np.asarray(scores @ membership) for scores in (a, b, y, swapped * (b - a)))
+    membership = csr_array(
+        (1 / counts[codes], (np.arange(codes.size), codes)), shape=(codes.size, counts.size)
+    )
+    x_means, other_means, target, shift = (
+        np.asarray(scores @ membership) for scores in (a, b, y, swapped * (b - a))
+    )
     targets, ones = np.broadcast_to(target, shift.shape), np.ones(shift.shape)
-    first, second = (correlate_weighted(means, targets, ones) for means in (x_means + shift, other_means - shift))
+    first, second = (
+        correlate_weighted(means, targets, ones) for means in (x_means + shift, other_means - shift)
+    )
     return {name: first[name] - second[name] for name in COEFFICIENTS}
 
 
 def _pick(codes: Indices, size: int, rng: np.random.Generator) -> Flags:
     """(permutations, rows): whether each row's code was picked, codes with probability 1/2."""
-    picked = rng.integers(2, size=(size, int(codes.max(initial=-1)) + 1), dtype=np.int8).astype(np.bool_)
+    picked = rng.integers(2, size=(size, int(codes.max(initial=-1)) + 1), dtype=np.int8).astype(
+        np.bool_
+    )
     return np.asarray(picked[:, codes])
 
 
@@ -135,5 +164,9 @@ def _standardise(scores: Floats) -> Floats:
 def _test(difference: float, drawn: Floats) -> PermutationTest:
     if np.isnan(difference):
         return PermutationTest(difference, float("nan"), drawn.size, drawn.size)
-    as_far = drawn.size - int((np.abs(drawn) < abs(difference) - _TOLERANCE).sum())  # undefined ones count against it
-    return PermutationTest(difference, (as_far + 1) / (drawn.size + 1), drawn.size, int(np.isnan(drawn).sum()))
+    as_far = drawn.size - int(
+        (np.abs(drawn) < abs(difference) - _TOLERANCE).sum()
+    )  # undefined ones count against it
+    return PermutationTest(
+        difference, (as_far + 1) / (drawn.size + 1), drawn.size, int(np.isnan(drawn).sum())
+    )

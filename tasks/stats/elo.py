@@ -1,7 +1,8 @@
-"""Elo ratings over many orders of the same comparisons: permutations, and bootstraps of questions each in an order of its own.
+"""Elo ratings over many orders of the same comparisons: permutations, and bootstraps of questions
+each in an order of its own.
 
-Elo depends on the order of its updates, so one pass is no estimate; the band over passes is a spread, no confidence interval
-(`tasks.stats.bradley_terry` has those).
+Elo depends on the order of its updates, so one pass is no estimate; the band over passes is a
+spread, no confidence interval (`tasks.stats.bradley_terry` has those).
 """
 
 import math
@@ -10,13 +11,21 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.stats.cluster_sums import AnyWeights, Floats, Indices, check_clusters, draw_once, run_in_threads
-from tasks.stats.comparisons import Comparisons
-from tasks.stats.rating_draws import RatingBand, summarise_ratings
+from judgelake.tasks.stats.cluster_sums import (
+    AnyWeights,
+    Floats,
+    Indices,
+    check_clusters,
+    draw_once,
+    run_in_threads,
+)
+from judgelake.tasks.stats.comparisons import Comparisons, RatingBand, summarise_ratings
 
 
 class EloScale(NamedTuple):
-    """Where ratings start, how far one comparison moves them (K), and the gap that means ten to one odds (`scale`)."""
+    """Where ratings start, how far one comparison moves them (K), and the gap that means ten to one
+    odds (`scale`).
+    """
 
     initial: float
     k: float
@@ -24,7 +33,9 @@ class EloScale(NamedTuple):
 
 
 class EloRatings(NamedTuple):
-    """Ratings of each pass, (passes, models), NaN for a model without a comparison in it; their band and what the band is."""
+    """Ratings of each pass, (passes, models), NaN for a model without a comparison in it; their
+    band and what the band is.
+    """
 
     ratings: Floats
     band: RatingBand
@@ -32,7 +43,9 @@ class EloRatings(NamedTuple):
 
 
 class _Matches(NamedTuple):
-    """Kinds of comparison (two models, a's share) and each cluster's run of them; the last kind changes nothing."""
+    """Kinds of comparison (two models, a's share) and each cluster's run of them; the last kind
+    changes nothing.
+    """
 
     model_a: NDArray[np.uint32]
     model_b: NDArray[np.uint32]
@@ -41,24 +54,35 @@ class _Matches(NamedTuple):
     starts: Indices
 
 
-def permute_elo(comparisons: Comparisons, scale: EloScale, permutations: int, rng: np.random.Generator) -> EloRatings:
+def permute_elo(
+    comparisons: Comparisons, scale: EloScale, permutations: int, rng: np.random.Generator
+) -> EloRatings:
     """Rate the comparisons in random orders; the band shows the order's effect alone."""
     as_one = comparisons._replace(clusters=np.zeros_like(comparisons.clusters))
     ratings = _rate(as_one, scale, np.repeat(draw_once(1), permutations, axis=0), rng)
     return EloRatings(ratings, summarise_ratings(ratings, None), "order spread")
 
 
-def bootstrap_elo(comparisons: Comparisons, scale: EloScale, weights: AnyWeights, rng: np.random.Generator) -> EloRatings:
-    """Rate resamples of the clusters, each in a random order of its comparisons (CHIRP, section 3.4 and Figure 5)."""
+def bootstrap_elo(
+    comparisons: Comparisons, scale: EloScale, weights: AnyWeights, rng: np.random.Generator
+) -> EloRatings:
+    """Rate resamples of the clusters, each in a random order of its comparisons (CHIRP, section 3.4
+    and Figure 5).
+    """
     ratings = _rate(comparisons, scale, weights, rng)
     return EloRatings(ratings, summarise_ratings(ratings, None), "order-and-resampling spread")
 
 
-def _rate(comparisons: Comparisons, scale: EloScale, weights: AnyWeights, rng: np.random.Generator) -> Floats:
-    from tasks.stats.elo_kernel import LANES
+def _rate(
+    comparisons: Comparisons, scale: EloScale, weights: AnyWeights, rng: np.random.Generator
+) -> Floats:
+    from judgelake.tasks.stats.kernels.elo import LANES
 
     if not (scale.k > 0 and scale.scale > 0 and math.isfinite(scale.initial)):
-        raise ValueError(f"elo: {scale}; expected a finite initial rating, K and scale above 0; FastChat's are 1000, 4, 400")
+        raise ValueError(
+            f"elo: {scale}; expected a finite initial rating, K and scale above 0; FastChat's "
+            f"are 1000, 4, 400"
+        )
     scale = EloScale(*map(float, scale))
     check_clusters("elo", comparisons.clusters, comparisons.preference_b.size, weights)
     matches = _fold_matches(comparisons, weights.shape[1])
@@ -76,15 +100,21 @@ def _rate(comparisons: Comparisons, scale: EloScale, weights: AnyWeights, rng: n
             longest = int((drawn @ sizes).max(initial=0))
             if orders.shape[1] < longest:
                 orders = np.empty((LANES, longest), dtype=matches.kinds.dtype)
-            ratings[part] = _rate_lanes(matches, scale, drawn, seeds[part], orders, longest, comparisons.n_models)
+            ratings[part] = _rate_lanes(
+                matches, scale, drawn, seeds[part], orders, longest, comparisons.n_models
+            )
 
     run_in_threads(rate_passes, [firsts[0::2], firsts[1::2]] if len(firsts) > 1 else [firsts])
     _drop_absent(ratings, comparisons, scale.initial, weights)
     return ratings
 
 
-def _drop_absent(ratings: Floats, comparisons: Comparisons, initial: float, weights: AnyWeights) -> None:
-    """Set NaN where a model met nobody: it kept the initial rating, as only few others did by chance."""
+def _drop_absent(
+    ratings: Floats, comparisons: Comparisons, initial: float, weights: AnyWeights
+) -> None:
+    """Set NaN where a model met nobody: it kept the initial rating, as only few others did by
+    chance.
+    """
     for model in np.flatnonzero((ratings == initial).any(axis=0)):
         is_met = (comparisons.model_a == model) | (comparisons.model_b == model)
         clusters = np.unique(comparisons.clusters[is_met])
@@ -101,7 +131,12 @@ def _rate_lanes(
     n_models: int,
 ) -> Floats:
     """Ratings of up to LANES passes, (passes, models)."""
-    from tasks.stats.elo_kernel import LANES, repeat_matches, shuffle_matches, update_ratings
+    from judgelake.tasks.stats.kernels.elo import (
+        LANES,
+        repeat_matches,
+        shuffle_matches,
+        update_ratings,
+    )
 
     orders[:, :longest] = matches.share_a.size - 1
     for lane, seed in enumerate(seeds):
@@ -109,7 +144,9 @@ def _rate_lanes(
         shuffle_matches(orders[lane], n, seed)
     ratings = np.full((n_models + 2) * LANES, scale.initial)
     places = (matches.model_a * np.uint32(LANES), matches.model_b * np.uint32(LANES))
-    update_ratings(orders, longest, *places, matches.share_a, scale.k, math.log(10) / scale.scale, ratings)
+    update_ratings(
+        orders, longest, *places, matches.share_a, scale.k, math.log(10) / scale.scale, ratings
+    )
     return ratings.reshape(-1, LANES)[:n_models, : len(seeds)].T
 
 
@@ -122,7 +159,9 @@ def _fold_matches(comparisons: Comparisons, n_clusters: int) -> _Matches:
     names, kinds = np.unique((a * m + b) * max(shares.size, 1) + share, return_inverse=True)
     pair = names // max(shares.size, 1)
     narrow = np.uint16 if names.size < 1 << 16 else np.uint32
-    starts = np.concatenate([[0], np.cumsum(np.bincount(comparisons.clusters, minlength=n_clusters))])
+    starts = np.concatenate(
+        [[0], np.cumsum(np.bincount(comparisons.clusters, minlength=n_clusters))]
+    )
     return _Matches(
         # The last kind is played by two models that nobody sees: it fills the shorter lanes.
         np.append(pair // m, m).astype(np.uint32),

@@ -1,4 +1,5 @@
-"""Which judge of a column agrees best with a target: paired cluster bootstrap on the rows both scored, corrected by Holm.
+"""Which judge of a column agrees best with a target: paired cluster bootstrap on the rows both
+scored, corrected by Holm.
 
 Other tests of two judges, each with assumptions of its own, live in `tasks.stats.difference_tests`.
 """
@@ -11,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.stats.bootstrap import Correlation, Resampled, resample_correlations
-from tasks.stats.cluster_sums import AnyWeights, Floats, Indices
-from tasks.stats.combining import MeanCorrelation, average_correlations
-from tasks.stats.correlation import COEFFICIENTS
-from tasks.stats.resampling import expanded_interval
+from judgelake.tasks.stats.bootstrap import Correlation, Resampled, resample_correlations
+from judgelake.tasks.stats.cluster_sums import AnyWeights, Floats, Indices
+from judgelake.tasks.stats.combining import MeanCorrelation, average_correlations
+from judgelake.tasks.stats.correlation import COEFFICIENTS
+from judgelake.tasks.stats.resampling import expanded_interval
 
 Rows = NDArray[np.bool_]
 Found = dict[str, Resampled]
@@ -24,10 +25,12 @@ _THREADS = 2
 
 
 class PairedDifference(NamedTuple):
-    """A coefficient of `judge` less that of `other`, on the rows both scored, with its 95 % interval.
+    """A coefficient of `judge` less that of `other`, on the rows both scored, with its 95 %
+    interval.
 
-    `p` is two-sided: 2 (c + 1) / (resamples + 1) for the c resamples whose difference has not the sign of the sample's, the
-    undefined ones among them. `p_holm` is corrected for all judges that `judge` is compared with.
+    `p` is two-sided: 2 (c + 1) / (resamples + 1) for the c resamples whose difference has not the
+    sign of the sample's, the undefined ones among them. `p_holm` is corrected for all judges that
+    `judge` is compared with.
     """
 
     judge: int
@@ -46,10 +49,12 @@ class PairedDifference(NamedTuple):
 
 
 class Column(NamedTuple):
-    """One coefficient of every judge on all rows that it scored, and the leader's differences from the other judges.
+    """One coefficient of every judge on all rows that it scored, and the leader's differences from
+    the other judges.
 
-    The leader is the competing judge of the highest coefficient (None where none is defined); judges without one are not compared.
-    `n_cells` counts each judge's cells in which the coefficient is defined.
+    The leader is the competing judge of the highest coefficient (None where none is defined);
+    judges without one are not compared. `n_cells` counts each judge's cells in which the
+    coefficient is defined.
     """
 
     own: list[Correlation]
@@ -60,9 +65,11 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True)
 class Cell:
-    """Rows on which judges are held to one target: `scored`, (rows, judges), and `measure`, a judge's coefficients on some of the rows.
+    """Rows on which judges are held to one target: `scored`, (rows, judges), and `measure`, a
+    judge's coefficients on some of the rows.
 
-    What was measured is kept, so that each is computed once, whatever it is compared with and averaged into.
+    What was measured is kept, so that each is computed once, whatever it is compared with and
+    averaged into.
     """
 
     scored: Rows
@@ -70,66 +77,100 @@ class Cell:
     found: dict[tuple[int, bytes], Found] = field(default_factory=dict)
 
     def find(self, judge: int, other: int | None = None) -> Found:
-        """A judge's coefficients on its own rows, or on those that it and the other scored; to be measured before."""
+        """A judge's coefficients on its own rows, or on those that it and the other scored; to be
+        measured before.
+        """
         return self.found[judge, self.choose_rows(judge, other).tobytes()]
 
     def choose_rows(self, judge: int, other: int | None = None) -> Rows:
         """The rows that the judge, and the other, scored."""
-        rows: Rows = self.scored[:, judge] if other is None else self.scored[:, judge] & self.scored[:, other]
+        rows: Rows = (
+            self.scored[:, judge]
+            if other is None
+            else self.scored[:, judge] & self.scored[:, other]
+        )
         return rows
 
 
-def split_cells(x: Floats, y: Floats, clusters: Indices, weights: AnyWeights, cells: Indices | None = None) -> dict[int, Cell]:
-    """The rows by their cell's code, all in cell 0 without codes; the arguments are those of `compare_correlations`."""
+def split_cells(
+    x: Floats, y: Floats, clusters: Indices, weights: AnyWeights, cells: Indices | None = None
+) -> dict[int, Cell]:
+    """The rows by their cell's code, all in cell 0 without codes; the arguments are those of
+    `compare_correlations`.
+    """
     if x.ndim != 2 or y.shape != x.shape[:1] or clusters.shape != y.shape:
         raise ValueError(
             f"compare_correlations: x has shape {x.shape}, y {y.shape}, clusters {clusters.shape}; "
             "expected (rows, judges), (rows,), (rows,); pass one row an answer"
         )
     codes = np.zeros_like(clusters) if cells is None else cells
-    parts = [(int(code), np.flatnonzero(codes == code)) for code in np.unique(codes)] or [(0, np.arange(0))]
+    parts = [(int(code), np.flatnonzero(codes == code)) for code in np.unique(codes)] or [
+        (0, np.arange(0))
+    ]
     return {code: _make_cell(x[rows], y[rows], clusters[rows], weights) for code, rows in parts}
 
 
 def compare_correlations(
     x: Floats, y: Floats, clusters: Indices, weights: AnyWeights, cells: Indices | None = None
 ) -> dict[str, Column]:
-    """Compare the judges of a column for each coefficient: `x` is (rows, judges), NaN where a judge has no score.
+    """Compare the judges of a column for each coefficient: `x` is (rows, judges), NaN where a judge
+    has no score.
 
-    `y` is the target (NaN: no row), `clusters` each row's column in `weights`. All judges share the draws. A row is dropped only
-    where a figure needs a score that is missing: `own` uses each judge's own rows, a difference the rows both scored.
-    With `cells`, a code a row (of its model; of benchmark x model), the figures are means over cells of the coefficient inside
-    each, a difference over the cells in which both are defined. Benchmarks with draws of their own stand side by side in the
-    columns of `weights`.
+    `y` is the target (NaN: no row), `clusters` each row's column in `weights`. All judges share the
+    draws. A row is dropped only where a figure needs a score that is missing: `own` uses each
+    judge's own rows, a difference the rows both scored. With `cells`, a code a row (of its model;
+    of benchmark x model), the figures are means over cells of the coefficient inside each, a
+    difference over the cells in which both are defined. Benchmarks with draws of their own stand
+    side by side in the columns of `weights`.
     """
     return compare_cells(list(split_cells(x, y, clusters, weights, cells).values()))
 
 
-def compare_cells(cells: Sequence[Cell], competing: Sequence[int] | None = None) -> dict[str, Column]:
-    """Compare judges over cells (one or more, all of the same judges); without being in `competing` a judge has only its own figure."""
+def compare_cells(
+    cells: Sequence[Cell], competing: Sequence[int] | None = None
+) -> dict[str, Column]:
+    """Compare judges over cells (one or more, all of the same judges); without being in `competing`
+    a judge has only its own figure.
+    """
     judges = range(cells[0].scored.shape[1])
     compared = judges if competing is None else competing
     _measure_all([(cell, judge, cell.choose_rows(judge)) for cell in cells for judge in judges])
     own = [average_correlations([cell.find(judge) for cell in cells]) for judge in judges]
-    leaders = {name: _find_leader([(judge, own[judge][name].mean.value) for judge in compared]) for name in COEFFICIENTS}
+    leaders = {
+        name: _find_leader([(judge, own[judge][name].mean.value) for judge in compared])
+        for name in COEFFICIENTS
+    }
     ahead = {leader for leader in leaders.values() if leader is not None}
-    _measure_all([
-        (cell, judge, cell.choose_rows(a, b)) for cell in cells for a in ahead for b in compared if a != b for judge in (a, b)
-    ])  # fmt: skip
-    return {name: _make_column(name, leader, own, compared, cells) for name, leader in leaders.items()}
+    _measure_all(
+        [
+            (cell, judge, cell.choose_rows(a, b))
+            for cell in cells
+            for a in ahead
+            for b in compared
+            if a != b
+            for judge in (a, b)
+        ]
+    )
+    return {
+        name: _make_column(name, leader, own, compared, cells) for name, leader in leaders.items()
+    }
 
 
 def mark_best(column: Column, level: float = 0.05) -> int | None:
-    """The leader if it is better than every other judge at this level after Holm's correction, else None.
+    """The leader if it is better than every other judge at this level after Holm's correction, else
+    None.
 
-    Its 95 % intervals, which make up for few clusters where p-values do not, must lie above 0 as well.
+    Its 95 % intervals, which make up for few clusters where p-values do not, must lie above 0 as
+    well.
     """
     ahead = [difference.low > 0 and difference.p_holm <= level for difference in column.differences]
     return column.leader if ahead and all(ahead) else None
 
 
 def adjust_holm(p: Floats) -> Floats:
-    """Holm's step-down correction (1979, Scandinavian Journal of Statistics 6): the family-wise error stays below the level."""
+    """Holm's step-down correction (1979, Scandinavian Journal of Statistics 6): the family-wise
+    error stays below the level.
+    """
     order = np.argsort(p, kind="stable")
     stepped = np.maximum.accumulate(p[order] * np.arange(p.size, 0, -1))
     adjusted = np.empty(p.size)
@@ -150,7 +191,9 @@ def _find_leader(values: list[tuple[int, float]]) -> int | None:
 
 
 def _measure_all(wanted: list[tuple[Cell, int, Rows]]) -> None:
-    """Measure what is wanted and not yet found: each judge of a cell on each choice of rows once."""
+    """Measure what is wanted and not yet found: each judge of a cell on each choice of rows
+    once.
+    """
     jobs = {(id(cell), judge, rows.tobytes()): (cell, judge, rows) for cell, judge, rows in wanted}
     missing = {key: job for key, job in jobs.items() if key[1:] not in job[0].found}
 
@@ -159,20 +202,42 @@ def _measure_all(wanted: list[tuple[Cell, int, Rows]]) -> None:
         return cell.measure(judge, rows)
 
     with ThreadPoolExecutor(_THREADS) as pool:  # the loops run without the interpreter's lock
-        for (_, judge, rows), job, found in zip(missing, missing.values(), pool.map(measure, missing.values()), strict=True):
+        for (_, judge, rows), job, found in zip(
+            missing, missing.values(), pool.map(measure, missing.values()), strict=True
+        ):
             job[0].found[judge, rows] = found
 
 
 def _make_column(
-    name: str, leader: int | None, own: list[dict[str, MeanCorrelation]], compared: Sequence[int], cells: Sequence[Cell]
+    name: str,
+    leader: int | None,
+    own: list[dict[str, MeanCorrelation]],
+    compared: Sequence[int],
+    cells: Sequence[Cell],
 ) -> Column:
-    others = [other for other in compared if other != leader and not np.isnan(own[other][name].mean.value)]
-    differences = [] if leader is None else [_subtract(name, leader, other, cells) for other in others]
+    others = [
+        other for other in compared if other != leader and not np.isnan(own[other][name].mean.value)
+    ]
+    differences = (
+        [] if leader is None else [_subtract(name, leader, other, cells) for other in others]
+    )
     adjusted = adjust_holm(np.array([difference.p for difference in differences]))
-    corrected = [difference._replace(p_holm=float(p)) for difference, p in zip(differences, adjusted, strict=True)]
+    corrected = [
+        difference._replace(p_holm=float(p))
+        for difference, p in zip(differences, adjusted, strict=True)
+    ]
     # An undefined coefficient of one cell keeps the cell's counts.
-    alone = [cells[0].find(judge)[name].summarise() for judge in range(len(own))] if len(cells) == 1 else None
-    return Column(alone or [one[name].summarise() for one in own], [one[name].n_cells for one in own], leader, corrected)
+    alone = (
+        [cells[0].find(judge)[name].summarise() for judge in range(len(own))]
+        if len(cells) == 1
+        else None
+    )
+    return Column(
+        alone or [one[name].summarise() for one in own],
+        [one[name].n_cells for one in own],
+        leader,
+        corrected,
+    )
 
 
 def _subtract(name: str, judge: int, other: int, cells: Sequence[Cell]) -> PairedDifference:
@@ -181,11 +246,27 @@ def _subtract(name: str, judge: int, other: int, cells: Sequence[Cell]) -> Paire
     both = [(a, b) for a, b in pairs if not np.isnan(a[name].value - b[name].value)]
     if not both:
         unknown, n_undefined = float("nan"), pairs[0][0][name].drawn.size
-        return PairedDifference(judge, other, unknown, unknown, unknown, unknown, unknown, 0, 0, 0, n_undefined, 1.0, 1.0)
+        return PairedDifference(
+            judge,
+            other,
+            unknown,
+            unknown,
+            unknown,
+            unknown,
+            unknown,
+            0,
+            0,
+            0,
+            n_undefined,
+            1.0,
+            1.0,
+        )
     first, second = (average_correlations(side)[name].mean for side in zip(*both, strict=True))
     drawn, difference = first.drawn - second.drawn, first.value - second.value
     interval = expanded_interval(drawn, first.n_clusters)
     against = drawn.size - int((drawn * np.sign(difference) > 0).sum())
     p = min(1.0, 2 * (against + 1) / (drawn.size + 1))
     values = first.value, second.value, difference, interval.low, interval.high
-    return PairedDifference(judge, other, *values, first.n, first.n_clusters, len(both), interval.n_undefined, p, p)
+    return PairedDifference(
+        judge, other, *values, first.n, first.n_clusters, len(both), interval.n_undefined, p, p
+    )

@@ -1,13 +1,23 @@
-"""Accuracy over pairs of answers, fair to ties: tie-calibrated accuracy, and winners of best-of-n choices."""
+"""Accuracy over pairs of answers, fair to ties: tie-calibrated accuracy, and winners of best-of-n
+choices.
+"""
 
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
-from tasks.stats.cluster_sums import AnyWeights, Floats, Indices, check_clusters, draw_once
-from tasks.stats.correlation import check_pair
-from tasks.stats.estimates import Estimate, divide, estimate_mean, summarise_draws
+from judgelake.tasks.stats.cluster_sums import (
+    AnyWeights,
+    Floats,
+    Indices,
+    check_clusters,
+    draw_once,
+)
+from judgelake.tasks.stats.correlation import check_pair
+from judgelake.tasks.stats.estimates import Estimate, divide, estimate_mean, summarise_draws
 
 MOST_PAIRS = 1 << 22
 """Pairs that are looked at for epsilon; where there are more, so many are drawn."""
@@ -16,7 +26,9 @@ _DIGITS = 12
 
 
 class TieCalibration(NamedTuple):
-    """Tie-calibrated accuracy, its epsilon, the accuracy at epsilon 0, and the pairs that chose epsilon."""
+    """Tie-calibrated accuracy, its epsilon, the accuracy at epsilon 0, and the pairs that chose
+    epsilon.
+    """
 
     accuracy: Estimate
     epsilon: float
@@ -25,7 +37,9 @@ class TieCalibration(NamedTuple):
 
 
 class ChoiceAccuracy(NamedTuple):
-    """Share of winner-loser pairs whose winner the judge scores higher, its ties counting half; `accuracy.n` counts pairs."""
+    """Share of winner-loser pairs whose winner the judge scores higher, its ties counting half;
+    `accuracy.n` counts pairs.
+    """
 
     accuracy: Estimate
     n_ties: int
@@ -33,7 +47,9 @@ class ChoiceAccuracy(NamedTuple):
 
 
 class _Pairs(NamedTuple):
-    """Pairs of rows: how far apart the judge's scores are, whether people tie, whether both rank alike, each pair's group."""
+    """Pairs of rows: how far apart the judge's scores are, whether people tie, whether both rank
+    alike, each pair's group.
+    """
 
     distance: Floats
     is_tie: NDArray[np.bool_]
@@ -42,23 +58,36 @@ class _Pairs(NamedTuple):
 
 
 def tie_calibrated_accuracy(
-    x: Floats, y: Floats, groups: Indices | None, clusters: Indices, weights: AnyWeights, rng: np.random.Generator
+    x: Floats,
+    y: Floats,
+    groups: Indices | None,
+    clusters: Indices,
+    weights: AnyWeights,
+    rng: np.random.Generator,
 ) -> TieCalibration:
-    """acc_eq of a judge's scores `x` for people's `y` after tie calibration (Deutsch et al. 2023, EMNLP, "Ties Matter").
+    """acc_eq of a judge's scores `x` for people's `y` after tie calibration (Deutsch et al. 2023,
+    EMNLP, "Ties Matter").
 
-    acc_eq is the share of pairs that both rank alike or both tie; a judge ties a pair when its scores are at most epsilon apart,
-    and epsilon (0, or the distance of a pair) is the one of highest accuracy. Pairs are of rows of one group (an item, say), and
-    the mean over groups counts; groups None pairs all rows. Epsilon is chosen on the sample and kept on the resamples, so the
-    interval does not hold what choosing adds. More than `MOST_PAIRS` pairs are drawn by `rng`.
+    acc_eq is the share of pairs that both rank alike or both tie; a judge ties a pair when its
+    scores are at most epsilon apart, and epsilon (0, or the distance of a pair) is the one of
+    highest accuracy. Pairs are of rows of one group (an item, say), and the mean over groups
+    counts; groups None pairs all rows. Epsilon is chosen on the sample and kept on the resamples,
+    so the interval does not hold what choosing adds. More than `MOST_PAIRS` pairs are drawn by
+    `rng`.
     """
     check_pair("tie_calibrated_accuracy", x, y)
     check_clusters("tie_calibrated_accuracy", clusters, x.size, weights)
     if groups is None:
         pairs = _list_pairs(x, y, np.zeros(x.size, dtype=np.int64), rng)
         epsilon = _choose_epsilon(pairs)
-        whole, without = (float(_accuracy_of_all(x, y, clusters, draw_once(weights.shape[1]), e)[0]) for e in (epsilon, 0.0))
+        whole, without = (
+            float(_accuracy_of_all(x, y, clusters, draw_once(weights.shape[1]), e)[0])
+            for e in (epsilon, 0.0)
+        )
         drawn = _accuracy_of_all(x, y, clusters, weights, epsilon)
-        return TieCalibration(summarise_draws(whole, drawn, x.size, clusters), epsilon, without, pairs.group.size)
+        return TieCalibration(
+            summarise_draws(whole, drawn, x.size, clusters), epsilon, without, pairs.group.size
+        )
     pairs = _list_pairs(x, y, groups, rng)
     epsilon = _choose_epsilon(pairs)
     held, by_group = _accuracy_of_groups(pairs, epsilon)
@@ -67,14 +96,19 @@ def tie_calibrated_accuracy(
     return TieCalibration(accuracy, epsilon, without, pairs.group.size)
 
 
-def choice_accuracy(winners: Floats, losers: Floats, clusters: Indices, weights: AnyWeights) -> ChoiceAccuracy:
-    """Accuracy over the pairs winner-loser of best-of-n choices (HarmonicEval, appendix D.3: pairs from best-of-three).
+def choice_accuracy(
+    winners: Floats, losers: Floats, clusters: Indices, weights: AnyWeights
+) -> ChoiceAccuracy:
+    """Accuracy over the pairs winner-loser of best-of-n choices (HarmonicEval, appendix D.3: pairs
+    from best-of-three).
 
-    A row is a judge's scores of the answer that people chose and of one that lost to it, NaN where it has none: such a pair is missing.
+    A row is a judge's scores of the answer that people chose and of one that lost to it, NaN where
+    it has none: such a pair is missing.
     """
     if winners.shape != losers.shape:
         raise ValueError(
-            f"choice_accuracy: {winners.size} winners, {losers.size} losers; expected a pair a row; pass them together"
+            f"choice_accuracy: {winners.size} winners, {losers.size} losers; expected a pair a "
+            f"row; pass them together"
         )
     lead = winners - losers
     right = np.where(np.isnan(lead), np.nan, (np.sign(lead) + 1) / 2)
@@ -125,9 +159,11 @@ def _accuracy_of_groups(pairs: _Pairs, epsilon: float) -> tuple[Indices, Floats]
     return held, np.bincount(pairs.group, right)[held] / counts[held]
 
 
-def _accuracy_of_all(x: Floats, y: Floats, clusters: Indices, weights: AnyWeights, epsilon: float) -> Floats:
+def _accuracy_of_all(
+    x: Floats, y: Floats, clusters: Indices, weights: AnyWeights, epsilon: float
+) -> Floats:
     """Accuracy over all pairs of different rows on each resample."""
-    from tasks.stats.pair_kernel import count_right_pairs
+    from judgelake.tasks.stats.kernels.pairs import count_right_pairs
 
     order = np.argsort(x, kind="stable")
     values, levels = np.unique(y, return_inverse=True)
@@ -147,7 +183,86 @@ def _find_clusters(groups: Indices, clusters: Indices) -> Indices:
     astray = np.flatnonzero(clusters != clusters[first][group])
     if astray.size:
         raise ValueError(
-            f"tie_calibrated_accuracy: group {codes[group[astray[0]]]} has rows of several clusters; expected one; "
+            f"tie_calibrated_accuracy: group {codes[group[astray[0]]]} has rows of several "
+            f"clusters; expected one; "
             "group by item, or pass None to pair all rows"
         )
     return clusters[first]
+
+
+_PERMUTATIONS_AT_ONCE = 256
+_TOLERANCE = 1e-9
+"""Of the sum of absolute differences: a permutation that gives back the sample's difference does so
+up to rounding.
+"""
+
+
+class SoftAccuracy(NamedTuple):
+    """Soft pairwise accuracy over the pairs of systems for which both sides have a common item."""
+
+    value: float
+    n_pairs: int
+    n_left_out: int
+
+
+def soft_pairwise_accuracy(
+    x: Floats, y: Floats, clusters: Indices, permutations: int, rng: np.random.Generator
+) -> SoftAccuracy:
+    """1 less the mean over pairs of systems of |p_x - p_y|, the judge's and people's p-values
+    (Thompson et al. 2024, WMT).
+
+    `x` and `y` are (systems, items), NaN where there is no score (`tasks.stats.human_rules`). p is
+    one-sided, that the first system of a pair scores higher than the second: the share of
+    `permutations` of a paired permutation test whose difference exceeds the sample's. Both sides
+    are permuted alike, whole clusters of items, (items,), at a time. A permutation of exactly the
+    sample's difference counts half; so a pair that a judge ties has p = 1/2 and the order of
+    systems does not matter. (The authors' code counts it whole: a tie is then p = 1, whichever
+    system comes first.)
+    """
+    if permutations < 1:
+        raise ValueError(
+            f"soft_pairwise_accuracy: {permutations} permutations; expected 1 or more; ask for "
+            f"1,000"
+        )
+    if x.shape != y.shape or x.ndim != 2 or clusters.shape != x.shape[1:]:
+        raise ValueError(
+            f"soft_pairwise_accuracy: x has shape {x.shape}, y {y.shape}, clusters "
+            f"{clusters.shape}; "
+            "expected (systems, items) twice and (items,); tabulate the scores first"
+        )
+    pairs = np.array(list(combinations(range(len(x)), 2)), dtype=np.int64).reshape(-1, 2)
+    differences = [_sum_differences(side, pairs, clusters) for side in (x, y)]
+    exceeding = [np.zeros(len(pairs)) for _ in differences]
+    for start in range(0, permutations, _PERMUTATIONS_AT_ONCE):
+        size = min(_PERMUTATIONS_AT_ONCE, permutations - start), differences[0].shape[1]
+        signs = 1 - 2 * rng.integers(2, size=size).astype(np.float64)
+        for counts, side in zip(exceeding, differences, strict=True):
+            counts += _count_exceeding(signs, side)
+    is_known = _have_common_items(x, pairs) & _have_common_items(y, pairs)
+    p_x, p_y = (counts[is_known] / permutations for counts in exceeding)
+    value = 1 - float(np.abs(p_x - p_y).mean()) if is_known.any() else float("nan")
+    return SoftAccuracy(value, int(is_known.sum()), int((~is_known).sum()))
+
+
+def _sum_differences(side: Floats, pairs: NDArray[np.int64], clusters: Indices) -> Floats:
+    """(pairs, clusters): the first system's scores less the second's on common items, summed by
+    cluster.
+    """
+    n_clusters = int(clusters.max(initial=-1)) + 1
+    membership = csr_array(
+        (np.ones(clusters.size), (np.arange(clusters.size), clusters)),
+        shape=(clusters.size, n_clusters),
+    )
+    return np.asarray(np.nan_to_num(side[pairs[:, 0]] - side[pairs[:, 1]]) @ membership)
+
+
+def _count_exceeding(signs: Floats, differences: Floats) -> Floats:
+    beyond = signs @ differences.T - differences.sum(axis=1)
+    slack = _TOLERANCE * np.abs(differences).sum(axis=1)
+    counts: Floats = (beyond > slack).sum(axis=0) + (np.abs(beyond) <= slack).sum(axis=0) / 2
+    return counts
+
+
+def _have_common_items(side: Floats, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
+    scored = ~np.isnan(side)
+    return np.asarray((scored[pairs[:, 0]] & scored[pairs[:, 1]]).any(axis=1))

@@ -1,4 +1,6 @@
-"""How bootstrap resamples are drawn and how an interval is read from them. Which statistic is resampled lives elsewhere."""
+"""How bootstrap resamples are drawn and how an interval is read from them. Which statistic is
+resampled lives elsewhere.
+"""
 
 from typing import NamedTuple
 
@@ -13,7 +15,9 @@ _RESAMPLES_AT_ONCE = 64
 
 
 class Interval(NamedTuple):
-    """Ends of an interval and the number of resamples on which the statistic was undefined; NaN ends where it was on all."""
+    """Ends of an interval and the number of resamples on which the statistic was undefined; NaN
+    ends where it was on all.
+    """
 
     low: float
     high: float
@@ -21,28 +25,41 @@ class Interval(NamedTuple):
 
 
 def draw_cluster_weights(n_clusters: int, resamples: int, rng: np.random.Generator) -> Weights:
-    """Draw `n_clusters` clusters with replacement per resample and count them: shape (resamples, n_clusters).
+    """Draw `n_clusters` clusters with replacement per resample and count them: shape (resamples,
+    n_clusters).
 
-    Whole clusters are drawn, so rows of one image stay together (Field & Welsh 2007, "Bootstrapping clustered data", JRSS B 69).
+    Whole clusters are drawn, so rows of one image stay together (Field & Welsh 2007, "Bootstrapping
+    clustered data", JRSS B 69).
     """
     if n_clusters < 0 or resamples < 0:
-        raise ValueError(f"draw_cluster_weights: {n_clusters} clusters, {resamples} resamples; expected 0 or more; count again")
-    from tasks.stats.draw_kernel import count_draws
+        raise ValueError(
+            f"draw_cluster_weights: {n_clusters} clusters, {resamples} resamples; expected 0 "
+            f"or more; count again"
+        )
+    from judgelake.tasks.stats.kernels.counts import count_draws
 
-    # Held with one cluster's draws side by side, the order in which `bootstrap_correlations` reads them.
+    # Held with one cluster's draws side by side, the order in which `bootstrap_correlations` reads
+    # them.
     by_cluster = np.zeros((n_clusters, resamples), dtype=np.uint16)
     for start in range(0, resamples if n_clusters else 0, _RESAMPLES_AT_ONCE):
         stop = min(start + _RESAMPLES_AT_ONCE, resamples)
         counts = np.zeros((n_clusters, stop - start), dtype=np.uint16)
-        count_draws(rng.integers(n_clusters, size=(stop - start, n_clusters), dtype=np.uint32), counts)
+        count_draws(
+            rng.integers(n_clusters, size=(stop - start, n_clusters), dtype=np.uint32), counts
+        )
         by_cluster[:, start:stop] = counts
     return by_cluster.T
 
 
 def percentile_interval(values: NDArray[np.float64], level: float = 0.95) -> Interval:
-    """Percentile interval (Efron 1979; Efron & Tibshirani 1993, chapter 13) over the resamples where the statistic is defined."""
+    """Percentile interval (Efron 1979; Efron & Tibshirani 1993, chapter 13) over the resamples
+    where the statistic is defined.
+    """
     if not 0 < level < 1:
-        raise ValueError(f"percentile_interval: level is {level}; expected a number between 0 and 1; pass 0.95 for 95 %")
+        raise ValueError(
+            f"percentile_interval: level is {level}; expected a number between 0 and 1; pass "
+            f"0.95 for 95 %"
+        )
     defined = values[~np.isnan(values)]
     n_undefined = int(values.size - defined.size)
     if defined.size == 0:
@@ -51,18 +68,24 @@ def percentile_interval(values: NDArray[np.float64], level: float = 0.95) -> Int
     return Interval(float(low), float(high), n_undefined)
 
 
-def expanded_interval(values: NDArray[np.float64], n_clusters: int, level: float = 0.95) -> Interval:
-    """Percentile interval at the level that makes up for few clusters; without ends where there are fewer than two.
+def expanded_interval(
+    values: NDArray[np.float64], n_clusters: int, level: float = 0.95
+) -> Interval:
+    """Percentile interval at the level that makes up for few clusters; without ends where there are
+    fewer than two.
 
-    With n clusters the percentiles are those at Phi(-+ sqrt(n / (n - 1)) t), t the quantile of Student's distribution with n - 1
-    degrees of freedom (Hesterberg 2015, The American Statistician 69, "expanded percentile interval"). Measured on correlations
-    with several rows a cluster (`tests.bench.bench_coverage`): at 95 % it covers 93 to 97 % with 100 clusters and 93 to 98 % with 15,
-    where plain percentiles cover 90 to 96 % and BCa intervals with a cluster jackknife 87 to 97 %. Exception, as for those two:
-    Pearson's coefficient of heavy-tailed scores (log-normal ones 89 % with 100 clusters).
+    With n clusters the percentiles are those at Phi(-+ sqrt(n / (n - 1)) t), t the quantile of
+    Student's distribution with n - 1 degrees of freedom (Hesterberg 2015, The American Statistician
+    69, "expanded percentile interval"). Measured on correlations with several rows a cluster
+    (`tests.bench.bench_coverage`): at 95 % it covers 93 to 97 % with 100 clusters and 93 to 98 %
+    with 15, where plain percentiles cover 90 to 96 % and BCa intervals with a cluster jackknife 87
+    to 97 %. Exception, as for those two: Pearson's coefficient of heavy-tailed scores (log-normal
+    ones 89 % with 100 clusters).
     """
     if n_clusters < 2:
         return Interval(float("nan"), float("nan"), int(np.isnan(values).sum()))
     t = special.stdtrit(n_clusters - 1, (1 + level) / 2)
     widened = float(1 - 2 * special.ndtr(-np.sqrt(n_clusters / (n_clusters - 1)) * t))
-    # With two or three clusters this rounds to 1: then the ends are the least and the largest value.
+    # With two or three clusters this rounds to 1: then the ends are the least and the largest
+    # value.
     return percentile_interval(values, min(widened, np.nextafter(1.0, 0.0)))

@@ -1,6 +1,8 @@
-"""Examples from a lake: the request that a judge would send, and the reply that its teacher's verdict makes of it. SQL selects, nothing is run.
+"""Examples from a lake: the request that a judge would send, and the reply that its teacher's
+verdict makes of it. SQL selects, nothing is run.
 
-The reply is the teacher's feedback, the paper's fixed phrase (appendix E.1) and the marker that the judge's prompt asks for.
+The reply is the teacher's feedback, the paper's fixed phrase (appendix E.1) and the marker that the
+judge's prompt asks for.
 """
 
 from collections import Counter
@@ -10,19 +12,19 @@ from typing import Any, NamedTuple
 import duckdb
 import polars as pl
 
-from tasks.casework import keep_wanted
-from tasks.digests import digest_json
-from tasks.errors import SuiteError
-from tasks.judging.cases import make_case
-from tasks.judging.prometheus import VERSION
-from tasks.judging.reading import read_result_marker
-from tasks.judging.rubrics import N_LEVELS
-from tasks.judging.shard import start_judge
-from tasks.judging.types import Request
-from tasks.lake import Lake
-from tasks.reports.warehouse import open_warehouse, select_file, select_frame
-from tasks.suite import Suite
-from tasks.training.settings import TrainingSettings
+from judgelake.tasks.digests import digest_json
+from judgelake.tasks.engine.shard import start_judge
+from judgelake.tasks.errors import SuiteError
+from judgelake.tasks.judging.cases import make_case
+from judgelake.tasks.judging.prometheus import VERSION
+from judgelake.tasks.judging.reading import read_result_marker
+from judgelake.tasks.judging.rubrics import N_LEVELS
+from judgelake.tasks.lake.lake import Lake
+from judgelake.tasks.planning.cases import keep_wanted
+from judgelake.tasks.suite.suite import Suite
+from judgelake.tasks.suite.training import TrainingSettings
+from judgelake.tasks.types import Request
+from judgelake.tasks.warehouse.warehouse import open_warehouse, select_file, select_frame
 
 LEVELS = range(1, N_LEVELS + 1)
 _OPENING = "Feedback:"
@@ -40,7 +42,9 @@ class Example(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """The examples of a lake in a fixed order, how many rows were left out for which reason, and a digest of all that is learnt from."""
+    """The examples of a lake in a fixed order, how many rows were left out for which reason, and a
+    digest of all that is learnt from.
+    """
 
     examples: tuple[Example, ...]
     left_out: Mapping[str, int]
@@ -48,9 +52,13 @@ class Selection(NamedTuple):
 
 
 def select_examples(lake: Lake, suite: Suite, settings: TrainingSettings) -> Selection:
-    """All that the teacher's verdicts in the lake give, each once; raises SuiteError where there is no teacher or nothing is left."""
+    """All that the teacher's verdicts in the lake give, each once; raises SuiteError where there is
+    no teacher or nothing is left.
+    """
     rows = _select_rows(lake, suite, settings)
-    left_out: Counter[str] = Counter(row["left_out"] for row in rows.iter_rows(named=True) if row["left_out"])
+    left_out: Counter[str] = Counter(
+        row["left_out"] for row in rows.iter_rows(named=True) if row["left_out"]
+    )
     found: dict[str, Example] = {}
     for made in _make_examples(rows.filter(pl.col("left_out").is_null()), suite, settings):
         if isinstance(made, str):
@@ -63,17 +71,25 @@ def select_examples(lake: Lake, suite: Suite, settings: TrainingSettings) -> Sel
     if all(example.is_held_out for example in examples):
         told = "; ".join(f"{count:,} left out: {reason}" for reason, count in (+left_out).items())
         raise SuiteError(
-            f"training: no example to learn from, {len(examples):,} held out{f', {told}' if told else ''}; expected verdicts of "
-            f"{settings.teacher!r} with feedback on the suite's items; ingest or judge first, or lower `held_out`"
+            f"training: no example to learn from, {len(examples):,} held "
+            f"out{f', {told}' if told else ''}; expected verdicts of "
+            f"{settings.teacher!r} with feedback on the suite's items; ingest or judge first, "
+            f"or lower `held_out`"
         )
     held_out = [example.is_held_out for example in examples]
-    return Selection(examples, dict(sorted((+left_out).items())), digest_json([VERSION, [*found], held_out]))
+    return Selection(
+        examples, dict(sorted((+left_out).items())), digest_json([VERSION, [*found], held_out])
+    )
 
 
 def write_target(feedback: str, rating: int) -> str | None:
-    """The reply that is learnt, without the markers that the teacher's may end in; None where there is no feedback."""
+    """The reply that is learnt, without the markers that the teacher's may end in; None where there
+    is no feedback.
+    """
     text = feedback.strip()
-    while (read := read_result_marker(text, LEVELS)) and not text[read.offset + 1 :].strip(" .*)]\n"):
+    while (read := read_result_marker(text, LEVELS)) and not text[read.offset + 1 :].strip(
+        " .*)]\n"
+    ):
         text = read.rationale
     text = text.removeprefix(_OPENING).strip()
     return f"{text} So the overall score is {rating}.\n[RESULT] {rating}" if text else None
@@ -83,27 +99,49 @@ def _select_rows(lake: Lake, suite: Suite, settings: TrainingSettings) -> pl.Dat
     connection = open_warehouse(lake, lazy=True)
     teacher = _find_teacher(connection, lake, settings.teacher)
     benchmarks = [*(settings.benchmarks or suite.benchmarks)]
-    keep_wanted(connection, suite.judges[settings.student].identify(tuple(benchmarks)), suite.name, benchmarks, None)
+    keep_wanted(
+        connection,
+        suite.judges[settings.student].identify(tuple(benchmarks)),
+        suite.name,
+        benchmarks,
+        None,
+    )
     drawn = {"benchmarks": benchmarks, "seed": str(settings.seed), "held_out": settings.held_out}
     return select_file(connection, "queries/training_examples.sql", drawn | teacher)
 
 
-def _find_teacher(connection: duckdb.DuckDBPyConnection, lake: Lake, name: str) -> dict[str, object]:
-    """Who the teacher is in the lake; raises SuiteError where nobody or several are of that name."""
-    text = "select judge, alias, judge_id, reading, kind, signature from core_judges where kind in ('judge', 'recorded') order by judge"
+def _find_teacher(
+    connection: duckdb.DuckDBPyConnection, lake: Lake, name: str
+) -> dict[str, object]:
+    """Who the teacher is in the lake; raises SuiteError where nobody or several are of that
+    name.
+    """
+    text = (
+        "select judge, alias, judge_id, reading, kind, signature from core_judges where "
+        "kind in ('judge', 'recorded') order by judge"
+    )
     known = select_frame(connection, text, "judges")
-    fits = known.filter((pl.col("kind") == "recorded") | pl.col("signature").str.starts_with("protocol:prometheus|"))
+    fits = known.filter(
+        (pl.col("kind") == "recorded") | pl.col("signature").str.starts_with("protocol:prometheus|")
+    )
     found = fits.filter((pl.col("alias") == name) | (pl.col("judge") == name))
     if found.height != 1:
-        said = f"{found.height} judges of {lake.root} have the name" if found.height else f"{lake.root} has no such judge"
+        said = (
+            f"{found.height} judges of {lake.root} have the name"
+            if found.height
+            else f"{lake.root} has no such judge"
+        )
         names = ", ".join(fits["judge"]) or "one, of which there is none yet"
         raise SuiteError(
-            f"training.teacher: {name!r}: {said}; expected a prometheus or recorded judge of the lake: {names}; ingest, judge or rename"
+            f"training.teacher: {name!r}: {said}; expected a prometheus or recorded judge of "
+            f"the lake: {names}; ingest, judge or rename"
         )
     return {"judge_id": found["judge_id"].item(), "reading": found["reading"].item()}
 
 
-def _make_examples(rows: pl.DataFrame, suite: Suite, settings: TrainingSettings) -> Iterator[Example | str]:
+def _make_examples(
+    rows: pl.DataFrame, suite: Suite, settings: TrainingSettings
+) -> Iterator[Example | str]:
     """Each row as an example, or why it is none."""
     judge = suite.judges[settings.student]
     identity = judge.identify(tuple(suite.benchmarks))
@@ -117,13 +155,19 @@ def _make_examples(rows: pl.DataFrame, suite: Suite, settings: TrainingSettings)
             (request,) = next(start_judge(make_case(row), judge, identity))
         except StopIteration as end:  # the judge would ask nothing
             (verdict,) = end.value
-            yield "its image is not there" if verdict.status == "missing_image" else str(verdict.reason)
+            yield (
+                "its image is not there"
+                if verdict.status == "missing_image"
+                else str(verdict.reason)
+            )
             continue
         yield Example(request, target, rating, row["benchmark"], row["item_id"], row["is_held_out"])
 
 
 def _digest(example: Example) -> str:
-    """Names what is learnt: messages (images by content) and reply; how the judge's own replies are drawn changes nothing of it."""
+    """Names what is learnt: messages (images by content) and reply; how the judge's own replies are
+    drawn changes nothing of it.
+    """
     messages: list[Any] = [
         [one.role, one.text, [[image.sha256 or image.uri, image.boxes] for image in one.images]]
         for one in example.request.messages

@@ -1,6 +1,8 @@
-"""From selected examples to the folder of a judge that `backend: transformers` can run: what is there already, what goes on, what is written.
+"""From selected examples to the folder of a judge that `backend: transformers` can run: what is
+there already, what goes on, what is written.
 
-Unfinished work lies in `<folder>.training`; the folder itself appears whole, with `judgelake_training.json`, which tells how it was made.
+Unfinished work lies in `<folder>.training`; the folder itself appears whole, with
+`judgelake_training.json`, which tells how it was made.
 """
 
 import dataclasses
@@ -13,16 +15,15 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from tasks.backends.image_encoding import ImageEncoder
-from tasks.backends.local_loading import import_torch
-from tasks.backends.local_settings import LocalModel
-from tasks.digests import digest_json
-from tasks.errors import SuiteError
-from tasks.judge_settings import JudgeSettings
-from tasks.storage import LakePath, write_whole
-from tasks.training.examples import Selection, count_scores
-from tasks.training.settings import TrainingSettings
-from tasks.versions import describe_code
+from judgelake.tasks.backends.image_encoding import ImageEncoder
+from judgelake.tasks.backends.local.loading import import_torch
+from judgelake.tasks.backends.local.settings import LocalModel
+from judgelake.tasks.digests import describe_code, digest_json
+from judgelake.tasks.errors import SuiteError
+from judgelake.tasks.lake.storage import LakePath, write_whole
+from judgelake.tasks.suite.judges import JudgeSettings
+from judgelake.tasks.suite.training import TrainingSettings
+from judgelake.tasks.training.examples import Selection, count_scores
 
 MANIFEST = "judgelake_training.json"
 Manifest = dict[str, Any]
@@ -33,7 +34,9 @@ _PACE = ("checkpoint_steps", "gradient_checkpointing")
 
 @dataclasses.dataclass(frozen=True)
 class TrainingOrder:
-    """What is trained from what: `judge` is the suite's judge whose `model` is the folder to be written."""
+    """What is trained from what: `judge` is the suite's judge whose `model` is the folder to be
+    written.
+    """
 
     settings: TrainingSettings
     judge: JudgeSettings
@@ -46,12 +49,20 @@ class TrainingOrder:
 
     @property
     def base(self) -> LocalModel:
-        """The model to begin with; where and in what precision it runs is as the student's settings say."""
-        return dataclasses.replace(self.judge.endpoint.local, model=self.settings.base, revision=self.settings.revision)
+        """The model to begin with; where and in what precision it runs is as the student's settings
+        say.
+        """
+        return dataclasses.replace(
+            self.judge.endpoint.local, model=self.settings.base, revision=self.settings.revision
+        )
 
     def name(self, selection: Selection) -> str:
         """16 hex digits of all that the trained weights depend on."""
-        settings = {name: value for name, value in dataclasses.asdict(self.settings).items() if name not in _PACE}
+        settings = {
+            name: value
+            for name, value in dataclasses.asdict(self.settings).items()
+            if name not in _PACE
+        }
         endpoint = self.judge.endpoint
         shown = [endpoint.image_max_side, endpoint.dtype, self.judge.options.max_tokens]
         return digest_json([settings, self.base.snapshot, shown, selection.digest])[:16]
@@ -60,7 +71,8 @@ class TrainingOrder:
 def train_judge(order: TrainingOrder, selection: Selection, tell: Tell) -> Manifest:
     """Train, or go on, or see that it is done already; returns what `judgelake_training.json` says.
 
-    Raises SuiteError where the folder holds something else, BackendError where the base cannot be trained here.
+    Raises SuiteError where the folder holds something else, BackendError where the base cannot be
+    trained here.
     """
     name, folder = order.name(selection), order.folder
     work = folder.with_name(f"{folder.name}.training")
@@ -77,13 +89,14 @@ def train_judge(order: TrainingOrder, selection: Selection, tell: Tell) -> Manif
 
 def _train(order: TrainingOrder, selection: Selection, checkpoint: Path, tell: Tell) -> Manifest:
     import_torch()
-    from tasks.training.loop import Training, plan_steps
-    from tasks.training.rows import RowMaker
-    from tasks.training.weights import load_base, save_judge
+    from judgelake.tasks.training.loop import Training, load_base, plan_steps, save_judge
+    from judgelake.tasks.training.rows import RowMaker
 
     settings, examples = order.settings, selection.examples
     loaded = load_base(order.base)
-    maker = RowMaker(loaded, ImageEncoder(order.image_root, order.judge.endpoint.image_max_side).encode)
+    maker = RowMaker(
+        loaded, ImageEncoder(order.image_root, order.judge.endpoint.image_max_side).encode
+    )
     training = Training(loaded, settings, maker, checkpoint)
     survey = training.look_through(examples, tell)
     fitting = [examples[number] for number in survey.fits]
@@ -104,37 +117,49 @@ def _train(order: TrainingOrder, selection: Selection, checkpoint: Path, tell: T
         "loss_by_step": training.losses,
         "held_out_loss": training.measure(held_out),
         "held_out_items": sorted({(example.benchmark, example.item_id) for example in held_out}),
-        "versions": {"judgelake": describe_code()["judgelake"], **{name: version(name) for name in ("torch", "transformers")}},
+        "versions": {
+            "judgelake": describe_code()["judgelake"],
+            **{name: version(name) for name in ("torch", "transformers")},
+        },
     }
-    shutil.rmtree(checkpoint.parent / "judge", ignore_errors=True)  # of a run that was killed while it wrote
+    shutil.rmtree(
+        checkpoint.parent / "judge", ignore_errors=True
+    )  # of a run that was killed while it wrote
     save_judge(checkpoint.parent / "judge", order.base, training.weights)
     return manifest
 
 
 def _read_manifest(folder: Path, name: str) -> Manifest | None:
-    """What a folder says of its training, if it is this one; None where nothing is there. Raises SuiteError for anything else."""
+    """What a folder says of its training, if it is this one; None where nothing is there. Raises
+    SuiteError for anything else.
+    """
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return None
     try:
         found: Manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         raise SuiteError(
-            f"{folder}: exists and is no judge that was trained here; expected a new folder; name another as the student's `model`"
+            f"{folder}: exists and is no judge that was trained here; expected a new folder; "
+            f"name another as the student's `model`"
         ) from None
     if found.get("name") != name:
         raise SuiteError(
-            f"{folder}: holds a judge trained from {found.get('base')} with other settings or data; expected a new folder or the same "
+            f"{folder}: holds a judge trained from {found.get('base')} with other settings or "
+            f"data; expected a new folder or the same "
             "training; name another as the student's `model`, or delete it"
         )
     return found
 
 
 def _find_checkpoint(work: Path, name: str) -> Path:
-    """The checkpoint of this training, there or not; raises SuiteError where the folder has another's."""
+    """The checkpoint of this training, there or not; raises SuiteError where the folder has
+    another's.
+    """
     others = [file.name for file in work.glob("*.checkpoint") if file.stem != name]
     if others:
         raise SuiteError(
-            f"{work}: holds an unfinished training ({others[0]}) from another base, other settings or data; expected {name}.checkpoint "
+            f"{work}: holds an unfinished training ({others[0]}) from another base, other "
+            f"settings or data; expected {name}.checkpoint "
             "or none; run that one to its end, or delete the folder"
         )
     return work / f"{name}.checkpoint"

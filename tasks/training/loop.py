@@ -1,8 +1,10 @@
-"""The training itself: examples in a drawn order, a step a batch, a checkpoint every so many steps from which the next run goes on.
+"""The training itself: examples in a drawn order, a step a batch, a checkpoint every so many steps
+from which the next run goes on.
 
 Imports torch: only what trains a model imports this module.
 """
 
+import dataclasses
 import math
 import time
 from collections import Counter
@@ -10,18 +12,85 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
 
-from tasks.backends.local_loading import Loaded
-from tasks.errors import BackendError
-from tasks.storage import whole_file
-from tasks.training.examples import Example
-from tasks.training.rows import IGNORED, Row, RowMaker, collate, cut_batches
-from tasks.training.settings import TrainingSettings
-from tasks.training.weights import free_weights
+from judgelake.tasks.backends.local.loading import Loaded, import_torch, load
+from judgelake.tasks.backends.local.settings import LocalModel
+from judgelake.tasks.errors import BackendError
+from judgelake.tasks.lake.storage import whole_file
+from judgelake.tasks.suite.training import TrainingSettings
+from judgelake.tasks.training.examples import Example
+from judgelake.tasks.training.rows import IGNORED, Row, RowMaker, collate, cut_batches
+
+PROJECTORS = frozenset({"multi_modal_projector", "connector", "merger", "aligner"})
+"""How families of transformers call what maps image features to the language model's."""
+
+
+def load_base(base: LocalModel) -> Loaded:
+    """A model to be trained: in bfloat16 on a GPU, else in float32, unless `dtype` says which of
+    the two. Raises BackendError.
+    """
+    torch = import_torch()
+    on_gpu = torch.cuda.is_available() and base.device != "cpu"
+    dtype = (
+        base.dtype if base.dtype in ("float32", "bfloat16") else "bfloat16" if on_gpu else "float32"
+    )
+    loaded = load(dataclasses.replace(base, dtype=dtype))
+    from judgelake.tasks.backends.local.caches import inspect_caches  # imports torch
+
+    caches = inspect_caches(loaded.model)
+    if loaded.kind == "seq2seq" or caches.window == 0 or not caches.shares:
+        kind = (
+            "has an encoder of text"
+            if loaded.kind == "seq2seq"
+            else "is recurrent, or looks at a prompt both ways"
+        )
+        raise BackendError(
+            f"{base.model}: a model that {kind} is not trained here; expected a decoder such "
+            f"as LLaVA's; choose another"
+        )
+    return loaded
+
+
+def free_weights(loaded: Loaded, train: Literal["projector", "all"]) -> dict[str, Any]:
+    """Name -> parameter of what is trained, in single precision, everything else frozen; raises
+    BackendError without a projector.
+    """
+    model = loaded.model.requires_grad_(False)
+    chosen = {
+        name: one
+        for name, one in model.named_parameters()
+        if train == "all" or PROJECTORS & {*name.split(".")}
+    }
+    if not chosen:
+        raise BackendError(
+            f"{loaded.settings.model}: it has no projector between a vision encoder and its "
+            f"language model; expected one to train; "
+            "set `train: all`, with a smaller learning_rate (1e-5, say), or choose a vision model"
+        )
+    for one in chosen.values():
+        one.data = one.data.float()  # steps of 1e-5 and less are lost in bfloat16
+        one.requires_grad_(True)
+    return chosen
+
+
+def save_judge(folder: Path, base: LocalModel, trained: Mapping[str, Any]) -> None:
+    """Write model, tokenizer and processor: the base's own weights bit for bit but for those in
+    `trained`, in the dtype of its files.
+    """
+    stored = load(dataclasses.replace(base, dtype="auto", device="cpu", device_map=None))
+    strange = stored.model.load_state_dict(dict(trained), strict=False).unexpected_keys
+    if strange:
+        raise BackendError(
+            f"{base.model}: it has no weight {strange[0]!r}; expected the model that was "
+            f"trained; restore it"
+        )
+    stored.model.save_pretrained(folder)
+    (stored.processor or stored.tokenizer).save_pretrained(folder)
+
 
 _TELL_S = 30.0
 _MOST_NORM = 1.0
@@ -31,21 +100,29 @@ Tell = Callable[[str], None]
 
 @dataclass
 class Survey:
-    """Which examples (by number) the model can learn from, and how many it cannot for which reason."""
+    """Which examples (by number) the model can learn from, and how many it cannot for which
+    reason.
+    """
 
     fits: list[int]
     left_out: dict[str, int]
 
 
 class Training:
-    """One model on its way to a judge; it goes on from the checkpoint `file`, where there is one, which must be this training's."""
+    """One model on its way to a judge; it goes on from the checkpoint `file`, where there is one,
+    which must be this training's.
+    """
 
-    def __init__(self, loaded: Loaded, settings: TrainingSettings, maker: RowMaker, file: Path) -> None:
+    def __init__(
+        self, loaded: Loaded, settings: TrainingSettings, maker: RowMaker, file: Path
+    ) -> None:
         self._model, self._device, self._dtype = loaded.model, loaded.device, loaded.model.dtype
         self._settings, self._maker, self._file = settings, maker, file
         self._batch_tokens = loaded.settings.batch_tokens
         self.weights: dict[str, Any] = free_weights(loaded, settings.train)
-        self._optimizer = torch.optim.AdamW(self.weights.values(), lr=settings.learning_rate, weight_decay=0.0)
+        self._optimizer = torch.optim.AdamW(
+            self.weights.values(), lr=settings.learning_rate, weight_decay=0.0
+        )
         self.survey: Survey | None = None
         self.losses: list[float] = []
         if settings.gradient_checkpointing:
@@ -53,7 +130,9 @@ class Training:
         self._restore()
 
     def look_through(self, examples: Sequence[Example], tell: Tell) -> Survey:
-        """Find out, once, what the model can learn from; raises BackendError where that is nothing."""
+        """Find out, once, what the model can learn from; raises BackendError where that is
+        nothing.
+        """
         if self.survey is None:
             left_out: Counter[str] = Counter()
             fits, told_at = [], time.monotonic()
@@ -65,14 +144,22 @@ class Training:
                     tell(f"looked through {number + 1:,} of {len(examples):,} examples")
                     told_at = time.monotonic()
             if all(examples[number].is_held_out for number in fits):
-                told = "; ".join(f"{count:,} left out: {reason}" for reason, count in left_out.items()) or "all are held out"
-                raise BackendError(f"no example is left to learn from ({told}); expected some; choose another base or data")
+                told = (
+                    "; ".join(f"{count:,} left out: {reason}" for reason, count in left_out.items())
+                    or "all are held out"
+                )
+                raise BackendError(
+                    f"no example is left to learn from ({told}); expected some; choose another "
+                    f"base or data"
+                )
             self.survey = Survey(fits, dict(left_out))
             self._save()
         return self.survey
 
     def run(self, examples: Sequence[Example], tell: Tell) -> None:
-        """Take the steps that are left; raises BackendError where one example is too large for the memory."""
+        """Take the steps that are left; raises BackendError where one example is too large for the
+        memory.
+        """
         steps = plan_steps(len(examples), self._settings)
         self._model.train()
         began, done, told_at = time.monotonic(), len(self.losses), time.monotonic()
@@ -83,7 +170,10 @@ class Training:
                 self._save()
             if n == len(steps) or time.monotonic() - told_at > _TELL_S:
                 left_s = (time.monotonic() - began) / (n - done) * (len(steps) - n)
-                tell(f"step {n:,} of {len(steps):,}, loss {self.losses[-1]:.3f}, about {left_s / 60:.0f} min left")
+                tell(
+                    f"step {n:,} of {len(steps):,}, loss {self.losses[-1]:.3f}, about "
+                    f"{left_s / 60:.0f} min left"
+                )
                 told_at = time.monotonic()
         self._model.eval()
 
@@ -92,13 +182,18 @@ class Training:
         """The mean loss of a token of these examples' replies; None without any."""
         total = n_tokens = 0.0
         for start in range(0, len(examples), self._settings.batch_size):
-            rows = [self._maker.make(example) for example in examples[start : start + self._settings.batch_size]]
+            rows = [
+                self._maker.make(example)
+                for example in examples[start : start + self._settings.batch_size]
+            ]
             for batch in cut_batches(rows, self._batch_tokens):
                 total += float(self._sum_loss(batch))
                 n_tokens += sum(len(row.target) for row in batch)
         return total / n_tokens if n_tokens else None
 
-    def _make_ready(self, examples: Sequence[Example], steps: Sequence[Sequence[int]]) -> Iterator[list[Row]]:
+    def _make_ready(
+        self, examples: Sequence[Example], steps: Sequence[Sequence[int]]
+    ) -> Iterator[list[Row]]:
         """The rows of each step, those of the next one made while the model is at this one's."""
 
         def make(numbers: Sequence[int]) -> list[Row]:
@@ -112,7 +207,9 @@ class Training:
                 yield ready
 
     def _step(self, rows: Sequence[Row], number: int, n_steps: int) -> float:
-        """One step; returns the mean loss of a token before it. Where the memory does not take a pass, smaller ones are tried."""
+        """One step; returns the mean loss of a token before it. Where the memory does not take a
+        pass, smaller ones are tried.
+        """
         torch.manual_seed(self._settings.seed + number)  # a model's dropout, alike after a restart
         n_tokens = sum(len(row.target) for row in rows)
         while True:
@@ -127,10 +224,15 @@ class Training:
             except torch.OutOfMemoryError:
                 self._shrink(batches)
         if not math.isfinite(total):
-            raise BackendError(f"step {number + 1}: the loss is {total}; expected a number; lower learning_rate and begin again")
+            raise BackendError(
+                f"step {number + 1}: the loss is {total}; expected a number; lower "
+                f"learning_rate and begin again"
+            )
         torch.nn.utils.clip_grad_norm_(self.weights.values(), _MOST_NORM)
         for group in self._optimizer.param_groups:
-            group["lr"] = self._settings.learning_rate * find_pace(number, n_steps, self._settings.warmup)
+            group["lr"] = self._settings.learning_rate * find_pace(
+                number, n_steps, self._settings.warmup
+            )
         self._optimizer.step()
         return total
 
@@ -140,14 +242,18 @@ class Training:
         with torch.autocast(self._device.type, self._dtype, enabled=self._dtype != torch.float32):
             logits = self._model(**batch.inputs).logits[:, :-1]
         flat, labels = logits.float().flatten(0, 1), batch.labels.to(logits.device).flatten()
-        return torch.nn.functional.cross_entropy(flat, labels, ignore_index=IGNORED, reduction="sum")
+        return torch.nn.functional.cross_entropy(
+            flat, labels, ignore_index=IGNORED, reduction="sum"
+        )
 
     def _shrink(self, batches: Sequence[Sequence[Row]]) -> None:
         if max(map(len, batches)) == 1:
             most = max(row.n_tokens for rows in batches for row in rows)
             raise BackendError(
-                f"the memory does not take a pass of one example ({most:,} tokens); expected room for its gradients; "
-                "set `gradient_checkpointing: true` and `train: projector`, or take a smaller base or a larger GPU"
+                f"the memory does not take a pass of one example ({most:,} tokens); expected "
+                f"room for its gradients; "
+                "set `gradient_checkpointing: true` and `train: projector`, or take a smaller "
+                "base or a larger GPU"
             ) from None
         largest = max(len(rows) * rows[0].n_tokens for rows in batches if len(rows) > 1)
         self._batch_tokens = min(self._batch_tokens, largest) // 2
@@ -179,23 +285,36 @@ class Training:
 def _spare_activations(model: Any) -> None:
     """Have a model compute its activations again in the backward pass."""
     if not model.supports_gradient_checkpointing:
-        raise BackendError(f"a {type(model).__name__} has no gradient checkpointing; set `gradient_checkpointing: false`")
+        raise BackendError(
+            f"a {type(model).__name__} has no gradient checkpointing; set "
+            f"`gradient_checkpointing: false`"
+        )
     # the name that it has had before too, for older releases of transformers 5
-    enable = getattr(model, "activation_checkpointing_enable", None) or model.gradient_checkpointing_enable
+    enable = (
+        getattr(model, "activation_checkpointing_enable", None)
+        or model.gradient_checkpointing_enable
+    )
     enable({"use_reentrant": False})
 
 
 def plan_steps(n_examples: int, settings: TrainingSettings) -> list[list[int]]:
-    """The numbers of the examples that each step learns from: every epoch all of them, in an order of its own."""
+    """The numbers of the examples that each step learns from: every epoch all of them, in an order
+    of its own.
+    """
     steps = []
     for epoch in range(settings.epochs):
         order = np.random.default_rng([settings.seed, epoch]).permutation(n_examples).tolist()
-        steps += [order[start : start + settings.batch_size] for start in range(0, n_examples, settings.batch_size)]
+        steps += [
+            order[start : start + settings.batch_size]
+            for start in range(0, n_examples, settings.batch_size)
+        ]
     return steps
 
 
 def find_pace(number: int, n_steps: int, warmup: float) -> float:
-    """The share of the learning rate at step `number` (from 0): rising over the first steps, then half a cosine towards 0."""
+    """The share of the learning rate at step `number` (from 0): rising over the first steps, then
+    half a cosine towards 0.
+    """
     rising = math.ceil(warmup * n_steps)
     if number < rising:
         return (number + 1) / rising

@@ -1,4 +1,5 @@
-"""Examples as token ids, and several of them as the tensors of one pass. The prompt's ids are those of inference, made by the same code.
+"""Examples as token ids, and several of them as the tensors of one pass. The prompt's ids are those
+of inference, made by the same code.
 
 Imports torch: only what trains a model imports this module.
 """
@@ -10,12 +11,12 @@ from typing import Any, NamedTuple
 
 import torch
 
-from tasks.backends.local_loading import Loaded
-from tasks.backends.local_prompts import Prompt, Prompter, Speller
-from tasks.errors import BackendError
-from tasks.judging.reading import read_result_marker
-from tasks.judging.types import Image
-from tasks.training.examples import LEVELS, Example
+from judgelake.tasks.backends.local.loading import Loaded
+from judgelake.tasks.backends.local.prompts import Prompt, Prompter, Speller
+from judgelake.tasks.errors import BackendError
+from judgelake.tasks.judging.reading import read_result_marker
+from judgelake.tasks.training.examples import LEVELS, Example
+from judgelake.tasks.types import Image
 
 IGNORED = -100
 """The label of tokens that nothing is learnt from."""
@@ -35,8 +36,12 @@ class Row:
 
     @cached_property
     def shapes(self) -> str:
-        """What rows of one pass have in common: their images lie one after the other in one tensor."""
-        return repr(sorted((name, tuple(value.shape[1:])) for name, value in self.prompt.media.items()))
+        """What rows of one pass have in common: their images lie one after the other in one
+        tensor.
+        """
+        return repr(
+            sorted((name, tuple(value.shape[1:])) for name, value in self.prompt.media.items())
+        )
 
 
 class RowMaker:
@@ -48,13 +53,17 @@ class RowMaker:
         self._end = _find_end(loaded)
 
     def make(self, example: Example) -> Row:
-        """The row of an example; raises ValueError or BackendError where the model cannot be asked it."""
+        """The row of an example; raises ValueError or BackendError where the model cannot be asked
+        it.
+        """
         # apart from the prompt, whose last tokens would else be others than the judge's
         ids = self._tokenizer(example.target, add_special_tokens=False)["input_ids"]
         return Row(self._prompter.make(example.request), (*map(int, ids), self._end))
 
     def find_fault(self, example: Example) -> str | None:
-        """Why nothing can be learnt from an example; None where something can. Nothing is ever cut."""
+        """Why nothing can be learnt from an example; None where something can. Nothing is ever
+        cut.
+        """
         try:
             row = self.make(example)
         except (ValueError, BackendError) as error:
@@ -70,15 +79,17 @@ class RowMaker:
         return None
 
 
-class Batch(NamedTuple):
+class TrainingBatch(NamedTuple):
     """One pass: what the model takes, and the labels of the logits' columns that it is to keep."""
 
     inputs: dict[str, Any]
     labels: torch.Tensor
 
 
-def collate(rows: Sequence[Row], device: Any, dtype: torch.dtype) -> Batch:
-    """Rows padded at their end; `labels` (rows, columns) are the tokens that follow each kept column's, only the replies' of them."""
+def collate(rows: Sequence[Row], device: Any, dtype: torch.dtype) -> TrainingBatch:
+    """Rows padded at their end; `labels` (rows, columns) are the tokens that follow each kept
+    column's, only the replies' of them.
+    """
     width, first = max(row.n_tokens for row in rows), min(len(row.prompt.ids) for row in rows)
     placed = [_continue_positions(row) for row in rows]
     ids, mask = (torch.zeros(len(rows), width, dtype=torch.long) for _ in range(2))
@@ -93,19 +104,34 @@ def collate(rows: Sequence[Row], device: Any, dtype: torch.dtype) -> Batch:
         "input_ids": ids,
         "attention_mask": mask,
         "position_ids": positions if len(positions) > 1 else positions[0],
-        **{name: torch.cat([row.prompt.media[name] for row in rows]) for name in rows[0].prompt.media},
+        **{
+            name: torch.cat([row.prompt.media[name] for row in rows])
+            for name in rows[0].prompt.media
+        },
         **{name: _pad(rows, name, width) for name in rows[0].prompt.per_token},
     }
-    moved = {name: value.to(device, dtype if value.is_floating_point() else None) for name, value in inputs.items()}
-    return Batch({**moved, "logits_to_keep": width - first + 1, "use_cache": False}, labels[:, first:].to(device))
+    moved = {
+        name: value.to(device, dtype if value.is_floating_point() else None)
+        for name, value in inputs.items()
+    }
+    return TrainingBatch(
+        {**moved, "logits_to_keep": width - first + 1, "use_cache": False},
+        labels[:, first:].to(device),
+    )
 
 
 def cut_batches(rows: Sequence[Row], batch_tokens: int) -> list[list[Row]]:
-    """All rows, those of like images and length together, in passes of so many padded tokens; a longer row is a pass of its own."""
+    """All rows, those of like images and length together, in passes of so many padded tokens; a
+    longer row is a pass of its own.
+    """
     batches: list[list[Row]] = []
     for row in sorted(rows, key=lambda row: (row.shapes, -row.n_tokens)):
         last = batches[-1] if batches else []
-        if last and last[0].shapes == row.shapes and (len(last) + 1) * last[0].n_tokens <= batch_tokens:
+        if (
+            last
+            and last[0].shapes == row.shapes
+            and (len(last) + 1) * last[0].n_tokens <= batch_tokens
+        ):
             last.append(row)
         else:
             batches.append([row])
@@ -113,7 +139,9 @@ def cut_batches(rows: Sequence[Row], batch_tokens: int) -> list[list[Row]]:
 
 
 def _continue_positions(row: Row) -> torch.Tensor:
-    """Positions (axes, tokens) of a row: the reply's go on from the prompt's largest, as they do when it is written."""
+    """Positions (axes, tokens) of a row: the reply's go on from the prompt's largest, as they do
+    when it is written.
+    """
     own: torch.Tensor | None = row.prompt.positions
     if own is None:
         return torch.arange(row.n_tokens)[None]
@@ -123,7 +151,10 @@ def _continue_positions(row: Row) -> torch.Tensor:
 
 def _pad(rows: Sequence[Row], name: str, width: int) -> torch.Tensor:
     """What the model wants beside each token: 0 beside the reply's, as text is."""
-    whole = [torch.nn.functional.pad(row.prompt.per_token[name], (0, width - len(row.prompt.ids))) for row in rows]
+    whole = [
+        torch.nn.functional.pad(row.prompt.per_token[name], (0, width - len(row.prompt.ids)))
+        for row in rows
+    ]
     return torch.cat(whole)
 
 
@@ -131,6 +162,7 @@ def _find_end(loaded: Loaded) -> int:
     named = loaded.tokenizer.eos_token_id
     if named is None:
         raise BackendError(
-            f"{loaded.settings.model}: its tokenizer names no token that ends a reply; expected one; choose another"
+            f"{loaded.settings.model}: its tokenizer names no token that ends a reply; "
+            f"expected one; choose another"
         )
     return int(named)

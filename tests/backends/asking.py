@@ -1,4 +1,6 @@
-"""What the tests of backends share: requests in LAVE's form, a drive of many, and an endpoint that follows a script."""
+"""What the tests of backends share: requests in LAVE's form, a drive of many, and an endpoint that
+follows a script.
+"""
 
 import asyncio
 import json
@@ -9,18 +11,27 @@ from typing import Any
 
 from aiohttp import web
 
-from tasks.backends.openai_api import OpenAIBackend
-from tasks.judging.types import Decoding, Failure, Message, Pending, Reply, Request
+from judgelake.tasks.backends.openai.client import OpenAIBackend
+from judgelake.tasks.types import Decoding, Failure, Message, Pending, Reply, Request
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def rating_request(number: int = 0, top_logprobs: int = 0, model: str = "standin/rules") -> Request:
-    prompt = f"Give the rationale before rating.\n\nQuestion: What is in photo {number}?\nReference answers: 'cat', 'cat'\n"
-    return Request(model, (Message("user", prompt + "Candidate answer: a cat\nOutput:"),), Decoding(top_logprobs=top_logprobs))
+    prompt = (
+        f"Give the rationale before rating.\n\nQuestion: What is in photo "
+        f"{number}?\nReference answers: 'cat', 'cat'\n"
+    )
+    return Request(
+        model,
+        (Message("user", prompt + "Candidate answer: a cat\nOutput:"),),
+        Decoding(top_logprobs=top_logprobs),
+    )
 
 
-def ask(backend: OpenAIBackend, requests: Sequence[Request], one_by_one: bool = False) -> list[Reply | Failure | Pending]:
+def ask(
+    backend: OpenAIBackend, requests: Sequence[Request], one_by_one: bool = False
+) -> list[Reply | Failure | Pending]:
     async def drive() -> list[Reply | Failure | Pending]:
         try:
             if one_by_one:
@@ -51,5 +62,16 @@ async def scripted_endpoint(handler: Handler) -> AsyncIterator[str]:
 
 
 def completion(text: str | None = "So rating=3", **choice: object) -> dict[str, Any]:
-    first = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}, **choice}
-    return {"id": "x", "object": "chat.completion", "created": 1, "model": "snapshot-1", "choices": [first]}
+    first = {
+        "index": 0,
+        "finish_reason": "stop",
+        "message": {"role": "assistant", "content": text},
+        **choice,
+    }
+    return {
+        "id": "x",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "snapshot-1",
+        "choices": [first],
+    }

@@ -1,4 +1,6 @@
-"""A provider's files and batches over HTTP: batches advance when a test says so, answers come of its rules, and calls fail as it orders."""
+"""A provider's files and batches over HTTP: batches advance when a test says so, answers come of
+its rules, and calls fail as it orders.
+"""
 
 import asyncio
 import json
@@ -21,18 +23,24 @@ MOST_BYTES = 250_000_000
 
 def rate(body: Json) -> tuple[int, Json]:
     """The usual answer: the highest rating, 100 tokens for 10."""
-    return 200, {**completion("So rating=3"), "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}}
+    return 200, {
+        **completion("So rating=3"),
+        "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
+    }
 
 
 def refuse(message: str, param: str | None = None, code: str | None = None) -> tuple[int, Json]:
-    return 400, {"error": {"message": message, "type": "invalid_request_error", "param": param, "code": code}}
+    return 400, {
+        "error": {"message": message, "type": "invalid_request_error", "param": param, "code": code}
+    }
 
 
 class BatchServer:
-    """What the provider holds. `faults`: for `POST /v1/batches` and the like what its next calls meet.
+    """What the provider holds. `faults`: for `POST /v1/batches` and the like what its next calls
+    meet.
 
-    `cut`: the call is done and the connection closed without a word; a number: it is refused with that status. `ends_at_look`: the how
-    manieth question after a batch ends all of them.
+    `cut`: the call is done and the connection closed without a word; a number: it is refused with
+    that status. `ends_at_look`: the how manieth question after a batch ends all of them.
     """
 
     def __init__(self, answer: Answer = rate) -> None:
@@ -47,7 +55,9 @@ class BatchServer:
 
     @property
     def requests(self) -> Counter[str]:
-        """The texts that were asked in batches that the provider runs or has run, each with how many times."""
+        """The texts that were asked in batches that the provider runs or has run, each with how
+        many times.
+        """
         return Counter(
             line["body"]["messages"][-1]["content"]
             for batch in self.batches.values()
@@ -58,18 +68,31 @@ class BatchServer:
         return [json.loads(line) for line in self.files[file_id][1].splitlines()]
 
     def finish(self, status: str = "completed", **more: object) -> None:
-        """End all batches that still run: answers into their output files, refusals and what was not answered into error files."""
+        """End all batches that still run: answers into their output files, refusals and what was
+        not answered into error files.
+        """
         for batch in [batch for batch in self.batches.values() if batch["status"] == "in_progress"]:
-            said = [(line["custom_id"], self.answer(line["body"])) for line in self.lines(batch["input_file_id"])]
-            good = [_answered(name, *got) for name, got in said if got is not None and got[0] == 200]
-            bad = [_answered(name, *got) if got else _unanswered(name) for name, got in said if got is None or got[0] != 200]
+            said = [
+                (line["custom_id"], self.answer(line["body"]))
+                for line in self.lines(batch["input_file_id"])
+            ]
+            good = [
+                _answered(name, *got) for name, got in said if got is not None and got[0] == 200
+            ]
+            bad = [
+                _answered(name, *got) if got else _unanswered(name)
+                for name, got in said
+                if got is None or got[0] != 200
+            ]
             batch.update(status=status, **more)
             if status != "failed":
                 batch["output_file_id"] = self._write(good) if good else None
                 batch["error_file_id"] = self._write(bad) if bad else None
 
     def _write(self, lines: list[Json]) -> str:
-        return self._keep("answers.jsonl", b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+        return self._keep(
+            "answers.jsonl", b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+        )
 
     def _keep(self, name: str, content: bytes) -> str:
         file_id = f"file-{len(self.files) + 1}"
@@ -78,7 +101,13 @@ class BatchServer:
 
     def _describe_file(self, file_id: str) -> Json:
         name, content = self.files[file_id]
-        told = {"id": file_id, "object": "file", "bytes": len(content), "created_at": self.created_at[file_id], "filename": name}
+        told = {
+            "id": file_id,
+            "object": "file",
+            "bytes": len(content),
+            "created_at": self.created_at[file_id],
+            "filename": name,
+        }
         return {**told, "purpose": "batch", "status": "processed"}
 
     async def upload(self, request: web.Request) -> web.Response:
@@ -97,7 +126,12 @@ class BatchServer:
         asked = await request.json()
         batch_id = f"batch_{len(self.batches) + 1}"
         assert asked["input_file_id"] in self.files
-        told = {"id": batch_id, "object": "batch", "created_at": int(time.time()), "status": "in_progress"}
+        told = {
+            "id": batch_id,
+            "object": "batch",
+            "created_at": int(time.time()),
+            "status": "in_progress",
+        }
         self.batches[batch_id] = {**asked, **told, "output_file_id": None, "error_file_id": None}
         return web.json_response(self.batches[batch_id])
 
@@ -114,7 +148,9 @@ class BatchServer:
         return web.json_response(refuse("asked live")[1], status=400)
 
     @web.middleware
-    async def meddle(self, request: web.Request, handler: Callable[[web.Request], Any]) -> web.StreamResponse:
+    async def meddle(
+        self, request: web.Request, handler: Callable[[web.Request], Any]
+    ) -> web.StreamResponse:
         """Count the call and let it fail as ordered."""
         route = request.match_info.route.resource
         name = f"{request.method} {route.canonical if route else request.path}"
@@ -138,7 +174,10 @@ def _answered(name: str, status: int, body: Json) -> Json:
 
 
 def _unanswered(name: str) -> Json:
-    error = {"code": "batch_expired", "message": "This request could not be executed before the completion window expired."}
+    error = {
+        "code": "batch_expired",
+        "message": "This request could not be executed before the completion window expired.",
+    }
     return {"id": f"r-{name}", "custom_id": name, "response": None, "error": error}
 
 

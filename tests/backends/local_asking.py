@@ -1,4 +1,6 @@
-"""What the tests of models in this process share: requests with a long common beginning, asking, and transformers' own way as the oracle."""
+"""What the tests of models in this process share: requests with a long common beginning, asking,
+and transformers' own way as the oracle.
+"""
 
 import asyncio
 import base64
@@ -13,17 +15,22 @@ import torch
 import transformers
 from PIL import Image as Pillow
 
-from tasks.backends.local_settings import LocalModel
-from tasks.backends.transformers_local import LocalBackend
-from tasks.judging.types import Decoding, Failure, Image, Message, Pending, Reply, Request
+from judgelake.tasks.backends.local.backend import LocalBackend
+from judgelake.tasks.backends.local.settings import LocalModel
+from judgelake.tasks.types import Decoding, Failure, Image, Message, Pending, Reply, Request
 
 DEMOS = "question: what is on the image reference: a cat answer: a dog output: so rating=1\n\n" * 6
 GREEDY = Decoding(0.0, max_tokens=5, top_logprobs=4)
 
 
-def rating_request(number: int, decoding: Decoding = GREEDY, demos: str = DEMOS, **more: Any) -> Request:
+def rating_request(
+    number: int, decoding: Decoding = GREEDY, demos: str = DEMOS, **more: Any
+) -> Request:
     """LAVE's form: the same demonstrations before questions of different length."""
-    text = f"{demos}question: what is {'the cat on ' * (number % 4)}{number} answer: {'a ' * (number % 3)}dog output:"
+    text = (
+        f"{demos}question: what is {'the cat on ' * (number % 4)}{number} answer: "
+        f"{'a ' * (number % 3)}dog output:"
+    )
     return Request("m", (Message("user", text),), decoding, **more)
 
 
@@ -41,7 +48,9 @@ def encode(image: Image) -> str:
     return f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"
 
 
-def ask(folder: Path, requests: Sequence[Request], apart: bool = False, **settings: Any) -> list[Reply | Failure | Pending]:
+def ask(
+    folder: Path, requests: Sequence[Request], apart: bool = False, **settings: Any
+) -> list[Reply | Failure | Pending]:
     """All at once, or `apart`: each after the reply to the one before."""
 
     async def drive() -> list[Reply | Failure | Pending]:
@@ -61,12 +70,20 @@ def replies(found: Sequence[Reply | Failure | Pending]) -> list[Reply]:
     return [one for one in found if isinstance(one, Reply)]
 
 
-def generate_plainly(kind: str, folder: Path, inputs: dict[str, Any], n_tokens: int) -> tuple[list[int], torch.Tensor]:
-    """Transformers' own greedy tokens of one prompt, and the log-probabilities (tokens, vocabulary) at each of them."""
+def generate_plainly(
+    kind: str, folder: Path, inputs: dict[str, Any], n_tokens: int
+) -> tuple[list[int], torch.Tensor]:
+    """Transformers' own greedy tokens of one prompt, and the log-probabilities (tokens, vocabulary)
+    at each of them.
+    """
     model = _load(kind, folder)
     with torch.inference_mode():
         found = model.generate(
-            **inputs, max_new_tokens=n_tokens, do_sample=False, output_logits=True, return_dict_in_generate=True
+            **inputs,
+            max_new_tokens=n_tokens,
+            do_sample=False,
+            output_logits=True,
+            return_dict_in_generate=True,
         )
     logits = torch.cat(found.logits)
     return found.sequences[0, -len(logits) :].tolist(), logits.log_softmax(-1)

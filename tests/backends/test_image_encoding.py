@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from PIL import Image as Pillow
 
-from tasks.backends.image_encoding import ImageEncoder, encode_image
-from tasks.errors import BackendError
-from tasks.judging.types import Box, Image
+from judgelake.tasks.backends.image_encoding import ImageEncoder, encode_image
+from judgelake.tasks.errors import BackendError
+from judgelake.tasks.types import Box, Image
 
 GREY, RED = (90, 90, 90), (255, 0, 0)
 
@@ -34,7 +34,8 @@ def open_url(url: str) -> Pillow.Image:
 
 
 @pytest.mark.parametrize(
-    ("kind", "mime"), [("PNG", "image/png"), ("JPEG", "image/jpeg"), ("WEBP", "image/webp"), ("GIF", "image/gif")]
+    ("kind", "mime"),
+    [("PNG", "image/png"), ("JPEG", "image/jpeg"), ("WEBP", "image/webp"), ("GIF", "image/gif")],
 )
 def test_an_image_that_needs_nothing_is_sent_as_it_is(tmp_path: Path, kind: str, mime: str) -> None:
     content = paint((40, 30), kind)
@@ -65,7 +66,9 @@ def test_a_box_is_drawn_in_red_at_its_place_in_the_original_and_nowhere_else() -
 
 
 def test_boxes_are_drawn_before_scaling() -> None:
-    picture = open_url(encode_image(paint((400, 400)), (Box(100, 100, 200, 200),), 100)).convert("RGB")
+    picture = open_url(encode_image(paint((400, 400)), (Box(100, 100, 200, 200),), 100)).convert(
+        "RGB"
+    )
     red, _, _ = picture.getpixel((25, 50))  # type: ignore[misc]
     assert red > 150
     assert picture.getpixel((50, 50)) == GREY
@@ -91,16 +94,23 @@ def test_the_one_used_longest_ago_is_given_up_first(tmp_path: Path) -> None:
 
 
 def test_a_url_stays_a_url(tmp_path: Path) -> None:
-    assert ImageEncoder(tmp_path, 64).encode(Image("https://example.org/a.jpg", None)) == "https://example.org/a.jpg"
+    assert (
+        ImageEncoder(tmp_path, 64).encode(Image("https://example.org/a.jpg", None))
+        == "https://example.org/a.jpg"
+    )
 
 
 def test_a_file_that_changed_or_went_is_told(tmp_path: Path) -> None:
     image = put(tmp_path, "a.png", paint((40, 30)))
     (tmp_path / "a.png").write_bytes(paint((41, 30)))
-    with pytest.raises(BackendError, match=r"a\.png: the image changed since it was ingested; .* ingest again"):
+    with pytest.raises(
+        BackendError, match=r"a\.png: the image changed since it was ingested; .* ingest again"
+    ):
         ImageEncoder(tmp_path, 64).encode(image)
     (tmp_path / "a.png").unlink()
-    with pytest.raises(BackendError, match=r"a\.png: the image cannot be read \(No such file or directory\)"):
+    with pytest.raises(
+        BackendError, match=r"a\.png: the image cannot be read \(No such file or directory\)"
+    ):
         ImageEncoder(tmp_path, 64).encode(image)
 
 

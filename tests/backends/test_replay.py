@@ -1,10 +1,9 @@
 import asyncio
 import dataclasses
 
-from tasks.backends.base import Backend, make_reason
-from tasks.backends.digest import request_digest
-from tasks.backends.replay import ReplayBackend
-from tasks.judging.types import Failure, Message, Reply, Request
+from judgelake.tasks.backends.base import Backend, make_reason, request_digest
+from judgelake.tasks.backends.replay import ReplayBackend
+from judgelake.tasks.types import Failure, Message, Reply, Request
 
 REQUEST = Request("m", (Message("user", "Hi"),), draw=1)
 
@@ -19,7 +18,9 @@ def test_a_stored_reply_comes_back_for_its_draw_only() -> None:
 
 
 def test_a_reason_is_one_short_line_without_the_key() -> None:
-    reason = make_reason("bad\n key sk-12345678,\tAuthorization: bearer abc.def " + "x" * 500, "sk-12345678")
+    reason = make_reason(
+        "bad\n key sk-12345678,\tAuthorization: bearer abc.def " + "x" * 500, "sk-12345678"
+    )
     assert reason.startswith("bad key ***, Authorization: Bearer *** xxx")
     assert len(reason) == 300
 

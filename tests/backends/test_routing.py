@@ -1,7 +1,7 @@
 import asyncio
 
-from tasks.backends.routing import RoutingBackend
-from tasks.judging.types import Failure, Message, Pending, Reply, Request
+from judgelake.tasks.backends.replay import RoutingBackend
+from judgelake.tasks.types import Failure, Message, Pending, Reply, Request
 
 
 class Named:
@@ -22,7 +22,10 @@ def test_each_request_goes_to_the_endpoint_it_names_and_each_backend_is_closed_o
     backend = RoutingBackend({"judge": text, "extractor": text, "vlm": vision})
 
     async def ask() -> list[object]:
-        requests = [Request("m", (Message("user", "hi"),), endpoint=name) for name in ("judge", "vlm", "extractor")]
+        requests = [
+            Request("m", (Message("user", "hi"),), endpoint=name)
+            for name in ("judge", "vlm", "extractor")
+        ]
         replies = [await backend.reply(request) for request in requests]
         await backend.close()
         return list(replies)

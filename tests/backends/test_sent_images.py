@@ -1,14 +1,16 @@
-"""When an image of a request is read and encoded: apart from the loop, once for all that show it."""
+"""When an image of a request is read and encoded: apart from the loop, once for all that show
+it.
+"""
 
 import threading
 
 import pytest
 from aiohttp import web
 
-from tasks.errors import BackendError
-from tasks.judging.types import Image, Message, Reply, Request
+from judgelake.tasks.errors import BackendError
+from judgelake.tasks.types import Image, Message, Reply, Request
 from tests.backends.asking import completion
-from tests.backends.test_openai_api import ask_script, reason_of
+from tests.backends.openai.test_client import ask_script, reason_of
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +34,10 @@ def test_an_image_of_several_requests_is_read_once_and_apart_and_one_at_hand_at_
         return image == near or any(uri == image.uri for uri, _ in encoded)
 
     requests = [Request("m", (Message("user", f"{number}", (far, near)),)) for number in range(3)]
-    assert all(isinstance(reply, Reply) for reply in ask_script(answer_well, requests, encode_image=encode, has_image=has))
+    assert all(
+        isinstance(reply, Reply)
+        for reply in ask_script(answer_well, requests, encode_image=encode, has_image=has)
+    )
     assert encoded.count(("far.jpg", False)) == 1
     assert set(encoded) == {("far.jpg", False), ("far.jpg", True), ("near.jpg", True)}
 
@@ -41,6 +46,11 @@ def test_an_image_that_cannot_be_read_fails_each_request_that_shows_it() -> None
     def encode(image: Image) -> str:
         raise BackendError(f"{image.uri}: the image cannot be read")
 
-    requests = [Request("m", (Message("user", f"{number}", (Image("a.jpg", None),)),)) for number in range(2)]
-    for outcome in ask_script(answer_well, requests, encode_image=encode, has_image=lambda _: False):
+    requests = [
+        Request("m", (Message("user", f"{number}", (Image("a.jpg", None),)),))
+        for number in range(2)
+    ]
+    for outcome in ask_script(
+        answer_well, requests, encode_image=encode, has_image=lambda _: False
+    ):
         assert "a.jpg: the image cannot be read" in reason_of(outcome)

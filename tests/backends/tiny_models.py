@@ -1,6 +1,8 @@
-"""Tiny judges of real architectures with random weights, saved as their users save them; nothing is fetched.
+"""Tiny judges of real architectures with random weights, saved as their users save them; nothing is
+fetched.
 
-Their tokenizer knows every byte and has a token for each digit and for some words, with the blank before them.
+Their tokenizer knows every byte and has a token for each digit and for some words, with the blank
+before them.
 """
 
 from collections.abc import Mapping
@@ -33,13 +35,18 @@ WORDS = [
     "so",
 ]
 CHAT = (
-    "{% for message in messages %}{% if message.role == 'system' and not loop.first %}{{ raise_exception('system first') }}{% endif %}"
-    "<|{{ message.role }}|>\n{{ message.content }}\n{% endfor %}{% if add_generation_prompt %}<|assistant|>\n{% endif %}"
+    "{% for message in messages %}{% if message.role == 'system' and not loop.first %}{{ "
+    "raise_exception('system first') }}{% endif %}"
+    "<|{{ message.role }}|>\n{{ message.content }}\n{% endfor %}{% if add_generation_prompt "
+    "%}<|assistant|>\n{% endif %}"
 )
-CHAT_WITHOUT_SYSTEM = "{% if messages[0].role == 'system' %}{{ raise_exception('no system role') }}{% endif %}" + CHAT
+CHAT_WITHOUT_SYSTEM = (
+    "{% if messages[0].role == 'system' %}{{ raise_exception('no system role') }}{% endif %}" + CHAT
+)
 LOOKING_CHAT = (
     "<s>{% for message in messages %}<|{{ message.role }}|>\n{% for part in message.content %}"
-    "{% if part.type == 'image' %}<image>\n{% else %}{{ part.text }}{% endif %}{% endfor %}\n{% endfor %}"
+    "{% if part.type == 'image' %}<image>\n{% else %}{{ part.text }}{% endif %}{% endfor "
+    "%}\n{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>\n{% endif %}"
 )
 SIZES: Any = {
@@ -73,18 +80,29 @@ def make_tokenizer(begins: bool = True, ends: bool = False, **more: Any) -> Any:
             if word[:end] not in pieces:
                 pieces.append(word[:end])
                 merges.append((word[: end - 1], word[end - 1]))
-    tokenizer = Tokenizer(models.BPE(vocab={piece: number for number, piece in enumerate(pieces)}, merges=merges))
+    tokenizer = Tokenizer(
+        models.BPE(vocab={piece: number for number, piece in enumerate(pieces)}, merges=merges)
+    )
     tokenizer.add_special_tokens(SPECIAL)
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     single = ("<s> " if begins else "") + "$A" + (" </s>" if ends else "")
-    tokenizer.post_processor = processors.TemplateProcessing(single=single, special_tokens=[("<s>", 1), ("</s>", 2)])
-    named = {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>", "additional_special_tokens": SPECIAL[3:]}
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=single, special_tokens=[("<s>", 1), ("</s>", 2)]
+    )
+    named = {
+        "bos_token": "<s>",
+        "eos_token": "</s>",
+        "pad_token": "<pad>",
+        "additional_special_tokens": SPECIAL[3:],
+    }
     made: Any = transformers.PreTrainedTokenizerFast
     return made(tokenizer_object=tokenizer, **named, **more)
 
 
-def save_decoder(folder: Path, kind: str = "Llama", chat: str | None = None, seed: int = 0, **more: Any) -> Path:
+def save_decoder(
+    folder: Path, kind: str = "Llama", chat: str | None = None, seed: int = 0, **more: Any
+) -> Path:
     """A decoder-only model of the family `kind` (Llama, Qwen2, Mistral, ...)."""
     tokenizer = make_tokenizer()
     tokenizer.chat_template = chat
@@ -95,14 +113,34 @@ def save_decoder(folder: Path, kind: str = "Llama", chat: str | None = None, see
 def save_t5(folder: Path, seed: int = 0, **more: Any) -> Path:
     """A T5."""
     tokenizer = make_tokenizer(begins=False, ends=True)
-    sizes: Any = {"d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4, "initializer_factor": 0.5, **more}
-    sizes |= {"pad_token_id": 0, "eos_token_id": 2, "decoder_start_token_id": 0, "tie_word_embeddings": False}
+    sizes: Any = {
+        "d_model": 32,
+        "d_kv": 8,
+        "d_ff": 48,
+        "num_layers": 2,
+        "num_heads": 4,
+        "initializer_factor": 0.5,
+        **more,
+    }
+    sizes |= {
+        "pad_token_id": 0,
+        "eos_token_id": 2,
+        "decoder_start_token_id": 0,
+        "tie_word_embeddings": False,
+    }
     config = transformers.T5Config(vocab_size=len(tokenizer), **sizes)
     return save_model(folder, transformers.T5ForConditionalGeneration, config, tokenizer, seed)
 
 
-def save_llava(folder: Path, sizes: Mapping[str, Any] = MappingProxyType({}), image_size: int = 32, seed: int = 0) -> Path:
-    """A LLaVA with a CLIP of square images in patches of 8 pixels; `sizes` are its language model's."""
+def save_llava(
+    folder: Path,
+    sizes: Mapping[str, Any] = MappingProxyType({}),
+    image_size: int = 32,
+    seed: int = 0,
+) -> Path:
+    """A LLaVA with a CLIP of square images in patches of 8 pixels; `sizes` are its language
+    model's.
+    """
     tokenizer = make_tokenizer()
     text = transformers.LlamaConfig(vocab_size=len(tokenizer), **{**SIZES, **sizes})
     vision = transformers.CLIPVisionConfig(**{**VISION, "image_size": image_size})
@@ -125,7 +163,9 @@ def save_llava(folder: Path, sizes: Mapping[str, Any] = MappingProxyType({}), im
 
 
 def save_model(folder: Path, kind: Any, config: Any, tokenizer: Any = None, seed: int = 0) -> Path:
-    """A model of a class with random weights, and its tokenizer where its processor has not saved it."""
+    """A model of a class with random weights, and its tokenizer where its processor has not saved
+    it.
+    """
     transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     with torch.random.fork_rng():
         torch.manual_seed(seed)

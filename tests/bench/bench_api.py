@@ -1,7 +1,8 @@
-"""Replies a second from one process, as a share of concurrency ÷ latency, beside an AsyncOpenAI loop and a pool of threads.
+"""Replies a second from one process, as a share of concurrency ÷ latency, beside an AsyncOpenAI
+loop and a pool of threads.
 
 `python -m tests.bench.bench_api` : 256 x 200 ms (text, 100 kB images, 20 log-probabilities) and 1,024 x 2 s. Ours begins with a quarter of the
-concurrency and doubles (see `tasks.backends.throttle`), which is part of what is measured; its images are files, read and encoded by us, four
+concurrency and doubles (see `tasks.backends.openai.throttle`), which is part of what is measured; its images are files, read and encoded by us, four
 requests about each; those of the peers are encoded beforehand.
 """
 
@@ -24,10 +25,10 @@ import numpy as np
 import openai
 from PIL import Image as Pillow
 
-from tasks.backends.image_encoding import ImageEncoder
-from tasks.backends.openai_api import OpenAIBackend
-from tasks.judging.engine import collect_less
-from tasks.judging.types import Decoding, Image, Message, Reply, Request
+from judgelake.tasks.backends.image_encoding import ImageEncoder
+from judgelake.tasks.backends.openai.client import OpenAIBackend
+from judgelake.tasks.engine.engine import collect_less
+from judgelake.tasks.types import Decoding, Image, Message, Reply, Request
 
 _PEER_SHARE = 8
 """The peers are asked an eighth as much: their rate does not depend on it."""
@@ -69,9 +70,15 @@ def _compare(
     ideal = concurrency / (latency_ms / 1000)
     url = encoder.encode(images[0]) if images else ""
     with canned_endpoint(latency_ms, _completion(top_logprobs)) as base_url:
-        rates = {"judgelake": asyncio.run(_ask(base_url, concurrency, count, encoder, images, top_logprobs))}
+        rates = {
+            "judgelake": asyncio.run(
+                _ask(base_url, concurrency, count, encoder, images, top_logprobs)
+            )
+        }
         few = count // _PEER_SHARE
-        rates["AsyncOpenAI"] = asyncio.run(_ask_async_openai(base_url, concurrency, few, url, top_logprobs))
+        rates["AsyncOpenAI"] = asyncio.run(
+            _ask_async_openai(base_url, concurrency, few, url, top_logprobs)
+        )
         if concurrency <= 256:
             rates["OpenAI in 32 threads"] = _ask_in_threads(base_url, few // 4, url, top_logprobs)
     told = ", ".join(f"{name} {rate:,.0f}/s = {rate / ideal:.2f}" for name, rate in rates.items())
@@ -79,14 +86,23 @@ def _compare(
 
 
 async def _ask(
-    base_url: str, concurrency: int, count: int, encoder: ImageEncoder, images: Sequence[Image], top_logprobs: int
+    base_url: str,
+    concurrency: int,
+    count: int,
+    encoder: ImageEncoder,
+    images: Sequence[Image],
+    top_logprobs: int,
 ) -> float:
-    backend = OpenAIBackend("m", base_url, concurrency=concurrency, encode_image=encoder.encode, has_image=encoder.has)
+    backend = OpenAIBackend(
+        "m", base_url, concurrency=concurrency, encode_image=encoder.encode, has_image=encoder.has
+    )
 
     def make_request(number: int) -> Request:
         shown = (images[number // _PER_IMAGE % len(images)],) if images else ()
         return Request(
-            "m", (Message("user", f"Question {number}. " + 40 * "words ", shown),), Decoding(top_logprobs=top_logprobs)
+            "m",
+            (Message("user", f"Question {number}. " + 40 * "words ", shown),),
+            Decoding(top_logprobs=top_logprobs),
         )
 
     requests = map(make_request, range(count))
@@ -106,12 +122,22 @@ async def _ask(
 def _body(number: int, url: str, top_logprobs: int) -> dict[str, Any]:
     text = f"Question {number}. " + 40 * "words "
     parts = [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": text}]
-    body: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": parts if url else text}], "max_tokens": 512}
+    body: dict[str, Any] = {
+        "model": "m",
+        "messages": [{"role": "user", "content": parts if url else text}],
+        "max_tokens": 512,
+    }
     return body | ({"logprobs": True, "top_logprobs": top_logprobs} if top_logprobs else {})
 
 
-async def _ask_async_openai(base_url: str, concurrency: int, count: int, url: str, top_logprobs: int) -> float:
-    client = openai.AsyncOpenAI(base_url=base_url, max_retries=0, http_client=openai.DefaultAsyncHttpxClient(limits=_no_limits()))
+async def _ask_async_openai(
+    base_url: str, concurrency: int, count: int, url: str, top_logprobs: int
+) -> float:
+    client = openai.AsyncOpenAI(
+        base_url=base_url,
+        max_retries=0,
+        http_client=openai.DefaultAsyncHttpxClient(limits=_no_limits()),
+    )
     numbers = iter(range(count))
 
     async def work() -> None:
@@ -135,18 +161,32 @@ def _ask_in_threads(base_url: str, count: int, url: str, top_logprobs: int) -> f
     client = openai.OpenAI(base_url=base_url, max_retries=0)
     started = time.perf_counter()
     with concurrent.futures.ThreadPoolExecutor(32) as pool:
-        list(pool.map(lambda number: client.chat.completions.create(**_body(number, url, top_logprobs)), range(count)))
+        list(
+            pool.map(
+                lambda number: client.chat.completions.create(**_body(number, url, top_logprobs)),
+                range(count),
+            )
+        )
     return count / (time.perf_counter() - started)
 
 
 def _completion(top_logprobs: int) -> bytes:
     tokens = ["So", " rating", "=", "3"] + ["."] * 16
     listed = [_entry(f"t{rank}", rank) for rank in range(top_logprobs)]
-    logprobs = {"content": [{**_entry(token, 0), "top_logprobs": listed} for token in tokens], "refusal": None}
-    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "".join(tokens), "refusal": None}}
+    logprobs = {
+        "content": [{**_entry(token, 0), "top_logprobs": listed} for token in tokens],
+        "refusal": None,
+    }
+    choice = {
+        "index": 0,
+        "finish_reason": "stop",
+        "message": {"role": "assistant", "content": "".join(tokens), "refusal": None},
+    }
     usage = {"prompt_tokens": 60, "completion_tokens": 20, "total_tokens": 80}
     whole = {"id": "x", "object": "chat.completion", "created": 1, "model": "m", "usage": usage}
-    return json.dumps({**whole, "choices": [{**choice, "logprobs": logprobs if top_logprobs else None}]}).encode()
+    return json.dumps(
+        {**whole, "choices": [{**choice, "logprobs": logprobs if top_logprobs else None}]}
+    ).encode()
 
 
 def _entry(token: str, rank: int) -> dict[str, Any]:

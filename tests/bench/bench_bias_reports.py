@@ -1,4 +1,5 @@
-"""Reports on failures and biases over a million scores and half a million duels; beside the length slope's peer, statsmodels' least squares.
+"""Reports on failures and biases over a million scores and half a million duels; beside the length
+slope's peer, statsmodels' least squares.
 
 `python -m tests.bench.bench_bias_reports`. The rows are planted as the materialised core tables that a report reads.
 """
@@ -11,8 +12,8 @@ import duckdb
 import numpy as np
 import statsmodels.api as sm
 
-from tasks.lake import open_lake
-from tasks.reports.warehouse import open_warehouse
+from judgelake.tasks.lake.lake import open_lake
+from judgelake.tasks.warehouse.warehouse import open_warehouse
 
 N_ANSWERS, N_JUDGES, N_DUELS = 100_000, 10, 500_000
 VIEWS = (
@@ -95,11 +96,16 @@ def compare_slope(connection: duckdb.DuckDBPyConnection) -> None:
     """).fetchnumpy()
     start = time.perf_counter()
     clusters = np.unique(frame["cluster"].astype(str), return_inverse=True)[1]
-    design = np.column_stack([frame["x"], *(frame["tenth"] == level for level in np.unique(frame["tenth"]))])
-    fitted = sm.OLS(frame["judge_score"], design).fit(cov_type="cluster", cov_kwds={"groups": clusters})
+    design = np.column_stack(
+        [frame["x"], *(frame["tenth"] == level for level in np.unique(frame["tenth"]))]
+    )
+    fitted = sm.OLS(frame["judge_score"], design).fit(
+        cov_type="cluster", cov_kwds={"groups": clusters}
+    )
     theirs = time.perf_counter() - start
     print(
-        f"slope of one judge: here {ours:.2f} s, statsmodels {theirs:.2f} s: {theirs / ours:.1f}x, difference {slope - fitted.params[0]:.1e}"
+        f"slope of one judge: here {ours:.2f} s, statsmodels {theirs:.2f} s: "
+        f"{theirs / ours:.1f}x, difference {slope - fitted.params[0]:.1e}"
     )
 
 

@@ -1,4 +1,6 @@
-"""Whole-process times of the command: --help, and a second run that finds nothing to do; the bare interpreter beside them."""
+"""Whole-process times of the command: --help, and a second run that finds nothing to do; the bare
+interpreter beside them.
+"""
 
 import subprocess
 import sys
@@ -6,11 +8,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from tasks.backends.standin_process import start_standin
+from judgelake.tasks.standin.process import start_standin
 from tests.flows.harness import write_benchmark, write_suite
 
 RUNS = 5
-CLI = [sys.executable, "-m", "flows.cli"]
+CLI = [sys.executable, "-m", "judgelake.flows.cli"]
 
 
 def main() -> None:
@@ -21,10 +23,19 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name, start_standin() as standin:
         folder = Path(name)
         write_benchmark(folder, 1000)
-        run = [*CLI, "run", str(write_suite(folder, standin.base_url, concurrency=128)), "--lake", str(folder / "lake")]
+        run = [
+            *CLI,
+            "run",
+            str(write_suite(folder, standin.base_url, concurrency=128)),
+            "--lake",
+            str(folder / "lake"),
+        ]
         began = time.perf_counter()
         subprocess.run(run, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        print(f"first run, 2,000 cases    {time.perf_counter() - began:6.3f} s  (servers and workers included)")
+        print(
+            f"first run, 2,000 cases    {time.perf_counter() - began:6.3f} s  (servers and "
+            f"workers included)"
+        )
         print(f"second run, nothing to do {time_command(run):6.3f} s  (limit 3 s)")
 
 

@@ -1,6 +1,8 @@
-"""`python -m tests.bench.bench_compact [files]`: 2,000 small files of verdicts before and after `judgelake compact`, in the same run.
+"""`python -m tests.bench.bench_compact [files]`: 2,000 small files of verdicts before and after
+`judgelake compact`, in the same run.
 
-Printed are bytes, a filter on one item and an average over all rows, each the best of several, and what the compaction itself took.
+Printed are bytes, a filter on one item and an average over all rows, each the best of several, and
+what the compaction itself took.
 """
 
 import hashlib
@@ -13,10 +15,10 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
-from schemas.tables import TABLES
-from tasks.compaction import compact_lake, measure_parts
-from tasks.lake import Lake, append_rows
-from tasks.reports.warehouse import open_warehouse
+from judgelake.schemas.tables import TABLES
+from judgelake.tasks.lake.compaction import compact_lake, measure_parts
+from judgelake.tasks.lake.lake import Lake, append_rows
+from judgelake.tasks.warehouse.warehouse import open_warehouse
 from tests.lakes import make_lake, verdict_row
 
 JUDGE, ROWS, REPEATS = "a" * 16, 250, 5
@@ -31,7 +33,11 @@ def plant(lake: Lake, n_files: int) -> None:
         for place in range(ROWS):
             digest = hashlib.sha256(f"{number} {place}".encode()).hexdigest()
             item_id = f"i{(place * n_files + number * 7919) % (n_files * ROWS // 20):07}"
-            rows.append(verdict_row(JUDGE, item_id, digest, 1 + place % 3, number / 6, reply_digests=[digest[::-1]]))
+            rows.append(
+                verdict_row(
+                    JUDGE, item_id, digest, 1 + place % 3, number / 6, reply_digests=[digest[::-1]]
+                )
+            )
         append_rows(lake, "verdicts", pl.DataFrame(rows, schema=TABLES["verdicts"].polars_schema))
 
 
@@ -47,7 +53,11 @@ def clock(connection: duckdb.DuckDBPyConnection, query: str) -> float:
 
 def measure(lake: Lake) -> tuple[int, int, float, float]:
     with open_warehouse(lake) as connection:
-        return (*measure_parts(lake, "verdicts"), clock(connection, FILTER), clock(connection, MEAN))
+        return (
+            *measure_parts(lake, "verdicts"),
+            clock(connection, FILTER),
+            clock(connection, MEAN),
+        )
 
 
 def main() -> None:
@@ -59,10 +69,18 @@ def main() -> None:
         start = time.perf_counter()
         for _ in compact_lake(lake, "bench", print, ["verdicts"]):
             pass
-        took, peak = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        took, peak = (
+            time.perf_counter() - start,
+            resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        )
         after = measure(lake)
-    for name, of_small, of_merged in zip(("files", "bytes", "filter, s", "average, s"), before, after, strict=True):
-        print(f"{name:12} {of_small:14,.4g} before  {of_merged:14,.4g} after  {of_small / of_merged:8.1f} x")
+    for name, of_small, of_merged in zip(
+        ("files", "bytes", "filter, s", "average, s"), before, after, strict=True
+    ):
+        print(
+            f"{name:12} {of_small:14,.4g} before  {of_merged:14,.4g} after  "
+            f"{of_small / of_merged:8.1f} x"
+        )
     print(f"compaction of {n_files * ROWS:,} rows: {took:.1f} s, peak memory {peak:,.0f} MB")
 
 

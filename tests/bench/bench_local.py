@@ -1,8 +1,10 @@
-"""`python -m tests.bench.bench_local`: judges in this process beside a plain loop of `generate`, one prompt at a time.
+"""`python -m tests.bench.bench_local`: judges in this process beside a plain loop of `generate`,
+one prompt at a time.
 
-A random Llama, LLaVA and T5, large enough that what a forward pass computes is most of its time. Each loop does a part of the prompts, so
-that the whole takes less than two minutes; both go on one thread, and processor time is what counts, without that of loading. The greedy
-texts of both are asserted to be the same.
+A random Llama, LLaVA and T5, large enough that what a forward pass computes is most of its time.
+Each loop does a part of the prompts, so that the whole takes less than two minutes; both go on one
+thread, and processor time is what counts, without that of loading. The greedy texts of both are
+asserted to be the same.
 """
 
 import tempfile
@@ -15,8 +17,8 @@ import numpy as np
 import torch
 import transformers
 
-from tasks.backends.local_prompts import open_picture
-from tasks.judging.types import Decoding, Message, Reply, Request
+from judgelake.tasks.backends.local.prompts import open_picture
+from judgelake.tasks.types import Decoding, Message, Reply, Request
 from tests.backends.local_asking import ask, encode, picture, replies
 from tests.backends.tiny_models import WORDS, save_decoder, save_llava, save_t5
 
@@ -76,7 +78,10 @@ def write_plainly(task: Task, place: Place) -> tuple[list[list[int]], float]:
     """The loop of everybody's first judge; its seconds."""
     prompts = [task.prepare(request) for request in task.requests[: task.n_plain]]
     model = (
-        getattr(transformers, task.kind).from_pretrained(task.folder, dtype=getattr(torch, place.dtype)).eval().to(place.device)
+        getattr(transformers, task.kind)
+        .from_pretrained(task.folder, dtype=getattr(torch, place.dtype))
+        .eval()
+        .to(place.device)
     )
     found = []
     with torch.inference_mode():
@@ -84,13 +89,21 @@ def write_plainly(task: Task, place: Place) -> tuple[list[list[int]], float]:
         start = place.read_clock()
         for request, inputs in zip(task.requests, prompts, strict=False):
             n_tokens = request.decoding.max_tokens
-            ids = model.generate(**_move(inputs, model), max_new_tokens=n_tokens, min_new_tokens=n_tokens, do_sample=False)[0]
+            ids = model.generate(
+                **_move(inputs, model),
+                max_new_tokens=n_tokens,
+                min_new_tokens=n_tokens,
+                do_sample=False,
+            )[0]
             found.append(ids[-n_tokens:].tolist())
     return found, place.read_clock() - start
 
 
 def _move(inputs: dict[str, Any], model: Any) -> dict[str, Any]:
-    return {name: value.to(model.device, model.dtype if value.is_floating_point() else None) for name, value in inputs.items()}
+    return {
+        name: value.to(model.device, model.dtype if value.is_floating_point() else None)
+        for name, value in inputs.items()
+    }
 
 
 def ask_all(task: Task, place: Place, **settings: Any) -> tuple[list[str], float]:
@@ -115,33 +128,71 @@ def compare(task: Task) -> None:
     else:
         ours, theirs, unit = done / took, done_plainly / plain_s, " tokens/s"
     print(
-        f"{task.name:52} {ours:8.2f}{unit} one at a time {theirs:7.2f}/s  {ours / theirs:5.1f} x (goal {task.goal} x)", flush=True
+        f"{task.name:52} {ours:8.2f}{unit} one at a time {theirs:7.2f}/s  {ours / theirs:5.1f} "
+        f"x (goal {task.goal} x)",
+        flush=True,
     )
 
 
 def make_decoder_tasks(model: Path, rng: np.random.Generator, counts: Counts) -> list[Task]:
-    """The rating next, a rationale before it, and rationales of any length, all after the same demonstrations."""
+    """The rating next, a rationale before it, and rationales of any length, all after the same
+    demonstrations.
+    """
     tokenizer = transformers.AutoTokenizer.from_pretrained(model)
     ids = tokenizer(draw_text(rng, DEMOS_TOKENS), add_special_tokens=False)["input_ids"]
     demos = str(tokenizer.decode(ids[:DEMOS_TOKENS]))
 
     def prepare(request: Request) -> dict[str, Any]:
-        return dict(tokenizer(request.messages[0].text, return_tensors="pt", return_token_type_ids=False))
+        return dict(
+            tokenizer(request.messages[0].text, return_tensors="pt", return_token_type_ids=False)
+        )
 
     def draw(lengths: Iterable[int]) -> list[Request]:
-        decodings = [Decoding(0.0, max_tokens=length, top_logprobs=5 if length == 1 else 0) for length in lengths]
-        return [Request("m", (Message("user", demos + draw_text(rng, int(rng.integers(20, 60)))),), one) for one in decodings]
+        decodings = [
+            Decoding(0.0, max_tokens=length, top_logprobs=5 if length == 1 else 0)
+            for length in lengths
+        ]
+        return [
+            Request("m", (Message("user", demos + draw_text(rng, int(rng.integers(20, 60)))),), one)
+            for one in decodings
+        ]
 
     kind, lengths = "AutoModelForCausalLM", rng.integers(5, 121, counts.ragged).tolist()
     few, fewer, _ = counts.plain
     return [
-        Task("decoder, 850-token demonstrations, rating next", 10, kind, model, draw([1] * counts.rating), prepare, few),
-        Task("decoder, 850-token demonstrations, 40 tokens", 3, kind, model, draw([40] * counts.rationale), prepare, fewer),
-        Task("decoder, 850-token demonstrations, 5 to 120 tokens", 3, kind, model, draw(lengths), prepare, fewer),
+        Task(
+            "decoder, 850-token demonstrations, rating next",
+            10,
+            kind,
+            model,
+            draw([1] * counts.rating),
+            prepare,
+            few,
+        ),
+        Task(
+            "decoder, 850-token demonstrations, 40 tokens",
+            3,
+            kind,
+            model,
+            draw([40] * counts.rationale),
+            prepare,
+            fewer,
+        ),
+        Task(
+            "decoder, 850-token demonstrations, 5 to 120 tokens",
+            3,
+            kind,
+            model,
+            draw(lengths),
+            prepare,
+            fewer,
+        ),
     ]
 
 
-def make_criteria_tasks(model: Path, rng: np.random.Generator, counts: Counts, lengths: Sequence[int]) -> list[Task]:
+def make_criteria_tasks(
+    model: Path, rng: np.random.Generator, counts: Counts, lengths: Sequence[int]
+) -> list[Task]:
     """Five criteria over an image and a text, with replies of each of these lengths."""
     loading: Any = transformers.AutoProcessor
     processor = loading.from_pretrained(model)
@@ -151,19 +202,33 @@ def make_criteria_tasks(model: Path, rng: np.random.Generator, counts: Counts, l
     def prepare(request: Request) -> dict[str, Any]:
         image = open_picture(encode(request.messages[0].images[0]))
         text = f"<s><|user|>\n<image>\n{request.messages[0].text}<|assistant|>\n"
-        inputs = dict(processor(text=[text], images=[image], return_tensors="pt", add_special_tokens=False))
+        inputs = dict(
+            processor(text=[text], images=[image], return_tensors="pt", add_special_tokens=False)
+        )
         return {name: value for name, value in inputs.items() if name != "token_type_ids"}
 
     def draw(length: int) -> list[Request]:
         return [
-            Request("m", (Message("user", text + criterion, (picture(number),)),), Decoding(0.0, max_tokens=length))
+            Request(
+                "m",
+                (Message("user", text + criterion, (picture(number),)),),
+                Decoding(0.0, max_tokens=length),
+            )
             for number, text in enumerate(texts)
             for criterion in criteria
         ]
 
     kind, n_plain = "AutoModelForImageTextToText", counts.plain[2]
     return [
-        Task(f"five criteria over one image and text, {length} tokens", 3, kind, model, draw(length), prepare, n_plain)
+        Task(
+            f"five criteria over one image and text, {length} tokens",
+            3,
+            kind,
+            model,
+            draw(length),
+            prepare,
+            n_plain,
+        )
         for length in lengths
     ]
 
@@ -172,10 +237,15 @@ def make_t5_task(model: Path, rng: np.random.Generator) -> Task:
     tokenizer = transformers.AutoTokenizer.from_pretrained(model)
 
     def prepare(request: Request) -> dict[str, Any]:
-        return dict(tokenizer(request.messages[0].text, return_tensors="pt", return_token_type_ids=False))
+        return dict(
+            tokenizer(request.messages[0].text, return_tensors="pt", return_token_type_ids=False)
+        )
 
     texts = [draw_text(rng, int(rng.integers(30, 90))) for _ in range(200)]
-    requests = [Request("m", (Message("user", text),), Decoding(0.0, max_tokens=1, top_logprobs=5)) for text in texts]
+    requests = [
+        Request("m", (Message("user", text),), Decoding(0.0, max_tokens=1, top_logprobs=5))
+        for text in texts
+    ]
     return Task("T5, rating next", 2, "AutoModelForSeq2SeqLM", model, requests, prepare, 40)
 
 
@@ -186,7 +256,9 @@ def main() -> None:
         folder = Path(name)
         tasks = [
             *make_decoder_tasks(save_decoder(folder / "llama", **SIZE), rng, Counts()),
-            *make_criteria_tasks(save_llava(folder / "llava", SIZE, image_size=224), rng, Counts(), [1]),
+            *make_criteria_tasks(
+                save_llava(folder / "llava", SIZE, image_size=224), rng, Counts(), [1]
+            ),
             make_t5_task(save_t5(folder / "t5", **T5_SIZE), rng),
         ]
         for task in tasks:

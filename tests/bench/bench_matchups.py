@@ -1,6 +1,8 @@
-"""`python -m tests.bench.bench_matchups`: balanced matchups beside a draw without balance (numpy's choice of pairs, item by item).
+"""`python -m tests.bench.bench_matchups`: balanced matchups beside a draw without balance (numpy's
+choice of pairs, item by item).
 
-Prints what balance costs in time and what it gives: the largest difference of how often models are compared, in an item and over all.
+Prints what balance costs in time and what it gives: the largest difference of how often models are
+compared, in an item and over all.
 """
 
 import itertools
@@ -10,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from tasks.judging.matchups import Pair, draw_matchups
+from judgelake.tasks.planning.matchups import Pair, draw_matchups
 
 ITEMS, MODELS = 5_000, [f"model-{number:02}" for number in range(20)]
 Drawn = Mapping[str, Sequence[Pair]]
@@ -18,7 +20,10 @@ Drawn = Mapping[str, Sequence[Pair]]
 
 def draw_unbalanced(candidates: Drawn, k: int) -> Drawn:
     rng = np.random.default_rng(0)
-    return {item: [pairs[at] for at in rng.choice(len(pairs), k, replace=False)] for item, pairs in candidates.items()}
+    return {
+        item: [pairs[at] for at in rng.choice(len(pairs), k, replace=False)]
+        for item, pairs in candidates.items()
+    }
 
 
 def spread(pairs: Sequence[Pair]) -> int:
@@ -28,11 +33,16 @@ def spread(pairs: Sequence[Pair]) -> int:
 
 def tell(name: str, drawn: Drawn, seconds: float) -> None:
     everywhere = spread([pair for pairs in drawn.values() for pair in pairs])
-    print(f"{name:44} {seconds:6.2f} s   in an item {max(map(spread, drawn.values())):3}   over all {everywhere:5}")
+    print(
+        f"{name:44} {seconds:6.2f} s   in an item {max(map(spread, drawn.values())):3}   over "
+        f"all {everywhere:5}"
+    )
 
 
 def main() -> None:
-    candidates = {f"item-{number}": list(itertools.combinations(MODELS, 2)) for number in range(ITEMS)}
+    candidates = {
+        f"item-{number}": list(itertools.combinations(MODELS, 2)) for number in range(ITEMS)
+    }
     before = {item: list(itertools.combinations(MODELS[:-1], 2)) for item in candidates}
     own = {model: model for model in MODELS}
     for k in (25, 50):

@@ -1,6 +1,8 @@
-"""`python -m tests.bench.bench_memory [requests]`: memory of one worker that judges shard after shard, a 100 kB image a request.
+"""`python -m tests.bench.bench_memory [requests]`: memory of one worker that judges shard after
+shard, a 100 kB image a request.
 
-Limit: 1 GiB at 200,000 requests. Beside what the worker holds after each shard: what it held when it had judged none.
+Limit: 1 GiB at 200,000 requests. Beside what the worker holds after each shard: what it held when
+it had judged none.
 """
 
 import hashlib
@@ -18,17 +20,19 @@ import numpy as np
 import psutil
 from PIL import Image
 
-from tasks.judge_settings import EndpointSettings, JudgeSettings
-from tasks.judging.fleur import FleurOptions
-from tasks.judging.shard import ShardOrder, run_judge_shard
-from tasks.lake import Lake
-from tasks.planning import register_judges, write_work
-from tasks.suite import LimitSettings, Scope
+from judgelake.tasks.engine.shard import ShardOrder, run_judge_shard
+from judgelake.tasks.judging.fleur import FleurOptions
+from judgelake.tasks.lake.lake import Lake
+from judgelake.tasks.planning.cases import register_judges, write_work
+from judgelake.tasks.suite.judges import EndpointSettings, JudgeSettings
+from judgelake.tasks.suite.suite import LimitSettings, Scope
 from tests.lakes import answer, ingest, item, make_lake, make_suite
 
 LIMIT_MIB = 1024.0
 N_IMAGES, SIDE = 3000, 180
-"""180 x 180 pixels of noise are 97 kB as PNG; all of them, encoded, are more than a worker keeps."""
+"""180 x 180 pixels of noise are 97 kB as PNG; all of them, encoded, are more than a worker
+keeps.
+"""
 
 
 def draw_images(folder: Path) -> list[dict[str, str]]:
@@ -36,17 +40,26 @@ def draw_images(folder: Path) -> list[dict[str, str]]:
     rng, images = np.random.default_rng(5), []
     for number in range(N_IMAGES):
         buffer = io.BytesIO()
-        Image.fromarray(rng.integers(0, 256, (SIDE, SIDE, 3), dtype=np.uint8)).save(buffer, "PNG", compress_level=0)
+        Image.fromarray(rng.integers(0, 256, (SIDE, SIDE, 3), dtype=np.uint8)).save(
+            buffer, "PNG", compress_level=0
+        )
         (folder / f"{number}.png").write_bytes(buffer.getvalue())
-        images.append({"uri": f"{number}.png", "sha256": hashlib.sha256(buffer.getvalue()).hexdigest()})
+        images.append(
+            {"uri": f"{number}.png", "sha256": hashlib.sha256(buffer.getvalue()).hexdigest()}
+        )
     return images
 
 
 def plan_shards(lake: Lake, n_requests: int, url: str) -> list[ShardOrder]:
     images = draw_images(Path(str(lake.root)) / "images")
-    rows = [item(f"i{n:06}", f"Describe picture {n}.", images=[images[n % N_IMAGES]]) for n in range(n_requests)]
+    rows = [
+        item(f"i{n:06}", f"Describe picture {n}.", images=[images[n % N_IMAGES]])
+        for n in range(n_requests)
+    ]
     ingest(lake, rows, [answer(f"i{n:06}", f"a picture of thing {n}") for n in range(n_requests)])
-    judge = JudgeSettings("fleur", "fleur", EndpointSettings("openai", "standin/rules", base_url=url), FleurOptions())
+    judge = JudgeSettings(
+        "fleur", "fleur", EndpointSettings("openai", "standin/rules", base_url=url), FleurOptions()
+    )
     suite = make_suite(judge, limits=LimitSettings(concurrency=64))
     register_judges(lake, suite)
     (work,) = write_work(lake, suite, Scope(), "run", slots=max(1, n_requests // 5000))
@@ -57,16 +70,35 @@ def plan_shards(lake: Lake, n_requests: int, url: str) -> list[ShardOrder]:
 def make_reply() -> bytes:
     """`0.8` and a reason of 20 tokens, with twenty alternatives at each position."""
     tops = [{"token": f" word{n}", "logprob": -0.1 * n, "bytes": None} for n in range(20)]
-    tokens = [{"token": token, "logprob": 0.0, "bytes": None, "top_logprobs": tops} for token in ("0", ".", "8", *[" word"] * 20)]
+    tokens = [
+        {"token": token, "logprob": 0.0, "bytes": None, "top_logprobs": tops}
+        for token in ("0", ".", "8", *[" word"] * 20)
+    ]
     message = {"role": "assistant", "content": "0.8" + " word" * 20}
-    choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": {"content": tokens}}
+    choice = {
+        "index": 0,
+        "message": message,
+        "finish_reason": "stop",
+        "logprobs": {"content": tokens},
+    }
     usage = {"prompt_tokens": 900, "completion_tokens": 23, "total_tokens": 923}
-    body = {"id": "x", "object": "chat.completion", "created": 0, "model": "standin/rules", "choices": [choice], "usage": usage}
+    body = {
+        "id": "x",
+        "object": "chat.completion",
+        "created": 0,
+        "model": "standin/rules",
+        "choices": [choice],
+        "usage": usage,
+    }
     return json.dumps(body).encode()
 
 
-def work(orders: Sequence[ShardOrder], results: "multiprocessing.Queue[tuple[int, float, float]]") -> None:
-    """What a Dask worker does: one shard after the other; tells requests, MiB held, seconds of CPU."""
+def work(
+    orders: Sequence[ShardOrder], results: "multiprocessing.Queue[tuple[int, float, float]]"
+) -> None:
+    """What a Dask worker does: one shard after the other; tells requests, MiB held, seconds of
+    CPU.
+    """
     process, done = psutil.Process(), 0
     results.put((0, process.memory_info().rss / 2**20, 0.0))
     for order in orders:
@@ -93,7 +125,8 @@ def main() -> None:
                 held.append(results.get())
                 done, mib, cpu_s = held[-1]
                 print(
-                    f"{done:>8,} requests: {mib:7.0f} MiB, started with {held[0][1]:.0f}; {1000 * cpu_s / done:.2f} ms of CPU each",
+                    f"{done:>8,} requests: {mib:7.0f} MiB, started with {held[0][1]:.0f}; "
+                    f"{1000 * cpu_s / done:.2f} ms of CPU each",
                     flush=True,
                 )
             worker.join()

@@ -1,7 +1,9 @@
-"""All n-gram metrics but Java's on a million short answers with ten references each: `python -m tests.bench.bench_metrics_lake [answers]`.
+"""All n-gram metrics but Java's on a million short answers with ten references each: `python -m
+tests.bench.bench_metrics_lake [answers]`.
 
-From a lake to scores in it, as a run does it in its one metric worker: planning, shards, corpus scores, and what a run then finds left.
-Each step in a process of its own, so that the peak memory is its own. The figures are printed, never asserted.
+From a lake to scores in it, as a run does it in its one metric worker: planning, shards, corpus
+scores, and what a run then finds left. Each step in a process of its own, so that the peak memory
+is its own. The figures are printed, never asserted.
 """
 
 import resource
@@ -15,21 +17,30 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from schemas.tables import TABLES
-from tasks.digests import content_digest
-from tasks.lake import Lake, append_records, append_rows, open_lake
-from tasks.metrics.options import BleuOptions, CiderOptions, RougeOptions
-from tasks.metrics.planning import find_pending, write_scores
-from tasks.metrics.settings import MetricSettings, name_metric
-from tasks.metrics.shard import run_metric_shard
-from tasks.planning import register_judges
-from tasks.reports.corpus import score_corpora
-from tasks.reports.warehouse import open_warehouse
-from tasks.sources.registry import DemoSettings
-from tasks.suite import BenchmarkSettings, Scope, Suite
+from judgelake.schemas.tables import TABLES
+from judgelake.tasks.digests import content_digest
+from judgelake.tasks.lake.lake import Lake, append_records, append_rows, open_lake
+from judgelake.tasks.metrics.metric import BleuOptions, CiderOptions, RougeOptions
+from judgelake.tasks.metrics.settings import MetricSettings, name_metric
+from judgelake.tasks.metrics.shard import run_metric_shard
+from judgelake.tasks.planning.cases import register_judges
+from judgelake.tasks.planning.scores import find_pending, write_scores
+from judgelake.tasks.reports.corpus import score_corpora
+from judgelake.tasks.sources.registry import BenchmarkSettings, DemoSettings
+from judgelake.tasks.suite.suite import Scope, Suite
+from judgelake.tasks.warehouse.warehouse import open_warehouse
 
 ANSWERS, MODELS, REFERENCES, TEXTS = 1_000_000, 5, 10, 300_000
-NAMES = ("vqa_accuracy", "vqa_accuracy_raw", "exact_match", "token_f1", "soft_vqa_accuracy", "rouge_1", "rouge_l", "cider")
+NAMES = (
+    "vqa_accuracy",
+    "vqa_accuracy_raw",
+    "exact_match",
+    "token_f1",
+    "soft_vqa_accuracy",
+    "rouge_1",
+    "rouge_l",
+    "cider",
+)
 METRICS = (
     *map(name_metric, (*NAMES, *(f"bleu_{order}" for order in (1, 2, 3, 4)))),
     MetricSettings("sacrebleu", "bleu", BleuOptions(style="sacrebleu")),
@@ -37,7 +48,13 @@ METRICS = (
     MetricSettings("rouge_score_l", "rouge", RougeOptions("l", "rouge_score")),
     MetricSettings("cider_plain", "cider", CiderOptions("plain")),
 )
-SUITE = Suite("big", Path("big.yaml"), "digest", {"big": BenchmarkSettings("big", "demo", DemoSettings())}, METRICS)
+SUITE = Suite(
+    "big",
+    Path("big.yaml"),
+    "digest",
+    {"big": BenchmarkSettings("big", "demo", DemoSettings())},
+    METRICS,
+)
 
 
 def main(arguments: list[str]) -> None:
@@ -50,7 +67,10 @@ def main(arguments: list[str]) -> None:
         fill_lake(lake, count)
         print(f"{count:,} answers x {REFERENCES} references, {len(METRICS)} metrics", flush=True)
         for step in ("score", "report", "plan again"):
-            subprocess.run([sys.executable, "-m", "tests.bench.bench_metrics_lake", str(lake.root), step], check=True)
+            subprocess.run(
+                [sys.executable, "-m", "tests.bench.bench_metrics_lake", str(lake.root), step],
+                check=True,
+            )
 
 
 def run_step(lake: Lake, step: str) -> None:
@@ -59,10 +79,14 @@ def run_step(lake: Lake, step: str) -> None:
         score(lake)
     elif step == "report":
         connection = open_warehouse(lake)
-        connection.execute("create temp table core_answers as select * from core_answers")  # a report has it already
+        connection.execute(
+            "create temp table core_answers as select * from core_answers"
+        )  # a report has it already
         assert score_corpora(connection, SUITE).height == len(METRICS) * (MODELS + 1)
     else:
-        assert not any(len(one.row_ids) for one in find_pending(open_warehouse(lake), SUITE, Scope()))
+        assert not any(
+            len(one.row_ids) for one in find_pending(open_warehouse(lake), SUITE, Scope())
+        )
     peak_gib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     seconds = f"{time.perf_counter() - start:.1f} s ({time.process_time():.1f} s of processors)"
     print(f"{step}: {seconds}, at most {peak_gib:.2f} GiB", flush=True)
@@ -79,20 +103,37 @@ def score(lake: Lake) -> None:
 
 
 def fill_lake(lake: Lake, count: int) -> None:
-    """`count` answers of MODELS models; texts of one to three words that a few of are common, as in VQA."""
+    """`count` answers of MODELS models; texts of one to three words that a few of are common, as in
+    VQA.
+    """
     rng, n_items = np.random.default_rng(0), count // MODELS
     words = rng.zipf(1.3, (TEXTS, 3)) % 30_000
     texts = np.array(
-        [" ".join(f"w{word}" for word in row[:n]) for row, n in zip(words.tolist(), rng.integers(1, 4, TEXTS), strict=True)]
+        [
+            " ".join(f"w{word}" for word in row[:n])
+            for row, n in zip(words.tolist(), rng.integers(1, 4, TEXTS), strict=True)
+        ]
     )
     references = texts[rng.zipf(1.2, (n_items, REFERENCES)) % TEXTS]
     ids = [f"{number:07}" for number in range(n_items)]
-    own = {"benchmark": pl.lit("big"), "ingest_id": pl.lit("1"), "source_file": pl.lit("drawn"), "locator": pl.lit("row")}
+    own = {
+        "benchmark": pl.lit("big"),
+        "ingest_id": pl.lit("1"),
+        "source_file": pl.lit("drawn"),
+        "locator": pl.lit("row"),
+    }
     empty = {name: pl.lit(None, pl.String) for name in ("category", "split")}
     types = TABLES["items"].polars_schema
-    nothing = {name: pl.Series(name, [[]] * n_items, dtype=types[name]) for name in ("images", "regions")}
+    nothing = {
+        name: pl.Series(name, [[]] * n_items, dtype=types[name]) for name in ("images", "regions")
+    }
     items = pl.DataFrame(
-        {"item_id": ids, "references": references.tolist(), "cluster": [f"{k // 3}" for k in range(n_items)], **nothing}
+        {
+            "item_id": ids,
+            "references": references.tolist(),
+            "cluster": [f"{k // 3}" for k in range(n_items)],
+            **nothing,
+        }
     )
     items = items.with_columns(task=pl.lit("vqa"), prompt=pl.lit("What is it?"), **empty, **own)
     append_rows(lake, "items", items)
@@ -100,9 +141,19 @@ def fill_lake(lake: Lake, count: int) -> None:
     for model in range(MODELS):
         drawn = texts[rng.zipf(1.2, n_items) % TEXTS].tolist()
         name = f"m{model}"
-        digests = [content_digest("What is it?", known, text) for known, text in zip(held, drawn, strict=True)]
-        answers = pl.DataFrame({"item_id": ids, "text": drawn, "content_digest": digests}).with_columns(
-            answer_id=pl.lit(name), model=pl.lit(name), style=pl.lit("short"), sample=pl.lit(0), n_repeats=pl.lit(1), **own
+        digests = [
+            content_digest("What is it?", known, text)
+            for known, text in zip(held, drawn, strict=True)
+        ]
+        answers = pl.DataFrame(
+            {"item_id": ids, "text": drawn, "content_digest": digests}
+        ).with_columns(
+            answer_id=pl.lit(name),
+            model=pl.lit(name),
+            style=pl.lit("short"),
+            sample=pl.lit(0),
+            n_repeats=pl.lit(1),
+            **own,
         )
         append_rows(lake, "answers", answers)
     record = {

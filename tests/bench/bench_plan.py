@@ -1,4 +1,5 @@
-"""`judgelake plan` over many pending cases, beside the counting of them that every run does: `python -m tests.bench.bench_plan [CASES]`.
+"""`judgelake plan` over many pending cases, beside the counting of them that every run does:
+`python -m tests.bench.bench_plan [CASES]`.
 
 Prints seconds, their ratio, and the peak memory of the process.
 """
@@ -13,10 +14,10 @@ from pathlib import Path
 
 import polars as pl
 
-from tasks.estimating import estimate_suite
-from tasks.lake import Lake, append_records, append_rows, open_lake
-from tasks.planning import find_work
-from tasks.suite import Scope
+from judgelake.tasks.lake.lake import Lake, append_records, append_rows, open_lake
+from judgelake.tasks.planning.cases import find_work
+from judgelake.tasks.planning.estimate import estimate_suite
+from judgelake.tasks.suite.suite import Scope
 from tests.lakes import lave_judge, make_suite
 
 ANSWERS_AN_ITEM = 10
@@ -27,7 +28,9 @@ def plant(lake: Lake, n: int) -> None:
     own = {"benchmark": "b", "ingest_id": "one", "source_file": "given", "locator": "row"}
     now = datetime.now(UTC)
     count = n // ANSWERS_AN_ITEM
-    ids = pl.DataFrame({"k": pl.int_range(count, eager=True)}).select(item_id=pl.format("i{}", pl.col("k")))
+    ids = pl.DataFrame({"k": pl.int_range(count, eager=True)}).select(
+        item_id=pl.format("i{}", pl.col("k"))
+    )
     items = ids.with_columns(
         prompt=pl.format("What is in the photo that is called {}?", "item_id"), task=pl.lit("vqa"), cluster="item_id",
         references=pl.lit([["red bus"] * 7 + ["bus"] * 3]).list.first(), images=pl.lit([[]]).list.first(),
@@ -41,8 +44,17 @@ def plant(lake: Lake, n: int) -> None:
             **{key: pl.lit(value) for key, value in own.items()},
         )  # fmt: skip
         append_rows(lake, "answers", answers)
-    told = {"ingest_id": "one", "benchmark": "b", "source": "given", "source_digest": "0", "n_items": count, "n_answers": n}
-    append_records(lake, "ingests", [{**told, "n_quarantined": 0, "item_limit": None, "ingested_at": now}])
+    told = {
+        "ingest_id": "one",
+        "benchmark": "b",
+        "source": "given",
+        "source_digest": "0",
+        "n_items": count,
+        "n_answers": n,
+    }
+    append_records(
+        lake, "ingests", [{**told, "n_quarantined": 0, "item_limit": None, "ingested_at": now}]
+    )
 
 
 def measure(run: Callable[[], object]) -> tuple[float, float]:
@@ -64,9 +76,12 @@ def main() -> None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"{one.n_pending:,} pending cases, {one.n_calls:,} calls estimated from {one.n_sampled}")
     told = [
-        f"{name} {clock:.1f} s ({cpu:.1f} s of processor)" for name, (clock, cpu) in (("counting", counting), ("plan", planning))
+        f"{name} {clock:.1f} s ({cpu:.1f} s of processor)"
+        for name, (clock, cpu) in (("counting", counting), ("plan", planning))
     ]
-    print(f"{', '.join(told)}: x {planning[1] / counting[1]:.2f} of processor; peak {peak:,.0f} MiB")
+    print(
+        f"{', '.join(told)}: x {planning[1] / counting[1]:.2f} of processor; peak {peak:,.0f} MiB"
+    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
-"""`python -m tests.bench.bench_rankings`: Elo, Bradley-Terry and contradictions beside FastChat's, scikit-learn's and networkx's ways.
+"""`python -m tests.bench.bench_rankings`: Elo, Bradley-Terry and contradictions beside FastChat's,
+scikit-learn's and networkx's ways.
 
-The peers are written here from what those do: Elo as one Python loop and as one numpy step for all resamples together; ratings
-as a logistic regression of +-log 10 on rows; a graph a question. Results are asserted to agree, speed and coverage printed.
+The peers are written here from what those do: Elo as one Python loop and as one numpy step for all
+resamples together; ratings as a logistic regression of +-log 10 on rows; a graph a question.
+Results are asserted to agree, speed and coverage printed.
 """
 
 import itertools
@@ -9,19 +11,23 @@ import math
 import time
 import tracemalloc
 import warnings
+from functools import partial
 
 import networkx  # type: ignore[import-untyped]
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
-from tasks.stats.bradley_terry import ELO_PER_LOGIT, Anchor, fit_bradley_terry
-from tasks.stats.bradley_terry_bootstrap import bootstrap_bradley_terry
-from tasks.stats.comparisons import Comparisons, select_comparisons
-from tasks.stats.contradictions import build_graphs, find_contradictions
-from tasks.stats.elo import EloScale, bootstrap_elo, permute_elo
-from tasks.stats.rating_draws import summarise_ratings
-from tasks.stats.resampling import draw_cluster_weights
+from judgelake.tasks.stats.bradley_terry import (
+    ELO_PER_LOGIT,
+    Anchor,
+    bootstrap_bradley_terry,
+    fit_bradley_terry,
+)
+from judgelake.tasks.stats.comparisons import Comparisons, select_comparisons, summarise_ratings
+from judgelake.tasks.stats.contradictions import build_graphs, find_contradictions
+from judgelake.tasks.stats.elo import EloScale, bootstrap_elo, permute_elo
+from judgelake.tasks.stats.resampling import draw_cluster_weights
 from tests.bench.bench_agreement import measure, report
 from tests.stats.drawn_comparisons import draw_comparisons
 
@@ -78,19 +84,32 @@ def compare_elo(rng: np.random.Generator) -> None:
     def peer() -> Floats:
         return step_elo(battles, np.random.default_rng(1).integers(0, n, (some, resamples)))
 
-    np.testing.assert_allclose(step_elo(battles, np.arange(300)[:, None])[0], loop_elo(battles, np.arange(300)), atol=1e-9)
-    gap = bootstrap_elo(battles, SCALE, draw_cluster_weights(5_000, 200, rng), rng).ratings.mean(axis=0)
+    np.testing.assert_allclose(
+        step_elo(battles, np.arange(300)[:, None])[0], loop_elo(battles, np.arange(300)), atol=1e-9
+    )
+    gap = bootstrap_elo(battles, SCALE, draw_cluster_weights(5_000, 200, rng), rng).ratings.mean(
+        axis=0
+    )
     gap -= np.mean([loop_elo(battles, rng.integers(0, n, n)) for _ in range(40)], axis=0)
-    print(f"{'mean ratings less those of the Python loop':44} at most {np.abs(gap).max():.1f} points")
+    print(
+        f"{'mean ratings less those of the Python loop':44} at most {np.abs(gap).max():.1f} points"
+    )
     mine = measure(ours, 3)
     report("Elo, 100k x 500, numpy steps", mine, measure(peer, 3), n / some)
-    report("Elo, 100k x 500, Python loop", mine, measure(lambda: loop_elo(battles, np.arange(n)), 2), resamples)
+    report(
+        "Elo, 100k x 500, Python loop",
+        mine,
+        measure(lambda: loop_elo(battles, np.arange(n)), 2),
+        resamples,
+    )
     permuted = measure(lambda: permute_elo(battles, SCALE, resamples, np.random.default_rng(2)), 3)
     report("Elo, 500 orders of 100k, numpy steps", permuted, measure(peer, 2), n / some)
 
 
 def weigh_large_elo(rng: np.random.Generator) -> None:
-    """1M x 500 with the memory that numpy hands out meanwhile; the compiled loops allocate nothing of size."""
+    """1M x 500 with the memory that numpy hands out meanwhile; the compiled loops allocate nothing
+    of size.
+    """
     battles = draw_battles(1_000_000, rng)
     tracemalloc.start()
     start, processor = time.perf_counter(), time.process_time()
@@ -99,18 +118,25 @@ def weigh_large_elo(rng: np.random.Generator) -> None:
     took, peak = time.perf_counter() - start, tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     processors = time.process_time() - processor
-    print(f"{'Elo, 1M x 500':44} {took:7.3f} s ({processors:.3f} of processors), limit 10 s; {peak / 1e6:.0f} MB, limit 200 MB")
+    print(
+        f"{'Elo, 1M x 500':44} {took:7.3f} s ({processors:.3f} of processors), limit 10 s; "
+        f"{peak / 1e6:.0f} MB, limit 200 MB"
+    )
 
 
 def fit_logistic(battles: Comparisons, rows: NDArray[np.int64]) -> Floats:
-    """Ratings as a logistic regression: a column a model, +-log 10; each row once as won and once as lost, weighted."""
+    """Ratings as a logistic regression: a column a model, +-log 10; each row once as won and once
+    as lost, weighted.
+    """
     a, b, share = battles.model_a[rows], battles.model_b[rows], 1 - battles.preference_b[rows]
     design = np.zeros((rows.size, battles.n_models))
     design[np.arange(rows.size), a] = math.log(10)
     design[np.arange(rows.size), b] = -math.log(10)
     won = np.repeat([1, 0], rows.size)
     model = LogisticRegression(fit_intercept=False, C=math.inf, tol=1e-6)
-    model.fit(np.concatenate([design, design]), won, sample_weight=np.concatenate([share, 1 - share]))
+    model.fit(
+        np.concatenate([design, design]), won, sample_weight=np.concatenate([share, 1 - share])
+    )
     ratings: Floats = SCALE.scale * model.coef_[0]
     centred: Floats = ratings + (SCALE.initial - ratings.mean())
     return centred
@@ -122,11 +148,23 @@ def compare_bradley_terry(rng: np.random.Generator) -> None:
     fitted = fit_bradley_terry(battles, MEAN)
     np.testing.assert_allclose(fitted.ratings, fit_logistic(battles, every), atol=0.05)
     peer = measure(lambda: fit_logistic(battles, every), 3)
-    report("Bradley-Terry fit with sandwich, 100k", measure(lambda: fit_bradley_terry(battles, MEAN), 10), peer, 1)
+    report(
+        "Bradley-Terry fit with sandwich, 100k",
+        measure(lambda: fit_bradley_terry(battles, MEAN), 10),
+        peer,
+        1,
+    )
     weights = draw_cluster_weights(every.size // ROWS_A_QUESTION, 500, rng)
     resampled = bootstrap_bradley_terry(battles, fitted, weights[:1])[0]
-    np.testing.assert_allclose(resampled, fit_logistic(battles, np.repeat(every, weights[0][battles.clusters])), atol=0.05)
-    report("Bradley-Terry bootstrap x 500", measure(lambda: bootstrap_bradley_terry(battles, fitted, weights), 3), peer, 500)
+    np.testing.assert_allclose(
+        resampled, fit_logistic(battles, np.repeat(every, weights[0][battles.clusters])), atol=0.05
+    )
+    report(
+        "Bradley-Terry bootstrap x 500",
+        measure(lambda: bootstrap_bradley_terry(battles, fitted, weights), 3),
+        peer,
+        500,
+    )
 
 
 def compare_contradictions(rng: np.random.Generator) -> None:
@@ -134,18 +172,31 @@ def compare_contradictions(rng: np.random.Generator) -> None:
     question = np.repeat(np.arange(5_000), len(pairs))
     a, b = np.tile(pairs, (5_000, 1)).T
     decided = (rng.random(question.size) < 1 / (1 + np.exp(a - b))).astype(np.float64)
-    for name, preference in (("complete", decided), ("a third ties", np.where(rng.random(decided.size) < 1 / 3, 0.5, decided))):
+    for name, preference in (
+        ("complete", decided),
+        ("a third ties", np.where(rng.random(decided.size) < 1 / 3, 0.5, decided)),
+    ):
         found = find_contradictions(build_graphs(question, a, b, preference)).has_cycle
 
         def peer(preference: Floats = preference, found: NDArray[np.bool_] = found) -> None:
             for each in range(500):
                 rows = slice(each * len(pairs), (each + 1) * len(pairs))
-                votes = zip(a[rows].tolist(), b[rows].tolist(), preference[rows].tolist(), strict=True)
-                graph = networkx.DiGraph([(y, x) if vote else (x, y) for x, y, vote in votes if vote != 0.5])
+                votes = zip(
+                    a[rows].tolist(), b[rows].tolist(), preference[rows].tolist(), strict=True
+                )
+                graph = networkx.DiGraph(
+                    [(y, x) if vote else (x, y) for x, y, vote in votes if vote != 0.5]
+                )
                 if networkx.is_directed_acyclic_graph(graph) == found[each]:
                     raise AssertionError(f"question {each}: networkx says otherwise")
 
-        ours = measure(lambda preference=preference: find_contradictions(build_graphs(question, a, b, preference)), 3)  # type: ignore[misc]
+        ours = measure(
+            partial(
+                lambda preference: find_contradictions(build_graphs(question, a, b, preference)),
+                preference,
+            ),
+            3,
+        )
         report(f"contradictions, 5,000 x 10 models, {name}", ours, measure(peer, 1), 10)
 
 
@@ -161,12 +212,15 @@ def print_coverage(rng: np.random.Generator) -> None:
             if np.isfinite(fitted.ratings).all():
                 held[0, i] = (fitted.low <= planted) & (planted <= fitted.high)
                 weights = draw_cluster_weights(n_clusters, 400, rng)
-                band = summarise_ratings(bootstrap_bradley_terry(battles, fitted, weights), n_clusters)
+                band = summarise_ratings(
+                    bootstrap_bradley_terry(battles, fitted, weights), n_clusters
+                )
                 held[1, i] = (band.low <= planted) & (planted <= band.high)
         sandwich, bootstrap = np.nanmean(held, axis=(1, 2))
         without = np.isnan(held[0, :, 0]).sum()
         print(
-            f"coverage at {n_clusters:3} clusters x {rows:2} rows: sandwich {sandwich:.3f}, bootstrap {bootstrap:.3f} "
+            f"coverage at {n_clusters:3} clusters x {rows:2} rows: sandwich {sandwich:.3f}, "
+            f"bootstrap {bootstrap:.3f} "
             f"({without} of 500 without a finite maximum)"
         )
 

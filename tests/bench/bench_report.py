@@ -1,7 +1,9 @@
-"""`python -m tests.bench.bench_report [verdicts] [resamples] [folder]`: a whole report over a planted lake, its steps, and the memory it took.
+"""`python -m tests.bench.bench_report [verdicts] [resamples] [folder]`: a whole report over a
+planted lake, its steps, and the memory it took.
 
-The limits of 60 s and 3 GiB are those of ten million verdicts and 5,000 resamples. A step is what `build_report` calls; seconds of processors
-stand beside those of the clock, for on a busy machine only they compare.
+The limits of 60 s and 3 GiB are those of ten million verdicts and 5,000 resamples. A step is what
+`build_report` calls; seconds of processors stand beside those of the clock, for on a busy machine
+only they compare.
 """
 
 import resource
@@ -12,8 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tasks.reports import build
-from tasks.suite import ReportSettings
+from judgelake.tasks.reports import build
+from judgelake.tasks.suite.suite import ReportSettings
 from tests.bench.planted_lake import plant_lake
 from tests.lakes import make_suite
 
@@ -32,7 +34,8 @@ def tell_time(name: str, step: Callable[..., Any]) -> Callable[..., Any]:
             return step(*given, **named)
         finally:
             print(
-                f"  {name:22} {time.perf_counter() - start:8.2f} s ({time.process_time() - processor:.2f} of processors)",
+                f"  {name:22} {time.perf_counter() - start:8.2f} s "
+                f"({time.process_time() - processor:.2f} of processors)",
                 flush=True,
             )
 
@@ -53,7 +56,8 @@ def main() -> None:
         took, processors = time.perf_counter() - start, time.process_time() - processor
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         print(
-            f"{n_verdicts:,} verdicts x {resamples:,}: {took:.1f} s ({processors:.1f} of processors), limit 60 s; {peak:.2f} GiB, limit 3 GiB"
+            f"{n_verdicts:,} verdicts x {resamples:,}: {took:.1f} s ({processors:.1f} of "
+            f"processors), limit 60 s; {peak:.2f} GiB, limit 3 GiB"
         )
 
 

@@ -1,4 +1,5 @@
-"""Verdicts a second of a whole judge stage (start-up, planning, 256 requests of 200 ms at once, verdicts durable) beside inspect_ai.
+"""Verdicts a second of a whole judge stage (start-up, planning, 256 requests of 200 ms at once,
+verdicts durable) beside inspect_ai.
 
 `python -m tests.bench.bench_whole_run [CASES]`. The peer is inspect_ai's `model_graded_qa` over recorded answers on the same server. It is
 no dependency of ours: where INSPECT_PYTHON names no interpreter that has it, the bench makes one (`pip install inspect_ai`).
@@ -45,24 +46,37 @@ print(count / (time.perf_counter() - started))
 def main() -> None:
     """Print both rates and their ratio."""
     cases = int(sys.argv[1]) if len(sys.argv) > 1 else _CASES
-    with tempfile.TemporaryDirectory() as name, canned_endpoint(_LATENCY_MS, _completion()) as base_url:
+    with (
+        tempfile.TemporaryDirectory() as name,
+        canned_endpoint(_LATENCY_MS, _completion()) as base_url,
+    ):
         folder = Path(name)
         ours, theirs = _run_judgelake(folder, base_url, cases), _run_inspect(folder, base_url)
     ideal = _CONCURRENCY / _LATENCY_MS * 1000
-    print(f"judgelake judge, {cases:,} cases: {ours:,.0f} verdicts/s ({ours / ideal:.2f} of concurrency / latency)")
-    print(f"inspect_ai model_graded_qa, {_PEER_CASES:,} samples: {theirs:,.0f}/s; ratio {ours / theirs:.1f}x (goal 8x)")
+    print(
+        f"judgelake judge, {cases:,} cases: {ours:,.0f} verdicts/s ({ours / ideal:.2f} of "
+        f"concurrency / latency)"
+    )
+    print(
+        f"inspect_ai model_graded_qa, {_PEER_CASES:,} samples: {theirs:,.0f}/s; ratio "
+        f"{ours / theirs:.1f}x (goal 8x)"
+    )
 
 
 def _run_judgelake(folder: Path, base_url: str, cases: int) -> float:
-    rows = ({"id": f"i{n}", "q": f"What is in photo {n}?", "a": f"cat {n}", "ref": "a cat"} for n in range(cases))
+    rows = (
+        {"id": f"i{n}", "q": f"What is in photo {n}?", "a": f"cat {n}", "ref": "a cat"}
+        for n in range(cases)
+    )
     (folder / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "suite.yaml").write_text(
         "name: bench\nbenchmarks:\n  photos:\n    source: table\n    file: answers.jsonl\n"
         "    columns: {item_id: id, prompt: q, answer: a, references: ref, model: {constant: m}}\n"
-        f"judges:\n  lave: {{protocol: lave, backend: openai, model: openai/gpt-bench, base_url: {base_url}}}\n"
+        f"judges:\n  lave: {{protocol: lave, backend: openai, model: openai/gpt-bench, "
+        f"base_url: {base_url}}}\n"
         f"limits: {{concurrency: {_CONCURRENCY}}}\n"
     )
-    command = [sys.executable, "-m", "flows.cli"]
+    command = [sys.executable, "-m", "judgelake.flows.cli"]
     place = [str(folder / "suite.yaml"), "--lake", str(folder / "lake")]
     subprocess.run([*command, "ingest", *place], check=True, stdout=subprocess.DEVNULL)
     started = time.perf_counter()
@@ -86,14 +100,27 @@ def _run_inspect(folder: Path, base_url: str) -> float:
 
 def _install_inspect(folder: Path) -> str:
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-    subprocess.run([str(folder / "bin" / "pip"), "install", "--quiet", "inspect_ai==0.3.285", "openai"], check=True)
+    subprocess.run(
+        [str(folder / "bin" / "pip"), "install", "--quiet", "inspect_ai==0.3.285", "openai"],
+        check=True,
+    )
     return str(folder / "bin" / "python")
 
 
 def _completion() -> bytes:
-    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": _TEXT, "refusal": None}}
+    choice = {
+        "index": 0,
+        "finish_reason": "stop",
+        "message": {"role": "assistant", "content": _TEXT, "refusal": None},
+    }
     usage = {"prompt_tokens": 60, "completion_tokens": 20, "total_tokens": 80}
-    whole = {"id": "x", "object": "chat.completion", "created": 1, "model": "gpt-bench", "usage": usage}
+    whole = {
+        "id": "x",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "gpt-bench",
+        "usage": usage,
+    }
     return json.dumps({**whole, "choices": [{**choice, "logprobs": None}]}).encode()
 
 

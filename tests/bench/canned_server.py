@@ -1,7 +1,9 @@
-"""A chat-completions endpoint that costs next to nothing, for benches of clients: `python -m tests.bench.canned_server MS REPLY_FILE`.
+"""A chat-completions endpoint that costs next to nothing, for benches of clients: `python -m
+tests.bench.canned_server MS REPLY_FILE`.
 
-Answers each request with the same bytes after MS milliseconds; prints its port, ends with its standard input. A parser of its own, since
-a web framework would take more CPU than the clients that are measured.
+Answers each request with the same bytes after MS milliseconds; prints its port, ends with its
+standard input. A parser of its own, since a web framework would take more CPU than the clients that
+are measured.
 """
 
 import asyncio
@@ -40,9 +42,13 @@ class _Connection(asyncio.Protocol):
 
 
 async def _serve(wait_s: float, body: bytes) -> None:
-    head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+    head = (
+        f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+    )
     answer = head.encode() + body
-    server = await asyncio.get_running_loop().create_server(lambda: _Connection(wait_s, answer), "127.0.0.1", 0, backlog=2048)
+    server = await asyncio.get_running_loop().create_server(
+        lambda: _Connection(wait_s, answer), "127.0.0.1", 0, backlog=2048
+    )
     sys.stdout.write(f"{server.sockets[0].getsockname()[1]}\n")
     sys.stdout.flush()
     await asyncio.to_thread(sys.stdin.buffer.read)

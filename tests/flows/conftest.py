@@ -1,4 +1,6 @@
-"""What whole runs need: a Prefect server that those of one test process share, for starting one is a quarter of a small run's time."""
+"""What whole runs need: a Prefect server that those of one test process share, for starting one is
+a quarter of a small run's time.
+"""
 
 import os
 import signal
@@ -6,11 +8,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from flows.runners import quieten_prefect
+from judgelake.flows.runners import quieten_prefect
 from tests.flows.harness import Shell
 from tests.flows.services import prefect
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # tests started in the background: what they start must hear a Ctrl-C
+if (
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+):  # tests started in the background: what they start must hear a Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

@@ -1,4 +1,6 @@
-"""Runs the `judgelake` command as a user would, over small benchmarks made here, and watches the processes it starts."""
+"""Runs the `judgelake` command as a user would, over small benchmarks made here, and watches the
+processes it starts.
+"""
 
 import json
 import os
@@ -15,13 +17,24 @@ from pathlib import Path
 import psutil
 
 ANSWERS = ("grey", "a dog", "two", "yes", "left of the house")
-REFERENCES = (["gray"] * 9 + ["blue"], ["dog"] * 7 + ["puppy"] * 3, ["2"] * 10, ["yes"] * 6 + ["no"] * 4, ["right"] * 10)
+REFERENCES = (
+    ["gray"] * 9 + ["blue"],
+    ["dog"] * 7 + ["puppy"] * 3,
+    ["2"] * 10,
+    ["yes"] * 6 + ["no"] * 4,
+    ["right"] * 10,
+)
 
 
 def write_benchmark(folder: Path, n_items: int, models: tuple[str, ...] = ("m1", "m2")) -> None:
-    """A VQA benchmark in the official formats: answers cycle through five kinds, the second model answers the next kind."""
+    """A VQA benchmark in the official formats: answers cycle through five kinds, the second model
+    answers the next kind.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    questions = [{"question_id": k, "image_id": k // 2, "question": f"What is in place {k}?"} for k in range(n_items)]
+    questions = [
+        {"question_id": k, "image_id": k // 2, "question": f"What is in place {k}?"}
+        for k in range(n_items)
+    ]
     annotations = [
         {
             "question_id": k,
@@ -56,7 +69,9 @@ limits: {{concurrency: {concurrency}}}
 
 @dataclass
 class Shell:
-    """A terminal of its own: every process that a command starts carries `token` in its environment."""
+    """A terminal of its own: every process that a command starts carries `token` in its
+    environment.
+    """
 
     folder: Path
     token: str = field(default_factory=lambda: uuid.uuid4().hex)
@@ -65,11 +80,14 @@ class Shell:
         return {**os.environ, "JUDGELAKE_TEST_TOKEN": self.token, "COLUMNS": "160"}
 
     def start(self, *words: str) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "flows.cli", *words]
+        command = [sys.executable, "-m", "judgelake.flows.cli", *words]
         self.output.write_bytes(b"")
         with self.output.open("wb") as file:
-            # A session of its own, so that a Ctrl-C can be sent to the whole foreground group as a terminal does.
-            return subprocess.Popen(command, env=self.environment(), stdout=file, stderr=file, start_new_session=True)
+            # A session of its own, so that a Ctrl-C can be sent to the whole foreground group as a
+            # terminal does.
+            return subprocess.Popen(
+                command, env=self.environment(), stdout=file, stderr=file, start_new_session=True
+            )
 
     @property
     def output(self) -> Path:
@@ -81,8 +99,20 @@ class Shell:
         return code, self.output.read_text()
 
     def select(self, lake: Path | str, query: str) -> list[dict[str, object]]:
-        words = [sys.executable, "-m", "flows.cli", "sql", "--lake", str(lake), "--format", "json", query]
-        done = subprocess.run(words, env=self.environment(), capture_output=True, text=True, timeout=60, check=False)
+        words = [
+            sys.executable,
+            "-m",
+            "judgelake.flows.cli",
+            "sql",
+            "--lake",
+            str(lake),
+            "--format",
+            "json",
+            query,
+        ]
+        done = subprocess.run(
+            words, env=self.environment(), capture_output=True, text=True, timeout=60, check=False
+        )
         assert done.returncode == 0, done.stderr
         rows: list[dict[str, object]] = json.loads(done.stdout)
         return rows
@@ -98,14 +128,19 @@ class Shell:
         return [process for process in psutil.process_iter() if _has_token(process, self.token)]
 
     def left_after(self, seconds: float) -> list[str]:
-        """What still lives once `seconds` have passed, as command lines; empty as soon as nothing does."""
+        """What still lives once `seconds` have passed, as command lines; empty as soon as nothing
+        does.
+        """
         wait_until(lambda: not self.living(), seconds)
         return [" ".join(_command_line(process)) for process in self.living()]
 
 
 def _has_token(process: psutil.Process, token: str) -> bool:
     try:
-        return process.status() != psutil.STATUS_ZOMBIE and process.environ().get("JUDGELAKE_TEST_TOKEN") == token
+        return (
+            process.status() != psutil.STATUS_ZOMBIE
+            and process.environ().get("JUDGELAKE_TEST_TOKEN") == token
+        )
     except (psutil.NoSuchProcess, psutil.AccessDenied):
         return False
 
@@ -140,7 +175,11 @@ def wait_until(holds: Callable[[], bool], seconds: float) -> bool:
 
 def busiest_worker(shell: Shell) -> psutil.Process:
     """The Dask worker process that has worked most: the one that asks the endpoint."""
-    workers = [process for process in shell.living() if any("spawn_main" in word for word in _command_line(process))]
+    workers = [
+        process
+        for process in shell.living()
+        if any("spawn_main" in word for word in _command_line(process))
+    ]
     return max(workers, key=_cpu_seconds)
 
 

@@ -1,4 +1,6 @@
-"""A chat-completions endpoint that meters what it is asked and refuses what is above its limits, as a provider does."""
+"""A chat-completions endpoint that meters what it is asked and refuses what is above its limits, as
+a provider does.
+"""
 
 import asyncio
 import threading
@@ -14,9 +16,11 @@ from tests.backends.asking import completion
 
 @dataclass
 class Meter:
-    """At most `concurrency` requests under way and `per_minute` of them, by a bucket that holds those of `burst_s`; else 429.
+    """At most `concurrency` requests under way and `per_minute` of them, by a bucket that holds
+    those of `burst_s`; else 429.
 
-    `arrivals`: when each came (seconds, monotonic); `changes`: when the number under way changed, and to what; `refused`: why, for each
+    `arrivals`: when each came (seconds, monotonic); `changes`: when the number under way changed,
+    and to what; `refused`: why, for each
     429.
     """
 
@@ -40,7 +44,9 @@ class Meter:
             reason = self._refuse(now)
             if reason:
                 self.refused.append(reason)
-                return web.json_response({"error": {"message": reason, "type": "rate_limit"}}, status=429)
+                return web.json_response(
+                    {"error": {"message": reason, "type": "rate_limit"}}, status=429
+                )
             await asyncio.sleep(self.latency_s)
             return web.json_response({**completion(), "model": "standin/rules"})
         finally:
@@ -58,10 +64,16 @@ class Meter:
         if self.per_minute is None:
             return ""
         self._drained_s = max(self._drained_s, now) + 60 / self.per_minute
-        return f"more than {self.per_minute:g} requests a minute" if self._drained_s - now > self.burst_s else ""
+        return (
+            f"more than {self.per_minute:g} requests a minute"
+            if self._drained_s - now > self.burst_s
+            else ""
+        )
 
     def between(self, start: float, end: float) -> tuple[float, float]:
-        """Requests a second, and how many were under way (the mean over time), between two shares of the run's time, as 0.3 and 0.8."""
+        """Requests a second, and how many were under way (the mean over time), between two shares
+        of the run's time, as 0.3 and 0.8.
+        """
         first, last = self.arrivals[0], self.arrivals[-1]
         begin, until = first + start * (last - first), first + end * (last - first)
         area, at_s, under_way = 0.0, begin, 0

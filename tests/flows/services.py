@@ -1,4 +1,5 @@
-"""What the tests of schedules and clusters need beside the command: PostgreSQL, a Prefect server, Dask schedulers and workers as processes.
+"""What the tests of schedules and clusters need beside the command: PostgreSQL, a Prefect server,
+Dask schedulers and workers as processes.
 
 Each is a context manager that ends what it started, also when the test fails.
 """
@@ -22,7 +23,11 @@ import pytest
 
 from tests.flows.harness import Shell, wait_until
 
-_QUIET = {"DO_NOT_TRACK": "1", "PREFECT_SERVER_ANALYTICS_ENABLED": "false", "PREFECT_CLIENT_ENABLE_METRICS": "false"}
+_QUIET = {
+    "DO_NOT_TRACK": "1",
+    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+    "PREFECT_CLIENT_ENABLE_METRICS": "false",
+}
 
 
 def free_port() -> int:
@@ -32,10 +37,14 @@ def free_port() -> int:
 
 
 @contextmanager
-def started(words: Sequence[str], log: Path, environment: Mapping[str, str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
+def started(
+    words: Sequence[str], log: Path, environment: Mapping[str, str], **options: Any
+) -> Iterator[subprocess.Popen[bytes]]:
     """A process that is told to end, and killed where it does not."""
     with log.open("wb") as file:
-        process = subprocess.Popen(words, stdout=file, stderr=file, env=environment, start_new_session=True, **options)
+        process = subprocess.Popen(
+            words, stdout=file, stderr=file, env=environment, start_new_session=True, **options
+        )
     try:
         yield process
     finally:
@@ -49,7 +58,9 @@ def started(words: Sequence[str], log: Path, environment: Mapping[str, str], **o
 
 @contextmanager
 def postgres(folder: Path, environment: Mapping[str, str]) -> Iterator[str]:
-    """PostgreSQL of Debian's packages on a loopback port, as SQLAlchemy addresses it with asyncpg; skips where it is not installed."""
+    """PostgreSQL of Debian's packages on a loopback port, as SQLAlchemy addresses it with asyncpg;
+    skips where it is not installed.
+    """
     programs = max(Path("/usr/lib/postgresql").glob("*/bin"), default=None)
     if programs is None:
         pytest.skip("PostgreSQL is not installed; apt-get install postgresql")
@@ -62,9 +73,31 @@ def postgres(folder: Path, environment: Mapping[str, str]) -> Iterator[str]:
         for parent in data.parents[:4]:  # one more where the tests run in several processes
             parent.chmod(parent.stat().st_mode | 0o111)
         owner = {"user": "postgres", "group": account.pw_gid, "extra_groups": [], "cwd": data}
-    setup = [str(programs / "initdb"), "-D", str(data), "-U", "postgres", "-A", "trust", "--no-sync", "--locale=C.UTF-8"]
+    setup = [
+        str(programs / "initdb"),
+        "-D",
+        str(data),
+        "-U",
+        "postgres",
+        "-A",
+        "trust",
+        "--no-sync",
+        "--locale=C.UTF-8",
+    ]
     subprocess.run(setup, check=True, capture_output=True, env=environment, timeout=120, **owner)
-    words = [str(programs / "postgres"), "-D", str(data), "-h", "127.0.0.1", "-p", str(port), "-k", str(data), "-c", "fsync=off"]
+    words = [
+        str(programs / "postgres"),
+        "-D",
+        str(data),
+        "-h",
+        "127.0.0.1",
+        "-p",
+        str(port),
+        "-k",
+        str(data),
+        "-c",
+        "fsync=off",
+    ]
     with started(words, folder / "postgres.log", environment, **owner):
         assert wait_until(lambda: _listens(port), 60), (folder / "postgres.log").read_text()
         yield f"postgresql+asyncpg://postgres@127.0.0.1:{port}/postgres"
@@ -81,16 +114,22 @@ def prefect(shell: Shell, database: str) -> Iterator[str]:
         "PREFECT_SERVER_DATABASE_TIMEOUT": "60",
         "PREFECT_SERVER_DATABASE_CONNECTION_TIMEOUT": "60",
     }  # fmt: skip
-    words = [sys.executable, "-m", "flows.prefect_server", f"127.0.0.1:{port}"]
+    words = [sys.executable, "-m", "judgelake.flows.prefect_server", f"127.0.0.1:{port}"]
     with started(words, shell.folder / "prefect.log", environment):
         url = f"http://127.0.0.1:{port}/api"
-        assert wait_until(lambda: answers(f"{url}/health"), 180), (shell.folder / "prefect.log").read_text()
+        assert wait_until(lambda: answers(f"{url}/health"), 180), (
+            shell.folder / "prefect.log"
+        ).read_text()
         yield url
 
 
 def ask(url: str, path: str, body: object = None) -> Any:
-    """What Prefect's API answers to a POST; one that a busy machine let run into a timeout is sent again."""
-    request = urllib.request.Request(f"{url}{path}", json.dumps(body or {}).encode(), {"content-type": "application/json"})
+    """What Prefect's API answers to a POST; one that a busy machine let run into a timeout is sent
+    again.
+    """
+    request = urllib.request.Request(
+        f"{url}{path}", json.dumps(body or {}).encode(), {"content-type": "application/json"}
+    )
     for tries_left in reversed(range(5)):
         try:
             with urllib.request.urlopen(request, timeout=60) as answer:
@@ -121,10 +160,28 @@ def answers(url: str) -> bool:
 def dask_scheduler(
     shell: Shell, port: int, *, before: Sequence[str] = (), host: str = "127.0.0.1", path: str = ""
 ) -> Iterator[str]:
-    """The address of a Dask scheduler in a process of its own; `path` has other packages, `before` stands before its command."""
-    words = [*before, sys.executable, "-m", "dask", "scheduler", "--host", host, "--port", str(port), "--no-dashboard"]
-    log, environment = shell.folder / f"scheduler-{port}.log", shell.environment() | ({"PYTHONPATH": path} if path else {})
-    with started(words, log, environment, cwd=shell.folder):  # the current folder's packages would come first
+    """The address of a Dask scheduler in a process of its own; `path` has other packages, `before`
+    stands before its command.
+    """
+    words = [
+        *before,
+        sys.executable,
+        "-m",
+        "dask",
+        "scheduler",
+        "--host",
+        host,
+        "--port",
+        str(port),
+        "--no-dashboard",
+    ]
+    log, environment = (
+        shell.folder / f"scheduler-{port}.log",
+        shell.environment() | ({"PYTHONPATH": path} if path else {}),
+    )
+    with started(
+        words, log, environment, cwd=shell.folder
+    ):  # the current folder's packages would come first
         assert wait_until(lambda: "Scheduler at" in log.read_text(), 60), log.read_text()
         yield f"tcp://{host}:{port}"
 
@@ -135,9 +192,22 @@ def worker(
 ) -> Iterator[subprocess.Popen[bytes]]:
     """`judgelake worker` once it works; its log is `worker-NAME.log`, `more` its environment."""
     log = shell.folder / f"worker-{name}.log"
-    command = [*before, sys.executable, "-m", "flows.cli", "worker", "--scheduler", address, "--name", name, *words]
+    command = [
+        *before,
+        sys.executable,
+        "-m",
+        "judgelake.flows.cli",
+        "worker",
+        "--scheduler",
+        address,
+        "--name",
+        name,
+        *words,
+    ]
     with started(command, log, shell.environment() | more, cwd=shell.folder) as process:
-        assert wait_until(lambda: "works for" in log.read_text() or process.poll() is not None, 90), log.read_text()
+        assert wait_until(
+            lambda: "works for" in log.read_text() or process.poll() is not None, 90
+        ), log.read_text()
         yield process
 
 
@@ -149,7 +219,9 @@ def kill_group(process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def network_pair(name: str) -> Iterator[tuple[list[str], list[str], str, str]]:
-    """Two network namespaces joined by a cable: words that run a command in each, and their addresses; skips where none can be made."""
+    """Two network namespaces joined by a cable: words that run a command in each, and their
+    addresses; skips where none can be made.
+    """
     first, second = f"{name}a", f"{name}b"
     steps = [
         f"netns add {first}", f"netns add {second}",
@@ -159,7 +231,9 @@ def network_pair(name: str) -> Iterator[tuple[list[str], list[str], str, str]]:
     ]  # fmt: skip
     try:
         for step in steps:
-            done = subprocess.run(["ip", *step.split()], capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                ["ip", *step.split()], capture_output=True, text=True, check=False
+            )
             if done.returncode:
                 pytest.skip(f"no network namespaces here: ip {step}: {done.stderr.strip()}")
         inside = [["ip", "netns", "exec", one] for one in (first, second)]

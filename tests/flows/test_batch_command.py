@@ -1,4 +1,6 @@
-"""The command with `mode: batch`: submit and leave, run again and collect; a judge of two turns; staying until the batch has ended."""
+"""The command with `mode: batch`: submit and leave, run again and collect; a judge of two turns;
+staying until the batch has ended.
+"""
 
 from pathlib import Path
 
@@ -15,7 +17,9 @@ CASES = 2 * ITEMS
 def batch_suite(folder: Path, base_url: str, more: str = "") -> str:
     write_benchmark(folder, ITEMS)
     file = write_suite(folder, base_url)
-    file.write_text(file.read_text().replace("max_attempts: 3", f"max_attempts: 3, mode: batch{more}"))
+    file.write_text(
+        file.read_text().replace("max_attempts: 3", f"max_attempts: 3, mode: batch{more}")
+    )
     return str(file)
 
 
@@ -25,7 +29,10 @@ def test_submit_leave_and_collect(tmp_path: Path) -> None:
         suite = batch_suite(tmp_path, server.base_url)
         code, said = shell.run("run", suite, "--lake", lake, timeout_s=600)
         assert code == 7, said
-        assert f"open: {CASES} cases wait for a batch at the provider; run the same command again to collect it" in said
+        assert (
+            f"open: {CASES} cases wait for a batch at the provider; run the same command again "
+            f"to collect it" in said
+        )
         n = server.requests.total()
         assert f"batches: {n} requests in batch_1" in said
         assert len(server.batches) == 1
@@ -36,7 +43,9 @@ def test_submit_leave_and_collect(tmp_path: Path) -> None:
         assert code == 0, said
         assert "batches:" not in said
         assert shell.count(lake, "select count(*) as n from verdicts where status = 'ok'") == CASES
-        assert shell.select(lake, "select state, n_requests from batches") == [{"state": "collected", "n_requests": n}]
+        assert shell.select(lake, "select state, n_requests from batches") == [
+            {"state": "collected", "n_requests": n}
+        ]
         assert server.calls["POST /v1/chat/completions"] == 0
         assert set(server.requests.values()) == {1}
         code, said = shell.run("run", suite, "--lake", lake, timeout_s=600)
@@ -47,7 +56,9 @@ def test_submit_leave_and_collect(tmp_path: Path) -> None:
 def test_a_run_that_stays_needs_no_second_one(tmp_path: Path) -> None:
     lake = str(tmp_path / "lake")
     with batch_server() as server, shell_in(tmp_path) as shell:
-        suite = batch_suite(tmp_path, server.base_url, ", batch_wait_s: 600, price: {input: 1, output: 1}")
+        suite = batch_suite(
+            tmp_path, server.base_url, ", batch_wait_s: 600, price: {input: 1, output: 1}"
+        )
         server.ends_at_look = 2
         code, said = shell.run("run", suite, "--lake", lake, timeout_s=600)
         assert code == 0, said

@@ -1,12 +1,14 @@
-"""A whole run on a lake in a bucket over HTTP: throttled, slow, killed in the middle, and in the end the same as on a disk."""
+"""A whole run on a lake in a bucket over HTTP: throttled, slow, killed in the middle, and in the
+end the same as on a disk.
+"""
 
 import time
 from pathlib import Path
 
 import pytest
 
-from tasks.backends.standin_process import start_standin
-from tasks.storage import read_file
+from judgelake.tasks.lake.storage import read_file
+from judgelake.tasks.standin.process import start_standin
 from tests.bucket_server import SECRET, Bucket, Seen
 from tests.flows.harness import read_requests, shell_in, wait_until, write_benchmark, write_suite
 from tests.flows.test_whole_runs import ONE_EACH
@@ -33,7 +35,9 @@ def test_killed_and_resumed_in_a_bucket(bucket: Bucket, tmp_path: Path) -> None:
     with start_standin(log=log, latency_ms=300) as standin, shell_in(tmp_path) as shell:
         suite = str(write_suite(tmp_path, standin.base_url, concurrency=8))
         run = shell.start("run", suite, "--lake", lake)
-        assert wait_until(lambda: bucket.count("PUT", "/replies/") >= 1, 300), shell.output.read_text()  # the first flush
+        assert wait_until(lambda: bucket.count("PUT", "/replies/") >= 1, 300), (
+            shell.output.read_text()
+        )  # the first flush
         run.kill()
         run.wait()
         assert shell.left_after(15) == []
@@ -44,7 +48,9 @@ def test_killed_and_resumed_in_a_bucket(bucket: Bucket, tmp_path: Path) -> None:
         assert code == 0, output
         assert f"{lake}/reports/small/report.html" in output
         assert SECRET not in output
-        assert len(read_requests(log)) <= N_CASES + asked - stored + 8  # what was in flight or not yet flushed is asked again
+        assert (
+            len(read_requests(log)) <= N_CASES + asked - stored + 8
+        )  # what was in flight or not yet flushed is asked again
         assert shell.count(lake, ONE_EACH) == 0
         assert b"</html>" in (read_file(bucket.place("a/lake/reports/small/report.html")) or b"")
 
@@ -59,7 +65,9 @@ def test_killed_and_resumed_in_a_bucket(bucket: Bucket, tmp_path: Path) -> None:
 
 
 class Outage:
-    """A bucket that refuses everything for `seconds`, from the first replies on that are written into it."""
+    """A bucket that refuses everything for `seconds`, from the first replies on that are written
+    into it.
+    """
 
     def __init__(self, seconds: float) -> None:
         self.seconds, self.began_s, self.n_refused = seconds, 0.0, 0

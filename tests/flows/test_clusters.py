@@ -1,8 +1,9 @@
-"""Runs on a Dask cluster of separate processes: what is refused before anything is asked, and what is lost when a part of it goes."""
+"""Runs on a Dask cluster of separate processes: what is refused before anything is asked, and what
+is lost when a part of it goes.
+"""
 
 import asyncio
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,18 +15,25 @@ from typing import Any
 import pytest
 from distributed import Client
 
-from flows.cluster import Workers, refuse_thin_share
-from flows.runners import ENDPOINT_SLOT
-from tasks.backends.standin_process import start_standin
-from tasks.errors import ClusterError
-from tasks.judging.ledger import FLUSH_SECONDS
-from tasks.judging.sharing import find_share, follow_share, mark_done, mark_open
-from tasks.lake import open_lake
-from tasks.planning import size_shards
-from tasks.probing import make_probe, probe_place
-from tasks.suite import LimitSettings, read_suite
-from tests.conftest import CHECKOUT
-from tests.flows.harness import Shell, read_requests, shell_in, wait_until, write_benchmark, write_suite
+from judgelake.flows.cluster import Workers, refuse_thin_share
+from judgelake.flows.runners import ENDPOINT_SLOT
+from judgelake.tasks.engine.ledger import FLUSH_SECONDS
+from judgelake.tasks.engine.shares import find_share, follow_share, mark_done, mark_open
+from judgelake.tasks.errors import ClusterError
+from judgelake.tasks.lake.lake import open_lake
+from judgelake.tasks.planning.cases import size_shards
+from judgelake.tasks.runs.workers import make_probe, probe_place
+from judgelake.tasks.standin.process import start_standin
+from judgelake.tasks.suite.suite import LimitSettings, read_suite
+from tests.conftest import copy_packages
+from tests.flows.harness import (
+    Shell,
+    read_requests,
+    shell_in,
+    wait_until,
+    write_benchmark,
+    write_suite,
+)
 from tests.flows.services import dask_scheduler, free_port, kill_group, network_pair, worker
 from tests.flows.test_whole_runs import ONE_EACH
 
@@ -40,14 +48,22 @@ def test_every_slot_gets_a_shard_where_there_are_cases_enough() -> None:
 
 
 def test_slots_share_the_limits_and_those_that_are_left_have_all_of_them(tmp_path: Path) -> None:
-    limits, files = LimitSettings(concurrency=64, requests_per_minute=900), [tmp_path / f"lave-{n}.parquet" for n in range(4)]
+    limits, files = (
+        LimitSettings(concurrency=64, requests_per_minute=900),
+        [tmp_path / f"lave-{n}.parquet" for n in range(4)],
+    )
     assert find_share(limits, 1, files[0]) == (64, 900.0)
     for file in files:
         mark_open(file)
-    # four are left for three slots: which three are at work is not known, and 64 // 3 = 21 is right for any
+    # four are left for three slots: which three are at work is not known, and 64 // 3 = 21 is right
+    # for any
     assert [find_share(limits, 3, file) for file in files] == [(21, 300.0)] * 4
     mark_done(files[1])
-    assert [find_share(limits, 3, files[n]).concurrency for n in (0, 2, 3)] == [22, 21, 21]  # 64 in all
+    assert [find_share(limits, 3, files[n]).concurrency for n in (0, 2, 3)] == [
+        22,
+        21,
+        21,
+    ]  # 64 in all
     mark_done(files[0])
     assert [find_share(limits, 3, files[n]) for n in (2, 3)] == [(32, 450.0)] * 2
     mark_done(files[2])
@@ -57,13 +73,20 @@ def test_slots_share_the_limits_and_those_that_are_left_have_all_of_them(tmp_pat
     assert find_share(LimitSettings(concurrency=5), 4, files[3]).requests_per_minute is None
 
 
-def test_a_share_grows_while_a_shard_is_at_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tasks.judging.sharing._LOOK_S", 0.01)
-    limits, files = LimitSettings(concurrency=64, requests_per_minute=1000), [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+def test_a_share_grows_while_a_shard_is_at_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("judgelake.tasks.engine.shares._LOOK_S", 0.01)
+    limits, files = (
+        LimitSettings(concurrency=64, requests_per_minute=1000),
+        [tmp_path / "a.parquet", tmp_path / "b.parquet"],
+    )
     seen: list[tuple[int, float | None]] = []
 
     async def drive() -> None:
-        following = asyncio.create_task(follow_share(limits, 2, files[0], lambda *share: seen.append(share)))
+        following = asyncio.create_task(
+            follow_share(limits, 2, files[0], lambda *share: seen.append(share))
+        )
         for n in range(2):
             told = len(seen)
             while len(seen) < told + 2:  # the first may have been looked up before
@@ -81,11 +104,16 @@ def test_a_share_grows_while_a_shard_is_at_work(tmp_path: Path, monkeypatch: pyt
 def test_more_slots_than_requests_is_refused() -> None:
     workers = Workers("tcp://h:1", {ENDPOINT_SLOT: 3})
     refuse_thin_share(3, workers)
-    with pytest.raises(ClusterError, match=r"have 3 endpoint slots, limits\.concurrency is 2; expected at least one"):
+    with pytest.raises(
+        ClusterError,
+        match=r"have 3 endpoint slots, limits\.concurrency is 2; expected at least one",
+    ):
         refuse_thin_share(2, workers)
 
 
-def test_probe_tells_what_a_worker_lacks_and_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_probe_tells_what_a_worker_lacks_and_no_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_benchmark(tmp_path, 5)
     lake = open_lake(tmp_path / "lake", create=True)
     suite = read_suite(write_suite(tmp_path, "https://judge.example.org/v1"))
@@ -105,13 +133,20 @@ def test_probe_tells_what_a_worker_lacks_and_no_key(tmp_path: Path, monkeypatch:
 def test_probe_names_files_that_are_missing_and_an_api_that_does_not_answer(tmp_path: Path) -> None:
     write_benchmark(tmp_path, 5)
     lake = open_lake(tmp_path / "lake", create=True)
-    suite = read_suite(write_suite(tmp_path, "http://127.0.0.1:9/v1", extra=f"images: {tmp_path}/pictures"))
+    suite = read_suite(
+        write_suite(tmp_path, "http://127.0.0.1:9/v1", extra=f"images: {tmp_path}/pictures")
+    )
     url = f"http://127.0.0.1:{free_port()}/api"
     told = probe_place(make_probe(lake, suite, "run", url))
-    assert [line.partition(" (")[0] for line in told] == [f"{tmp_path}/pictures is not there", f"cannot reach Prefect at {url}"]
+    assert [line.partition(" (")[0] for line in told] == [
+        f"{tmp_path}/pictures is not there",
+        f"cannot reach Prefect at {url}",
+    ]
 
 
-def run_on(shell: Shell, address: str, suite: Path, lake: Path, *words: str) -> "subprocess.Popen[bytes]":
+def run_on(
+    shell: Shell, address: str, suite: Path, lake: Path, *words: str
+) -> "subprocess.Popen[bytes]":
     return shell.start("run", str(suite), "--lake", str(lake), "--scheduler", address, *words)
 
 
@@ -122,7 +157,9 @@ def asked_again(log: Path) -> int:
 
 @pytest.mark.full
 def test_a_worker_lost_and_one_added_while_it_runs(tmp_path: Path) -> None:
-    """Asked again is at most what the lost worker's half of 16 in flight, 0.6 s each, can have asked between two flushes."""
+    """Asked again is at most what the lost worker's half of 16 in flight, 0.6 s each, can have
+    asked between two flushes.
+    """
     write_benchmark(tmp_path, 600)
     log, lake = tmp_path / "requests.jsonl", tmp_path / "lake"
     with start_standin(log=log, latency_ms=600) as standin, shell_in(tmp_path) as shell:
@@ -137,7 +174,9 @@ def test_a_worker_lost_and_one_added_while_it_runs(tmp_path: Path) -> None:
             with worker(shell, address, "third"), connect(address) as client:
                 assert wait_until(lambda: any(lake.glob("replies/**/*.parquet")), 60)
                 kill_group(first)
-                assert wait_until(lambda: has_work(client, "third"), 60)  # the lost worker's shard: the second is busy
+                assert wait_until(
+                    lambda: has_work(client, "third"), 60
+                )  # the lost worker's shard: the second is busy
                 assert run.wait(300) == 0, shell.output.read_text()
         assert shell.count(lake, ONE_EACH) == 0
         assert shell.count(lake, "select count(*) from verdicts where status = 'ok'") == 1200
@@ -162,9 +201,14 @@ def test_the_scheduler_gone_then_the_next_run_goes_on(tmp_path: Path) -> None:
     log, lake, port = tmp_path / "requests.jsonl", tmp_path / "lake", free_port()
     with start_standin(log=log, latency_ms=300) as standin, shell_in(tmp_path) as shell:
         suite = write_suite(tmp_path, standin.base_url, concurrency=8)
-        with dask_scheduler(shell, port) as address, worker(shell, address, "only", "--metric", "1") as only:
+        with (
+            dask_scheduler(shell, port) as address,
+            worker(shell, address, "only", "--metric", "1") as only,
+        ):
             run = run_on(shell, address, suite, lake)
-            assert wait_until(lambda: any(lake.glob("replies/**/*.parquet")), 240), shell.output.read_text()
+            assert wait_until(lambda: any(lake.glob("replies/**/*.parquet")), 240), (
+                shell.output.read_text()
+            )
             (scheduler,) = [one for one in shell.living() if "scheduler" in one.cmdline()]
             scheduler.send_signal(signal.SIGKILL)
             assert run.wait(180) == 2, shell.output.read_text()
@@ -172,7 +216,10 @@ def test_the_scheduler_gone_then_the_next_run_goes_on(tmp_path: Path) -> None:
             assert only.wait(60) == 2
         stored = shell.count(lake, STORED)
         assert stored > 0
-        with dask_scheduler(shell, port) as address, worker(shell, address, "again", "--metric", "1"):
+        with (
+            dask_scheduler(shell, port) as address,
+            worker(shell, address, "again", "--metric", "1"),
+        ):
             assert run_on(shell, address, suite, lake).wait(300) == 0, shell.output.read_text()
         assert shell.count(lake, ONE_EACH) == 0
         assert shell.count(lake, STORED) == 800
@@ -183,15 +230,17 @@ def test_the_scheduler_gone_then_the_next_run_goes_on(tmp_path: Path) -> None:
 def test_what_does_not_fit_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
     write_benchmark(tmp_path, 10)
     log, lake, other = tmp_path / "requests.jsonl", tmp_path / "lake", tmp_path / "other"
-    for name in ("flows", "schemas", "sql", "tasks"):
-        shutil.copytree(CHECKOUT / name, other / name, ignore=shutil.ignore_patterns("__pycache__"))
-    (other / "tasks" / "errors.py").write_text((other / "tasks" / "errors.py").read_text() + "# changed\n")
+    errors = copy_packages(other) / "tasks" / "errors.py"
+    errors.write_text(errors.read_text() + "# changed\n")
     with start_standin(log=log) as standin, shell_in(tmp_path) as shell:
         suite = write_suite(tmp_path, standin.base_url)
         with dask_scheduler(shell, free_port()) as address:
             with worker(shell, address, "old", PYTHONPATH=str(other)) as old:
                 assert old.wait(60) == 1  # it does not join a scheduler of other code
-                assert "the scheduler has judgelake 0.1.0+" in (tmp_path / "worker-old.log").read_text()
+                assert (
+                    "the scheduler has judgelake 0.1.0+"
+                    in (tmp_path / "worker-old.log").read_text()
+                )
             with worker(shell, address, "asks"):
                 run = run_on(shell, address, suite, lake)
                 assert run.wait(120) == 1
@@ -199,7 +248,9 @@ def test_what_does_not_fit_is_refused_before_anything_is_asked(tmp_path: Path) -
                 assert "none of its 1 workers has a slot METRIC" in output
                 assert f"judgelake worker --scheduler {address} --metric 1" in output
                 far = tmp_path / "far.yaml"
-                far.write_text(suite.read_text().replace(standin.base_url, "https://judge.example.org/v1"))
+                far.write_text(
+                    suite.read_text().replace(standin.base_url, "https://judge.example.org/v1")
+                )
                 assert run_on(shell, address, far, lake, "--judge", "lave").wait(120) == 1
                 output = shell.output.read_text()
                 assert "OPENAI_API_KEY is not set" in output
@@ -208,8 +259,13 @@ def test_what_does_not_fit_is_refused_before_anything_is_asked(tmp_path: Path) -
             waiting = run_on(shell, address, suite, lake, "--judge", "lave", "--wait-for-workers")
             assert waiting.poll() is None
             with worker(shell, address, "alike", PYTHONPATH=str(other)):
-                assert wait_until(lambda: "other versions than here" in shell.output.read_text(), 120), shell.output.read_text()
-                assert "expected the same judgelake and packages everywhere" in shell.output.read_text()
+                assert wait_until(
+                    lambda: "other versions than here" in shell.output.read_text(), 120
+                ), shell.output.read_text()
+                assert (
+                    "expected the same judgelake and packages everywhere"
+                    in shell.output.read_text()
+                )
                 assert waiting.wait(60) == 1
         assert read_requests(log) == []
         assert shell.left_after(20) == []
@@ -217,11 +273,25 @@ def test_what_does_not_fit_is_refused_before_anything_is_asked(tmp_path: Path) -
 
 @pytest.mark.full
 def test_a_worker_behind_another_network(tmp_path: Path) -> None:
-    """Scheduler and command in one network namespace, worker and endpoint in another: all goes over the cable between them."""
+    """Scheduler and command in one network namespace, worker and endpoint in another: all goes over
+    the cable between them.
+    """
     write_benchmark(tmp_path, 20)
     log, lake, port = tmp_path / "requests.jsonl", tmp_path / "lake", free_port()
-    with shell_in(tmp_path) as shell, network_pair(f"jl{os.getpid() % 10_000}") as (here, there, address_here, _):
-        endpoint = [*there, sys.executable, "-m", "tasks.backends.standin", "--port", str(port), "--log", str(log)]
+    with (
+        shell_in(tmp_path) as shell,
+        network_pair(f"jl{os.getpid() % 10_000}") as (here, there, address_here, _),
+    ):
+        endpoint = [
+            *there,
+            sys.executable,
+            "-m",
+            "judgelake.tasks.standin.server",
+            "--port",
+            str(port),
+            "--log",
+            str(log),
+        ]
         served = subprocess.Popen(endpoint, env=shell.environment(), stdout=subprocess.DEVNULL)
         suite = write_suite(tmp_path, f"http://127.0.0.1:{port}/v1")
         try:
@@ -230,8 +300,15 @@ def test_a_worker_behind_another_network(tmp_path: Path) -> None:
                 worker(shell, address, "far", "--metric", "1", before=there),
             ):
                 words = ["run", str(suite), "--lake", str(lake), "--scheduler", address]
-                command = [*here, sys.executable, "-m", "flows.cli", *words]
-                done = subprocess.run(command, env=shell.environment(), capture_output=True, text=True, timeout=300, check=False)
+                command = [*here, sys.executable, "-m", "judgelake.flows.cli", *words]
+                done = subprocess.run(
+                    command,
+                    env=shell.environment(),
+                    capture_output=True,
+                    text=True,
+                    timeout=300,
+                    check=False,
+                )
         finally:
             served.kill()
             served.wait()

@@ -20,12 +20,20 @@ CHROMIUM = [
 def test_demo_from_nothing_to_a_report_in_chromium(tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     with shell_in(tmp_path) as shell:
-        code, output = shell.run("run", str(CHECKOUT / "infra" / "suites" / "demo.yaml"), "--lake", str(lake), timeout_s=300)
+        code, output = shell.run(
+            "run",
+            str(CHECKOUT / "infra" / "suites" / "demo.yaml"),
+            "--lake",
+            str(lake),
+            timeout_s=300,
+        )
         assert code == 0, output
         _follow_the_hints(shell, output)
         assert shell.left_after(10) == []
         agreement = shell.select(
-            lake, "select judge, value, low, high from rpt_correlation where model = '*' and coefficient = 'spearman'"
+            lake,
+            "select judge, value, low, high from rpt_correlation where model = '*' and "
+            "coefficient = 'spearman'",
         )
         assert len(agreement) == 6  # five metrics and LAVE
         assert all(-1 <= row["low"] <= row["value"] <= row["high"] <= 1 for row in agreement)  # type: ignore[operator]
@@ -41,7 +49,11 @@ def test_demo_from_nothing_to_a_report_in_chromium(tmp_path: Path) -> None:
 
 def _follow_the_hints(shell: Shell, output: str) -> None:
     """The two queries that the run ends with must work as printed."""
-    hints = [line.removeprefix("try: judgelake ") for line in output.splitlines() if line.startswith("try: ")]
+    hints = [
+        line.removeprefix("try: judgelake ")
+        for line in output.splitlines()
+        if line.startswith("try: ")
+    ]
     assert len(hints) == 2
     for hint in hints:
         words, query = hint.removesuffix('"').split(' "')
@@ -51,7 +63,9 @@ def _follow_the_hints(shell: Shell, output: str) -> None:
 
 
 def _look_at(folder: Path, page: Path, width: int) -> None:
-    """A screenshot shows something of many colours: text, tables and figures, not a blank or broken page."""
+    """A screenshot shows something of many colours: text, tables and figures, not a blank or broken
+    page.
+    """
     picture = folder / f"report-{width}.png"
     _chromium(folder, f"--window-size={width},1600", f"--screenshot={picture}", page.as_uri())
     with Image.open(picture) as image:
@@ -65,4 +79,6 @@ def _chromium(folder: Path, *options: str) -> subprocess.CompletedProcess[bytes]
     if shutil.which("chromium") is None:
         pytest.skip("chromium is not installed; .ci/run installs it")
     profile = f"--user-data-dir={folder / 'profile'}"
-    return subprocess.run([*CHROMIUM, profile, *options], capture_output=True, timeout=120, check=True)
+    return subprocess.run(
+        [*CHROMIUM, profile, *options], capture_output=True, timeout=120, check=True
+    )

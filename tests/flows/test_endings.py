@@ -1,4 +1,6 @@
-"""Runs that meet and runs that are ended, through the command: who waits for whom, what Ctrl-C and SIGTERM leave, what `status` says."""
+"""Runs that meet and runs that are ended, through the command: who waits for whom, what Ctrl-C and
+SIGTERM leave, what `status` says.
+"""
 
 import json
 import signal
@@ -7,15 +9,25 @@ from pathlib import Path
 
 import pytest
 
-from tasks.backends.standin_process import start_standin
-from tests.flows.harness import Shell, interrupt, read_requests, shell_in, wait_until, write_benchmark, write_suite
+from judgelake.tasks.standin.process import start_standin
+from tests.flows.harness import (
+    Shell,
+    interrupt,
+    read_requests,
+    shell_in,
+    wait_until,
+    write_benchmark,
+    write_suite,
+)
 from tests.flows.test_whole_runs import ONE_EACH
 
 pytestmark = pytest.mark.full
 
 
 def test_two_runs_at_once_lose_and_double_nothing(tmp_path: Path) -> None:
-    """The second is told for whom it waits, finds everything done and asks nothing; one that will not wait ends with 6."""
+    """The second is told for whom it waits, finds everything done and asks nothing; one that will
+    not wait ends with 6.
+    """
     write_benchmark(tmp_path, 150)
     log, lake = tmp_path / "requests.jsonl", tmp_path / "lake"
     (tmp_path / "b").mkdir()
@@ -46,7 +58,9 @@ def test_two_runs_at_once_lose_and_double_nothing(tmp_path: Path) -> None:
 
 
 def status_words(shell: Shell, lake: Path) -> str:
-    """What `judgelake status --format json` says, without disturbing the output of the run that waits."""
+    """What `judgelake status --format json` says, without disturbing the output of the run that
+    waits.
+    """
     beside = Shell(shell.folder / "status", shell.token)
     beside.folder.mkdir()
     code, output = beside.run("status", "--lake", str(lake), "--format", "json")
@@ -56,7 +70,9 @@ def status_words(shell: Shell, lake: Path) -> str:
 
 @pytest.mark.parametrize("end", ["SIGTERM", "Ctrl-C twice"])
 def test_however_a_run_is_ended_what_has_come_is_kept(tmp_path: Path, end: str) -> None:
-    """SIGTERM waits for what is in flight (10 s here), as Ctrl-C does; a second Ctrl-C does not, but keeps what came."""
+    """SIGTERM waits for what is in flight (10 s here), as Ctrl-C does; a second Ctrl-C does not,
+    but keeps what came.
+    """
     write_benchmark(tmp_path, 300)
     log, lake = tmp_path / "requests.jsonl", tmp_path / "lake"
     with start_standin(log=log, latency_ms=2000) as standin, shell_in(tmp_path) as shell:
@@ -81,5 +97,6 @@ def test_however_a_run_is_ended_what_has_come_is_kept(tmp_path: Path, end: str) 
         assert shell.left_after(15) == []
         code, output = shell.run("status", "--lake", str(lake))
         assert code == 0
-        # a machine so busy that shards do not end within 5 s of the second Ctrl-C leaves the run's row as it was
+        # a machine so busy that shards do not end within 5 s of the second Ctrl-C leaves the run's
+        # row as it was
         assert "exit 130" in output or (end != "SIGTERM" and "was killed" in output)

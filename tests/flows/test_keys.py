@@ -1,4 +1,6 @@
-"""Keys stay in the environment: a whole run with recognisable ones, then all that it wrote, said, stored and sent is searched for them."""
+"""Keys stay in the environment: a whole run with recognisable ones, then all that it wrote, said,
+stored and sent is searched for them.
+"""
 
 import base64
 import pickle
@@ -13,12 +15,12 @@ import polars as pl
 import pytest
 from distributed.protocol import pickle as wire
 
-from tasks.backends.openai_api import OpenAIBackend
-from tasks.backends.standin_process import start_standin
-from tasks.errors import BackendError
-from tasks.judging.shard import ShardOrder
-from tasks.lake import open_lake
-from tasks.suite import read_suite
+from judgelake.tasks.backends.openai.client import OpenAIBackend
+from judgelake.tasks.engine.shard import ShardOrder
+from judgelake.tasks.errors import BackendError
+from judgelake.tasks.lake.lake import open_lake
+from judgelake.tasks.standin.process import start_standin
+from judgelake.tasks.suite.suite import read_suite
 from tests.bucket_server import KEY as BUCKET_KEY
 from tests.bucket_server import SECRET, Bucket
 from tests.flows.harness import Shell, shell_in, wait_until, write_benchmark, write_suite
@@ -40,7 +42,15 @@ def test_parameters_and_errors_hold_no_key(tmp_path: Path, monkeypatch: pytest.M
     lake = open_lake(tmp_path / "lake", create=True)
     suite = read_suite(write_suite(tmp_path, "https://judge.example.org/v1"))
     judge = suite.judges["lave"]
-    order = ShardOrder(lake, "run", judge, judge.identify(tuple(suite.benchmarks)), suite.limits, tmp_path / "x", tmp_path)
+    order = ShardOrder(
+        lake,
+        "run",
+        judge,
+        judge.identify(tuple(suite.benchmarks)),
+        suite.limits,
+        tmp_path / "x",
+        tmp_path,
+    )
     monkeypatch.setenv("OPENAI_API_KEY", f"{KEY} with a blank")
     with pytest.raises(BackendError) as refused:
         OpenAIBackend("openai/gpt-4o-mini")
@@ -51,16 +61,26 @@ def test_parameters_and_errors_hold_no_key(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_the_search_finds_a_key_that_is_there(tmp_path: Path) -> None:
-    pl.DataFrame({"reason": [f"not for {KEY}"] * 1000}).write_parquet(tmp_path / "a.parquet", compression="zstd")
+    pl.DataFrame({"reason": [f"not for {KEY}"] * 1000}).write_parquet(
+        tmp_path / "a.parquet", compression="zstd"
+    )
     (tmp_path / "b.log").write_bytes(b"\x00..." + FILE_KEY.encode() + b"...")
     (tmp_path / "c.log").write_bytes(b"Basic " + base64.b64encode(SECRET.encode()))
     (tmp_path / "d.log").write_text("sk-another")
-    assert [file.name for file in sorted(list_files(tmp_path)) if holds_secret(file)] == ["a.parquet", "b.log", "c.log"]
+    assert [file.name for file in sorted(list_files(tmp_path)) if holds_secret(file)] == [
+        "a.parquet",
+        "b.log",
+        "c.log",
+    ]
 
 
 @pytest.mark.full
-def test_no_key_anywhere(tmp_path: Path, bucket: Bucket, monkeypatch: pytest.MonkeyPatch, home_folder: Path) -> None:
-    """A bucket's secret, a key of the environment and one of `./.env`; an endpoint that repeats the headers of what it refuses."""
+def test_no_key_anywhere(
+    tmp_path: Path, bucket: Bucket, monkeypatch: pytest.MonkeyPatch, home_folder: Path
+) -> None:
+    """A bucket's secret, a key of the environment and one of `./.env`; an endpoint that repeats the
+    headers of what it refuses.
+    """
     write_benchmark(tmp_path, 20)
     (tmp_path / ".env").write_text(f'SECOND_KEY="{FILE_KEY}"\n')
     monkeypatch.chdir(tmp_path)
@@ -75,25 +95,56 @@ def test_no_key_anywhere(tmp_path: Path, bucket: Bucket, monkeypatch: pytest.Mon
     with start_standin(faults={"leak": 0.3}, seed=3) as standin, shell_in(tmp_path) as shell:
         text = write_suite(tmp_path, standin.base_url).read_text().partition("limits:")[0]
         (tmp_path / "suite.yaml").write_text(text + SECOND.format(url=standin.base_url))
-        with prefect(shell, f"sqlite+aiosqlite:///{tmp_path}/prefect.db") as url, recorded_scheduler(shell, sent) as address:
+        with (
+            prefect(shell, f"sqlite+aiosqlite:///{tmp_path}/prefect.db") as url,
+            recorded_scheduler(shell, sent) as address,
+        ):
             monkeypatch.setenv("PREFECT_API_URL", url)
             with worker(shell, address, "a", "--metric", "1"), worker(shell, address, "b"):
-                run = shell.start("run", "suite.yaml", "--lake", lake, "--scheduler", address, "--log-format", "json")
+                run = shell.start(
+                    "run",
+                    "suite.yaml",
+                    "--lake",
+                    lake,
+                    "--scheduler",
+                    address,
+                    "--log-format",
+                    "json",
+                )
                 commands = watch_commands(shell, run)
                 assert run.poll() == 3, shell.output.read_text()  # some are refused
                 shell.output.rename(said / "run")
         assert shell.count(lake, ONE_EACH) == 0
-        reasons = {str(row["reason"]) for row in shell.select(lake, "select reason from verdicts where status = 'failed'")}
+        reasons = {
+            str(row["reason"])
+            for row in shell.select(lake, "select reason from verdicts where status = 'failed'")
+        }
         assert any("***" in reason for reason in reasons), reasons
-        assert len(shell.select(lake, "select distinct judge_id from verdicts where status = 'ok'")) == 2  # both keys were read
-        for words in (["status", "--format", "json"], ["check"], ["sql", "select * from raw_verdicts", "--format", "json"]):
+        assert (
+            len(shell.select(lake, "select distinct judge_id from verdicts where status = 'ok'"))
+            == 2
+        )  # both keys were read
+        for words in (
+            ["status", "--format", "json"],
+            ["check"],
+            ["sql", "select * from raw_verdicts", "--format", "json"],
+        ):
             (said / words[0]).write_text(shell.run(*words, "--lake", lake)[1])
     bucket.place("a").fs.get(f"{bucket.name}/a", str(tmp_path / "bucket"), recursive=True)
     (tmp_path / ".env").unlink()
     (tmp_path / "commands").write_text("\n".join(commands))
     searched = [*list_files(tmp_path), *list_files(home_folder)]
     names = {file.suffix for file in searched} | {file.name for file in searched}
-    assert {"run", "worker-a.log", "commands", "prefect.db", "report.html", ".csv", ".parquet", "sent.bin"} <= names
+    assert {
+        "run",
+        "worker-a.log",
+        "commands",
+        "prefect.db",
+        "report.html",
+        ".csv",
+        ".parquet",
+        "sent.bin",
+    } <= names
     assert b"nightly-evaluation" in (tmp_path / "prefect.db").read_bytes()
     assert b"judge_shard" in sent.read_bytes()  # the pickles went through here
     assert [str(file) for file in searched if holds_secret(file)] == []
@@ -128,9 +179,15 @@ def watch_commands(shell: Shell, run: "subprocess.Popen[bytes]") -> set[str]:
 
 @contextmanager
 def recorded_scheduler(shell: Shell, file: Path) -> Iterator[str]:
-    """The address of a Dask scheduler behind a wire tap: every byte to and from it is also in `file`."""
+    """The address of a Dask scheduler behind a wire tap: every byte to and from it is also in
+    `file`.
+    """
     port = free_port()
-    with dask_scheduler(shell, port), socket.create_server(("127.0.0.1", 0)) as listener, file.open("wb", buffering=0) as tape:
+    with (
+        dask_scheduler(shell, port),
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        file.open("wb", buffering=0) as tape,
+    ):
 
         def pump(source: socket.socket, sink: socket.socket) -> None:
             with suppress(OSError, ValueError):  # one of the three is closed

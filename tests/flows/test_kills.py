@@ -1,19 +1,31 @@
-"""Killed and interrupted in the middle of judging: nothing paid for is lost or doubled, no process is left."""
+"""Killed and interrupted in the middle of judging: nothing paid for is lost or doubled, no process
+is left.
+"""
 
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from tasks.backends.standin_process import start_standin
-from tests.flows.harness import busiest_worker, interrupt, read_requests, shell_in, wait_until, write_benchmark, write_suite
+from judgelake.tasks.standin.process import start_standin
+from tests.flows.harness import (
+    busiest_worker,
+    interrupt,
+    read_requests,
+    shell_in,
+    wait_until,
+    write_benchmark,
+    write_suite,
+)
 from tests.flows.test_whole_runs import ONE_EACH
 
 N_CASES = 2400
 
 
 def test_kill_nine_a_worker_then_everything(tmp_path: Path) -> None:
-    """Asked again is at most what had come since the last flush: requests seen minus replies stored, at each kill."""
+    """Asked again is at most what had come since the last flush: requests seen minus replies
+    stored, at each kill.
+    """
     write_benchmark(tmp_path, N_CASES // 2)
     log, lake = tmp_path / "requests.jsonl", tmp_path / "lake"
     stored = "select count(*) from replies"
@@ -21,11 +33,15 @@ def test_kill_nine_a_worker_then_everything(tmp_path: Path) -> None:
         suite = str(write_suite(tmp_path, standin.base_url, concurrency=24))
         run = shell.start("run", suite, "--lake", str(lake))
         assert wait_until(lambda: len(read_requests(log)) >= 150, 120)
-        assert wait_until(lambda: any(lake.glob("replies/**/*.parquet")), 60)  # the first flush is done
+        assert wait_until(
+            lambda: any(lake.glob("replies/**/*.parquet")), 60
+        )  # the first flush is done
         busiest_worker(shell).kill()
         at_first = len(read_requests(log)) - shell.count(lake, stored)
         asked = len(read_requests(log))
-        assert wait_until(lambda: len(read_requests(log)) >= asked + 150, 120)  # Dask has run the shard again
+        assert wait_until(
+            lambda: len(read_requests(log)) >= asked + 150, 120
+        )  # Dask has run the shard again
         assert wait_until(lambda: len(list(lake.glob("replies/**/*.parquet"))) >= 2, 60)
         run.kill()
         run.wait()
@@ -38,7 +54,10 @@ def test_kill_nine_a_worker_then_everything(tmp_path: Path) -> None:
         assert code == 0, output
         assert shell.count(lake, ONE_EACH) == 0
         assert shell.count(lake, "select count(*) from verdicts where status = 'ok'") == N_CASES
-        assert [row["outcome"] for row in shell.select(lake, "select outcome from core_runs order by started_at")] == [
+        assert [
+            row["outcome"]
+            for row in shell.select(lake, "select outcome from core_runs order by started_at")
+        ] == [
             "lost",
             "done",
         ]
@@ -66,8 +85,12 @@ def test_ctrl_c_keeps_what_is_in_flight(tmp_path: Path) -> None:
         assert shell.left_after(10) == []
         asked = len(read_requests(log))
         assert asked < 1200
-        assert shell.count(lake, "select count(*) from replies") == asked  # every reply asked for came in and was kept
-        assert [row["outcome"] for row in shell.select(lake, "select outcome from runs")] == ["stopped"]
+        assert (
+            shell.count(lake, "select count(*) from replies") == asked
+        )  # every reply asked for came in and was kept
+        assert [row["outcome"] for row in shell.select(lake, "select outcome from runs")] == [
+            "stopped"
+        ]
         code, output = shell.run("run", suite, "--lake", str(lake))
         assert code == 0, output
         assert max(Counter(read_requests(log)).values()) == 1

@@ -41,13 +41,25 @@ def test_models_in_a_worker_judge_the_demo(tmp_path: Path) -> None:
         assert shell.left_after(10) == []
         rows = shell.select(
             lake,
-            "select alias, count(*) as n, count(*) filter (status = 'failed') as failed from core_scores group by alias order by alias",
+            "select alias, count(*) as n, count(*) filter (status = 'failed') as failed from "
+            "core_scores group by alias order by alias",
         )
-        assert [row["alias"] for row in rows] == ["harmonic-llava", "lave-llama", "lave-standin", "likely-t5"]
+        assert [row["alias"] for row in rows] == [
+            "harmonic-llava",
+            "lave-llama",
+            "lave-standin",
+            "likely-t5",
+        ]
         assert all(row["failed"] == 0 and row["n"] for row in rows), rows
-        ok = shell.select(lake, "select count(*) as n from core_scores where status = 'ok' and score_0_1 between 0 and 1")
+        ok = shell.select(
+            lake,
+            "select count(*) as n from core_scores where status = 'ok' and score_0_1 between 0 "
+            "and 1",
+        )
         assert int(str(ok[0]["n"])) > 0
-        models_seen = shell.select(lake, "select distinct split_part(resolved_model, '@files:', 1) as model from replies")
+        models_seen = shell.select(
+            lake, "select distinct split_part(resolved_model, '@files:', 1) as model from replies"
+        )
         assert {str(row["model"]) for row in models_seen} >= {str(path) for path in models.values()}
         before = shell.select(lake, "select count(*) as n from replies")
         assert shell.run("judge", *given, timeout_s=300)[0] in (0, 3)

@@ -1,4 +1,6 @@
-"""Three workers at one endpoint that meters them: together they keep to the suite's limits, and use nine tenths of them."""
+"""Three workers at one endpoint that meters them: together they keep to the suite's limits, and use
+nine tenths of them.
+"""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -23,7 +25,9 @@ def three_workers(folder: Path) -> Iterator[tuple[Shell, str]]:
         shell = stack.enter_context(shell_in(folder))
         address = stack.enter_context(dask_scheduler(shell, free_port()))
         for name in ("first", "second", "third"):
-            stack.enter_context(worker(shell, address, name, *(("--metric", "1") if name == "first" else ())))
+            stack.enter_context(
+                worker(shell, address, name, *(("--metric", "1") if name == "first" else ()))
+            )
         yield shell, address
 
 
@@ -33,9 +37,14 @@ def run_metered(folder: Path, meter: Meter, n_items: int) -> None:
     lake = folder / "lake"
     with metered_endpoint(meter), three_workers(folder) as (shell, address):
         suite = write_suite(folder, meter.base_url)
-        limits = f"limits: {{concurrency: {meter.concurrency}, requests_per_minute: {meter.per_minute or 'null'}}}"
+        limits = (
+            f"limits: {{concurrency: {meter.concurrency}, requests_per_minute: "
+            f"{meter.per_minute or 'null'}}}"
+        )
         suite.write_text(suite.read_text().replace("limits: {concurrency: 32}", limits))
-        code, output = shell.run("run", str(suite), "--lake", str(lake), "--scheduler", address, timeout_s=300)
+        code, output = shell.run(
+            "run", str(suite), "--lake", str(lake), "--scheduler", address, timeout_s=300
+        )
         assert code == 0, output
         assert shell.count(lake, ONE_EACH) == 0
         assert shell.count(lake, "select count(*) from verdicts where status = 'ok'") == 2 * n_items

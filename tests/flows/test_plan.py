@@ -1,4 +1,6 @@
-"""`judgelake plan` as a user meets it: without a lake, with an old ingest, after a run; nothing is asked, nothing is written."""
+"""`judgelake plan` as a user meets it: without a lake, with an old ingest, after a run; nothing is
+asked, nothing is written.
+"""
 
 import json
 from dataclasses import replace
@@ -7,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from flows.cli import make_parser
-from flows.plan_command import run_plan
-from tasks.backends.standin_process import start_standin
-from tasks.errors import SuiteError
-from tasks.ingestion import ingest_benchmark
-from tasks.judging.shard import ShardOrder, run_judge_shard
-from tasks.lake import open_lake
-from tasks.planning import register_judges, write_work
-from tasks.suite import Scope, read_suite
+from judgelake.flows.cli import make_parser
+from judgelake.flows.plan_command import run_plan
+from judgelake.tasks.engine.shard import ShardOrder, run_judge_shard
+from judgelake.tasks.errors import SuiteError
+from judgelake.tasks.lake.lake import open_lake
+from judgelake.tasks.planning.cases import register_judges, write_work
+from judgelake.tasks.sources.ingestion import ingest_benchmark
+from judgelake.tasks.standin.process import start_standin
+from judgelake.tasks.suite.suite import Scope, read_suite
+from tests.engine.test_budget import BILLED, Billing, billing_endpoint
 from tests.flows.harness import shell_in, write_benchmark, write_suite
-from tests.test_budget import BILLED, Billing, billing_endpoint
 
 N = 40
 
@@ -40,17 +42,30 @@ def as_json(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, Any
 
 def counts(told: dict[str, Any]) -> list[int]:
     (one,) = told["judges"]
-    return [one[name] for name in ("n_items", "n_answers", "n_wanted", "n_present", "n_pending", "n_calls")]
+    return [
+        one[name]
+        for name in ("n_items", "n_answers", "n_wanted", "n_present", "n_pending", "n_calls")
+    ]
 
 
-def test_without_a_lake_the_sources_are_read_and_no_lake_is_made(suite_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_lake_the_sources_are_read_and_no_lake_is_made(
+    suite_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     lake = suite_file.parent / "lake"
     told = as_json(capsys, suite_file, "--lake", lake)
-    # two models answer each question, never alike: 80 answers, 80 cases; the questions differ by their number
+    # two models answer each question, never alike: 80 answers, 80 cases; the questions differ by
+    # their number
     assert counts(told) == [N, 2 * N, 2 * N, 0, 2 * N, 2 * N]
     assert told["n_scores"] == 3 * 2 * N
     assert (told["total"]["n_calls"], told["total"]["cost_usd"]) == (2 * N, None)
-    assert counts(as_json(capsys, suite_file, "--lake", lake, "--limit", 5)) == [5, 10, 10, 0, 10, 10]
+    assert counts(as_json(capsys, suite_file, "--lake", lake, "--limit", 5)) == [
+        5,
+        10,
+        10,
+        0,
+        10,
+        10,
+    ]
     assert not lake.exists()
 
 
@@ -65,13 +80,27 @@ def test_what_was_judged_is_present_though_the_answers_have_changed_since(
         judge = suite.judges["lave"]
         endpoint = type(judge.endpoint)("standin")
         order = ShardOrder(
-            lake, "run-1", judge, work.identity, suite.limits, work.shards[0], lake.root / "images", standin.base_url
+            lake,
+            "run-1",
+            judge,
+            work.identity,
+            suite.limits,
+            work.shards[0],
+            lake.root / "images",
+            standin.base_url,
         )
         assert run_judge_shard(_at(order, endpoint)).n_calls == 20
     assert counts(as_json(capsys, suite_file, "--lake", lake.root)) == [N, 2 * N, 2 * N, 20, 60, 60]
     before = sorted(file for file in lake.root.rglob("*"))
     write_benchmark(suite_file.parent, N + 2)  # two more questions
-    assert counts(as_json(capsys, suite_file, "--lake", lake.root)) == [N + 2, 2 * N + 4, 2 * N + 4, 20, 64, 64]
+    assert counts(as_json(capsys, suite_file, "--lake", lake.root)) == [
+        N + 2,
+        2 * N + 4,
+        2 * N + 4,
+        20,
+        64,
+        64,
+    ]
     assert sorted(file for file in lake.root.rglob("*")) == before
 
 
@@ -80,7 +109,9 @@ def _at(order: ShardOrder, endpoint: Any) -> ShardOrder:
     return replace(order, judge=replace(order.judge, endpoint=endpoint))
 
 
-def test_the_table_says_what_it_knows_and_what_not(suite_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_says_what_it_knows_and_what_not(
+    suite_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     told = plan(capsys, suite_file, "--lake", suite_file.parent / "lake")
     head, row = told.splitlines()[:2]
     assert head.split()[:6] == ["judge", "model", "items", "answers", "cases", "present"]
@@ -91,28 +122,43 @@ def test_the_table_says_what_it_knows_and_what_not(suite_file: Path, capsys: pyt
     assert "time of standin/rules: at 1 s a reply" in told
 
 
-def test_a_budget_is_held_against_the_estimate(suite_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = suite_file.read_text().replace("max_attempts: 3}", "max_attempts: 3, price: {input: 10, output: 100}}")
+def test_a_budget_is_held_against_the_estimate(
+    suite_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = suite_file.read_text().replace(
+        "max_attempts: 3}", "max_attempts: 3, price: {input: 10, output: 100}}"
+    )
 
     def told(budget: str) -> str:
-        suite_file.write_text(text.replace("concurrency: 4", f"concurrency: 4, budget_usd: {budget}"))
+        suite_file.write_text(
+            text.replace("concurrency: 4", f"concurrency: 4, budget_usd: {budget}")
+        )
         return plan(capsys, suite_file, "--lake", suite_file.parent / "lake").splitlines()[-1]
 
-    # 80 calls of some 700 and 20 tokens: 80 x (0.007 + 0.002) = 0.7; at worst 256 tokens each: 80 x 0.033 = 2.7
+    # 80 calls of some 700 and 20 tokens: 80 x (0.007 + 0.002) = 0.7; at worst 256 tokens each: 80 x
+    # 0.033 = 2.7
     assert told("100") == "budget: $100.00 a run will do"
     assert told("1.5") == "budget: $1.50 a run should do"
     assert told("0.1") == "budget: $0.1 a run will not do; the run stops there with exit code 4"
 
 
 def test_a_budget_without_a_price_is_refused(suite_file: Path) -> None:
-    suite_file.write_text(suite_file.read_text().replace("concurrency: 4", "concurrency: 4, budget_usd: 1"))
+    suite_file.write_text(
+        suite_file.read_text().replace("concurrency: 4", "concurrency: 4, budget_usd: 1")
+    )
     with pytest.raises(SuiteError, match="the price of 'standin/rules' at 127"):
-        run_plan(make_parser().parse_args(["plan", str(suite_file), "--lake", str(suite_file.parent / "lake")]))
+        run_plan(
+            make_parser().parse_args(
+                ["plan", str(suite_file), "--lake", str(suite_file.parent / "lake")]
+            )
+        )
 
 
 @pytest.mark.full
 @pytest.mark.usefixtures("one_prefect")
-def test_a_run_over_its_budget_ends_with_4_keeps_what_it_paid_for_and_goes_on(tmp_path: Path) -> None:
+def test_a_run_over_its_budget_ends_with_4_keeps_what_it_paid_for_and_goes_on(
+    tmp_path: Path,
+) -> None:
     write_benchmark(tmp_path, N)
     billing = Billing()
     with billing_endpoint(billing) as url, shell_in(tmp_path) as shell:
@@ -121,11 +167,15 @@ def test_a_run_over_its_budget_ends_with_4_keeps_what_it_paid_for_and_goes_on(tm
             "max_attempts: 3}", "max_attempts: 3, max_tokens: 50, price: {input: 10, output: 1000}}"
         )
         text = text.replace("metrics: [vqa_accuracy, exact_match, soft_vqa_accuracy]\n", "")
-        suite_file.write_text(text.replace("concurrency: 4", "concurrency: 4, budget_usd: 0.6"))  # 20 of 80 replies at 0.03
+        suite_file.write_text(
+            text.replace("concurrency: 4", "concurrency: 4, budget_usd: 0.6")
+        )  # 20 of 80 replies at 0.03
         code, told = shell.run("run", str(suite_file), "--lake", str(lake), timeout_s=300)
         assert code == 4, told
         assert "budget: reached" in told
-        (run,) = shell.select(lake, "select outcome, n_calls, round(cost_usd, 2) as usd from core_runs")
+        (run,) = shell.select(
+            lake, "select outcome, n_calls, round(cost_usd, 2) as usd from core_runs"
+        )
         paid = shell.count(lake, "select count(*) from replies")
         assert run == {"outcome": "over budget", "n_calls": paid, "usd": round(BILLED * paid, 2)}
         assert f"{BILLED * paid:.2f} USD" in told

@@ -22,16 +22,35 @@ def test_preview_shows_rows_and_quarantine_and_writes_nothing(tmp_path: Path) ->
     (tmp_path / "survey.csv").write_text(f"id,q,a,r\n{rows}20,Why?,so,Perhaps\n21,Who?\n")
     lake = tmp_path / "lake"
     with shell_in(tmp_path) as shell:
-        code, text = shell.run("ingest", "--preview", str(tmp_path / "suite.yaml"), "--lake", str(lake), "--benchmark", "survey")
+        code, text = shell.run(
+            "ingest",
+            "--preview",
+            str(tmp_path / "suite.yaml"),
+            "--lake",
+            str(lake),
+            "--benchmark",
+            "survey",
+        )
         assert code == 0, text
-        assert "survey (table): items 11, answers 11, human_ratings 10, quarantine 2; nothing was written" in text
+        assert (
+            "survey (table): items 11, answers 11, human_ratings 10, quarantine 2; nothing was "
+            "written" in text
+        )
         assert "| 10 | m/short/0 | m | short | 0 | because |" in text
         assert "items: 5 of 11 rows" in text
         assert "would be quarantined: 2 of 2 rows" in text
-        assert "| human_ratings | survey.csv | line 12 | r | Perhaps | the value is none of Yes, No |" in text
+        assert (
+            "| human_ratings | survey.csv | line 12 | r | Perhaps | the value is none of Yes, No |"
+            in text
+        )
         assert "other" not in text
         assert not lake.exists()
-        code, text = shell.run("ingest", "--preview", str(tmp_path / "suite.yaml"), "--lake", str(lake), "--limit", "3")
+        code, text = shell.run(
+            "ingest", "--preview", str(tmp_path / "suite.yaml"), "--lake", str(lake), "--limit", "3"
+        )
         assert code == 0, text
-        assert "survey (table): items 3, answers 3, human_ratings 3, quarantine 2; nothing was written" in text
+        assert (
+            "survey (table): items 3, answers 3, human_ratings 3, quarantine 2; nothing was written"
+            in text
+        )
         assert "other (table): items 11" not in text

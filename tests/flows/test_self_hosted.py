@@ -1,4 +1,6 @@
-"""A whole run against a server that others wrote: `transformers serve`, with tiny models made here, beside the same models in a worker."""
+"""A whole run against a server that others wrote: `transformers serve`, with tiny models made here,
+beside the same models in a worker.
+"""
 
 import os
 import sys
@@ -40,9 +42,20 @@ where served.judge_id <> local.judge_id and ends_with(served.resolved_model, '@m
 
 @contextmanager
 def transformers_server(shell: Shell) -> Iterator[tuple[str, Path]]:
-    """The address of `transformers serve`, which loads whatever folder a request names, and its log."""
+    """The address of `transformers serve`, which loads whatever folder a request names, and its
+    log.
+    """
     port, log = free_port(), shell.folder / "serve.log"
-    words = [sys.executable, "-m", "transformers.cli.transformers", "serve", "--host", "127.0.0.1", "--port", str(port)]
+    words = [
+        sys.executable,
+        "-m",
+        "transformers.cli.transformers",
+        "serve",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+    ]
     environment = shell.environment() | {"HF_HUB_OFFLINE": "1", "PATH": os.environ["PATH"]}
     with started([*words, "--device", "cpu"], log, environment):
         url = f"http://127.0.0.1:{port}"
@@ -54,7 +67,10 @@ def transformers_server(shell: Shell) -> Iterator[tuple[str, Path]]:
 def test_a_server_of_others_judges_the_demo(tmp_path: Path) -> None:
     from tests.backends.tiny_models import CHAT, save_decoder, save_llava
 
-    llama, llava = save_decoder(tmp_path / "llama", chat=CHAT, max_position_embeddings=8192), save_llava(tmp_path / "llava")
+    llama, llava = (
+        save_decoder(tmp_path / "llama", chat=CHAT, max_position_embeddings=8192),
+        save_llava(tmp_path / "llava"),
+    )
     suite, lake = tmp_path / "suite.yaml", tmp_path / "lake"
     given = (str(suite), "--lake", str(lake), "--limit", "2")
     with shell_in(tmp_path) as shell, transformers_server(shell) as (url, log):
@@ -62,17 +78,27 @@ def test_a_server_of_others_judges_the_demo(tmp_path: Path) -> None:
         code, output = shell.run("run", *given, timeout_s=600)
         assert code == 3, output  # random weights are seldom read as a rating
         rows = shell.select(lake, STATED)
-        assert [row["alias"] for row in rows] == ["harmonic-local", "harmonic-served", "lave-local", "lave-served"]
+        assert [row["alias"] for row in rows] == [
+            "harmonic-local",
+            "harmonic-served",
+            "lave-local",
+            "lave-served",
+        ]
         assert all(row["n"] == row["n_stated"] for row in rows), rows
         assert rows[0]["n"] == rows[1]["n"]
         (pairs,) = shell.select(lake, PAIRS)
         n_asked = log.read_text().count("POST /v1/chat/completions")
-        assert pairs["n_pairs"] == pairs["n_equal"] == n_asked  # each in the words that transformers found in the worker, too
+        assert (
+            pairs["n_pairs"] == pairs["n_equal"] == n_asked
+        )  # each in the words that transformers found in the worker, too
         assert pairs["as_long"]
         assert int(str(pairs["n_texts"])) > n_asked / 2
         without = (
-            "select distinct alias from raw_replies inner join raw_judges using (judge_id) where adapted = 'without logprobs'"
+            "select distinct alias from raw_replies inner join raw_judges using "
+            "(judge_id) where adapted = 'without logprobs'"
         )
-        assert shell.select(lake, without) == [{"alias": "harmonic-served"}]  # it takes the setting and heeds it not
+        assert shell.select(lake, without) == [
+            {"alias": "harmonic-served"}
+        ]  # it takes the setting and heeds it not
         assert shell.run("run", *given, timeout_s=200)[0] == 3
         assert log.read_text().count("POST /v1/chat/completions") == n_asked

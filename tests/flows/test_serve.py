@@ -1,4 +1,6 @@
-"""A suite on a schedule: `judgelake serve` on a real Prefect server with PostgreSQL, infra/prefect.yaml, and what is told of mistakes."""
+"""A suite on a schedule: `judgelake serve` on a real Prefect server with PostgreSQL,
+infra/prefect.yaml, and what is told of mistakes.
+"""
 
 import signal
 import subprocess
@@ -8,9 +10,16 @@ from typing import Any
 
 import pytest
 
-from tasks.backends.standin_process import start_standin
+from judgelake.tasks.standin.process import start_standin
 from tests.conftest import CHECKOUT
-from tests.flows.harness import Shell, read_requests, shell_in, wait_until, write_benchmark, write_suite
+from tests.flows.harness import (
+    Shell,
+    read_requests,
+    shell_in,
+    wait_until,
+    write_benchmark,
+    write_suite,
+)
 from tests.flows.services import ask, postgres, prefect
 
 
@@ -26,8 +35,12 @@ def serve(shell: Shell, suite: Path, lake: Path, *when: str) -> subprocess.Popen
 
 
 @pytest.mark.full
-def test_interval_runs_twice_and_the_second_asks_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Real PostgreSQL, real Prefect server, real Dask workers, an endpoint over HTTP that counts."""
+def test_interval_runs_twice_and_the_second_asks_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Real PostgreSQL, real Prefect server, real Dask workers, an endpoint over HTTP that
+    counts.
+    """
     write_benchmark(tmp_path, 20)
     log, lake = tmp_path / "requests.jsonl", tmp_path / "lake"
     with start_standin(log=log) as standin, shell_in(tmp_path) as shell:
@@ -40,7 +53,10 @@ def test_interval_runs_twice_and_the_second_asks_nothing(tmp_path: Path, monkeyp
             served.send_signal(signal.SIGTERM)
             assert served.wait(90) == 0
             (deployment,) = ask(url, "/deployments/filter")
-        assert first["state_type"] == second["state_type"] == "COMPLETED", (first["state"], second["state"])
+        assert first["state_type"] == second["state_type"] == "COMPLETED", (
+            first["state"],
+            second["state"],
+        )
         assert "40 calls" in first["state"]["message"]  # 20 items, two models
         assert "nothing to do" in second["state"]["message"]
         assert len(read_requests(log)) == 40
@@ -48,7 +64,12 @@ def test_interval_runs_twice_and_the_second_asks_nothing(tmp_path: Path, monkeyp
         output = shell.output.read_text()
         assert "every 15 s" in output
         assert f"{url.removesuffix('/api')}/deployments/deployment/{deployment['id']}" in output
-        assert [row["outcome"] for row in shell.select(lake, "select outcome from core_runs order by started_at limit 2")] == [
+        assert [
+            row["outcome"]
+            for row in shell.select(
+                lake, "select outcome from core_runs order by started_at limit 2"
+            )
+        ] == [
             "done",
             "nothing to do",
         ]
@@ -60,24 +81,38 @@ def test_server_of_its_own_shows_a_form_and_ends_with_it(tmp_path: Path) -> None
     write_benchmark(tmp_path, 600)
     log, lake = tmp_path / "requests.jsonl", tmp_path / "lake"
     with start_standin(log=log, latency_ms=300) as standin, shell_in(tmp_path) as shell:
-        served = serve(shell, write_suite(tmp_path, standin.base_url, concurrency=8), lake, "--interval", "5")
-        assert wait_until(lambda: "/deployments/" in shell.output.read_text(), 180), shell.output.read_text()
+        served = serve(
+            shell, write_suite(tmp_path, standin.base_url, concurrency=8), lake, "--interval", "5"
+        )
+        assert wait_until(lambda: "/deployments/" in shell.output.read_text(), 180), (
+            shell.output.read_text()
+        )
         url = shell.output.read_text().partition("/deployments/")[0].rpartition(" ")[2] + "/api"
         (deployment,) = ask(url, "/deployments/filter")
         form = deployment["parameter_openapi_schema"]["properties"]
-        assert deployment["entrypoint"] == "flows.scheduled.evaluate_suite"
+        assert deployment["entrypoint"] == "judgelake.flows.scheduled.evaluate_suite"
         assert deployment["concurrency_options"]["collision_strategy"] == "CANCEL_NEW"
         assert [name for name, field in form.items() if not field["description"]] == []
-        assert form["retry"]["items"]["enum"] == ["unparsed", "refused", "truncated", "filtered", "failed"]
+        assert form["retry"]["items"]["enum"] == [
+            "unparsed",
+            "refused",
+            "truncated",
+            "filtered",
+            "failed",
+        ]
         assert wait_until(lambda: len(read_requests(log)) >= 30, 240), shell.output.read_text()
         skipped = {"flow_runs": {"state": {"type": {"any_": ["CANCELLED"]}}}}
-        assert wait_until(lambda: bool(ask(url, "/flow_runs/filter", skipped)), 60)  # due while the first still judges
+        assert wait_until(
+            lambda: bool(ask(url, "/flow_runs/filter", skipped)), 60
+        )  # due while the first still judges
         served.send_signal(signal.SIGTERM)
         assert served.wait(120) == 0, shell.output.read_text()
         assert shell.left_after(20) == []
         asked = len(read_requests(log))
         assert 30 <= asked < 1200
-        assert shell.count(lake, "select count(*) from replies") == asked  # what was paid for is kept
+        assert (
+            shell.count(lake, "select count(*) from replies") == asked
+        )  # what was paid for is kept
 
 
 @pytest.mark.parametrize(
@@ -85,7 +120,10 @@ def test_server_of_its_own_shows_a_form_and_ends_with_it(tmp_path: Path) -> None
     [
         (("--interval", "0"), "'0'; expected a whole number from 1"),
         ((), "one of the arguments --cron --interval is required"),
-        (("--cron", "0 2 * * *", "--timezone", "Mars/Olympus"), "--timezone 'Mars/Olympus': is no time zone"),
+        (
+            ("--cron", "0 2 * * *", "--timezone", "Mars/Olympus"),
+            "--timezone 'Mars/Olympus': is no time zone",
+        ),
         (("--interval", "60", "--judge", "lavee"), "did you mean 'lave'?"),
     ],
 )
@@ -111,7 +149,9 @@ def test_wrong_cron_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_prefect_takes_the_deployments_and_a_worker_runs_one(tmp_path: Path) -> None:
-    """infra/prefect.yaml as it stands, against a real server; the run goes through `prefect worker` of type process."""
+    """infra/prefect.yaml as it stands, against a real server; the run goes through `prefect worker`
+    of type process.
+    """
     write_benchmark(tmp_path, 10)
     log, lake = tmp_path / "requests.jsonl", tmp_path / "lake"
     program = str(Path(sys.executable).parent / "prefect")
@@ -128,15 +168,23 @@ def test_prefect_takes_the_deployments_and_a_worker_runs_one(tmp_path: Path) -> 
 
             def run_prefect(*words: str) -> None:
                 done = subprocess.run(
-                    [program, *words], env=environment, cwd=CHECKOUT, capture_output=True, text=True, timeout=400
+                    [program, *words],
+                    env=environment,
+                    cwd=CHECKOUT,
+                    capture_output=True,
+                    text=True,
+                    timeout=400,
                 )
                 assert done.returncode == 0, done.stdout + done.stderr
 
             run_prefect("work-pool", "create", "judgelake", "--type", "process")
             run_prefect("--no-prompt", "deploy", "--prefect-file", "infra/prefect.yaml", "--all")
             (deployment,) = ask(url, "/deployments/filter")
-            assert deployment["entrypoint"] == "flows.scheduled.evaluate_suite"
-            assert deployment["concurrency_limit"] == 1 or deployment["global_concurrency_limit"]["limit"] == 1
+            assert deployment["entrypoint"] == "judgelake.flows.scheduled.evaluate_suite"
+            assert (
+                deployment["concurrency_limit"] == 1
+                or deployment["global_concurrency_limit"]["limit"] == 1
+            )
             assert [one["schedule"]["cron"] for one in deployment["schedules"]] == ["0 2 * * *"]
             ask(url, f"/deployments/{deployment['id']}/create_flow_run")
             run_prefect("worker", "start", "--pool", "judgelake", "--run-once")

@@ -1,4 +1,6 @@
-"""Whole runs through the command, a real Prefect server, real Dask workers and an endpoint over HTTP."""
+"""Whole runs through the command, a real Prefect server, real Dask workers and an endpoint over
+HTTP.
+"""
 
 import json
 from collections import Counter
@@ -6,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.backends.standin_process import start_standin
+from judgelake.tasks.standin.process import start_standin
 from tests.flows.harness import read_requests, shell_in, write_benchmark, write_suite
 
 ONE_EACH = """
@@ -40,13 +42,27 @@ def test_run_then_nothing_to_do_then_one_edited_answer(tmp_path: Path) -> None:
         results = json.loads((tmp_path / "results_m1.json").read_text())
         results[3]["answer"] = "something else entirely"
         (tmp_path / "results_m1.json").write_text(json.dumps(results))
-        before = shell.select(lake, "select mean from rpt_metrics where model = 'm2' and metric = 'lave'")
+        before = shell.select(
+            lake, "select mean from rpt_metrics where model = 'm2' and metric = 'lave'"
+        )
         code, output = shell.run("run", str(suite), "--lake", str(lake))
         assert code == 0, output
         assert len(read_requests(log)) == 81
-        assert shell.count(lake, "select count(*) from core_scores where judge = 'lave' and status = 'ok'") == 80
-        assert shell.count(lake, "select count(*) from verdicts") == 81  # the old verdict stays as history
-        assert shell.select(lake, "select mean from rpt_metrics where model = 'm2' and metric = 'lave'") == before
+        assert (
+            shell.count(
+                lake, "select count(*) from core_scores where judge = 'lave' and status = 'ok'"
+            )
+            == 80
+        )
+        assert (
+            shell.count(lake, "select count(*) from verdicts") == 81
+        )  # the old verdict stays as history
+        assert (
+            shell.select(
+                lake, "select mean from rpt_metrics where model = 'm2' and metric = 'lave'"
+            )
+            == before
+        )
         assert shell.left_after(10) == []
         page = (lake / "reports" / "small" / "report.html").read_text()
         assert "vqa_accuracy" in page
@@ -62,11 +78,16 @@ def test_stages_one_by_one_and_narrowed(tmp_path: Path) -> None:
         code, output = shell.run("ingest", suite, "--lake", str(lake))
         assert code == 0, output
         assert shell.count(lake, "select count(*) from items") == 30
-        code, output = shell.run("judge", suite, "--lake", str(lake), "--judge", "lave", "--limit", "5")
+        code, output = shell.run(
+            "judge", suite, "--lake", str(lake), "--judge", "lave", "--limit", "5"
+        )
         assert code == 0, output
         assert len(read_requests(log)) == 10
         # the first five items by key, which is text: 0, 1, 10, 11, 12
-        judged = [row["item_id"] for row in shell.select(lake, "select distinct item_id from verdicts order by 1")]
+        judged = [
+            row["item_id"]
+            for row in shell.select(lake, "select distinct item_id from verdicts order by 1")
+        ]
         assert judged == ["0", "1", "10", "11", "12"]
         code, output = shell.run("report", suite, "--lake", str(lake))
         assert code == 3, output  # the metrics were never computed
@@ -88,7 +109,9 @@ def test_failures_are_rows_with_a_reason_and_are_tried_again(tmp_path: Path) -> 
         assert code == 3, output
         statuses = shell.select(lake, "select status, n from rpt_coverage where judge = 'lave'")
         assert statuses == [{"status": "failed", "n": 40}]
-        means = shell.select(lake, "select n, n_missing, mean from rpt_metrics where metric = 'lave' and model = '*'")
+        means = shell.select(
+            lake, "select n, n_missing, mean from rpt_metrics where metric = 'lave' and model = '*'"
+        )
         assert means == [{"n": 0, "n_missing": 40, "mean": None}]
         log = tmp_path / "requests.jsonl"
         with start_standin(log=log, port=int(address.split(":")[2].split("/")[0])):
@@ -104,28 +127,47 @@ def test_faults_on_the_wire_end_with_one_verdict_each(tmp_path: Path) -> None:
     write_benchmark(tmp_path, 60)
     log, lake = tmp_path / "requests.jsonl", tmp_path / "lake"
     faults = {"500": 0.1, "429": 0.1, "reset": 0.05, "truncate": 0.05, "garbage": 0.05}
-    with start_standin(log=log, faults=faults, retry_after_s=0.1, seed=5) as standin, shell_in(tmp_path) as shell:
+    with (
+        start_standin(log=log, faults=faults, retry_after_s=0.1, seed=5) as standin,
+        shell_in(tmp_path) as shell,
+    ):
         suite = write_suite(tmp_path, standin.base_url)
         code, output = shell.run("run", str(suite), "--lake", str(lake))
         assert code in (0, 3), output
         assert shell.count(lake, ONE_EACH) == 0
         failed = shell.count(lake, "select count(*) from verdicts where status <> 'ok'")
         assert (code == 3) == (failed / 120 > 0.02)
-        answered = Counter(json.loads(line)["digest"] for line in log.read_text().splitlines() if '"status":200' in line)
+        answered = Counter(
+            json.loads(line)["digest"]
+            for line in log.read_text().splitlines()
+            if '"status":200' in line
+        )
         assert len(answered) >= 120 - failed
 
 
 @pytest.mark.data
 def test_okvqa_figures_by_sql(tmp_path: Path, data_folder: Path) -> None:
-    """Golden: ../shared/data/README.md; mean VQA accuracy of three GPT-3 files, raw strings and official normaliser."""
+    """Golden: ../shared/data/README.md; mean VQA accuracy of three GPT-3 files, raw strings and
+    official normaliser.
+    """
     del data_folder
     suite = Path(__file__).parents[2] / "infra" / "suites" / "okvqa.yaml"
     lake = tmp_path / "lake"
     with shell_in(tmp_path) as shell:
-        code, output = shell.run("run", str(suite), "--lake", str(lake), "--judge", "vqa_accuracy", "--judge", "vqa_accuracy_raw")
+        code, output = shell.run(
+            "run",
+            str(suite),
+            "--lake",
+            str(lake),
+            "--judge",
+            "vqa_accuracy",
+            "--judge",
+            "vqa_accuracy_raw",
+        )
         assert code == 0, output
         query = (
-            "select metric, model, n, n_missing, printf('%.6f', 100 * mean) as mean from rpt_metrics where model <> '*' and n > 0"
+            "select metric, model, n, n_missing, printf('%.6f', 100 * mean) as mean from "
+            "rpt_metrics where model <> '*' and n > 0"
         )
         found = {(row["metric"], row["model"]): row["mean"] for row in shell.select(lake, query)}
         assert found == {

@@ -1,4 +1,6 @@
-"""A local worker whose nanny has given up is replaced; one that cannot start ends what waits for it, and says why."""
+"""A local worker whose nanny has given up is replaced; one that cannot start ends what waits for
+it, and says why.
+"""
 
 import os
 import signal
@@ -10,8 +12,8 @@ from pathlib import Path
 import pytest
 from distributed import Client, Scheduler, SpecCluster
 
-from flows.worker_watch import MOST_STARTS, WatchedNanny, WorkerWatch, keep_workers
-from tasks.errors import ClusterError
+from judgelake.flows.worker_watch import MOST_STARTS, WatchedNanny, WorkerWatch, keep_workers
+from judgelake.tasks.errors import ClusterError
 
 PRELOAD = """
 from pathlib import Path
@@ -22,10 +24,22 @@ if Path({flag!r}).exists():
 
 @contextmanager
 def one_worker(watch: WorkerWatch, preload: str = "") -> Iterator[SpecCluster]:
-    scheduler = {"cls": Scheduler, "options": {"host": "127.0.0.1", "dashboard": False, "dashboard_address": "127.0.0.1:0"}}
-    options = {"nthreads": 1, "dashboard": False, "silence_logs": 50, "preload": preload or None, "watch": watch}
+    scheduler = {
+        "cls": Scheduler,
+        "options": {"host": "127.0.0.1", "dashboard": False, "dashboard_address": "127.0.0.1:0"},
+    }
+    options = {
+        "nthreads": 1,
+        "dashboard": False,
+        "silence_logs": 50,
+        "preload": preload or None,
+        "watch": watch,
+    }
     workers = {"one": {"cls": WatchedNanny, "options": options}}
-    with SpecCluster(scheduler=scheduler, silence_logs=50) as cluster, keep_workers(cluster, workers, watch):  # type: ignore[no-untyped-call]
+    with (
+        SpecCluster(scheduler=scheduler, silence_logs=50) as cluster,  # type: ignore[no-untyped-call]
+        keep_workers(cluster, workers, watch),
+    ):
         yield cluster
 
 
@@ -47,12 +61,17 @@ def test_a_worker_that_never_starts_is_an_error_in_its_own_words(tmp_path: Path)
     flag = tmp_path / "flag"
     flag.touch()
     words = r"worker one: did not start 3 times in a row .*No module named 'judgelake_is_not_here'"
-    with pytest.raises(ClusterError, match=words), one_worker(WorkerWatch(), PRELOAD.format(flag=str(flag))):
+    with (
+        pytest.raises(ClusterError, match=words),
+        one_worker(WorkerWatch(), PRELOAD.format(flag=str(flag))),
+    ):
         pytest.fail("it is up")
 
 
 @pytest.mark.full
-def test_a_worker_that_does_not_start_again_fails_what_waits_for_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_worker_that_does_not_start_again_fails_what_waits_for_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     flag = tmp_path / "flag"
 
     def kill_for_good() -> None:
@@ -65,13 +84,17 @@ def test_a_worker_that_does_not_start_again_fails_what_waits_for_it(tmp_path: Pa
             os.kill(first, signal.SIGKILL)
             work_on(client)
 
-    with pytest.raises(ClusterError, match=r"worker one: did not start \d+ times in a row .*judgelake_is_not_here"):
+    with pytest.raises(
+        ClusterError, match=r"worker one: did not start \d+ times in a row .*judgelake_is_not_here"
+    ):
         kill_for_good()
     assert "judgelake: worker one: did not start 3 times in a row" in capsys.readouterr().err
 
 
 def test_a_worker_that_comes_up_in_between_is_never_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Killed for ever, and now and then while it starts; only one that does not come up for as long as patience lasts is lost."""
+    """Killed for ever, and now and then while it starts; only one that does not come up for as long
+    as patience lasts is lost.
+    """
     now_s = 0.0
     monkeypatch.setattr(time, "monotonic", lambda: now_s)
     watch = WorkerWatch(patience_s=60.0)
@@ -94,5 +117,6 @@ def test_a_worker_that_comes_up_in_between_is_never_lost(monkeypatch: pytest.Mon
     watch.note_lost("one")
     assert watch.find_lost() == []
     assert str(watch.refuse()).startswith(
-        f"worker one: did not start {MOST_STARTS} times in a row (at last: it ended with status 3); expected "
+        f"worker one: did not start {MOST_STARTS} times in a row (at last: it ended with "
+        f"status 3); expected "
     )

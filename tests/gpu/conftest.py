@@ -1,4 +1,6 @@
-"""Tests of this folder need a GPU that torch can use; elsewhere they are skipped, with the reason."""
+"""Tests of this folder need a GPU that torch can use; elsewhere they are skipped, with the
+reason.
+"""
 
 import pytest
 

@@ -1,6 +1,8 @@
-"""What a person reads in recorded replies of real judges: row key -> label, 50 of each file, read one by one. No text of the data stands here.
+"""What a person reads in recorded replies of real judges: row key -> label, 50 of each file, read
+one by one. No text of the data stands here.
 
-Each sample is random, with the odd replies of its file added on purpose (those that open, or put their verdict, in another way).
+Each sample is random, with the odd replies of its file added on purpose (those that open, or put
+their verdict, in another way).
 """
 
 NQ301 = dict.fromkeys(
@@ -34,7 +36,8 @@ VICUNA_PAIRS = {
 
 _ALPACA, _TURBO = "alpaca-7b", "gpt-3.5-turbo-0301"
 ALPACA_EVAL = {
-    # (model, record): (what the reply says, the likelier of m and M by its log-probabilities); None: there is no reply
+    # (model, record): (what the reply says, the likelier of m and M by its log-probabilities);
+    # None: there is no reply
     **{(_ALPACA, row): None for row in (199, 370, 713)},
     (_TURBO, 370): None,
     (_TURBO, 214): ("Neither", "M"),
@@ -50,7 +53,9 @@ ALPACA_EVAL = {
 }  # fmt: skip
 
 JUDGE_RETEST_MARKED = {("mt_bench_eval", 37, 2): 1}
-"""(file, case, run) -> the score behind `[RESULT]`: the publisher cut off all markers but this one."""
+"""(file, case, run) -> the score behind `[RESULT]`: the publisher cut off all markers but this
+one.
+"""
 
 JUDGE_RETEST_TOLD = {
     # a score told in other words: no reader of markers may read another one in its place

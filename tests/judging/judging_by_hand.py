@@ -1,18 +1,31 @@
-"""Judges driven by hand: a case, the requests they make, the replies a test gives them, the verdicts they return."""
+"""Judges driven by hand: a case, the requests they make, the replies a test gives them, the
+verdicts they return.
+"""
 
 import math
 from typing import Any
 
 import pytest
 
-from tasks.judging.types import JUDGE, Case, Failure, Judge, Reply, Request, Verdict
+from judgelake.tasks.types import JUDGE, Case, Failure, Judge, Reply, Request, Verdict
 
 MODEL = "openai/gpt-4o-mini-2024-07-18"
 MODELS = {JUDGE: MODEL}
 
 
-def make_case(answer: str = "a cat", references: tuple[str, ...] = ("kitten", "cat", "cat"), **more: Any) -> Case:
-    return Case("b", "i1", more.pop("task", "vqa"), more.pop("prompt", "What is it?"), references, answer, "d" * 16, **more)
+def make_case(
+    answer: str = "a cat", references: tuple[str, ...] = ("kitten", "cat", "cat"), **more: Any
+) -> Case:
+    return Case(
+        "b",
+        "i1",
+        more.pop("task", "vqa"),
+        more.pop("prompt", "What is it?"),
+        references,
+        answer,
+        "d" * 16,
+        **more,
+    )
 
 
 def ask(judge: Judge) -> list[Request]:
@@ -33,7 +46,9 @@ def conclude(judge: Judge, *replies: Reply | Failure | str) -> Verdict:
 
 
 def scored(text: str, tokens: list[str], at: int, probabilities: dict[str, float]) -> Reply:
-    """A reply of `tokens`, each certain but that at `at`, whose alternatives have the given probabilities."""
+    """A reply of `tokens`, each certain but that at `at`, whose alternatives have the given
+    probabilities.
+    """
     positions = [((token, math.log(0.999)), ("x", math.log(0.001))) for token in tokens]
     alternatives = tuple((token, math.log(share)) for token, share in probabilities.items())
     return Reply(text, top_logprobs=(*positions[:at], alternatives, *positions[at + 1 :]))

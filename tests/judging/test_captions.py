@@ -5,14 +5,25 @@ from typing import Any
 
 import pytest
 
-from tasks.digests import judge_id
-from tasks.judging import captions
-from tasks.judging.captions import CaptionsOptions
-from tasks.judging.types import JUDGE, Case, Decoding, Failure, Image, Reply, Verdict
+from judgelake.tasks.digests import judge_id
+from judgelake.tasks.judging import captions
+from judgelake.tasks.judging.captions import CaptionsOptions
+from judgelake.tasks.types import JUDGE, Case, Decoding, Failure, Image, Reply, Verdict
 from tests.judging.judging_by_hand import MODEL, MODELS, ask, conclude
 
 IMAGE = Image("cat.png", "f" * 64)
-CASE = Case("b", "i1", "caption", "", (), "", "", context_digest="f" * 16, criterion="caption", images=(IMAGE,))
+CASE = Case(
+    "b",
+    "i1",
+    "caption",
+    "",
+    (),
+    "",
+    "",
+    context_digest="f" * 16,
+    criterion="caption",
+    images=(IMAGE,),
+)
 
 
 def write(reply: Reply | Failure | str) -> Verdict:
@@ -24,7 +35,10 @@ def test_one_request_with_the_image() -> None:
     (message,) = request.messages
     assert (message.role, message.images) == ("user", (IMAGE,))
     assert message.text.startswith("Describe the image")
-    assert (request.model, request.decoding) == (MODEL, Decoding(temperature=0.0, max_tokens=99, seed=0))
+    assert (request.model, request.decoding) == (
+        MODEL,
+        Decoding(temperature=0.0, max_tokens=99, seed=0),
+    )
 
 
 def test_the_reply_is_the_caption() -> None:
@@ -48,7 +62,12 @@ def test_no_caption_says_why(reply: Reply | Failure | str, status: str) -> None:
 
 def test_it_wants_each_image_once() -> None:
     wants = captions.list_wants(CaptionsOptions())
-    assert (wants.unit, wants.image, wants.criteria, wants.samples) == ("image", True, (("caption",),), 1)
+    assert (wants.unit, wants.image, wants.criteria, wants.samples) == (
+        "image",
+        True,
+        (("caption",),),
+        1,
+    )
 
 
 def test_whatever_changes_the_request_changes_the_captioner(tmp_path: Path) -> None:
@@ -61,6 +80,19 @@ def test_whatever_changes_the_request_changes_the_captioner(tmp_path: Path) -> N
         {"seed": 0},
         {"templates": tmp_path},
     ]
-    signatures = [captions.call_signature(CaptionsOptions(**variant), MODELS) for variant in variants]
-    assert len({judge_id(one) for one in [*signatures, captions.call_signature(CaptionsOptions(), {JUDGE: "x"})]}) == 7
-    assert ask(captions.judge(CASE, CaptionsOptions(templates=tmp_path), MODELS))[0].messages[0].text == "What is there?"
+    signatures = [
+        captions.call_signature(CaptionsOptions(**variant), MODELS) for variant in variants
+    ]
+    assert (
+        len(
+            {
+                judge_id(one)
+                for one in [*signatures, captions.call_signature(CaptionsOptions(), {JUDGE: "x"})]
+            }
+        )
+        == 7
+    )
+    assert (
+        ask(captions.judge(CASE, CaptionsOptions(templates=tmp_path), MODELS))[0].messages[0].text
+        == "What is there?"
+    )

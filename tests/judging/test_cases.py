@@ -1,7 +1,7 @@
 import pytest
 
-from tasks.judging.cases import find_missing_image, make_case
-from tasks.judging.types import Box, Case, Image, Rubric
+from judgelake.tasks.judging.cases import find_missing_image, make_case
+from judgelake.tasks.types import Box, Case, Image, Rubric
 
 ROW = {
     "benchmark": "b", "item_id": "i", "task": "vqa", "prompt": "What?", "references": ["cat"], "answer": "a cat",
@@ -13,7 +13,18 @@ GOOD, GONE = Image("a.png", "aa"), Image("b.png", None)
 
 
 def test_a_row_is_a_case() -> None:
-    case = Case("b", "i", "vqa", "What?", ("cat",), "a cat", "d", criterion="clarity", sample=1, criteria=("clarity", "overall"))
+    case = Case(
+        "b",
+        "i",
+        "vqa",
+        "What?",
+        ("cat",),
+        "a cat",
+        "d",
+        criterion="clarity",
+        sample=1,
+        criteria=("clarity", "overall"),
+    )
     assert make_case(ROW) == case
 
 
@@ -25,9 +36,9 @@ def test_boxes_are_drawn_on_the_first_image() -> None:
 
 
 def test_a_rubric_has_its_levels() -> None:
-    assert make_case(ROW | {"rubric_criterion": "Is it?", "rubric_levels": ["no", "yes"]}).rubric == Rubric(
-        "Is it?", ("no", "yes")
-    )
+    assert make_case(
+        ROW | {"rubric_criterion": "Is it?", "rubric_levels": ["no", "yes"]}
+    ).rubric == Rubric("Is it?", ("no", "yes"))
 
 
 @pytest.mark.parametrize(
@@ -36,7 +47,11 @@ def test_a_rubric_has_its_levels() -> None:
         ((GOOD,), None),
         ((Image("https://x/a.png", None),), None),
         ((), "the item has no image; the judge looks at one"),
-        ((GOOD, GONE), "the image b.png is not there, is damaged, or has no other to be swapped for; see the quarantine"),
+        (
+            (GOOD, GONE),
+            "the image b.png is not there, is damaged, or has no other to be swapped for; see "
+            "the quarantine",
+        ),
     ],
 )
 def test_a_judge_that_looks_needs_every_image(images: tuple[Image, ...], told: str | None) -> None:

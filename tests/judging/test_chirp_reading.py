@@ -1,4 +1,6 @@
-"""CHIRP's readers: a choice between two labelled responses, a grade. What is not clearly said is not read."""
+"""CHIRP's readers: a choice between two labelled responses, a grade. What is not clearly said is
+not read.
+"""
 
 import csv
 import json
@@ -9,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.judging.chirp_reading import read_choice, read_grade
+from judgelake.tasks.judging.chirp import read_choice, read_grade
 
 CHOICES = {
     # the whole reply
@@ -72,7 +74,9 @@ def test_no_choice_is_read_where_none_is_clear(text: str) -> None:
     assert read_choice(text, ties=True) is None
 
 
-@pytest.mark.parametrize("text", ["Tie", "**tie**", "a tie.", "It's a tie.", "Final answer: Tie", "1\n\nNo.\n\nTie"])
+@pytest.mark.parametrize(
+    "text", ["Tie", "**tie**", "a tie.", "It's a tie.", "Final answer: Tie", "1\n\nNo.\n\nTie"]
+)
 def test_a_tie_is_read_only_where_it_is_allowed(text: str) -> None:
     assert read_choice(text, ties=True) == "tie"
     assert read_choice(text, ties=False) is None
@@ -130,12 +134,16 @@ WORDS = [
     "Assistant 1", "Assistant 2", "Response 1", "Final answer:", "The better response is", "1", "2", "tie", "not", "or", "and", '"', "\n", ". ",
     "I prefer", "correct", "incorrect", "partially", "The response is", "Verdict:", "```", "> ", "**", "{", "}", "٢", "２", "1.", "2.", ", ",
 ]  # fmt: skip
-TEXTS = st.one_of(st.text(max_size=200), st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join))
+TEXTS = st.one_of(
+    st.text(max_size=200), st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
+)
 
 
 @settings(max_examples=400, deadline=None)
 @given(TEXTS, st.booleans())
-def test_no_text_raises_and_no_verdict_is_read_that_the_text_does_not_hold(text: str, ties: bool) -> None:
+def test_no_text_raises_and_no_verdict_is_read_that_the_text_does_not_hold(
+    text: str, ties: bool
+) -> None:
     choice, grade = read_choice(text, ties), read_grade(text)
     assert choice in (None, "first", "second", *["tie"][: int(ties)])
     assert choice is None or {"first": "1", "second": "2", "tie": "tie"}[choice] in text.casefold()
@@ -146,31 +154,56 @@ def test_no_text_raises_and_no_verdict_is_read_that_the_text_does_not_hold(text:
 @settings(max_examples=200, deadline=None)
 @given(st.sampled_from([*CHOICES, *GRADES]).filter(lambda text: not set(text) & set('"“”>`')))
 def test_a_verdict_in_quotation_marks_is_none(text: str) -> None:
-    for told in (f'The response reads "{text}" and ends.', f"It says:\n“{text}”\nHm.", f'So it ends: "{text}'):
+    for told in (
+        f'The response reads "{text}" and ends.',
+        f"It says:\n“{text}”\nHm.",
+        f'So it ends: "{text}',
+    ):
         assert (read_choice(told, ties=True), read_grade(told)) == (None, None)
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "Assistant 1 names a dog, Assistant 2 a cat and 1 dog.\n\nThe response of Assistant 2 is fuller.\n\nFinal answer: 2",
-        "1. Colours: Assistant 1 names red, Assistant 2 names blue.\n2. Count: both name 2.\n\nThe better response is Assistant 2.",
+        "Assistant 1 names a dog, Assistant 2 a cat and 1 dog.\n\nThe response of Assistant 2 "
+        "is fuller.\n\nFinal answer: 2",
+        "1. Colours: Assistant 1 names red, Assistant 2 names blue.\n2. Count: both name "
+        "2.\n\nThe better response is Assistant 2.",
     ],
 )
 def test_a_reply_cut_off_anywhere_is_never_read_as_the_other_choice(text: str) -> None:
     assert read_choice(text, ties=True) == "second"
-    told = {read_choice(text[:end], ties=True) for end in range(13, len(text))}  # `Assistant 1` alone is a reply
+    told = {
+        read_choice(text[:end], ties=True) for end in range(13, len(text))
+    }  # `Assistant 1` alone is a reply
     assert told <= {None, "second"}
 
 
 def test_a_grade_cut_off_anywhere_is_never_read_as_another() -> None:
-    text = "The student names a cat. The correct answer is a dog. So the student's answer is incorrect."
+    text = (
+        "The student names a cat. The correct answer is a dog. So the student's answer is "
+        "incorrect."
+    )
     assert read_grade(text) == "incorrect"
     assert {read_grade(text[:end]) for end in range(len(text))} <= {None, "incorrect"}
 
 
 @pytest.mark.parametrize(
-    "piece", ['"', "'", "`", "> ", " ", "*", "1", "1\n", "Assistant 1 ", "the response is ", "not ", "verdict: "]
+    "piece",
+    [
+        '"',
+        "'",
+        "`",
+        "> ",
+        " ",
+        "*",
+        "1",
+        "1\n",
+        "Assistant 1 ",
+        "the response is ",
+        "not ",
+        "verdict: ",
+    ],
 )
 def test_long_texts_are_read_in_time(piece: str) -> None:
     read_choice(piece * 20_000, ties=True)
@@ -185,7 +218,8 @@ def test_real_grades_are_read_without_a_misreading(data_folder: Path) -> None:
     with (data_folder / "nq301" / "NQ301_gpt-4.tsv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
     read = Counter((read_grade(row["gpt-4"] or ""), row["Acceptable?"]) for row in rows)
-    # GPT-4's replies beside its verdict as the file has it: 1,446 of 1,490 are read (it was asked for yes or no), and no grade is another's
+    # GPT-4's replies beside its verdict as the file has it: 1,446 of 1,490 are read (it was asked
+    # for yes or no), and no grade is another's
     assert {key: count for key, count in read.items() if key[0] is not None} == {
         ("correct", "Yes"): 741,
         ("incorrect", "No"): 697,

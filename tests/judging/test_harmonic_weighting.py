@@ -10,7 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.judging.harmonic_weighting import combine_scores, expect_score, measure_spread, weigh_criteria
+from judgelake.tasks.judging.harmonic_reading import (
+    combine_scores,
+    expect_score,
+    measure_spread,
+    weigh_criteria,
+)
 
 DISTRIBUTIONS = st.lists(st.floats(0, 1), min_size=5, max_size=5).filter(lambda p: sum(p) > 0.01).map(
     lambda p: [share / math.fsum(p) for share in p]
@@ -28,7 +33,9 @@ GAMMAS = st.floats(0, 1)
         ((0.2, 0.2, 0.2, 0.2, 0.2), 3, 2),  # (4 + 1 + 0 + 1 + 4) / 5 = 2
     ],
 )
-def test_expected_score_and_spread_by_hand(probabilities: Sequence[float], mean: float, variance: float) -> None:
+def test_expected_score_and_spread_by_hand(
+    probabilities: Sequence[float], mean: float, variance: float
+) -> None:
     assert expect_score(probabilities) == pytest.approx(mean)
     assert measure_spread(probabilities) == pytest.approx(math.sqrt(variance))
 
@@ -47,7 +54,10 @@ def test_expected_score_and_spread_are_numpy_s(probabilities: list[float]) -> No
     ("gamma", "weights"),
     [
         (1.0, (1 / 2, 1 / 2)),
-        (0.75, (0.613512, 0.386488)),  # spread^(-2 x 0.25 / 0.75) = spread^(-2/3): 1 to 2^(-2/3) = 0.629961
+        (
+            0.75,
+            (0.613512, 0.386488),
+        ),  # spread^(-2 x 0.25 / 0.75) = spread^(-2/3): 1 to 2^(-2/3) = 0.629961
         (0.5, (0.8, 0.2)),  # spread^-2: 1 to 1/4
         (0.01, (1 / (1 + 2**-198), 2**-198)),  # spread^(-2 x 0.99 / 0.01) = spread^-198
         (0.0, (1.0, 0.0)),
@@ -75,23 +85,31 @@ def test_weights_of_spreads_1_and_2_by_hand(gamma: float, weights: tuple[float, 
         ((0.7,), 0.75, (1,)),
     ],
 )
-def test_weights_at_the_ends(spreads: Sequence[float], gamma: float, weights: Sequence[float]) -> None:
+def test_weights_at_the_ends(
+    spreads: Sequence[float], gamma: float, weights: Sequence[float]
+) -> None:
     assert weigh_criteria(spreads, gamma) == pytest.approx(weights)
 
 
 @given(SPREADS, GAMMAS)
-def test_weights_sum_to_1_and_less_spread_never_weighs_less(spreads: list[float], gamma: float) -> None:
+def test_weights_sum_to_1_and_less_spread_never_weighs_less(
+    spreads: list[float], gamma: float
+) -> None:
     weights = weigh_criteria(spreads, gamma)
     assert math.fsum(weights) == pytest.approx(1, abs=1e-12)
     assert all(0 <= weight <= 1 for weight in weights)
-    for (spread, weight), (other, other_weight) in itertools.permutations(zip(spreads, weights, strict=True), 2):
+    for (spread, weight), (other, other_weight) in itertools.permutations(
+        zip(spreads, weights, strict=True), 2
+    ):
         assert spread >= other or weight >= other_weight
 
 
 @given(SPREADS, st.floats(0.05, 1))
 def test_weights_are_equation_3_in_numpy(spreads: list[float], gamma: float) -> None:
     powers = np.array(spreads, dtype=np.longdouble) ** (-2 * (1 - gamma) / gamma)
-    assert weigh_criteria(spreads, gamma) == pytest.approx((powers / powers.sum()).astype(float), rel=1e-9, abs=1e-12)
+    assert weigh_criteria(spreads, gamma) == pytest.approx(
+        (powers / powers.sum()).astype(float), rel=1e-9, abs=1e-12
+    )
 
 
 @given(SPREADS, GAMMAS, st.randoms())
@@ -99,7 +117,9 @@ def test_weights_go_with_their_criteria(spreads: list[float], gamma: float, rand
     order = list(range(len(spreads)))
     random.shuffle(order)
     weights = weigh_criteria(spreads, gamma)
-    assert weigh_criteria([spreads[place] for place in order], gamma) == pytest.approx([weights[place] for place in order])
+    assert weigh_criteria([spreads[place] for place in order], gamma) == pytest.approx(
+        [weights[place] for place in order]
+    )
 
 
 @given(SPREADS)
@@ -110,7 +130,9 @@ def test_gamma_1_is_the_mean_and_one_half_inverse_variance(spreads: list[float])
 
 
 @given(SPREADS, GAMMAS, GAMMAS)
-def test_the_smaller_gamma_the_more_the_surest_criterion_weighs(spreads: list[float], one: float, other: float) -> None:
+def test_the_smaller_gamma_the_more_the_surest_criterion_weighs(
+    spreads: list[float], one: float, other: float
+) -> None:
     surest = spreads.index(min(spreads))
     low, high = sorted((one, other))
     assert weigh_criteria(spreads, low)[surest] >= weigh_criteria(spreads, high)[surest] - 1e-12
@@ -121,10 +143,13 @@ def test_gamma_near_0_is_selective() -> None:
     assert weigh_criteria(spreads, 1e-12) == pytest.approx(weigh_criteria(spreads, 0), abs=1e-9)
 
 
-# Appendix A, eq. 13 put into eq. 8: spread^(2 (1 - 2 gamma) / gamma), uniform at 0.5 and inverse variance at 1. Eq. 3 governs.
+# Appendix A, eq. 13 put into eq. 8: spread^(2 (1 - 2 gamma) / gamma), uniform at 0.5 and inverse
+# variance at 1. Eq. 3 governs.
 def test_the_appendix_s_own_formula_is_not_what_counts() -> None:
     powers = [spread ** (2 * (1 - 2 * 0.75) / 0.75) for spread in (1.0, 2.0)]
-    assert weigh_criteria([1, 2], 0.75) != pytest.approx([power / sum(powers) for power in powers], abs=0.05)
+    assert weigh_criteria([1, 2], 0.75) != pytest.approx(
+        [power / sum(powers) for power in powers], abs=0.05
+    )
 
 
 @pytest.mark.parametrize(
@@ -134,7 +159,9 @@ def test_the_appendix_s_own_formula_is_not_what_counts() -> None:
         ((), 0.5, r"spreads: \[\]; expected"), ((-1, 1), 0.5, r"spreads: \[-1, 1\]; expected"), ((math.nan,), 0.5, "spreads: "),
     ],
 )  # fmt: skip
-def test_what_cannot_be_weighed_is_refused(spreads: Sequence[float], gamma: float, message: str) -> None:
+def test_what_cannot_be_weighed_is_refused(
+    spreads: Sequence[float], gamma: float, message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
         weigh_criteria(spreads, gamma)
 
@@ -144,6 +171,8 @@ def test_the_overall_score_is_the_weighted_sum() -> None:
 
 
 @given(SPREADS, GAMMAS, st.lists(st.floats(1, 5), min_size=5, max_size=5))
-def test_the_overall_score_lies_between_the_criteria_s(spreads: list[float], gamma: float, scores: list[float]) -> None:
+def test_the_overall_score_lies_between_the_criteria_s(
+    spreads: list[float], gamma: float, scores: list[float]
+) -> None:
     some = scores[: len(spreads)]
     assert min(some) <= combine_scores(some, weigh_criteria(spreads, gamma)) <= max(some)

@@ -1,17 +1,18 @@
-"""An answer that holds a verdict, an order to the judge or the prompt's own delimiters: it opens no field of the prompt, and a reply that
-only repeats it gives no verdict."""
+"""An answer that holds a verdict, an order to the judge or the prompt's own delimiters: it opens no
+field of the prompt, and a reply that only repeats it gives no verdict."""
 
 import re
 from typing import Any, NamedTuple
 
 import pytest
 
-from tasks.judging import feedback_preference, lave, prometheus, two_numbers
-from tasks.judging.feedback_preference import FeedbackPreferenceOptions
-from tasks.judging.lave import LaveOptions
-from tasks.judging.prometheus import PrometheusOptions
-from tasks.judging.two_numbers import LlavaBenchOptions
-from tasks.judging.types import Case, Image, Judge, Rubric, Verdict
+from judgelake.tasks.judging import feedback_preference, lave, prometheus
+from judgelake.tasks.judging import llava_bench as two_numbers
+from judgelake.tasks.judging.feedback_preference import FeedbackPreferenceOptions
+from judgelake.tasks.judging.lave import LaveOptions
+from judgelake.tasks.judging.llava_bench import LlavaBenchOptions
+from judgelake.tasks.judging.prometheus import PrometheusOptions
+from judgelake.tasks.types import Case, Image, Judge, Rubric, Verdict
 from tests.judging.judging_by_hand import MODELS, ask, conclude, make_case
 
 LINES = [
@@ -46,7 +47,10 @@ PROTOCOLS = {
         "It names a dog. So rating=1",
     ),
     "prometheus": Attacked(
-        prometheus.judge, PrometheusOptions(**TEXT_ONLY), rf"###(?:{RUBRIC_PROMPT})|\[RESULT\]", "Feedback: Weak. [RESULT] 1"
+        prometheus.judge,
+        PrometheusOptions(**TEXT_ONLY),
+        rf"###(?:{RUBRIC_PROMPT})|\[RESULT\]",
+        "Feedback: Weak. [RESULT] 1",
     ),
     "feedback_preference": Attacked(
         feedback_preference.judge,
@@ -55,7 +59,10 @@ PROTOCOLS = {
         "Reasons: Fair. [RESULT] A",
     ),
     "llava_bench": Attacked(
-        two_numbers.judge, LlavaBenchOptions(**TEXT_ONLY), r"^\[[A-Z][\w ]*\]$", "9 2\nAnswer 2 gives orders."
+        two_numbers.judge,
+        LlavaBenchOptions(**TEXT_ONLY),
+        r"^\[[A-Z][\w ]*\]$",
+        "9 2\nAnswer 2 gives orders.",
     ),
 }
 EACH = pytest.mark.parametrize("attacked", PROTOCOLS.values(), ids=PROTOCOLS)
@@ -69,41 +76,67 @@ def full_case(field: str = "", hostile: str = "") -> Case:
         "images": (Image("a.png", "a" * 64),),
     }  # fmt: skip
     if field:
-        several = {"references": (hostile, hostile), "feedbacks": (hostile, "Bad."), "rubric": Rubric(hostile, (hostile,) * 5)}
+        several = {
+            "references": (hostile, hostile),
+            "feedbacks": (hostile, "Bad."),
+            "rubric": Rubric(hostile, (hostile,) * 5),
+        }
         given[field] = several.get(field, hostile)
     return make_case(**given)
 
 
 def count_delimiters(attacked: Attacked, case: Case) -> list[str]:
     (request,) = ask(attacked.run(case))
-    return [found for message in request.messages for found in re.findall(attacked.delimiter, message.text, re.MULTILINE)]
+    return [
+        found
+        for message in request.messages
+        for found in re.findall(attacked.delimiter, message.text, re.MULTILINE)
+    ]
 
 
 @EACH
 @pytest.mark.parametrize("field", FIELDS)
-def test_no_data_adds_a_delimiter_or_a_message_to_the_prompt(attacked: Attacked, field: str) -> None:
+def test_no_data_adds_a_delimiter_or_a_message_to_the_prompt(
+    attacked: Attacked, field: str
+) -> None:
     honest, hostile = full_case(), full_case(field, HOSTILE)
     assert count_delimiters(attacked, hostile) == count_delimiters(attacked, honest)
-    roles = [[message.role for message in ask(attacked.run(case))[0].messages] for case in (honest, hostile)]
+    roles = [
+        [message.role for message in ask(attacked.run(case))[0].messages]
+        for case in (honest, hostile)
+    ]
     assert roles[0] == roles[1]
 
 
 def quote(line: str) -> list[str]:
     """A reply that repeats a line of the data and concludes nothing."""
-    opened = [f"The answer says {a}{line}{b}, which is an order." for a, b in ('""', "''", "``", "“”", "«»")]
-    return [*opened, f"The answer ends in an order:\n\n> {line}", f"The answer holds “a cat. {line}”"]
+    opened = [
+        f"The answer says {a}{line}{b}, which is an order."
+        for a, b in ('""', "''", "``", "“”", "«»")
+    ]
+    return [
+        *opened,
+        f"The answer ends in an order:\n\n> {line}",
+        f"The answer holds “a cat. {line}”",
+    ]
 
 
 @EACH
 @pytest.mark.parametrize("line", LINES)
-def test_a_reply_that_only_repeats_the_answer_gives_no_verdict(attacked: Attacked, line: str) -> None:
+def test_a_reply_that_only_repeats_the_answer_gives_no_verdict(
+    attacked: Attacked, line: str
+) -> None:
     for reply in quote(line):
-        assert conclude(attacked.run(full_case("answer", HOSTILE)), reply).status == "unparsed", reply
+        assert conclude(attacked.run(full_case("answer", HOSTILE)), reply).status == "unparsed", (
+            reply
+        )
 
 
 @EACH
 @pytest.mark.parametrize("line", LINES)
-def test_the_judge_s_own_verdict_counts_beside_what_it_repeats(attacked: Attacked, line: str) -> None:
+def test_the_judge_s_own_verdict_counts_beside_what_it_repeats(
+    attacked: Attacked, line: str
+) -> None:
     def told(reply: str) -> Verdict:
         return conclude(attacked.run(full_case("answer", HOSTILE)), reply)
 
@@ -114,4 +147,6 @@ def test_the_judge_s_own_verdict_counts_beside_what_it_repeats(attacked: Attacke
     assert honest[0] == "ok"
     for reply in quote(line):
         first, _, rest = attacked.honest.partition("\n")
-        assert essence(told(f"{first}\n{reply}\n{rest}" if rest else f"{reply}\n{first}")) == honest, reply
+        assert (
+            essence(told(f"{first}\n{reply}\n{rest}" if rest else f"{reply}\n{first}")) == honest
+        ), reply

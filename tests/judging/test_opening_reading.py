@@ -1,4 +1,6 @@
-"""Replies that begin with their verdict: a table of what models really send, and what holds for every text."""
+"""Replies that begin with their verdict: a table of what models really send, and what holds for
+every text.
+"""
 
 import re
 import time
@@ -7,8 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.judging.opening_reading import OpeningRating, forgive_cut, opens_with_number, read_opening_rating, read_opening_score
-from tasks.judging.types import Failure, Reply
+from judgelake.tasks.judging.reading import (
+    OpeningRating,
+    forgive_cut,
+    opens_with_number,
+    read_opening_rating,
+    read_opening_score,
+)
+from judgelake.tasks.types import Failure, Reply
 
 LEVELS = range(1, 6)
 
@@ -83,13 +91,17 @@ def test_a_rating_at_the_beginning(text: str, rating: int | None) -> None:
 
 
 def test_the_text_after_the_rating_is_kept() -> None:
-    assert read_opening_rating("**4**\nIt names the cat.", LEVELS) == OpeningRating(4, "It names the cat")
+    assert read_opening_rating("**4**\nIt names the cat.", LEVELS) == OpeningRating(
+        4, "It names the cat"
+    )
     assert read_opening_rating("4/5", LEVELS) == OpeningRating(4, "")
 
 
 def test_a_first_point_that_is_cut_off_is_no_rating() -> None:
     assert read_opening_rating("1. The caption names", LEVELS, cut_off=True) is None
-    assert read_opening_rating("2. The caption names", LEVELS, cut_off=True) == OpeningRating(2, "The caption names")
+    assert read_opening_rating("2. The caption names", LEVELS, cut_off=True) == OpeningRating(
+        2, "The caption names"
+    )
     assert read_opening_rating("1", LEVELS, cut_off=True) == OpeningRating(1, "")
 
 
@@ -113,7 +125,9 @@ def test_a_first_point_that_is_cut_off_is_no_rating() -> None:
         ("0.7. It names the cat.", 0.7, 0, [2]),
     ],
 )
-def test_a_score_at_the_beginning(text: str, score: float, unit: int | None, decimals: list[int]) -> None:
+def test_a_score_at_the_beginning(
+    text: str, score: float, unit: int | None, decimals: list[int]
+) -> None:
     found = read_opening_score(text)
     assert found is not None
     assert (found.score, found.unit, [*found.decimals]) == (score, unit, decimals)
@@ -143,14 +157,22 @@ REPLIES = st.text() | st.lists(PIECES, max_size=10).map("".join)
 def test_readers_never_raise_and_read_only_the_first_number(text: str, cut_off: bool) -> None:
     first = re.search(r"\d+", text)
     rating = read_opening_rating(text, LEVELS, cut_off=cut_off)
-    assert rating is None or (first is not None and rating.rating == int(first[0]) and rating.rating in LEVELS)
+    assert rating is None or (
+        first is not None and rating.rating == int(first[0]) and rating.rating in LEVELS
+    )
     score = read_opening_score(text)
     held = re.search(r"[0-9]*\.?[0-9]+", text)
-    assert score is None or (held is not None and score.score == float(held[0]) and 0 <= score.score <= 1)
+    assert score is None or (
+        held is not None and score.score == float(held[0]) and 0 <= score.score <= 1
+    )
 
 
 @settings(deadline=None)
-@given(st.integers(1, 5), st.sampled_from(["", "\n", ". ", "\nIt is ", " ("]), st.text(alphabet="abc \n"))
+@given(
+    st.integers(1, 5),
+    st.sampled_from(["", "\n", ". ", "\nIt is ", " ("]),
+    st.text(alphabet="abc \n"),
+)
 def test_a_rating_counts_whatever_words_follow(rating: int, between: str, rest: str) -> None:
     found = read_opening_rating(f"{rating}{between}{rest if between else ''}", LEVELS)
     assert found is not None
@@ -167,7 +189,17 @@ def test_a_reply_that_does_not(text: str) -> None:
     assert not opens_with_number(text)
 
 
-@pytest.mark.parametrize("text", [" " * 100_000, "*" * 100_000, "1" * 100_000, "the " * 30_000, "0." * 50_000, "rating " * 9_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        " " * 100_000,
+        "*" * 100_000,
+        "1" * 100_000,
+        "the " * 30_000,
+        "0." * 50_000,
+        "rating " * 9_000,
+    ],
+)
 def test_long_runs_take_no_time(text: str) -> None:
     started = time.process_time()
     assert read_opening_rating(text + "x", LEVELS) is None

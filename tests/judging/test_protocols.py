@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from tasks.digests import digest_json
-from tasks.judging import lave
-from tasks.judging.lave import LaveOptions
-from tasks.judging.protocols import PROTOCOLS, Identity, identify_judge
-from tasks.judging.settling import settle_verdicts
-from tasks.judging.types import JUDGE, Case, Failure, Image, Judge, Rubric, Verdict
+from judgelake.tasks.digests import digest_json
+from judgelake.tasks.engine.ledger import settle_verdicts
+from judgelake.tasks.judging import lave
+from judgelake.tasks.judging.lave import LaveOptions
+from judgelake.tasks.judging.protocols import PROTOCOLS, identify_judge
+from judgelake.tasks.types import JUDGE, Case, Failure, Identity, Image, Judge, Rubric, Verdict
 
 MODEL = "openai/gpt-4o-mini-2024-07-18"
 MODELS = {JUDGE: MODEL}
@@ -19,7 +19,10 @@ DEFAULT = LaveOptions()
 
 
 def identify(
-    options: LaveOptions = DEFAULT, model: str = MODEL, alias: str = "mini", benchmarks: tuple[str, ...] = ("okvqa",)
+    options: LaveOptions = DEFAULT,
+    model: str = MODEL,
+    alias: str = "mini",
+    benchmarks: tuple[str, ...] = ("okvqa",),
 ) -> Identity:
     return identify_judge(alias, "lave", options, {JUDGE: model}, benchmarks, 2048)
 
@@ -51,25 +54,37 @@ def test_another_model_or_option_is_another_judge_read_the_same_way() -> None:
 
 
 def default_options(name: str) -> Any:
-    return PROTOCOLS[name].options(**({"feedback_of": ("x", "y")} if name == "feedback_preference" else {}))
+    return PROTOCOLS[name].options(
+        **({"feedback_of": ("x", "y")} if name == "feedback_preference" else {})
+    )
 
 
 def make_cases(name: str) -> list[Case]:
-    """A case of each group of criteria that a protocol wants with its default options, with all that any judge may be shown."""
+    """A case of each group of criteria that a protocol wants with its default options, with all
+    that any judge may be shown.
+    """
     wants = PROTOCOLS[name].wants(default_options(name))
     is_pair = wants.unit in ("pair", "feedback")
     image = Image("a.png", "a" * 64)
     more: dict[str, Any] = {"images": (image,) if wants.image != "absent" else ()}
-    more |= {"other_answer": "a dog", "other_digest": "e" * 16, "shown_first": "b"} if is_pair else {}
+    more |= (
+        {"other_answer": "a dog", "other_digest": "e" * 16, "shown_first": "b"} if is_pair else {}
+    )
     more |= {"feedbacks": ("Good.", "Bad.")} if wants.unit == "feedback" else {}
-    more |= {"rubric": Rubric("Is it right?", ("no", "hardly", "half", "nearly", "yes"))} if wants.rubrics else {}
+    more |= (
+        {"rubric": Rubric("Is it right?", ("no", "hardly", "half", "nearly", "yes"))}
+        if wants.rubrics
+        else {}
+    )
     groups = wants.criteria or (("rubric",),)
     case = Case("b", "i", wants.tasks[0], "What is it?", ("cat",), "a cat", "d" * 16, **more)
     return [dataclasses.replace(case, criterion=group[0], criteria=group) for group in groups]
 
 
 def fail_all(judge: Judge, n_requests: int) -> list[Verdict] | int:
-    """What a judge concludes, or how many more requests it makes, when all that it asked has failed."""
+    """What a judge concludes, or how many more requests it makes, when all that it asked has
+    failed.
+    """
     try:
         return len(judge.send([Failure("the endpoint is gone")] * n_requests))
     except StopIteration as end:
@@ -80,7 +95,10 @@ def fail_all(judge: Judge, n_requests: int) -> list[Verdict] | int:
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_every_protocol_asks_its_models_and_takes_a_failure(name: str) -> None:
     protocol = PROTOCOLS[name]
-    options, models = default_options(name), {one: f"m/{one}" for one in (JUDGE, *protocol.endpoints)}
+    options, models = (
+        default_options(name),
+        {one: f"m/{one}" for one in (JUDGE, *protocol.endpoints)},
+    )
     for case in make_cases(name):
         judge = protocol.judge(case, options, models)
         requests = next(judge)
@@ -97,7 +115,10 @@ def test_every_protocol_asks_its_models_and_takes_a_failure(name: str) -> None:
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_every_protocol_has_signatures(name: str) -> None:
     protocol = PROTOCOLS[name]
-    options, models = default_options(name), {one: f"m/{one}" for one in (JUDGE, *protocol.endpoints)}
+    options, models = (
+        default_options(name),
+        {one: f"m/{one}" for one in (JUDGE, *protocol.endpoints)},
+    )
     call = protocol.call_signature(options, models)
     assert call["protocol"] == name
     assert set(models.values()) <= set(map(str, call.values()))

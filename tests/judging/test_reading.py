@@ -1,11 +1,18 @@
-"""Readers: a table of what models really send. That nothing else slips through is `tests.property.test_reading_properties`."""
+"""Readers: a table of what models really send. That nothing else slips through is
+`tests.property.test_reading_properties`.
+"""
 
 import time
 
 import pytest
 
-from tasks.judging.reading import read_rating_at_end, read_two_numbers, read_yes_no, reply_status
-from tasks.judging.types import Reply
+from judgelake.tasks.judging.reading import (
+    read_rating_at_end,
+    read_two_numbers,
+    read_yes_no,
+    reply_status,
+)
+from judgelake.tasks.types import Reply
 
 LEVELS = (1, 2, 3)
 
@@ -99,7 +106,9 @@ def test_the_text_before_the_rating_is_the_rationale() -> None:
     text = "  It says cat. So rating=3.\n"
     assert read_rating_at_end(text, "rating", LEVELS) == (3, "It says cat.", text.index("3"))
     assert read_rating_at_end("Both say it.\n\n**2**", "rating", LEVELS) == (2, "Both say it.", 16)
-    assert read_rating_at_end("Half. So the overall score is 4", "the overall score", range(1, 6)) == (4, "Half.", 30)
+    assert read_rating_at_end(
+        "Half. So the overall score is 4", "the overall score", range(1, 6)
+    ) == (4, "Half.", 30)
 
 
 @pytest.mark.parametrize("run", [".", " \n", "rating ", "So ", "* ", "rating=1", "1", "`"])
@@ -126,7 +135,10 @@ def test_why_a_reply_is_not_read(reply: Reply, status: str | None) -> None:
 
 # ---- read_two_numbers
 
-MATHS = "First, f(2) = 5 * 8 - 4 + 3 = 39; the points are (2, 4) and (10, 4).\n\nAssistant 1:\n1. The first step is right.\n"
+MATHS = (
+    "First, f(2) = 5 * 8 - 4 + 3 = 39; the points are (2, 4) and (10, 4).\n\nAssistant "
+    "1:\n1. The first step is right.\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +161,9 @@ MATHS = "First, f(2) = 5 * 8 - 4 + 3 = 39; the points are (2, 4) and (10, 4).\n\
         (MATHS + "8 9", (8, 9)),
     ],
 )
-def test_two_scores_are_read_where_reviewers_put_them(text: str, scores: tuple[float, float]) -> None:
+def test_two_scores_are_read_where_reviewers_put_them(
+    text: str, scores: tuple[float, float]
+) -> None:
     assert read_two_numbers(text, 1, 10) == scores
 
 
@@ -174,7 +188,14 @@ def test_a_review_that_does_not_clearly_give_two_scores_is_not_read(text: str) -
 
 
 @pytest.mark.parametrize(
-    "text", ["1 " * 100_000, "* " * 100_000, "Assistant 1: 1\n" * 10_000, "scores " * 50_000, " " * 200_000 + "x"]
+    "text",
+    [
+        "1 " * 100_000,
+        "* " * 100_000,
+        "Assistant 1: 1\n" * 10_000,
+        "scores " * 50_000,
+        " " * 200_000 + "x",
+    ],
 )
 def test_long_texts_take_no_time(text: str) -> None:
     began = time.monotonic()

@@ -1,4 +1,6 @@
-"""The readers of `[RESULT] n` and `[RESULT] A`: the last marked verdict counts, and none is made up."""
+"""The readers of `[RESULT] n` and `[RESULT] A`: the last marked verdict counts, and none is made
+up.
+"""
 
 import re
 import time
@@ -7,11 +9,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.judging.reading import read_marked_choice, read_result_marker
+from judgelake.tasks.judging.reading import read_marked_choice, read_result_marker
 
 LEVELS = range(1, 6)
 PIECES = st.sampled_from(
-    ["[RESULT]", "[result]", "So the overall score is", " ", "\n", "1", "5", "6", ".", ",", "-", "(", ")", "*", ":", "２", "a"]
+    [
+        "[RESULT]",
+        "[result]",
+        "So the overall score is",
+        " ",
+        "\n",
+        "1",
+        "5",
+        "6",
+        ".",
+        ",",
+        "-",
+        "(",
+        ")",
+        "*",
+        ":",
+        "２",
+        "a",
+    ]
 )
 REPLIES = st.text() | st.lists(PIECES, max_size=14).map("".join)
 
@@ -89,12 +109,20 @@ def test_what_is_read(text: str, rating: int | None) -> None:
 @given(REPLIES)
 def test_it_never_raises_and_never_invents(text: str) -> None:
     found = read_result_marker(text, LEVELS)
-    assert found is None or (found.rating in LEVELS and str(found.rating) in text and text.strip().startswith(found.rationale))
+    assert found is None or (
+        found.rating in LEVELS
+        and str(found.rating) in text
+        and text.strip().startswith(found.rationale)
+    )
     assert found is None or re.search(r"(?i)\[result\]|overall score is", text)
 
 
 @settings(deadline=None)
-@given(REPLIES, st.integers(1, 5), st.sampled_from(["[RESULT] {}", "So the overall score is {}.", "**[RESULT] {}**"]))
+@given(
+    REPLIES,
+    st.integers(1, 5),
+    st.sampled_from(["[RESULT] {}", "So the overall score is {}.", "**[RESULT] {}**"]),
+)
 def test_the_last_marker_counts_whatever_stands_before(text: str, rating: int, marker: str) -> None:
     found = read_result_marker(f"{text}\n{marker.format(rating)}", LEVELS)
     assert found is not None

@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from tasks.errors import SuiteError
-from tasks.judging.templates import digest_prompts, neutralise, read_prompt, render_prompt
-from tasks.judging.types import Image
+from judgelake.tasks.errors import SuiteError
+from judgelake.tasks.judging.templates import digest_prompts, neutralise, read_prompt, render_prompt
+from judgelake.tasks.types import Image
 
 IMAGE = Image("a.png", "aa")
 
@@ -18,7 +18,11 @@ def test_a_file_of_the_same_name_replaces_a_prompt_and_changes_its_digest(tmp_pa
     own = digest_prompts(["captions"], None)
     folder = write(tmp_path, "Say what you see in {{ place }}.")
     (message,) = render_prompt("captions", folder, {"place": "it"}, (IMAGE,))
-    assert (message.role, message.text, message.images) == ("user", "Say what you see in it.", (IMAGE,))
+    assert (message.role, message.text, message.images) == (
+        "user",
+        "Say what you see in it.",
+        (IMAGE,),
+    )
     assert digest_prompts(["captions"], folder) != own
     assert len(own) == 16
 
@@ -28,7 +32,9 @@ def test_an_empty_folder_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_lines_with_a_role_begin_a_message_and_images_go_to_the_first_user(tmp_path: Path) -> None:
-    folder = write(tmp_path, "[system]\nBe fair.\n[user]\n{{ a }}\n[assistant]\nYes.\n[user]\nAnd?\n")
+    folder = write(
+        tmp_path, "[system]\nBe fair.\n[user]\n{{ a }}\n[assistant]\nYes.\n[user]\nAnd?\n"
+    )
     found = render_prompt("captions", folder, {"a": "[user] is no role inside a line"}, (IMAGE,))
     assert [(one.role, one.text, one.images) for one in found] == [
         ("system", "Be fair.", ()),
@@ -58,7 +64,9 @@ def test_braces_in_data_are_data(tmp_path: Path) -> None:
         ("{{ a.__class__ }}", "unsafe"),
     ],
 )
-def test_a_template_that_cannot_be_rendered_is_told_with_its_file(tmp_path: Path, text: str, told: str) -> None:
+def test_a_template_that_cannot_be_rendered_is_told_with_its_file(
+    tmp_path: Path, text: str, told: str
+) -> None:
     folder = write(tmp_path, text)
     with pytest.raises(SuiteError) as caught:
         render_prompt("captions", folder, {"a": "x", "b": "y"})
@@ -67,7 +75,9 @@ def test_a_template_that_cannot_be_rendered_is_told_with_its_file(tmp_path: Path
 
 
 def test_a_file_that_replaces_nothing_is_refused_with_the_nearest_name(tmp_path: Path) -> None:
-    with pytest.raises(SuiteError, match=r"caption\.txt: replaces no prompt of this judge; did you mean 'captions'"):
+    with pytest.raises(
+        SuiteError, match=r"caption\.txt: replaces no prompt of this judge; did you mean 'captions'"
+    ):
         digest_prompts(["captions"], write(tmp_path, "x", "caption"))
 
 

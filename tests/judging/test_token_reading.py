@@ -7,9 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.judging.reading import read_rating_at_end
-from tasks.judging.token_reading import find_position, read_choice_probability, read_token_shares, round_single
-from tasks.judging.types import TokenLogprobs
+from judgelake.tasks.judging.reading import read_rating_at_end
+from judgelake.tasks.judging.token_reading import (
+    find_position,
+    read_choice_probability,
+    read_token_shares,
+    round_single,
+)
+from judgelake.tasks.types import TokenLogprobs
 
 LABELS = ("1", "2", "3")
 
@@ -20,7 +25,9 @@ def at(shares: dict[str, float]) -> TokenLogprobs:
 
 @given(st.floats(0, 1))
 def test_single_precision_is_numpy_s(value: float) -> None:
-    assert round_single(value) == float(np.float32(value)) == pytest.approx(value, rel=6e-8, abs=1e-45)
+    assert (
+        round_single(value) == float(np.float32(value)) == pytest.approx(value, rel=6e-8, abs=1e-45)
+    )
 
 
 def test_an_expected_level_has_single_precision() -> None:
@@ -30,7 +37,9 @@ def test_an_expected_level_has_single_precision() -> None:
 
 
 def test_variants_are_summed_and_the_shares_renormalised() -> None:
-    found = read_token_shares(at({"3": 0.4, " 3": 0.1, "▁2": 0.2, "\n1": 0.1, "4": 0.1, "33": 0.1}), LABELS)
+    found = read_token_shares(
+        at({"3": 0.4, " 3": 0.1, "▁2": 0.2, "\n1": 0.1, "4": 0.1, "33": 0.1}), LABELS
+    )
     assert found is not None
     assert found.captured_mass == pytest.approx(0.8)
     assert found.probabilities == pytest.approx({"1": 0.125, "2": 0.25, "3": 0.625})
@@ -58,7 +67,11 @@ def test_the_second_choice_s_share() -> None:
     assert read_choice_probability(at({"The": 0.9, " m": 0.1}), "m", "M") is None
 
 
-@given(st.lists(st.tuples(st.sampled_from(["1", " 2", "▁3", "x", ""]) | st.text(max_size=2), st.floats())))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["1", " 2", "▁3", "x", ""]) | st.text(max_size=2), st.floats())
+    )
+)
 def test_shares_are_a_distribution_or_nothing(alternatives: list[tuple[str, float]]) -> None:
     found = read_token_shares(tuple(alternatives), LABELS)
     if found is not None:
@@ -93,17 +106,30 @@ def test_the_position_of_the_rating_is_found_however_the_text_is_cut_into_tokens
 
 
 @pytest.mark.parametrize(
-    "positions", [(), ((),), ((("x", 0.0),),), ((("3", 0.0),), (), (("=", 0.0),)), ((("cat", CERTAIN),), (("=", CERTAIN),))]
+    "positions",
+    [
+        (),
+        ((),),
+        ((("x", 0.0),),),
+        ((("3", 0.0),), (), (("=", 0.0),)),
+        ((("cat", CERTAIN),), (("=", CERTAIN),)),
+    ],
 )
-def test_tokens_that_are_not_the_text_have_no_position(positions: tuple[TokenLogprobs, ...]) -> None:
+def test_tokens_that_are_not_the_text_have_no_position(
+    positions: tuple[TokenLogprobs, ...],
+) -> None:
     assert find_position("rating=3", positions, 7) is None
 
 
 @given(
     st.text(max_size=12),
-    st.lists(st.lists(st.tuples(st.text(max_size=3), st.floats()), max_size=2).map(tuple), max_size=5),
+    st.lists(
+        st.lists(st.tuples(st.text(max_size=3), st.floats()), max_size=2).map(tuple), max_size=5
+    ),
     st.integers(0, 12),
 )
-def test_no_tokens_make_the_search_raise(text: str, positions: list[TokenLogprobs], offset: int) -> None:
+def test_no_tokens_make_the_search_raise(
+    text: str, positions: list[TokenLogprobs], offset: int
+) -> None:
     found = find_position(text, positions, offset)
     assert found is None or 0 <= found < len(positions)

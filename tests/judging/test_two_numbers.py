@@ -6,17 +6,32 @@ from typing import Any
 
 import pytest
 
-from tasks.digests import judge_id
-from tasks.judging import two_numbers
-from tasks.judging.two_numbers import LlavaBenchOptions
-from tasks.judging.types import JUDGE, Case, Choice, Decoding, Failure, Image, Message, Reply, Verdict
+from judgelake.tasks.digests import judge_id
+from judgelake.tasks.judging import llava_bench as two_numbers
+from judgelake.tasks.judging.llava_bench import LlavaBenchOptions
+from judgelake.tasks.types import (
+    JUDGE,
+    Case,
+    Choice,
+    Decoding,
+    Failure,
+    Image,
+    Message,
+    Reply,
+    Verdict,
+)
 from tests.judging.judging_by_hand import MODEL, MODELS, ask, conclude, make_case
 
 IMAGE = Image("cat.png", "f" * 64)
 
 
 def pair_case(shown_first: str = "a", **more: Any) -> Case:
-    given: dict[str, Any] = {"images": (IMAGE,), "other_answer": "A dog.", "task": "instruction", **more}
+    given: dict[str, Any] = {
+        "images": (IMAGE,),
+        "other_answer": "A dog.",
+        "task": "instruction",
+        **more,
+    }
     return make_case("A cat.", shown_first=shown_first, **given)
 
 
@@ -50,7 +65,9 @@ def test_the_answer_shown_first_is_answer_1() -> None:
 
 
 def test_the_context_stands_in_for_the_image() -> None:
-    (_, user) = render(pair_case(images=(), caption="A cat\nin a box."), image="absent", caption="people")
+    (_, user) = render(
+        pair_case(images=(), caption="A cat\nin a box."), image="absent", caption="people"
+    )
     assert user.text.startswith("[Context]\nA cat\nin a box.\n[End of context]\n\n[Question]\n")
     assert "about an image that the context describes" in user.text
     (_, bare) = render(pair_case(images=(), caption="A cat."), image="absent")
@@ -65,7 +82,10 @@ def test_a_missing_context_is_a_failed_verdict_and_no_call() -> None:
 
 def test_one_request_a_sample() -> None:
     (request,) = ask(two_numbers.judge(pair_case(sample=1), LlavaBenchOptions(seed=4), MODELS))
-    assert (request.draw, request.decoding) == (1, Decoding(temperature=0.2, top_p=None, max_tokens=1024, seed=4))
+    assert (request.draw, request.decoding) == (
+        1,
+        Decoding(temperature=0.2, top_p=None, max_tokens=1024, seed=4),
+    )
 
 
 @pytest.mark.parametrize(
@@ -78,20 +98,41 @@ def test_one_request_a_sample() -> None:
         ("0 10", "a", "b", (0, 10)),
     ],
 )
-def test_the_higher_score_wins(line: str, shown_first: str, choice: Choice, scores: tuple[float, float]) -> None:
+def test_the_higher_score_wins(
+    line: str, shown_first: str, choice: Choice, scores: tuple[float, float]
+) -> None:
     text = f"{line}\nBecause."
-    assert score(text, shown_first) == Verdict("ok", choice=choice, score_a=scores[0], score_b=scores[1], rationale=text)
+    assert score(text, shown_first) == Verdict(
+        "ok", choice=choice, score_a=scores[0], score_b=scores[1], rationale=text
+    )
 
 
 @pytest.mark.parametrize(
-    "text", ["", "8", "Both are good.", "11 8\nBecause.", "８ ９", '{"1": 8, "2": 9}', "8 or 9\nHard to say."]
+    "text",
+    [
+        "",
+        "8",
+        "Both are good.",
+        "11 8\nBecause.",
+        "８ ９",
+        '{"1": 8, "2": 9}',
+        "8 or 9\nHard to say.",
+    ],
 )
 def test_a_reply_without_two_scores_is_unparsed_and_its_text_kept(text: str) -> None:
     found = score(text)
-    assert (found.status, found.choice, found.score_a, found.rationale) == ("unparsed", None, None, text)
+    assert (found.status, found.choice, found.score_a, found.rationale) == (
+        "unparsed",
+        None,
+        None,
+        text,
+    )
 
 
-@pytest.mark.parametrize(("reply", "status"), [(Failure("503"), "failed"), (Reply("9 8", finish_reason="length"), "truncated")])
+@pytest.mark.parametrize(
+    ("reply", "status"),
+    [(Failure("503"), "failed"), (Reply("9 8", finish_reason="length"), "truncated")],
+)
 def test_what_cannot_be_read_says_why(reply: Reply | Failure, status: str) -> None:
     assert score(reply).status == status
 
@@ -101,13 +142,26 @@ def test_the_wants() -> None:
     assert (wants.unit, wants.matchups, wants.both_orders, wants.criteria, wants.image) == (
         "pair", "reference", True, (("overall",),), True,
     )  # fmt: skip
-    other = two_numbers.list_wants(LlavaBenchOptions(matchups="all", both_orders=False, seed=5, image="absent", caption="people"))
-    assert (other.matchups, other.both_orders, other.seed, other.image, other.captioner) == ("all", False, 5, "absent", "people")
+    other = two_numbers.list_wants(
+        LlavaBenchOptions(
+            matchups="all", both_orders=False, seed=5, image="absent", caption="people"
+        )
+    )
+    assert (other.matchups, other.both_orders, other.seed, other.image, other.captioner) == (
+        "all",
+        False,
+        5,
+        "absent",
+        "people",
+    )
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"caption": "people"}, "caption: people; expected with `image: absent`"), ({"samples": 0}, "samples: 0; expected")],
+    [
+        ({"caption": "people"}, "caption: people; expected with `image: absent`"),
+        ({"samples": 0}, "samples: 0; expected"),
+    ],
 )
 def test_options_that_cannot_work_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
@@ -132,5 +186,9 @@ def test_whatever_changes_the_request_changes_the_judge(tmp_path: Path) -> None:
 
 
 def test_the_user_s_template_is_asked_with(tmp_path: Path) -> None:
-    (tmp_path / "llava_bench.txt").write_text("{{ image }}|{{ caption }}|{{ question }}|{{ answer_1 }}|{{ answer_2 }}")
-    assert [message.text for message in render(pair_case(), templates=tmp_path)] == ["1|None|What is it?|A cat.|A dog."]
+    (tmp_path / "llava_bench.txt").write_text(
+        "{{ image }}|{{ caption }}|{{ question }}|{{ answer_1 }}|{{ answer_2 }}"
+    )
+    assert [message.text for message in render(pair_case(), templates=tmp_path)] == [
+        "1|None|What is it?|A cat.|A dog."
+    ]

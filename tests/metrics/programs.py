@@ -1,4 +1,6 @@
-"""Java for the tests: whether there is one, a script that stands for it, and what becomes of a program whose Python is killed."""
+"""Java for the tests: whether there is one, a script that stands for it, and what becomes of a
+program whose Python is killed.
+"""
 
 import os
 import shutil
@@ -12,7 +14,9 @@ import pytest
 
 from tests.conftest import CHECKOUT
 
-needs_java = pytest.mark.skipif(shutil.which("java") is None, reason="needs Java: apt-get install default-jre-headless")
+needs_java = pytest.mark.skipif(
+    shutil.which("java") is None, reason="needs Java: apt-get install default-jre-headless"
+)
 
 
 def install_script(home: Path, script: str) -> None:
@@ -24,17 +28,30 @@ def install_script(home: Path, script: str) -> None:
 
 
 def check_end_after_kill(statement: str, environment: dict[str, str] | None = None) -> None:
-    """Run a statement that starts a program in a Python of its own, kill that as `kill -9` does, and see the program end."""
-    script = f"{statement}\nimport psutil\nprint(psutil.Process().children()[0].pid, flush=True)\ninput()"
+    """Run a statement that starts a program in a Python of its own, kill that as `kill -9` does,
+    and see the program end.
+    """
+    script = (
+        f"{statement}\nimport psutil\nprint(psutil.Process().children()[0].pid, "
+        f"flush=True)\ninput()"
+    )
     command = [sys.executable, "-c", script]
     with subprocess.Popen(
-        command, cwd=CHECKOUT, env=os.environ | (environment or {}), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        command,
+        cwd=CHECKOUT,
+        env=os.environ | (environment or {}),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     ) as python:
         assert python.stdout is not None
         program = psutil.Process(int(python.stdout.readline()))
         assert program.is_running()
         python.kill()
     deadline = time.monotonic() + 20
-    while program.is_running() and program.status() != psutil.STATUS_ZOMBIE and time.monotonic() < deadline:
+    while (
+        program.is_running()
+        and program.status() != psutil.STATUS_ZOMBIE
+        and time.monotonic() < deadline
+    ):
         time.sleep(0.02)
     assert not program.is_running() or program.status() == psutil.STATUS_ZOMBIE

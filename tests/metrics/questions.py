@@ -5,21 +5,37 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from tasks.metrics.metric import Metric
-from tasks.metrics.pairs import Scores
-from tasks.metrics.rows import ScoreRows
-from tasks.metrics.scored import Scored
+from judgelake.tasks.metrics.metric import Metric, Scored
+from judgelake.tasks.metrics.pairs import Scores
+from judgelake.tasks.metrics.rows import ScoreRows
 
 Question = tuple[str, list[str]]
 
 CROOKED_PIECES = (
     *";/[]\"{}()=+\\_-><@`,?!.'",
     *(" ", "  ", "\n", "\t", "\r", "\u00a0", "\u2028", "\x00", "\x1c"),
-    *("a", "an", "the", "The", "none", "Ten", "one", "dont", "DONT", "yall'd've", "somebody'd", "let's", "Im", "x"),
+    *(
+        "a",
+        "an",
+        "the",
+        "The",
+        "none",
+        "Ten",
+        "one",
+        "dont",
+        "DONT",
+        "yall'd've",
+        "somebody'd",
+        "let's",
+        "Im",
+        "x",
+    ),
     *("1,000", "٣,٤", "3.5", ".5", "5.", "..." * 12, "²"),
     *("Σ", "ΑΣ", "İ", "ß", "é", "e\u0301", "👩‍👩‍👧", "שלום", "مرحبا", "犬", "\u037e", "\u200f"),
 )
-"""What the official rules stumble over: marks, white space, numbers, letters whose lower case depends on their place."""
+"""What the official rules stumble over: marks, white space, numbers, letters whose lower case
+depends on their place.
+"""
 
 crooked_texts = st.lists(st.sampled_from(CROOKED_PIECES), max_size=8).map("".join)
 unicode_texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -40,10 +56,14 @@ question_lists = st.lists(draw_question(), max_size=8)
 def make_rows(questions: Sequence[Question]) -> ScoreRows:
     """Columns made of (answer, references) rows."""
     answers = pa.array([answer for answer, _ in questions], pa.string())
-    return ScoreRows(answers, pa.array([references for _, references in questions], pa.list_(pa.string())))
+    return ScoreRows(
+        answers, pa.array([references for _, references in questions], pa.list_(pa.string()))
+    )
 
 
-def score(compute: Callable[[pa.Array, pa.ListArray], Scores], questions: Sequence[Question]) -> Scores:
+def score(
+    compute: Callable[[pa.Array, pa.ListArray], Scores], questions: Sequence[Question]
+) -> Scores:
     """Compute on columns made of (answer, references) rows."""
     rows = make_rows(questions)
     return compute(rows.answers, rows.references)

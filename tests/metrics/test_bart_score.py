@@ -11,8 +11,8 @@ import torch
 import transformers
 from hypothesis import HealthCheck, given, settings
 
-from tasks.metrics import bart_score
-from tasks.metrics.bart_score import BartScoreSettings, compute_bart_score, signature
+from judgelake.tasks.metrics import bart_score
+from judgelake.tasks.metrics.bart_score import BartScoreSettings, compute_bart_score, signature
 from tests.metrics.models import save_bart
 from tests.metrics.questions import Question, question_lists
 
@@ -33,7 +33,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def log_likelihood(folder: Path) -> Callable[[str, str], float]:
-    """Mean over the target's tokens (first and last special ones too) of log p(token | source, tokens before it)."""
+    """Mean over the target's tokens (first and last special ones too) of log p(token | source,
+    tokens before it).
+    """
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model: Any = transformers.BartForConditionalGeneration.from_pretrained(folder)
     model = model.eval().double()
@@ -58,16 +60,27 @@ def columns(questions: Sequence[Question]) -> tuple[pa.Array, pa.ListArray]:
 @pytest.mark.parametrize("references", ["mean", "max"])
 @pytest.mark.parametrize("direction", ["precision", "recall", "f"])
 def test_equal_to_the_formula(
-    direction: Any, references: Any, batch_tokens: int, folder: Path, log_likelihood: Callable[[str, str], float]
+    direction: Any,
+    references: Any,
+    batch_tokens: int,
+    folder: Path,
+    log_likelihood: Callable[[str, str], float],
 ) -> None:
-    chosen = BartScoreSettings(str(folder), direction=direction, references=references, batch_tokens=batch_tokens)
+    chosen = BartScoreSettings(
+        str(folder), direction=direction, references=references, batch_tokens=batch_tokens
+    )
     scorers: dict[str, Callable[[str, str], float]] = {
         "precision": lambda answer, reference: log_likelihood(reference, answer),
         "recall": log_likelihood,
-        "f": lambda answer, reference: (log_likelihood(reference, answer) + log_likelihood(answer, reference)) / 2,
+        "f": lambda answer, reference: (
+            (log_likelihood(reference, answer) + log_likelihood(answer, reference)) / 2
+        ),
     }
     combine: Any = {"mean": np.mean, "max": np.max}[references]
-    expected = [combine([scorers[direction](answer, reference) for reference in given]) for answer, given in QUESTIONS]
+    expected = [
+        combine([scorers[direction](answer, reference) for reference in given])
+        for answer, given in QUESTIONS
+    ]
     scored = compute_bart_score(*columns(QUESTIONS), chosen)
     np.testing.assert_allclose(scored.scores, expected, rtol=0, atol=1e-5)
     assert (scored.scores < 0).all()
@@ -81,7 +94,9 @@ def test_few_logits_at_once_change_nothing(folder: Path, monkeypatch: pytest.Mon
     np.testing.assert_allclose(few, whole, rtol=0, atol=1e-5)
 
 
-def test_equal_pairs_and_equal_sources_are_computed_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_equal_pairs_and_equal_sources_are_computed_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pairs: list[int] = []
     encoded: list[int] = []
     score = bart_score._score_batch
@@ -106,11 +121,18 @@ def test_rows_without_answer_or_references_have_no_score(folder: Path) -> None:
 
 
 def test_everything_that_changes_the_number_is_in_the_signature(folder: Path) -> None:
-    options: list[dict[str, Any]] = [{}, {"direction": "recall"}, {"references": "max"}, {"dtype": "float16"}]
+    options: list[dict[str, Any]] = [
+        {},
+        {"direction": "recall"},
+        {"references": "max"},
+        {"dtype": "float16"},
+    ]
     signatures = {signature(BartScoreSettings(str(folder), **one)) for one in options}
     assert len(signatures) == len(options)
     assert signature(BartScoreSettings(str(folder), batch_tokens=3, device="cpu")) in signatures
-    assert signature(BartScoreSettings()).startswith("bart_score|model:facebook/bart-large-cnn|revision:main|dtype:float32|")
+    assert signature(BartScoreSettings()).startswith(
+        "bart_score|model:facebook/bart-large-cnn|revision:main|dtype:float32|"
+    )
 
 
 @pytest.mark.parametrize(
@@ -129,9 +151,13 @@ def test_wrong_settings_are_told(options: dict[str, Any], reason: str) -> None:
         BartScoreSettings(**options)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(questions=question_lists)
-def test_any_text_has_a_score_that_does_not_depend_on_its_neighbours(questions: list[Question], folder: Path) -> None:
+def test_any_text_has_a_score_that_does_not_depend_on_its_neighbours(
+    questions: list[Question], folder: Path
+) -> None:
     chosen = BartScoreSettings(str(folder))
     scores = compute_bart_score(*columns(questions), chosen).scores
     assert np.isnan(scores).tolist() == [not references for _, references in questions]

@@ -1,4 +1,6 @@
-"""BERTScore beside the package bert-score on the same tiny models, and what it promises about memory, shards and settings."""
+"""BERTScore beside the package bert-score on the same tiny models, and what it promises about
+memory, shards and settings.
+"""
 
 import warnings
 from collections.abc import Sequence
@@ -12,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from numpy.typing import NDArray
 
-from tasks.errors import MetricError
-from tasks.metrics import token_matching
-from tasks.metrics.bert_score import (
+from judgelake.tasks.errors import MetricError
+from judgelake.tasks.metrics import bert_score as token_matching
+from judgelake.tasks.metrics.bert_score import (
     BertScoreSettings,
     compute_bert_parts,
     compute_bert_score,
@@ -22,7 +24,7 @@ from tasks.metrics.bert_score import (
     read_documents,
     signature,
 )
-from tasks.metrics.local_models import load_tokenizer
+from judgelake.tasks.metrics.local_models import load_tokenizer
 from tests.metrics.models import save_bart, save_bert, save_roberta
 from tests.metrics.questions import Question, question_lists
 
@@ -60,32 +62,49 @@ def columns(questions: Sequence[Question]) -> tuple[pa.Array, pa.ListArray]:
     return pa.array([answer for answer, _ in questions], pa.string()), references
 
 
-def run_package(monkeypatch: pytest.MonkeyPatch, model: Path, layer: int, idf: bool, **more: Any) -> list[NDArray[np.float64]]:
+def run_package(
+    monkeypatch: pytest.MonkeyPatch, model: Path, layer: int, idf: bool, **more: Any
+) -> list[NDArray[np.float64]]:
     """The package, pair by pair (no padding), with the tokens that it had under transformers 4.
 
-    Under transformers 5 it fails on empty texts and asks in vain for the space before RoBERTa's first word.
+    Under transformers 5 it fails on empty texts and asks in vain for the space before RoBERTa's
+    first word.
     """
 
     def encode(tokenizer: Any, text: str) -> list[int]:
         space = " " if "Roberta" in type(tokenizer).__name__ and text.strip() else ""
-        ids: list[int] = tokenizer(space + text.strip(), truncation=True, max_length=40)["input_ids"]
+        ids: list[int] = tokenizer(space + text.strip(), truncation=True, max_length=40)[
+            "input_ids"
+        ]
         return ids
 
     monkeypatch.setattr(package.utils, "sent_encode", encode)
     answers, references = zip(*QUESTIONS, strict=True)
-    options = {"model_type": str(model), "num_layers": layer, "device": "cpu", "batch_size": 1, **more}
+    options = {
+        "model_type": str(model),
+        "num_layers": layer,
+        "device": "cpu",
+        "batch_size": 1,
+        **more,
+    }
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the package's own: pandas gives torch an array that it may not write to
+        warnings.simplefilter(
+            "ignore"
+        )  # of the package's own: pandas gives torch an array that it may not write to
         parts = package.score([*answers], [*references], idf=idf, nthreads=0, **options)
     return [part.double().numpy() for part in parts]
 
 
 @pytest.mark.parametrize("idf", [False, True])
 @pytest.mark.parametrize("name", ["bert", "roberta", "bart"])
-def test_equal_to_the_package(name: str, idf: bool, models: dict[str, tuple[Path, int]], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_equal_to_the_package(
+    name: str, idf: bool, models: dict[str, tuple[Path, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder, layer = models[name]
     chosen = BertScoreSettings(str(folder), layer=layer, idf=idf, batch_tokens=100)
-    monkeypatch.setattr("tasks.metrics.bert_score.find_token_limit", lambda _tokenizer, _config: 40)
+    monkeypatch.setattr(
+        "judgelake.tasks.metrics.bert_score.find_token_limit", lambda _tokenizer, _config: 40
+    )
     answers, references = columns(QUESTIONS)
     documents = count_documents(references, chosen)
     ours = compute_bert_parts(answers, references, chosen, documents)
@@ -99,11 +118,21 @@ def test_rescaled_as_the_package_does(
     table = tmp_path / "baseline.tsv"
     table.write_text("LAYER,P,R,F\n0,0.1,0.1,0.1\n1,0.2,0.2,0.2\n2,0.31,0.42,0.53\n")
     folder = models["bert"][0]
-    expected = run_package(monkeypatch, folder, 2, False, rescale_with_baseline=True, baseline_path=str(table), lang="en")
+    expected = run_package(
+        monkeypatch,
+        folder,
+        2,
+        False,
+        rescale_with_baseline=True,
+        baseline_path=str(table),
+        lang="en",
+    )
     by_file = BertScoreSettings(str(folder), layer=2, baseline_file=table)
     by_hand = BertScoreSettings(str(folder), layer=2, baseline=(0.31, 0.42, 0.53))
     for chosen in (by_file, by_hand):
-        for found, wanted in zip(compute_bert_parts(*columns(QUESTIONS), chosen), expected, strict=True):
+        for found, wanted in zip(
+            compute_bert_parts(*columns(QUESTIONS), chosen), expected, strict=True
+        ):
             np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-6)
     assert signature(by_file) == signature(by_hand)
     assert "baseline:0.31,0.42,0.53" in signature(by_hand)
@@ -117,7 +146,9 @@ def test_parts_by_hand(bert: BertScoreSettings) -> None:
     model = transformers.AutoModel.from_pretrained(bert.model).eval()
 
     def embed(text: str) -> NDArray[np.float64]:
-        hidden = model(**tokenizer(text, return_tensors="pt"), output_hidden_states=True).hidden_states[2][0]
+        hidden = model(
+            **tokenizer(text, return_tensors="pt"), output_hidden_states=True
+        ).hidden_states[2][0]
         vectors: NDArray[np.float64] = hidden.detach().numpy().astype(np.float64)
         scaled: NDArray[np.float64] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
         return scaled
@@ -125,12 +156,16 @@ def test_parts_by_hand(bert: BertScoreSettings) -> None:
     cosines = embed("a cat sat") @ embed("the cat sits on").T
     precision, recall = cosines.max(axis=1)[1:-1].mean(), cosines.max(axis=0)[1:-1].mean()
     found = np.array(compute_bert_parts(*columns([("a cat sat", ["the cat sits on"])]), bert))[:, 0]
-    np.testing.assert_allclose(found, [precision, recall, 2 * precision * recall / (precision + recall)], rtol=0, atol=1e-6)
+    np.testing.assert_allclose(
+        found, [precision, recall, 2 * precision * recall / (precision + recall)], rtol=0, atol=1e-6
+    )
 
 
 def test_the_highest_reference_counts_in_each_part(bert: BertScoreSettings) -> None:
     answer, references = QUESTIONS[3]
-    alone = np.array([compute_bert_parts(*columns([(answer, [reference])]), bert) for reference in references])[:, :, 0]
+    alone = np.array(
+        [compute_bert_parts(*columns([(answer, [reference])]), bert) for reference in references]
+    )[:, :, 0]
     together = np.array(compute_bert_parts(*columns([(answer, references)]), bert))[:, 0]
     np.testing.assert_allclose(together, alone.max(axis=0), rtol=0, atol=1e-6)
     values = ("precision", "recall", "f1")
@@ -179,7 +214,9 @@ def test_each_distinct_string_is_encoded_once_whatever_the_memory(
         np.testing.assert_allclose(scores, whole, rtol=0, atol=1e-6)
 
 
-def test_vectors_held_stay_within_their_room(bert: BertScoreSettings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vectors_held_stay_within_their_room(
+    bert: BertScoreSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sizes: list[int] = []
     load = token_matching._HeldVectors.load
 
@@ -191,7 +228,10 @@ def test_vectors_held_stay_within_their_room(bert: BertScoreSettings, monkeypatc
     monkeypatch.setattr(token_matching._HeldVectors, "load", watch)
     monkeypatch.setattr(token_matching, "BLOCK_BYTES", 40 * 64)
     monkeypatch.setattr(token_matching, "KEPT_BYTES", 30 * 64)
-    answers = [("cat", [f"a dog {number}" for number in range(start, start + 5)]) for start in range(0, 60, 5)]
+    answers = [
+        ("cat", [f"a dog {number}" for number in range(start, start + 5)])
+        for start in range(0, 60, 5)
+    ]
     compute_bert_score(*columns(answers), bert)
     assert len(sizes) > 5
 
@@ -199,12 +239,19 @@ def test_vectors_held_stay_within_their_room(bert: BertScoreSettings, monkeypatc
 def test_documents_are_counted_once_and_read_again(bert: BertScoreSettings, tmp_path: Path) -> None:
     _, references = columns(QUESTIONS)
     whole = count_documents(references, bert)
-    parts = [count_documents(references[start : start + 4], bert) for start in range(0, len(references), 4)]
-    np.testing.assert_array_equal(sum((part.counts for part in parts), np.zeros_like(whole.counts)), whole.counts)
+    parts = [
+        count_documents(references[start : start + 4], bert)
+        for start in range(0, len(references), 4)
+    ]
+    np.testing.assert_array_equal(
+        sum((part.counts for part in parts), np.zeros_like(whole.counts)), whole.counts
+    )
     (tmp_path / "documents").write_bytes(whole.to_bytes())
     read = read_documents(tmp_path / "documents")
     np.testing.assert_array_equal(read.counts, whole.counts)
-    assert read.n_documents == whole.n_documents == sum(len(references) for _, references in QUESTIONS)
+    assert (
+        read.n_documents == whole.n_documents == sum(len(references) for _, references in QUESTIONS)
+    )
 
 
 def test_documents_by_hand(bert: BertScoreSettings) -> None:
@@ -222,14 +269,20 @@ def test_idf_without_documents_is_refused(bert: BertScoreSettings) -> None:
 
 
 def test_where_no_token_weighs_anything_f1_is_0_as_in_the_package(bert: BertScoreSettings) -> None:
-    """One document: log((1 + 1) / (1 + 1)) = 0 for all its tokens, so that its recall is undefined."""
+    """One document: log((1 + 1) / (1 + 1)) = 0 for all its tokens, so that its recall is
+    undefined.
+    """
     chosen = BertScoreSettings(bert.model, layer=2, idf=True)
     answers, references = columns([("a dog", ["the cat"])])
-    precision, recall, f1 = compute_bert_parts(answers, references, chosen, count_documents(references, chosen))
+    precision, recall, f1 = compute_bert_parts(
+        answers, references, chosen, count_documents(references, chosen)
+    )
     assert (np.isfinite(precision[0]), np.isnan(recall[0]), f1[0]) == (True, True, 0)
 
 
-def test_everything_that_changes_the_number_is_in_the_signature(bert: BertScoreSettings, models: dict[str, Any]) -> None:
+def test_everything_that_changes_the_number_is_in_the_signature(
+    bert: BertScoreSettings, models: dict[str, Any]
+) -> None:
     folder = bert.model
     same = BertScoreSettings(folder, layer=2, device="cpu", batch_tokens=5)
     assert signature(bert) == signature(same)
@@ -250,7 +303,9 @@ def test_everything_that_changes_the_number_is_in_the_signature(bert: BertScoreS
 
 
 def test_half_precision_comes_near(bert: BertScoreSettings) -> None:
-    half = compute_bert_score(*columns(QUESTIONS), BertScoreSettings(bert.model, layer=2, dtype="bfloat16")).scores
+    half = compute_bert_score(
+        *columns(QUESTIONS), BertScoreSettings(bert.model, layer=2, dtype="bfloat16")
+    ).scores
     whole = compute_bert_score(*columns(QUESTIONS), bert).scores
     np.testing.assert_allclose(half, whole, atol=0.05)
     assert (half != whole).any()
@@ -264,7 +319,10 @@ def test_half_precision_comes_near(bert: BertScoreSettings) -> None:
         ({"value": "f2"}, "value: 'f2'; expected one of precision, recall, f1"),
         ({"baseline": (0.1, 0.2)}, r"baseline: \(0.1, 0.2\); expected three numbers"),
         ({"baseline": (0.1, 0.2, 1.0)}, "baseline: .* below 1"),
-        ({"baseline": (0.1, 0.2, 0.3), "baseline_file": Path("x")}, "baseline_file: stands beside baseline"),
+        (
+            {"baseline": (0.1, 0.2, 0.3), "baseline_file": Path("x")},
+            "baseline_file: stands beside baseline",
+        ),
     ],
 )
 def test_wrong_settings_are_told(options: dict[str, Any], reason: str) -> None:
@@ -277,16 +335,30 @@ def test_layer_beyond_the_last_is_told(bert: BertScoreSettings) -> None:
         compute_bert_score(*columns(QUESTIONS), BertScoreSettings(bert.model, layer=4))
 
 
-@pytest.mark.parametrize("text", ["", "LAYER,P,R,F\n1,0.1,0.1,0.1\n", "LAYER,P,R,F\n2,x,0.1,0.1\n", "LAYER,P,R,F\n2,0.1,0.1,1\n"])
-def test_baseline_file_without_the_layer_is_told(bert: BertScoreSettings, tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "LAYER,P,R,F\n1,0.1,0.1,0.1\n",
+        "LAYER,P,R,F\n2,x,0.1,0.1\n",
+        "LAYER,P,R,F\n2,0.1,0.1,1\n",
+    ],
+)
+def test_baseline_file_without_the_layer_is_told(
+    bert: BertScoreSettings, tmp_path: Path, text: str
+) -> None:
     (tmp_path / "table.tsv").write_text(text)
     with pytest.raises(MetricError, match=r"table\.tsv: .*expected lines of LAYER,P,R,F"):
         signature(BertScoreSettings(bert.model, layer=2, baseline_file=tmp_path / "table.tsv"))
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(questions=question_lists)
-def test_any_text_has_a_score_that_does_not_depend_on_its_neighbours(questions: list[Question], bert: BertScoreSettings) -> None:
+def test_any_text_has_a_score_that_does_not_depend_on_its_neighbours(
+    questions: list[Question], bert: BertScoreSettings
+) -> None:
     scores = compute_bert_score(*columns(questions), bert).scores
     assert np.isnan(scores).tolist() == [not references for _, references in questions]
     assert (np.abs(scores[~np.isnan(scores)]) <= 1 + 1e-6).all()

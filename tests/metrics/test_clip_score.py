@@ -1,4 +1,6 @@
-"""CLIPScore and RefCLIPScore beside the formula on a tiny CLIP, image by image; what stands in for an image that cannot be read."""
+"""CLIPScore and RefCLIPScore beside the formula on a tiny CLIP, image by image; what stands in for
+an image that cannot be read.
+"""
 
 import hashlib
 from pathlib import Path
@@ -14,10 +16,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from PIL import Image
 
-from tasks.images import inspect_image
-from tasks.lake import Lake
-from tasks.metrics import clip_images
-from tasks.metrics.clip_score import (
+from judgelake.tasks.lake.images import inspect_image
+from judgelake.tasks.lake.lake import Lake
+from judgelake.tasks.metrics import clip_score as clip_images
+from judgelake.tasks.metrics.clip_score import (
     ClipScoreSettings,
     average_harmonically,
     compute_clip_score,
@@ -25,7 +27,7 @@ from tasks.metrics.clip_score import (
     reference_signature,
     signature,
 )
-from tasks.metrics.scored import Scored
+from judgelake.tasks.metrics.metric import Scored
 from tests.lakes import make_lake, query
 from tests.metrics.models import save_clip
 from tests.metrics.questions import unicode_texts
@@ -70,7 +72,9 @@ def lake(tmp_path: Path) -> Lake:
 
 
 def images_of(root: Path, *names: str | None) -> pa.StructArray:
-    rows = [None if name is None else {"uri": name, "sha256": digest_of(root / name)} for name in names]
+    rows = [
+        None if name is None else {"uri": name, "sha256": digest_of(root / name)} for name in names
+    ]
     return pa.array(rows, IMAGE)
 
 
@@ -78,8 +82,12 @@ def digest_of(file: Path) -> str | None:
     return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else None
 
 
-def embed_plainly(folder: Path, root: Path) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
-    """Unit vectors of all texts (after the prefix) and images by transformers' own pipeline, one at a time."""
+def embed_plainly(
+    folder: Path, root: Path
+) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
+    """Unit vectors of all texts (after the prefix) and images by transformers' own pipeline, one at
+    a time.
+    """
     model: Any = transformers.CLIPModel.from_pretrained(folder)
     tokenizer = transformers.CLIPTokenizer.from_pretrained(folder)
     processor = transformers.CLIPImageProcessorPil.from_pretrained(folder)
@@ -102,7 +110,9 @@ def embed_plainly(folder: Path, root: Path) -> tuple[dict[str, NDArray[Any]], di
 
 def test_equal_to_the_formula(folder: Path, chosen: ClipScoreSettings, root: Path) -> None:
     texts, images = embed_plainly(folder, root)
-    cosines = np.array([texts[answer] @ images[name] for answer, name in zip(ANSWERS, FILES, strict=True)])
+    cosines = np.array(
+        [texts[answer] @ images[name] for answer, name in zip(ANSWERS, FILES, strict=True)]
+    )
     assert (cosines > 0).any()
     assert (cosines < 0).any()
     scored = compute_clip_score(pa.array(ANSWERS), images_of(root, *FILES), chosen, root)
@@ -111,11 +121,16 @@ def test_equal_to_the_formula(folder: Path, chosen: ClipScoreSettings, root: Pat
     assert [*scored.reasons] == [None] * 6
     assert scored.statistics.shape == (6, 0)
     nearest = np.array(
-        [max(texts[a] @ texts[reference] for reference in listed) for a, listed in zip(ANSWERS, REFERENCES, strict=True)]
+        [
+            max(texts[a] @ texts[reference] for reference in listed)
+            for a, listed in zip(ANSWERS, REFERENCES, strict=True)
+        ]
     )
     lifted = np.maximum(nearest, 0)
     both = np.where(expected > 0, 2 * expected * lifted / (expected + lifted), 0)
-    scored = compute_ref_clip_score(pa.array(ANSWERS), pa.array(REFERENCES), images_of(root, *FILES), chosen, root)
+    scored = compute_ref_clip_score(
+        pa.array(ANSWERS), pa.array(REFERENCES), images_of(root, *FILES), chosen, root
+    )
     np.testing.assert_allclose(scored.scores, both, rtol=0, atol=1e-5)
 
 
@@ -124,7 +139,9 @@ def test_harmonic_mean_by_hand() -> None:
     assert found == pytest.approx([0.8, 0.5, 0.0, 0.0])  # 2 · 2 · 0.5 / 2.5
 
 
-def test_an_image_that_cannot_be_used_is_a_reason(chosen: ClipScoreSettings, root: Path, lake: Lake) -> None:
+def test_an_image_that_cannot_be_used_is_a_reason(
+    chosen: ClipScoreSettings, root: Path, lake: Lake
+) -> None:
     good = images_of(root, "wide.png").to_pylist()[0]
     (root / "broken.png").write_bytes((root / "wide.png").read_bytes()[:200])
     (root / "notes.txt").write_text("no image")
@@ -169,16 +186,30 @@ def test_nothing_to_score_loads_no_model(root: Path) -> None:
     images = images_of(root, "absent.png", None)
     scored = compute_clip_score(pa.array(["a", "b"]), images, nowhere, root)
     assert scored.reasons == ["the image is missing", "the item has no image"]
-    assert len(compute_clip_score(pa.array([], pa.string()), pa.array([], IMAGE), nowhere, root).scores) == 0
+    assert (
+        len(
+            compute_clip_score(pa.array([], pa.string()), pa.array([], IMAGE), nowhere, root).scores
+        )
+        == 0
+    )
 
 
 def test_missing_answers_and_references_are_reasons(chosen: ClipScoreSettings, root: Path) -> None:
     answers = pa.array(["a cat", None, "a dog", "a dog"])
     references = pa.array([["cat"], ["cat"], [], [None]], pa.list_(pa.string()))
     images = images_of(root, *["wide.png"] * 4)
-    assert compute_clip_score(answers, images, chosen, root).reasons == [None, "there is no answer", None, None]
+    assert compute_clip_score(answers, images, chosen, root).reasons == [
+        None,
+        "there is no answer",
+        None,
+        None,
+    ]
     scored = compute_ref_clip_score(answers, references, images, chosen, root)
-    assert scored.reasons == [None, "there is no answer", *["the item has no reference answers"] * 2]
+    assert scored.reasons == [
+        None,
+        "there is no answer",
+        *["the item has no reference answers"] * 2,
+    ]
     assert np.isnan(scored.scores).tolist() == [False, True, True, True]
 
 
@@ -189,17 +220,28 @@ def test_the_lake_spares_encoders_and_files(
     whole = compute_ref_clip_score(answers, references, images, chosen, root)
     first = run_both(answers[:3], references[:3], images[:3], chosen, root, lake)
     second = run_both(answers[3:], references[3:], images[3:], chosen, root, lake)
-    np.testing.assert_allclose(np.concatenate([first.scores, second.scores]), whole.scores, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(
+        np.concatenate([first.scores, second.scores]), whole.scores, rtol=0, atol=1e-6
+    )
     n_texts = len({*ANSWERS, *(one for listed in REFERENCES for one in listed)})
-    assert query(lake, "select count(*) as n from raw_embeddings") == [{"n": n_texts + len(set(FILES))}]
+    assert query(lake, "select count(*) as n from raw_embeddings") == [
+        {"n": n_texts + len(set(FILES))}
+    ]
     for reader in ("inspect_image", "read_image"):
-        monkeypatch.setattr(clip_images, reader, lambda *_: pytest.fail("looked at a file for nothing"))
-    monkeypatch.setattr("tasks.metrics.clip_score.load_model", lambda *_: pytest.fail("loaded for nothing"))
+        monkeypatch.setattr(
+            clip_images, reader, lambda *_: pytest.fail("looked at a file for nothing")
+        )
+    monkeypatch.setattr(
+        "judgelake.tasks.metrics.clip_score.load_model",
+        lambda *_: pytest.fail("loaded for nothing"),
+    )
     again = run_both(answers, references, images, chosen, root, lake)
     np.testing.assert_allclose(again.scores, whole.scores, rtol=0, atol=1e-6)
 
 
-def run_both(answers: Any, references: Any, images: Any, chosen: ClipScoreSettings, root: Path, lake: Lake) -> Scored:
+def run_both(
+    answers: Any, references: Any, images: Any, chosen: ClipScoreSettings, root: Path, lake: Lake
+) -> Scored:
     compute_clip_score(answers, images, chosen, root, lake)
     return compute_ref_clip_score(answers, references, images, chosen, root, lake)
 
@@ -207,34 +249,55 @@ def run_both(answers: Any, references: Any, images: Any, chosen: ClipScoreSettin
 def test_another_prefix_is_another_text_and_the_same_image(
     folder: Path, chosen: ClipScoreSettings, root: Path, lake: Lake
 ) -> None:
-    answers, images = pa.array(["a cat on a mat", "two dogs"]), images_of(root, "wide.png", "tall.jpg")
+    answers, images = (
+        pa.array(["a cat on a mat", "two dogs"]),
+        images_of(root, "wide.png", "tall.jpg"),
+    )
     bare = ClipScoreSettings(str(folder), prefix="")
     scores = [compute_clip_score(answers, images, one, root, lake).scores for one in (chosen, bare)]
     assert (scores[0] != scores[1]).any()
-    rows = query(lake, "select encoder_signature, count(*) as n from embeddings group by all order by all")
+    rows = query(
+        lake, "select encoder_signature, count(*) as n from embeddings group by all order by all"
+    )
     kinds = [(row["encoder_signature"].split("|")[0], row["n"]) for row in rows]
     assert kinds == [("clip_image", 2), ("clip_text", 2), ("clip_text", 2)]
 
 
 def test_everything_that_changes_the_number_is_in_the_signature(folder: Path) -> None:
     options: list[dict[str, Any]] = [{}, {"prefix": ""}, {"dtype": "bfloat16"}]
-    signatures = [make(ClipScoreSettings(str(folder), **one)) for one in options for make in (signature, reference_signature)]
+    signatures = [
+        make(ClipScoreSettings(str(folder), **one))
+        for one in options
+        for make in (signature, reference_signature)
+    ]
     assert len(set(signatures)) == len(signatures)
     assert signature(ClipScoreSettings(str(folder), device="cpu", batch_tokens=1)) == signatures[0]
     assert "model:openai/clip-vit-base-patch32|revision:main|" in signature(ClipScoreSettings())
 
 
-def test_published_weights_in_half_precision_come_near(folder: Path, chosen: ClipScoreSettings, root: Path) -> None:
+def test_published_weights_in_half_precision_come_near(
+    folder: Path, chosen: ClipScoreSettings, root: Path
+) -> None:
     images = images_of(root, *FILES)
-    half = compute_clip_score(pa.array(ANSWERS), images, ClipScoreSettings(str(folder), dtype="bfloat16"), root).scores
-    np.testing.assert_allclose(half, compute_clip_score(pa.array(ANSWERS), images, chosen, root).scores, atol=0.1)
+    half = compute_clip_score(
+        pa.array(ANSWERS), images, ClipScoreSettings(str(folder), dtype="bfloat16"), root
+    ).scores
+    np.testing.assert_allclose(
+        half, compute_clip_score(pa.array(ANSWERS), images, chosen, root).scores, atol=0.1
+    )
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(texts=st.lists(unicode_texts, min_size=1, max_size=6))
-def test_any_text_has_a_score_within_its_range(texts: list[str], chosen: ClipScoreSettings, root: Path) -> None:
+def test_any_text_has_a_score_within_its_range(
+    texts: list[str], chosen: ClipScoreSettings, root: Path
+) -> None:
     images = images_of(root, *["wide.png"] * len(texts))
-    scored = compute_ref_clip_score(pa.array(texts), pa.array([texts] * len(texts)), images, chosen, root)
+    scored = compute_ref_clip_score(
+        pa.array(texts), pa.array([texts] * len(texts)), images, chosen, root
+    )
     plain = compute_clip_score(pa.array(texts), images, chosen, root).scores
     assert ((plain >= 0) & (plain <= 2.5 + 1e-6)).all()
     # the answer is among its references: the harmonic mean of CLIP-S and 1

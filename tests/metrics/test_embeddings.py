@@ -1,4 +1,6 @@
-"""The store of embeddings: what was kept is found again bit for bit, by whoever asks, and nothing is embedded twice."""
+"""The store of embeddings: what was kept is found again bit for bit, by whoever asks, and nothing
+is embedded twice.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,9 +9,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.lake import Lake
-from tasks.metrics.embeddings import EmbeddingStore, Vectors, digest_texts, embed_once
-from tasks.metrics.pairs import Ids
+from judgelake.tasks.lake.lake import Lake
+from judgelake.tasks.metrics.embeddings import EmbeddingStore, Vectors, digest_texts, embed_once
+from judgelake.tasks.metrics.pairs import Ids
 from tests.lakes import make_lake, query
 
 TEXTS = [f"text {number}" for number in range(40)]
@@ -61,19 +63,26 @@ def test_two_workers_that_keep_the_same_do_no_harm(store: EmbeddingStore) -> Non
     store.keep(DIGESTS[:20], VECTORS[:20])
     store.keep(DIGESTS[10:30], VECTORS[10:30])
     assert store.find(DIGESTS[:30]).vectors.tobytes() == VECTORS[:30].tobytes()
-    (row,) = query(store.lake, "select count(*) as n, count(distinct digest) as n_digests from embeddings")
+    (row,) = query(
+        store.lake, "select count(*) as n, count(distinct digest) as n_digests from embeddings"
+    )
     assert row == {"n": 30, "n_digests": 30}
     assert query(store.lake, "select count(*) as n from raw_embeddings") == [{"n": 40}]
 
 
 def test_sql_finds_the_vector_of_a_text(store: EmbeddingStore) -> None:
     store.keep(DIGESTS, VECTORS)
-    (row,) = query(store.lake, "select encoder_signature, vector from embeddings where digest = sha256('text 7')")
+    (row,) = query(
+        store.lake,
+        "select encoder_signature, vector from embeddings where digest = sha256('text 7')",
+    )
     assert row["encoder_signature"] == "encoder one"
     np.testing.assert_array_equal(np.array(row["vector"], np.float32), VECTORS[7])
 
 
-def test_vectors_are_read_only_where_one_is_wanted(store: EmbeddingStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vectors_are_read_only_where_one_is_wanted(
+    store: EmbeddingStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for start in range(0, 40, 10):
         store.keep(DIGESTS[start : start + 10], VECTORS[start : start + 10])
     read: list[str] = []
@@ -127,7 +136,11 @@ def test_what_could_not_be_embedded_is_not_kept(store: EmbeddingStore) -> None:
 
 def test_digest_is_that_of_sql(store: EmbeddingStore) -> None:
     texts = ["", "a cat", "שלום 👩‍👩‍👧"]
-    rows = query(store.lake, "select sha256(text) as digest from (select unnest($texts) as text)", {"texts": texts})
+    rows = query(
+        store.lake,
+        "select sha256(text) as digest from (select unnest($texts) as text)",
+        {"texts": texts},
+    )
     assert digest_texts(texts) == [row["digest"] for row in rows]
 
 

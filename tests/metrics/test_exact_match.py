@@ -2,14 +2,17 @@ import math
 
 import pytest
 
-from tasks.metrics.exact_match import compute_exact_match, normalise_squad
+from judgelake.tasks.metrics.exact_match import compute_exact_match, normalise_squad
 from tests.metrics.questions import score
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("The  Cat's an A-team!", "cats ateam"),  # punctuation goes first, so "A-team" is no article
+        (
+            "The  Cat's an A-team!",
+            "cats ateam",
+        ),  # punctuation goes first, so "A-team" is no article
         ("a", ""),
         ("theatre", "theatre"),
         ("\tO’Neill…", "o’neill…"),  # only ASCII punctuation
@@ -22,4 +25,6 @@ def test_squad_normaliser(text: str, expected: str) -> None:
 
 def test_any_reference_will_do() -> None:
     questions = [("a cat", ["dog", "The Cat."]), ("cats", ["cat"]), ("!", [""]), ("cat", [])]
-    assert score(compute_exact_match, questions) == pytest.approx([1.0, 0.0, 1.0, math.nan], nan_ok=True)
+    assert score(compute_exact_match, questions) == pytest.approx(
+        [1.0, 0.0, 1.0, math.nan], nan_ok=True
+    )

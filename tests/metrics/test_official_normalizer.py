@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.metrics.official_normalizer import CONTRACTIONS, normalise_official, strip_official
+from judgelake.tasks.metrics.vqa_accuracy import CONTRACTIONS, normalise_official, strip_official
 from tests.metrics.questions import texts
 from tests.oracle import official_vqa_eval as oracle
 

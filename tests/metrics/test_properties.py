@@ -1,4 +1,6 @@
-"""What holds for every text metric: no input raises, scores stay in range, order of references and sharding do not matter."""
+"""What holds for every text metric: no input raises, scores stay in range, order of references and
+sharding do not matter.
+"""
 
 from random import Random
 
@@ -7,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.metrics.scored import Scores
-from tasks.metrics.settings import name_metric
+from judgelake.tasks.metrics.metric import Scores
+from judgelake.tasks.metrics.settings import name_metric
 from tests.metrics.questions import Question, question_lists, run_metric
 
 TEXT_METRICS = ["vqa_accuracy", "vqa_accuracy_raw", "exact_match", "token_f1", "soft_vqa_accuracy"]
@@ -25,7 +27,9 @@ def score(name: str, questions: list[Question]) -> Scores:
 @and_bleu
 @any_time
 @given(questions=question_lists)
-def test_scores_are_in_range_and_undefined_only_without_references(name: str, questions: list[Question]) -> None:
+def test_scores_are_in_range_and_undefined_only_without_references(
+    name: str, questions: list[Question]
+) -> None:
     scores = score(name, questions)
     assert scores.dtype == np.float64
     assert np.isnan(scores).tolist() == [not references for _, references in questions]
@@ -44,8 +48,12 @@ def test_shards_merge_to_the_whole(name: str, questions: list[Question], cut: in
 @every_text_metric
 @any_time
 @given(questions=question_lists, randomness=st.randoms(use_true_random=False))
-def test_order_of_references_does_not_matter(name: str, questions: list[Question], randomness: Random) -> None:
-    shuffled = [(answer, randomness.sample(references, len(references))) for answer, references in questions]
+def test_order_of_references_does_not_matter(
+    name: str, questions: list[Question], randomness: Random
+) -> None:
+    shuffled = [
+        (answer, randomness.sample(references, len(references))) for answer, references in questions
+    ]
     np.testing.assert_array_equal(score(name, shuffled), score(name, questions))
 
 

@@ -1,4 +1,6 @@
-"""PTB tokens: by hand, as pycocoevalcap gives them, and by rule as by Java wherever the rules are certain."""
+"""PTB tokens: by hand, as pycocoevalcap gives them, and by rule as by Java wherever the rules are
+certain.
+"""
 
 import random
 from collections.abc import Sequence
@@ -9,11 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pycocoevalcap.tokenizer.ptbtokenizer import PTBTokenizer
 
-from tasks.errors import MetricError
-from tasks.metrics import ptb_rules
-from tasks.metrics.java import _programs
-from tasks.metrics.ptb_rules import split_certain
-from tasks.metrics.ptb_tokenizer import ask_java, tokenise_ptb
+from judgelake.tasks.errors import MetricError
+from judgelake.tasks.metrics import ptb_tokenizer as ptb_rules
+from judgelake.tasks.metrics.java import _programs
+from judgelake.tasks.metrics.ptb_tokenizer import ask_java, split_certain, tokenise_ptb
 from tests.metrics.programs import check_end_after_kill, needs_java
 from tests.metrics.questions import texts
 
@@ -58,12 +59,18 @@ PIECES = [*_PIECES.split(), *".,!?;:\"'()-/&%+=$“”’‘…—"]
 
 def draw_text(rng: random.Random) -> str:
     """Words, numbers and marks, mostly with a space between."""
-    return "".join(rng.choice(PIECES) + " " * rng.choice([0, 1, 1, 1, 2]) for _ in range(rng.randint(1, 7)))
+    return "".join(
+        rng.choice(PIECES) + " " * rng.choice([0, 1, 1, 1, 2]) for _ in range(rng.randint(1, 7))
+    )
 
 
 def compare_with_java(candidates: Sequence[str]) -> int:
     """How many texts the rules are certain of; all those have Java's tokens."""
-    certain = {text: tokens for text, tokens in zip(candidates, split_certain(candidates), strict=True) if tokens is not None}
+    certain = {
+        text: tokens
+        for text, tokens in zip(candidates, split_certain(candidates), strict=True)
+        if tokens is not None
+    }
     by_java = dict(zip(certain, ask_java(list(certain)), strict=True))
     assert {text: tokens for text, tokens in certain.items() if tokens != by_java[text]} == {}
     return len(certain)
@@ -73,7 +80,7 @@ def compare_with_java(candidates: Sequence[str]) -> int:
 def no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setattr("tasks.metrics.java._programs", {})
+    monkeypatch.setattr("judgelake.tasks.metrics.java._programs", {})
 
 
 def test_ordinary_text_needs_no_java(no_java: None) -> None:
@@ -83,7 +90,9 @@ def test_ordinary_text_needs_no_java(no_java: None) -> None:
 
 @pytest.mark.parametrize("text", [text for text, tokens in BY_RULE.items() if tokens is None])
 def test_text_in_doubt_is_told_where_java_is_missing(text: str, no_java: None) -> None:
-    with pytest.raises(MetricError, match=r"^PTB tokens: no `java` .*; run `apt-get install default-jre-headless`"):
+    with pytest.raises(
+        MetricError, match=r"^PTB tokens: no `java` .*; run `apt-get install default-jre-headless`"
+    ):
         tokenise_ptb(["a dog", text])
 
 
@@ -114,8 +123,11 @@ def test_equal_to_pycocoevalcap() -> None:
     rng = random.Random(2)
     candidates = [*BY_RULE, *BY_JAVA, *(draw_text(rng) for _ in range(1_000))]
     candidates = [text for text in candidates if not {"\r", "\u2028", "\ud800"} & set(text)]
-    # Between its captions it gets one that begins like no sentence and closes what a tag may have left open.
-    captions = {place: [{"caption": text}, {"caption": "x \"|'|"}] for place, text in enumerate(candidates)}
+    # Between its captions it gets one that begins like no sentence and closes what a tag may have
+    # left open.
+    captions = {
+        place: [{"caption": text}, {"caption": "x \"|'|"}] for place, text in enumerate(candidates)
+    }
     expected = [tokens[0] for tokens in PTBTokenizer().tokenize(captions).values()]
     assert list(map(" ".join, tokenise_ptb(candidates))) == expected
 
@@ -126,7 +138,12 @@ def test_equal_to_pycocoevalcap() -> None:
 def test_tokens_do_not_depend_on_neighbours(candidates: list[str]) -> None:
     together = tokenise_ptb(candidates)
     assert together == [tokenise_ptb([text])[0] for text in candidates]
-    assert together == ask_java([text.translate(dict.fromkeys(map(ord, "\n\r\x0b\x0c\u2028\u2029"), " ")) for text in candidates])
+    assert together == ask_java(
+        [
+            text.translate(dict.fromkeys(map(ord, "\n\r\x0b\x0c\u2028\u2029"), " "))
+            for text in candidates
+        ]
+    )
     assert all(token and " " not in token for tokens in together for token in tokens)
 
 
@@ -134,14 +151,19 @@ def test_tokens_do_not_depend_on_neighbours(candidates: list[str]) -> None:
 def test_one_program_answers_all_calls() -> None:
     tokenise_ptb(["#1"])
     program = _programs["PTB tokens"]
-    assert [tokenise_ptb([f"#{'x' * length}"]) for length in (1, 30_000)] == [[["#x"]], [["#" + "x" * 30_000]]]
+    assert [tokenise_ptb([f"#{'x' * length}"]) for length in (1, 30_000)] == [
+        [["#x"]],
+        [["#" + "x" * 30_000]],
+    ]
     assert _programs["PTB tokens"] is program
     assert program.is_running()
 
 
 @needs_java
 def test_java_ends_with_a_killed_python() -> None:
-    check_end_after_kill("from tasks.metrics.ptb_tokenizer import ask_java; ask_java(['a'])")
+    check_end_after_kill(
+        "from judgelake.tasks.metrics.ptb_tokenizer import ask_java; ask_java(['a'])"
+    )
 
 
 def test_what_is_kept_of_chunks_is_bounded(no_java: None, monkeypatch: pytest.MonkeyPatch) -> None:

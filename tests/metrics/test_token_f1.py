@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from tasks.metrics import token_f1
-from tasks.metrics.exact_match import normalise_squad
-from tasks.metrics.token_f1 import compute_token_f1
+from judgelake.tasks.metrics import exact_match as token_f1
+from judgelake.tasks.metrics.exact_match import compute_token_f1, normalise_squad
 from tests.metrics.questions import Question, question_lists, score
 
 
@@ -27,12 +26,17 @@ def plain_f1(answer: str, references: list[str]) -> float:
 def test_by_hand() -> None:
     questions = [
         ("the black cat", ["a cat", "dog"]),  # {black, cat} and {cat}: 2 * 1 / 3
-        ("no no", ["no no no yes", "no"]),  # twice `no` in common: 2 * 2 / 6; the other reference gives 2 * 1 / 3 as well
+        (
+            "no no",
+            ["no no no yes", "no"],
+        ),  # twice `no` in common: 2 * 2 / 6; the other reference gives 2 * 1 / 3 as well
         ("!", ["the", "cat"]),  # neither has a word
         ("!", ["cat"]),
         ("cat", []),
     ]
-    assert score(compute_token_f1, questions) == pytest.approx([2 / 3, 2 / 3, 1.0, 0.0, math.nan], nan_ok=True)
+    assert score(compute_token_f1, questions) == pytest.approx(
+        [2 / 3, 2 / 3, 1.0, 0.0, math.nan], nan_ok=True
+    )
 
 
 @given(questions=question_lists)
@@ -42,7 +46,9 @@ def test_as_the_plain_rule(questions: list[Question]) -> None:
 
 
 def test_chunks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
-    questions = [(f"red {k} cat cat", [f"red {j} cat", f"cat {k} {j}"]) for k in range(5) for j in range(5)]
+    questions = [
+        (f"red {k} cat cat", [f"red {j} cat", f"cat {k} {j}"]) for k in range(5) for j in range(5)
+    ]
     whole = score(compute_token_f1, questions)
     monkeypatch.setattr(token_f1, "PAIRS_PER_CHUNK", 3)
     np.testing.assert_array_equal(score(compute_token_f1, questions), whole)

@@ -8,14 +8,27 @@ from hypothesis import strategies as st
 from rouge_score.tokenizers import DefaultTokenizer
 from sacrebleu.metrics.bleu import BLEU
 
-from tasks.errors import MetricError
-from tasks.metrics import tokenizers
-from tasks.metrics.tokenizers import TOKENIZERS
+from judgelake.tasks.errors import MetricError
+from judgelake.tasks.metrics import tokenizers
+from judgelake.tasks.metrics.tokenizers import TOKENIZERS
 from tests.metrics.questions import texts
 
 MARKED = st.lists(
     st.sampled_from(
-        [*"a1 .,-%$€«»،。।<>&'", "&amp;", "&quot;", "&lt;", "&gt;", "<skipped>", "-\n", "1,5", "5-6", "½", "٣", "Word"]
+        [
+            *"a1 .,-%$€«»،。।<>&'",
+            "&amp;",
+            "&quot;",
+            "&lt;",
+            "&gt;",
+            "<skipped>",
+            "-\n",
+            "1,5",
+            "5-6",
+            "½",
+            "٣",
+            "Word",
+        ]
     )
 ).map("".join)
 
@@ -43,12 +56,23 @@ def test_equal_to_rouge_score(text: str) -> None:
 
 def test_by_hand() -> None:
     text = "The dogs' 3.5-mile runs, &amp; more."
-    assert split("13a", text, "") == [["The", "dogs'", "3.5", "-", "mile", "runs", ",", "&", "more", "."], []]
-    assert split("intl", "«Dogs» ran 3,5 €", "1990.") == [["«", "Dogs", "»", "ran", "3,5", "€"], ["1990."]]
+    assert split("13a", text, "") == [
+        ["The", "dogs'", "3.5", "-", "mile", "runs", ",", "&", "more", "."],
+        [],
+    ]
+    assert split("intl", "«Dogs» ran 3,5 €", "1990.") == [
+        ["«", "Dogs", "»", "ran", "3,5", "€"],
+        ["1990."],
+    ]
     assert split("char", "a b", " ") == [["a", "b"], []]
     assert split("none", "a,  b", "") == [["a,", "b"], []]
-    assert split("rouge", text, "") == [["the", "dogs", "3", "5", "mile", "runs", "amp", "more"], []]
-    assert split("rouge_stem", "running runs was dogs") == [["run", "run", "was", "dog"]]  # three letters are left as they are
+    assert split("rouge", text, "") == [
+        ["the", "dogs", "3", "5", "mile", "runs", "amp", "more"],
+        [],
+    ]
+    assert split("rouge_stem", "running runs was dogs") == [
+        ["run", "run", "was", "dog"]
+    ]  # three letters are left as they are
     assert split("squad", "The cat, an owl & a dog!", "the") == [["cat", "owl", "dog"], []]
     assert split("ptb", "The cat's mat.") == [["the", "cat", "'s", "mat"]]
 
@@ -56,6 +80,8 @@ def test_by_hand() -> None:
 def test_the_stemmer_is_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "nltk.stem.porter", None)
     tokenizers._load_stemmer.cache_clear()
-    with pytest.raises(MetricError, match=r"^rouge_stem: the package nltk is missing; .*; run `pip install nltk`$"):
+    with pytest.raises(
+        MetricError, match=r"^rouge_stem: the package nltk is missing; .*; run `pip install nltk`$"
+    ):
         split("rouge_stem", "dogs")
     assert split("rouge", "dogs") == [["dogs"]]

@@ -6,10 +6,17 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 
-from tasks.errors import MetricError
-from tasks.metrics import tokens
-from tasks.metrics.tokens import TokenRows, cut_pairs, tokenise_rows
-from tests.metrics.captions import CAPTIONS, Caption, caption_lists, few_examples, split_texts, tokenise
+from judgelake.tasks.errors import MetricError
+from judgelake.tasks.metrics import tokens
+from judgelake.tasks.metrics.tokens import TokenRows, cut_pairs, tokenise_rows
+from tests.metrics.captions import (
+    CAPTIONS,
+    Caption,
+    caption_lists,
+    few_examples,
+    split_texts,
+    tokenise,
+)
 
 
 def test_equal_strings_and_equal_tokens_share_their_numbers() -> None:
@@ -24,7 +31,9 @@ def test_equal_strings_and_equal_tokens_share_their_numbers() -> None:
 
 
 def test_nulls_are_no_strings() -> None:
-    rows = tokenise([(None, ["a"]), ("b", None), ("b", [None, "c", None]), ("b", []), ("b", [None])])
+    rows = tokenise(
+        [(None, ["a"]), ("b", None), ("b", [None, "c", None]), ("b", []), ("b", [None])]
+    )
     assert rows.answer_ids.tolist()[0] == -1
     assert np.diff(rows.reference_offsets).tolist() == [1, 0, 1, 0, 0]
     assert [rows.vocabulary[i] for i in rows.tokens] == ["b", "a", "c"]
@@ -35,12 +44,18 @@ def test_nulls_are_no_strings() -> None:
 @given(caption_lists)
 def test_the_texts_can_be_read_back(captions: list[Caption]) -> None:
     rows = tokenise(captions)
-    assert [read_text(rows, i) for i in rows.answer_ids] == [answer.split() for answer, _ in captions]
-    assert [read_text(rows, i) for i in rows.reference_ids] == [text.split() for _, references in captions for text in references]
+    assert [read_text(rows, i) for i in rows.answer_ids] == [
+        answer.split() for answer, _ in captions
+    ]
+    assert [read_text(rows, i) for i in rows.reference_ids] == [
+        text.split() for _, references in captions for text in references
+    ]
 
 
 def read_text(rows: TokenRows, string: int) -> list[str]:
-    return [rows.vocabulary[i] for i in rows.tokens[rows.offsets[string] : rows.offsets[string + 1]]]
+    return [
+        rows.vocabulary[i] for i in rows.tokens[rows.offsets[string] : rows.offsets[string + 1]]
+    ]
 
 
 def test_a_slice_of_a_column_and_large_types_are_read_alike() -> None:
@@ -49,7 +64,9 @@ def test_a_slice_of_a_column_and_large_types_are_read_alike() -> None:
     whole = tokenise(CAPTIONS[2:5])
     sliced = tokenise_rows(answers[2:5], references[2:5], split_texts)
     large = tokenise_rows(
-        answers[2:5].cast(pa.large_string()), references[2:5].cast(pa.large_list(pa.large_string())), split_texts
+        answers[2:5].cast(pa.large_string()),
+        references[2:5].cast(pa.large_list(pa.large_string())),
+        split_texts,
     )
     for rows in (sliced, large):
         assert_same(rows, whole)
@@ -60,7 +77,9 @@ def assert_same(rows: TokenRows, expected: TokenRows) -> None:
         np.testing.assert_array_equal(getattr(rows, name), getattr(expected, name))
 
 
-def test_each_distinct_string_is_tokenised_once_in_calls_of_limited_size(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_distinct_string_is_tokenised_once_in_calls_of_limited_size(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(tokens, "STRINGS_PER_CALL", 4)
     calls: list[Sequence[str]] = []
 
@@ -93,7 +112,9 @@ def test_pairs_name_the_distinct_ones_and_leave_out_undefined_rows() -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 7, 30])
-def test_chunks_hold_every_pair_once_and_whole_rows(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+def test_chunks_hold_every_pair_once_and_whole_rows(
+    monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
     rows = tokenise([*CAPTIONS, (None, ["a"]), ("a", [])])
     (whole,) = cut_pairs(rows)
     monkeypatch.setattr(tokens, "TOKENS_PER_CHUNK", limit)

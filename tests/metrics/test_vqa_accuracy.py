@@ -5,8 +5,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 
-from tasks.errors import MetricError
-from tasks.metrics.vqa_accuracy import compute_vqa_accuracy, compute_vqa_accuracy_raw
+from judgelake.tasks.errors import MetricError
+from judgelake.tasks.metrics.vqa_accuracy import compute_vqa_accuracy, compute_vqa_accuracy_raw
 from tests.metrics.questions import Question, question_lists, score
 from tests.oracle.official_vqa_eval import evaluate_question, evaluate_raw
 
@@ -14,8 +14,12 @@ from tests.oracle.official_vqa_eval import evaluate_question, evaluate_raw
 @given(question_lists)
 def test_every_question_equals_the_official_evaluation(questions: list[Question]) -> None:
     several = [(answer, references) for answer, references in questions if len(references) > 1]
-    assert score(compute_vqa_accuracy, several) == pytest.approx([evaluate_question(*q) for q in several], abs=1e-12)
-    assert score(compute_vqa_accuracy_raw, several) == pytest.approx([evaluate_raw(*q) for q in several], abs=1e-12)
+    assert score(compute_vqa_accuracy, several) == pytest.approx(
+        [evaluate_question(*q) for q in several], abs=1e-12
+    )
+    assert score(compute_vqa_accuracy_raw, several) == pytest.approx(
+        [evaluate_raw(*q) for q in several], abs=1e-12
+    )
 
 
 @pytest.mark.parametrize(
@@ -49,7 +53,9 @@ def test_ten_annotators(matches: int, expected: float) -> None:
     ],
 )
 def test_few_annotators(references: list[str], expected: float) -> None:
-    assert score(compute_vqa_accuracy, [("cat", references)]) == pytest.approx([expected], nan_ok=True)
+    assert score(compute_vqa_accuracy, [("cat", references)]) == pytest.approx(
+        [expected], nan_ok=True
+    )
 
 
 def test_unanimous_references_are_compared_without_the_normaliser() -> None:
@@ -64,7 +70,9 @@ def test_raw_strings_are_left_alone() -> None:
 def test_nulls_are_missing_not_wrong() -> None:
     answers = pa.array(["cat", None, "cat", "cat"])
     references = pa.array([["cat"] * 4, ["cat"] * 4, None, ["cat", None, "cat", "cat", "cat"]])
-    np.testing.assert_array_equal(compute_vqa_accuracy(answers, references), [1.0, np.nan, np.nan, 1.0])
+    np.testing.assert_array_equal(
+        compute_vqa_accuracy(answers, references), [1.0, np.nan, np.nan, 1.0]
+    )
 
 
 def test_slices_and_large_types_score_alike() -> None:

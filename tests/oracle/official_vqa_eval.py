@@ -1,14 +1,37 @@
-"""The official VQA evaluation (GT-Vision-Lab/VQA, vqaEval.py at a013f00), told again rule by rule, question by question.
+"""The official VQA evaluation (GT-Vision-Lab/VQA, vqaEval.py at a013f00), told again rule by rule,
+question by question.
 
-An oracle for `tasks.metrics.vqa_accuracy` and the peer of its benchmark: plain on purpose, and it does per question the work that
-the official code does. The table of contractions is the official one less the entries that never match a lower-case word, or that
-change nothing.
+An oracle for `tasks.metrics.vqa_accuracy` and the peer of its benchmark: plain on purpose, and it
+does per question the work that the official code does. The table of contractions is the official
+one less the entries that never match a lower-case word, or that change nothing.
 """
 
 import re
 from collections.abc import Sequence
 
-PUNCTUATION = [";", "/", "[", "]", '"', "{", "}", "(", ")", "=", "+", "\\", "_", "-", ">", "<", "@", "`", ",", "?", "!"]
+PUNCTUATION = [
+    ";",
+    "/",
+    "[",
+    "]",
+    '"',
+    "{",
+    "}",
+    "(",
+    ")",
+    "=",
+    "+",
+    "\\",
+    "_",
+    "-",
+    ">",
+    "<",
+    "@",
+    "`",
+    ",",
+    "?",
+    "!",
+]
 PERIOD = re.compile(r"(?!<=\d)(\.)(?!\d)")
 NUMBER_COMMA = re.compile(r"(\d)(,)(\d)")
 PERIODS_AT_MOST = int(re.UNICODE)  # the flag stands where the count belongs
@@ -53,7 +76,9 @@ Annotation = dict[str, str | int]
 
 def evaluate_question(answer: str, references: Sequence[str]) -> float:
     """One question: the references are annotations with an id each, as in the annotation files."""
-    annotations: list[Annotation] = [{"answer": text, "answer_id": i} for i, text in enumerate(references, start=1)]
+    annotations: list[Annotation] = [
+        {"answer": text, "answer_id": i} for i, text in enumerate(references, start=1)
+    ]
     for annotation in annotations:
         annotation["answer"] = trim(str(annotation["answer"]))
     answer = trim(answer)
@@ -66,7 +91,9 @@ def evaluate_question(answer: str, references: Sequence[str]) -> float:
 
 def evaluate_raw(answer: str, references: Sequence[str]) -> float:
     """The same agreement on the strings as they are."""
-    return average_over_left_out(answer, [{"answer": text, "answer_id": i} for i, text in enumerate(references, start=1)])
+    return average_over_left_out(
+        answer, [{"answer": text, "answer_id": i} for i, text in enumerate(references, start=1)]
+    )
 
 
 def average_over_left_out(answer: str, annotations: list[Annotation]) -> float:

@@ -1,4 +1,6 @@
-"""What every reader of verdicts has in common: no reply makes it raise, and none gives a verdict that it does not hold."""
+"""What every reader of verdicts has in common: no reply makes it raise, and none gives a verdict
+that it does not hold.
+"""
 
 import json
 from collections.abc import Callable, Mapping
@@ -8,13 +10,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.judging.reading import read_marked_choice, read_rating_at_end, read_result_marker, read_two_numbers, read_yes_no
+from judgelake.tasks.judging.reading import (
+    read_marked_choice,
+    read_rating_at_end,
+    read_result_marker,
+    read_two_numbers,
+    read_yes_no,
+)
 
 Read = Callable[[str], object]
 
 
 class Reader(NamedTuple):
-    """A reader, its verdict as a reply spells it (`{}` is a number where there is one), and what of it is out of range."""
+    """A reader, its verdict as a reply spells it (`{}` is a number where there is one), and what of
+    it is out of range.
+    """
 
     read: Read
     spelled: str
@@ -37,14 +47,44 @@ LEVELS_3, LEVELS_5 = ({str(n): n for n in range(1, top + 1)} for top in (3, 5))
 CHOICES = {choice: choice for choice in ("A", "B", "TIE")}
 PAIRS = {"9 8.5": (9, 8.5), "1, 10": (1, 10), "7 7": (7, 7)}
 READERS = {
-    "rating": Reader(read_rating, "So rating={}", LEVELS_3, ("0", "4", "33", "-1", "2.5", "1e3"), False),
-    "result": Reader(read_result, "[RESULT] {}", LEVELS_5, ("0", "6", "45", "-1", "2.5", "10/10", "3-4", "4 or 5", "2%"), False),
-    "overall": Reader(
-        read_result, "So the overall score is {}", LEVELS_5, ("0", "6", "-3", "4,5", "3/10", "between 3 and 4"), False
+    "rating": Reader(
+        read_rating, "So rating={}", LEVELS_3, ("0", "4", "33", "-1", "2.5", "1e3"), False
     ),
-    "choice": Reader(lambda text: read_marked_choice(text, CHOICES), "[RESULT] {}", CHOICES, ("C", "AB", "1", "A or B"), False),
-    "two": Reader(lambda text: read_two_numbers(text, 1, 10), "{}", PAIRS, ("11 5", "0 5", "5 1000", "-1 5"), True),
-    "yes-no": Reader(read_yes_no, "{}", {"Yes": True, "no": False, "NO": False}, ("Nope", "Yess", "Nobody", "Yes/no"), True),
+    "result": Reader(
+        read_result,
+        "[RESULT] {}",
+        LEVELS_5,
+        ("0", "6", "45", "-1", "2.5", "10/10", "3-4", "4 or 5", "2%"),
+        False,
+    ),
+    "overall": Reader(
+        read_result,
+        "So the overall score is {}",
+        LEVELS_5,
+        ("0", "6", "-3", "4,5", "3/10", "between 3 and 4"),
+        False,
+    ),
+    "choice": Reader(
+        lambda text: read_marked_choice(text, CHOICES),
+        "[RESULT] {}",
+        CHOICES,
+        ("C", "AB", "1", "A or B"),
+        False,
+    ),
+    "two": Reader(
+        lambda text: read_two_numbers(text, 1, 10),
+        "{}",
+        PAIRS,
+        ("11 5", "0 5", "5 1000", "-1 5"),
+        True,
+    ),
+    "yes-no": Reader(
+        read_yes_no,
+        "{}",
+        {"Yes": True, "no": False, "NO": False},
+        ("Nope", "Yess", "Nobody", "Yes/no"),
+        True,
+    ),
 }
 EACH = pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
 
@@ -59,7 +99,25 @@ MARKERS = [
     "Yes",
     "no",
 ]
-NUMBERS = ["1", "2", "3", "5", "9 8", "4.5", "0", "99", "-1", "３", "٣", "②", "½", "four", "A", "B", "TIE"]
+NUMBERS = [
+    "1",
+    "2",
+    "3",
+    "5",
+    "9 8",
+    "4.5",
+    "0",
+    "99",
+    "-1",
+    "３",
+    "٣",
+    "②",
+    "½",
+    "four",
+    "A",
+    "B",
+    "TIE",
+]
 MARKS = [
     " ",
     "\n",
@@ -87,9 +145,14 @@ MARKS = [
     "(",
     ")",
 ]
-REPLIES = st.text() | st.lists(st.sampled_from([*MARKERS, *NUMBERS, *MARKS, "cat "]), max_size=16).map("".join)
+REPLIES = st.text() | st.lists(
+    st.sampled_from([*MARKERS, *NUMBERS, *MARKS, "cat "]), max_size=16
+).map("".join)
 WORDS = st.lists(
-    st.sampled_from(["It", "names", "the", "cat", "and", "is", "short", ",", "but", "not", "right"]), max_size=9
+    st.sampled_from(
+        ["It", "names", "the", "cat", "and", "is", "short", ",", "but", "not", "right"]
+    ),
+    max_size=9,
 ).map(" ".join)
 
 
@@ -107,17 +170,24 @@ def test_no_reply_makes_a_reader_raise_or_give_what_it_cannot(reader: Reader, te
 @EACH
 @given(words=WORDS, data=st.data())
 @settings(deadline=None)
-def test_a_plain_verdict_is_read_with_words_around_it(reader: Reader, words: str, data: st.DataObject) -> None:
+def test_a_plain_verdict_is_read_with_words_around_it(
+    reader: Reader, words: str, data: st.DataObject
+) -> None:
     spelled, verdict = data.draw(st.sampled_from(list(reader.verdicts.items())))
     end = data.draw(st.sampled_from(["", ".", "\n", " ", "**", ".\n\n"]))
     told = reader.spelled.format(spelled)
-    assert reader.read(f"{told}\n{words}" if reader.stands_first else f"{words}\n{told}{end}") == verdict
+    assert (
+        reader.read(f"{told}\n{words}" if reader.stands_first else f"{words}\n{told}{end}")
+        == verdict
+    )
 
 
 @EACH
 @given(data=st.data(), words=WORDS)
 @settings(deadline=None)
-def test_of_several_verdicts_the_reader_s_own_counts(reader: Reader, data: st.DataObject, words: str) -> None:
+def test_of_several_verdicts_the_reader_s_own_counts(
+    reader: Reader, data: st.DataObject, words: str
+) -> None:
     spelled = [data.draw(st.sampled_from(list(reader.verdicts.items()))) for _ in range(3)]
     text = f"\n{words}\n".join(reader.spelled.format(one) for one, _ in spelled)
     assert reader.read(text) == spelled[0 if reader.stands_first else -1][1]
@@ -126,11 +196,16 @@ def test_of_several_verdicts_the_reader_s_own_counts(reader: Reader, data: st.Da
 @EACH
 @given(data=st.data())
 @settings(deadline=None)
-def test_a_reply_that_breaks_off_before_its_verdict_gives_none(reader: Reader, data: st.DataObject) -> None:
+def test_a_reply_that_breaks_off_before_its_verdict_gives_none(
+    reader: Reader, data: st.DataObject
+) -> None:
     spelled = data.draw(st.sampled_from(list(reader.verdicts)))
     whole = reader.spelled.format(spelled)
     cut = data.draw(st.integers(0, len(whole) - len(spelled)))
-    assert reader.read("The answer names the cat. "[: 26 * (not reader.stands_first)] + whole[:cut]) is None
+    assert (
+        reader.read("The answer names the cat. "[: 26 * (not reader.stands_first)] + whole[:cut])
+        is None
+    )
 
 
 @EACH
@@ -146,7 +221,9 @@ def test_a_verdict_that_the_reply_only_quotes_is_none(reader: Reader, quotes: st
 @EACH
 @pytest.mark.parametrize("zero", [0x0660, 0x06F0, 0x0966, 0xFF10, 0x1D7CE])
 def test_digits_and_letters_of_other_scripts_are_no_verdict(reader: Reader, zero: int) -> None:
-    letters = {ord(latin): other for latin, other in zip("ABTIEYNOesno", "АВТІЕΥΝОеѕпо", strict=True)}
+    letters = {
+        ord(latin): other for latin, other in zip("ABTIEYNOesno", "АВТІЕΥΝОеѕпо", strict=True)
+    }
     digits = {ord("0") + n: chr(zero + n) for n in range(10)}
     for spelled in reader.verdicts:
         assert reader.read(reader.spelled.format(spelled.translate(digits | letters))) is None
@@ -165,7 +242,9 @@ def test_what_is_out_of_range_is_none(reader: Reader) -> None:
     for spelled in reader.out_of_range:
         assert (
             reader.read(
-                f"{reader.spelled.format(spelled)}\n" if reader.stands_first else f"Well. {reader.spelled.format(spelled)}"
+                f"{reader.spelled.format(spelled)}\n"
+                if reader.stands_first
+                else f"Well. {reader.spelled.format(spelled)}"
             )
             is None
         )
@@ -176,13 +255,17 @@ def test_a_value_in_json_is_not_what_was_asked_for(reader: Reader) -> None:
     for value in reader.verdicts.values():
         for key in ("rating", "result", "RESULT", "score", "answer"):
             assert reader.read(json.dumps({key: value})) is None
-            assert reader.read(json.dumps({"feedback": "fine", key: [value, value]}, indent=1)) is None
+            assert (
+                reader.read(json.dumps({"feedback": "fine", key: [value, value]}, indent=1)) is None
+            )
 
 
 @EACH
 @given(text=REPLIES, data=st.data())
 @settings(deadline=None)
-def test_a_verdict_in_its_place_counts_whatever_else_is_said(reader: Reader, text: str, data: st.DataObject) -> None:
+def test_a_verdict_in_its_place_counts_whatever_else_is_said(
+    reader: Reader, text: str, data: st.DataObject
+) -> None:
     spelled, verdict = data.draw(st.sampled_from(list(reader.verdicts.items())))
     told = reader.spelled.format(spelled)
     assert reader.read(f"{told}\n{text}" if reader.stands_first else f"{text}\n\n{told}") == verdict

@@ -1,4 +1,6 @@
-"""A suite's report from a lake: correlations equal to scipy's on planted scores, rows replaced, and when it is no longer fresh."""
+"""A suite's report from a lake: correlations equal to scipy's on planted scores, rows replaced, and
+when it is no longer fresh.
+"""
 
 import dataclasses
 import shutil
@@ -9,13 +11,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tasks import versions
-from tasks.lake import Lake, append_records
-from tasks.metrics.settings import name_metric
-from tasks.reports.build import build_report
-from tasks.reports.freshness import is_fresh, page_path
-from tasks.suite import ReportSettings, Suite
-from tests.conftest import CHECKOUT
+from judgelake.tasks import digests as versions
+from judgelake.tasks.lake.lake import Lake, append_records
+from judgelake.tasks.metrics.settings import name_metric
+from judgelake.tasks.reports.build import build_report
+from judgelake.tasks.reports.exports import is_fresh, page_path
+from judgelake.tasks.suite.suite import ReportSettings, Suite
+from tests.conftest import copy_packages
 from tests.lakes import (
     Row,
     answer,
@@ -52,9 +54,13 @@ def lake(tmp_path: Path) -> Lake:
 
 
 def plant(lake: Lake) -> None:
-    """24 items on 9 images, two models, three annotators; LAVE misses i00 of m1, the metric scores all."""
+    """24 items on 9 images, two models, three annotators; LAVE misses i00 of m1, the metric scores
+    all.
+    """
     items = [item(f"i{n:02}", f"Q{n}", image=f"{n % N_IMAGES}.png") for n in range(N_ITEMS)]
-    answers = [answer(f"i{n:02}", f"{model} on {n}", model) for n in range(N_ITEMS) for model in MODELS]
+    answers = [
+        answer(f"i{n:02}", f"{model} on {n}", model) for n in range(N_ITEMS) for model in MODELS
+    ]
     ratings = [
         rating(f"i{n:02}", HUMAN[n, m, p], f"p{p}", model)
         for n in range(N_ITEMS)
@@ -63,12 +69,20 @@ def plant(lake: Lake) -> None:
     ]
     ingest(lake, items, answers, ratings)
     append_records(lake, "judges", [judge_row("lave", A), metric_row("acc", M)])
-    keys = [(n, m, digest_of(items[n], f"{model} on {n}")) for n in range(N_ITEMS) for m, model in enumerate(MODELS)]
+    keys = [
+        (n, m, digest_of(items[n], f"{model} on {n}"))
+        for n in range(N_ITEMS)
+        for m, model in enumerate(MODELS)
+    ]
     append_records(lake, "cases", [case_row(A, f"i{n:02}", digest) for n, _, digest in keys])
     append_records(lake, "verdicts", [
         verdict_row(A, f"i{n:02}", digest, None if (n, m) == (0, 0) else int(RATING[n, m])) for n, m, digest in keys
     ])  # fmt: skip
-    append_records(lake, "metric_scores", [score_row(M, f"i{n:02}", digest, SCORE[n, m]) for n, m, digest in keys])
+    append_records(
+        lake,
+        "metric_scores",
+        [score_row(M, f"i{n:02}", digest, SCORE[n, m]) for n, m, digest in keys],
+    )
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +96,9 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 
 def correlations(lake: Lake, human_rule: str = "mean") -> dict[tuple[str, str, str], Row]:
-    rows = query(lake, "select * from rpt_correlation where human_rule = $rule", {"rule": human_rule})
+    rows = query(
+        lake, "select * from rpt_correlation where human_rule = $rule", {"rule": human_rule}
+    )
     return {(row["judge"], row["model"], row["coefficient"]): row for row in rows}
 
 
@@ -91,11 +107,15 @@ def test_coefficients_equal_scipy_s_on_planted_scores(planted: Lake, rule: str) 
     """`mean` takes the annotators' mean, `each` has a row for every one of the three."""
     found = correlations(planted, rule)
     calibrated = {key: found.pop(key) for key in [*found] if key[2] == "tie_calibrated_accuracy"}
-    assert len(calibrated) == (2 if rule == "mean" else 0)  # of each judge, over the pairs of answers to one item
+    assert len(calibrated) == (
+        2 if rule == "mean" else 0
+    )  # of each judge, over the pairs of answers to one item
     means = {key: found.pop(key) for key in [*found] if key[1] == "(mean of models)"}
     assert len(found) == 2 * 3 * 4  # judges, models with '*', coefficients
     for (judge, _, name), row in means.items():
-        assert row["value"] == pytest.approx(np.mean([found[judge, model, name]["value"] for model in MODELS]), abs=1e-12)
+        assert row["value"] == pytest.approx(
+            np.mean([found[judge, model, name]["value"] for model in MODELS]), abs=1e-12
+        )
     human = HUMAN.mean(axis=2, keepdims=True) if rule == "mean" else HUMAN
     chosen = {
         "*": np.ones((N_ITEMS, 2), bool),
@@ -104,7 +124,10 @@ def test_coefficients_equal_scipy_s_on_planted_scores(planted: Lake, rule: str) 
     }
     read = np.ones((N_ITEMS, 2), bool)
     read[0, 0] = False
-    for judge, scores, known in (("lave", (RATING - 1) / 2, read), (f"metric:call {M}", SCORE, np.ones_like(read))):
+    for judge, scores, known in (
+        ("lave", (RATING - 1) / 2, read),
+        (f"metric:call {M}", SCORE, np.ones_like(read)),
+    ):
         for model, mask in chosen.items():
             y = human[mask & known].ravel()
             x = scores[mask & known].repeat(human.shape[2])
@@ -123,8 +146,26 @@ def test_coefficients_equal_scipy_s_on_planted_scores(planted: Lake, rule: str) 
 
 def test_a_row_names_what_it_was_computed_from(planted: Lake) -> None:
     row = correlations(planted)["lave", "*", "spearman"]
-    names = ("benchmark", "judge_criterion", "human_criterion", "human_rule", "sample_rule", "against", "resamples", "seed")
-    assert [row[name] for name in names] == ["b", "correctness", "correctness", "mean", "mean", "human", 50, 0]
+    names = (
+        "benchmark",
+        "judge_criterion",
+        "human_criterion",
+        "human_rule",
+        "sample_rule",
+        "against",
+        "resamples",
+        "seed",
+    )
+    assert [row[name] for name in names] == [
+        "b",
+        "correctness",
+        "correctness",
+        "mean",
+        "mean",
+        "human",
+        50,
+        0,
+    ]
 
 
 def test_the_same_seed_gives_the_same_intervals_and_another_seed_others(lake: Lake) -> None:
@@ -138,19 +179,28 @@ def test_the_same_seed_gives_the_same_intervals_and_another_seed_others(lake: La
 
 def test_another_report_takes_the_place_of_the_former(lake: Lake) -> None:
     plant(lake)
-    append_records(lake, "judges", [judge_row("lave", A, suite="other"), metric_row("acc", M, suite="other")])
+    append_records(
+        lake, "judges", [judge_row("lave", A, suite="other"), metric_row("acc", M, suite="other")]
+    )
     build_report(lake, SUITE)
     build_report(lake, make_suite(name="other", report=SUITE.report))
-    # mean, median, majority and each: two judges, '*', two models and their mean, four coefficients; an accuracy a judge for the
-    # mean; the judges and the human ceiling on the targets that leave one annotator out; three annotators, pooled
+    # mean, median, majority and each: two judges, '*', two models and their mean, four
+    # coefficients; an accuracy a judge for the
+    # mean; the judges and the human ceiling on the targets that leave one annotator out; three
+    # annotators, pooled
     n_rows = 4 * 2 * 4 * 4 + 2 + 3 * 4 + 3 * 2 * 4
-    assert query(lake, "select suite, count(*) as n from stg_correlations group by suite order by suite") == [
+    assert query(
+        lake, "select suite, count(*) as n from stg_correlations group by suite order by suite"
+    ) == [
         {"suite": "other", "n": n_rows},
         {"suite": "s", "n": n_rows},
     ]
     append_records(lake, "judges", [judge_row("lave", A, registered_at=at(5))])
     build_report(lake, SUITE)
-    judges = query(lake, "select distinct judge from stg_correlations where suite = 's' and human_rule = 'mean'")
+    judges = query(
+        lake,
+        "select distinct judge from stg_correlations where suite = 's' and human_rule = 'mean'",
+    )
     assert judges == [{"judge": "lave"}]
     assert len(lake.part_files("correlations")) == 2
 
@@ -168,12 +218,27 @@ def test_without_ratings_there_is_a_page_and_no_correlation(lake: Lake) -> None:
 
 def test_a_constant_judge_has_no_coefficient_but_its_count(lake: Lake) -> None:
     items = [item(f"i{n}", f"Q{n}") for n in range(4)]
-    ingest(lake, items, [answer(f"i{n}", "x") for n in range(4)], [rating(f"i{n}", n % 2) for n in range(4)])
+    ingest(
+        lake,
+        items,
+        [answer(f"i{n}", "x") for n in range(4)],
+        [rating(f"i{n}", n % 2) for n in range(4)],
+    )
     append_records(lake, "judges", [metric_row("acc", M)])
-    append_records(lake, "metric_scores", [score_row(M, f"i{n}", digest_of(items[n], "x"), 0.5) for n in range(4)])
+    append_records(
+        lake,
+        "metric_scores",
+        [score_row(M, f"i{n}", digest_of(items[n], "x"), 0.5) for n in range(4)],
+    )
     build_report(lake, SUITE)
     row = correlations(lake)[f"metric:call {M}", "*", "pearson"]
-    assert (row["value"], row["low"], row["high"], row["n"], row["n_undefined"]) == (None, None, None, 4, 50)
+    assert (row["value"], row["low"], row["high"], row["n"], row["n_undefined"]) == (
+        None,
+        None,
+        None,
+        4,
+        50,
+    )
 
 
 # ---- freshness
@@ -204,7 +269,13 @@ def remove_the_page(lake: Lake, suite: Suite) -> Suite:
     return suite
 
 
-UNREAD_CAPTION = {**caption("0.png", "x"), "benchmark": "b", "ingest_id": "b-0", "source_file": "given", "locator": "row"}
+UNREAD_CAPTION = {
+    **caption("0.png", "x"),
+    "benchmark": "b",
+    "ingest_id": "b-0",
+    "source_file": "given",
+    "locator": "row",
+}
 CHANGES: dict[str, Callable[[Lake, Suite], Suite]] = {
     "a new verdict": change("verdicts", verdict_row(A, "i00", "d" * 16, 3)),
     "a new case": change("cases", case_row(A, "i99", "d" * 16)),
@@ -213,7 +284,9 @@ CHANGES: dict[str, Callable[[Lake, Suite], Suite]] = {
     "an edited answer": edit_an_answer,
     "a new human rating": add_a_rating,
     "another text of the suite": lambda _, suite: dataclasses.replace(suite, digest="another"),
-    "fewer metrics of the suite": lambda _, suite: dataclasses.replace(suite, metrics=(name_metric("exact_match"),)),
+    "fewer metrics of the suite": lambda _, suite: dataclasses.replace(
+        suite, metrics=(name_metric("exact_match"),)
+    ),
     "the page is gone": remove_the_page,
 }
 NO_CHANGES: dict[str, Callable[[Lake, Suite], Suite]] = {
@@ -223,7 +296,9 @@ NO_CHANGES: dict[str, Callable[[Lake, Suite], Suite]] = {
 
 
 @pytest.mark.parametrize("what", [*CHANGES, *NO_CHANGES])
-def test_a_report_is_fresh_until_something_it_reads_changes(planted: Lake, tmp_path: Path, what: str) -> None:
+def test_a_report_is_fresh_until_something_it_reads_changes(
+    planted: Lake, tmp_path: Path, what: str
+) -> None:
     lake = Lake(Path(shutil.copytree(planted.mirror, tmp_path / "copy")))
     assert is_fresh(lake, SUITE)
     suite = {**CHANGES, **NO_CHANGES}[what](lake, SUITE)
@@ -234,15 +309,16 @@ def test_a_report_is_fresh_until_something_it_reads_changes(planted: Lake, tmp_p
     "file",
     [
         "sql/core/core_scores.sql",
-        "tasks/reports/report.html",
-        "tasks/reports/page.py",
+        "tasks/reports/page/report.html",
+        "tasks/reports/page/render.py",
         "tasks/stats/elo.py",
-        "tasks/failure_rules.py",
+        "tasks/failures/rules.py",
     ],
 )
-def test_a_report_is_made_anew_by_other_code(planted: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str) -> None:
-    for name in ("schemas", "sql", "tasks"):
-        shutil.copytree(CHECKOUT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+def test_a_report_is_made_anew_by_other_code(
+    planted: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str
+) -> None:
+    package = copy_packages(tmp_path)
 
     def find_copy(name: str) -> list[str]:
         package = tmp_path.joinpath(*name.split("."))
@@ -251,7 +327,7 @@ def test_a_report_is_made_anew_by_other_code(planted: Lake, tmp_path: Path, monk
     monkeypatch.setattr(versions, "_find_package", find_copy)
     versions.digest_packages.cache_clear()
     assert is_fresh(planted, SUITE)  # the same files elsewhere
-    (tmp_path / file).write_bytes((tmp_path / file).read_bytes() + b"\n")
+    (package / file).write_bytes((package / file).read_bytes() + b"\n")
     assert is_fresh(planted, SUITE)  # what a process runs does not change below it
     versions.digest_packages.cache_clear()
     assert not is_fresh(planted, SUITE)

@@ -1,4 +1,6 @@
-"""Superscores (of answer_forms), overlaps of rankings and shares of labelled items, by hand; each view shows what was written."""
+"""Superscores (of answer_forms), overlaps of rankings and shares of labelled items, by hand; each
+view shows what was written.
+"""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -6,14 +8,17 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from schemas.tables import TABLES
-from tasks.lake import Lake, append_rows
-from tasks.reports.build import build_report
-from tasks.reports.item_labels import share_labels
-from tasks.reports.overlaps import PERSISTENCE, overlap_raters
-from tasks.reports.rankings import rank_by_raters
-from tasks.reports.superscores import score_forms
-from tasks.suite import ReportSettings
+from judgelake.schemas.tables import TABLES
+from judgelake.tasks.lake.lake import Lake, append_rows
+from judgelake.tasks.reports.build import build_report
+from judgelake.tasks.reports.rankings import (
+    PERSISTENCE,
+    overlap_raters,
+    rank_by_raters,
+    score_forms,
+    share_labels,
+)
+from judgelake.tasks.suite.suite import ReportSettings
 from tests.lakes import Row, answer, ingest, item, make_lake, make_suite, query, rating, warehouse
 from tests.reports.rater_rows import give_preferences
 
@@ -26,7 +31,9 @@ def lake(tmp_path: Path) -> Lake:
 
 
 def give_forms(lake: Lake) -> None:
-    """Long and short answers of m1 to six items; the last lacks a short one, of the fifth people are of two minds."""
+    """Long and short answers of m1 to six items; the last lacks a short one, of the fifth people
+    are of two minds.
+    """
     items = [item(f"i{n}", f"Q{n}") for n in range(6)]
     answers = [
         answer(f"i{n}", f"{style} text", answer_id=style, style=style)
@@ -57,45 +64,93 @@ def test_superscore_by_hand(lake: Lake) -> None:
 
 def test_graders_left_out_leave_no_gap_among_the_clusters(lake: Lake) -> None:
     items = [item(f"i{n}", f"Q{n}") for n in range(3)]
-    answers = [answer(f"i{n}", f"{style} text", answer_id=style, style=style) for n in range(3) for style in ("long", "short")]
-    graded = [rating(f"i{n}", 0.5, "p1", style, criterion="style") for n in range(2) for style in ("long", "short")]
-    ingest(lake, items, answers, [*graded, *(rating("i2", 1.0, "p1", style) for style in ("long", "short"))])
+    answers = [
+        answer(f"i{n}", f"{style} text", answer_id=style, style=style)
+        for n in range(3)
+        for style in ("long", "short")
+    ]
+    graded = [
+        rating(f"i{n}", 0.5, "p1", style, criterion="style")
+        for n in range(2)
+        for style in ("long", "short")
+    ]
+    ingest(
+        lake,
+        items,
+        answers,
+        [*graded, *(rating("i2", 1.0, "p1", style) for style in ("long", "short"))],
+    )
     (pooled, _) = score_forms(warehouse(lake), SUITE).to_dicts()  # of the third cluster alone
-    assert (pooled["criterion"], pooled["n"], pooled["n_clusters"], pooled["either"]) == ("correctness", 1, 1, 1.0)
+    assert (pooled["criterion"], pooled["n"], pooled["n_clusters"], pooled["either"]) == (
+        "correctness",
+        1,
+        1,
+        1.0,
+    )
 
 
 def test_graded_scores_are_neither_right_nor_wrong(lake: Lake) -> None:
     items = [item("i0")]
     answers = [answer("i0", style, answer_id=style, style=style) for style in ("long", "short")]
-    ingest(lake, items, answers, [rating("i0", value, "p1", style) for style, value in (("long", 0.5), ("short", 1.0))])
+    ingest(
+        lake,
+        items,
+        answers,
+        [rating("i0", value, "p1", style) for style, value in (("long", 0.5), ("short", 1.0))],
+    )
     assert score_forms(warehouse(lake), SUITE).is_empty()
 
 
 def ranking_row(rater: str, model: str, rank: int | None) -> Row:
-    row: Row = {"suite": "s", "benchmark": "b", "rater": rater, "criterion": "overall", "category": "*", "method": "elo"}
+    row: Row = {
+        "suite": "s",
+        "benchmark": "b",
+        "rater": rater,
+        "criterion": "overall",
+        "category": "*",
+        "method": "elo",
+    }
     row |= dict.fromkeys(("n", "n_missing", "n_clusters", "n_undefined", "resamples", "seed"), 0)
-    row |= {"model": model, "rank": rank, "rating": None, "initial": 1000.0, "scale": 400.0, "reported_at": datetime.now(UTC)}
+    row |= {
+        "model": model,
+        "rank": rank,
+        "rating": None,
+        "initial": 1000.0,
+        "scale": 400.0,
+        "reported_at": datetime.now(UTC),
+    }
     return row
 
 
 def test_overlap_of_two_orders_by_hand() -> None:
     orders = {"gpt": ["m1", "m2", "m3"], "human": ["m2", "m1", "m3"]}
-    rows = [ranking_row(rater, model, rank + 1) for rater, models in orders.items() for rank, model in enumerate(models)]
+    rows = [
+        ranking_row(rater, model, rank + 1)
+        for rater, models in orders.items()
+        for rank, model in enumerate(models)
+    ]
     rows.append(ranking_row("gpt", "m4", None))  # without a rating
     frame = pl.DataFrame(rows, schema=TABLES["rankings"].polars_schema)
     (row,) = overlap_raters(frame).to_dicts()
     # Agreement 0, 1 and 1 ever after: 1 less the weight 1 - p of the first place.
     assert row["overlap"] == pytest.approx(PERSISTENCE)
-    assert [row[name] for name in ("rater_a", "rater_b", "n_models_a", "n_models_b", "n_common")] == ["gpt", "human", 3, 3, 3]
+    assert [
+        row[name] for name in ("rater_a", "rater_b", "n_models_a", "n_models_b", "n_common")
+    ] == ["gpt", "human", 3, 3, 3]
 
 
 def test_annotators_who_agree_overlap_wholly(lake: Lake) -> None:
     chosen = {
-        (n, a, b, who): "a" for n in range(4) for a, b in (("m1", "m2"), ("m2", "m3"), ("m1", "m3")) for who in ("p1", "p2")
+        (n, a, b, who): "a"
+        for n in range(4)
+        for a, b in (("m1", "m2"), ("m2", "m3"), ("m1", "m3"))
+        for who in ("p1", "p2")
     }
     give_preferences(lake, chosen)
     append_rows(lake, "ranking_overlaps", overlap_raters(rank_by_raters(warehouse(lake), SUITE)))
-    rows = query(lake, "select rater_a, rater_b, overlap from rpt_ranking_overlap where method = 'elo'")
+    rows = query(
+        lake, "select rater_a, rater_b, overlap from rpt_ranking_overlap where method = 'elo'"
+    )
     assert [(row["rater_a"], row["rater_b"]) for row in rows] == [
         ("human", "human:p1"), ("human", "human:p2"), ("human:p1", "human:p2")
     ]  # fmt: skip
@@ -108,7 +163,11 @@ def label(number: int, holds: bool, name: str = "ground truth is wrong") -> Row:
 
 def test_the_paper_s_share_of_wrong_ground_truths(lake: Lake) -> None:
     # CHIRP, section 5.2.3: 9 of a sample of 100 of GQA, 3.4 to 14.6 %.
-    ingest(lake, [item(f"i{n:03}") for n in range(120)], item_labels=[label(n, n < 9) for n in range(100)])
+    ingest(
+        lake,
+        [item(f"i{n:03}") for n in range(120)],
+        item_labels=[label(n, n < 9) for n in range(100)],
+    )
     build_report(lake, SUITE)
     (row,) = query(lake, "select * from rpt_item_labels")
     assert (row["label"], row["labeller"], row["n_items"], row["n"], row["n_holds"], row["share"]) == (

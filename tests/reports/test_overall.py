@@ -8,11 +8,11 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from tasks.lake import Lake, append_records, append_rows
-from tasks.reports.correlating import Agreements, correlate_judges
-from tasks.reports.draws import draw_resamples, draw_side_by_side
-from tasks.stats.difference_tests import permute_both, williams_test
-from tasks.suite import ReportSettings
+from judgelake.tasks.lake.lake import Lake, append_records, append_rows
+from judgelake.tasks.reports.correlations import Agreements, correlate_judges
+from judgelake.tasks.reports.scored_rows import draw_resamples, draw_side_by_side
+from judgelake.tasks.stats.difference_tests import permute_both, williams_test
+from judgelake.tasks.suite.suite import ReportSettings
 from tests.lakes import (
     Row,
     answer,
@@ -75,9 +75,15 @@ def pool(scores: dict[str, np.ndarray], names: Sequence[str] = ("b", "c")) -> np
     return np.concatenate([scores[name].ravel() for name in names])
 
 
-def pick(agreements: Agreements, model: str, coefficient: str = "spearman", benchmark: str = "*") -> dict[str, Row]:
+def pick(
+    agreements: Agreements, model: str, coefficient: str = "spearman", benchmark: str = "*"
+) -> dict[str, Row]:
     rows = agreements.correlations.filter(
-        benchmark=benchmark, model=model, coefficient=coefficient, human_rule="mean", sample_rule="mean"
+        benchmark=benchmark,
+        model=model,
+        coefficient=coefficient,
+        human_rule="mean",
+        sample_rule="mean",
     )
     return {row["judge"]: row for row in rows.iter_rows(named=True)}
 
@@ -100,10 +106,14 @@ def test_the_interval_resamples_clusters_within_benchmarks(agreements: Agreement
     np.testing.assert_array_equal(weights[:, :15], draw_resamples("b", 15, 2, REPORT).clusters)
     assert (weights[:, :15].sum(axis=1) == 15).all()
     assert (weights[:, 15:].sum(axis=1) == 20).all()
-    # Resample 3 written out: its coefficient for every resample is what the interval is read from, so compare one percentile.
+    # Resample 3 written out: its coefficient for every resample is what the interval is read from,
+    # so compare one percentile.
     clusters = np.concatenate([np.repeat(np.arange(30) // 2, 2), 15 + np.arange(40) // 2])
     # Pictures are numbered by name, "10.png" before "2.png": order clusters as the lake does.
-    names = [sorted(range(15), key=lambda k: f"{k}.png"), sorted(range(20), key=lambda k: f"{k}.png")]
+    names = [
+        sorted(range(15), key=lambda k: f"{k}.png"),
+        sorted(range(20), key=lambda k: f"{k}.png"),
+    ]
     code = np.concatenate([np.argsort(names[0]), 15 + np.argsort(names[1])])
     drawn = []
     for counts in weights:
@@ -117,9 +127,16 @@ def test_the_interval_resamples_clusters_within_benchmarks(agreements: Agreement
 def test_the_mean_of_cells_weighs_every_model_of_a_benchmark_alike(agreements: Agreements) -> None:
     found = pick(agreements, "(mean of cells)", "kendall_tau_b")
     cells = [("b", 0), ("b", 1), ("c", 0)]
-    taus = [stats.kendalltau(SCORES["noisy"][name][:, m], PEOPLE[name][:, m]).statistic for name, m in cells]
+    taus = [
+        stats.kendalltau(SCORES["noisy"][name][:, m], PEOPLE[name][:, m]).statistic
+        for name, m in cells
+    ]
     row = found["noisy"]
-    assert (row["value"], row["n_cells"], row["n"]) == (pytest.approx(np.mean(taus), abs=1e-12), 3, 100)
+    assert (row["value"], row["n_cells"], row["n"]) == (
+        pytest.approx(np.mean(taus), abs=1e-12),
+        3,
+        100,
+    )
     assert row["low"] < row["value"] < row["high"]
     assert (found["once"]["n_cells"], found["once"]["n"]) == (2, 60)
 
@@ -130,7 +147,10 @@ def test_the_view_tells_the_mean_of_cells_and_its_interval_of_resamples_written_
     lake = make_lake(tmp_path)
     append_rows(lake, "correlations", agreements.correlations)
     text = "select mean_of_cells, mean_low, mean_high, n_cells, mean_undefined from rpt_overall "
-    (row,) = query(lake, text + "where judge = 'noisy' and coefficient = 'kendall_tau_b' and human_rule = 'mean'")
+    (row,) = query(
+        lake,
+        text + "where judge = 'noisy' and coefficient = 'kendall_tau_b' and human_rule = 'mean'",
+    )
     cells = []  # each cell's coefficient on the sample, then on every resample, its rows repeated
     for name, m in (("b", 0), ("b", 1), ("c", 0)):
         n = SIZES[name][0]
@@ -139,16 +159,21 @@ def test_the_view_tells_the_mean_of_cells_and_its_interval_of_resamples_written_
         weights = draw_resamples(name, n // 2, len(SIZES[name][1]), REPORT).clusters
         x, y = SCORES["noisy"][name][:, m], PEOPLE[name][:, m]
         drawn = [np.repeat(np.arange(n), counts[code]) for counts in weights]
-        cells.append([stats.kendalltau(x[rows], y[rows]).statistic for rows in (np.arange(n), *drawn)])
+        cells.append(
+            [stats.kendalltau(x[rows], y[rows]).statistic for rows in (np.arange(n), *drawn)]
+        )
     value, *drawn_means = np.mean(cells, axis=0)
-    # The larger cells have 20 pictures: the percentiles at Phi(-+ sqrt(20 / 19) t), t of 19 degrees (Hesterberg 2015).
+    # The larger cells have 20 pictures: the percentiles at Phi(-+ sqrt(20 / 19) t), t of 19 degrees
+    # (Hesterberg 2015).
     outside = stats.norm.cdf(-np.sqrt(20 / 19) * stats.t.ppf(0.975, 19))
     low, high = np.quantile(drawn_means, [outside, 1 - outside])
     assert tuple(row.values()) == pytest.approx((value, low, high, 3, 0), abs=1e-12)
 
 
 def test_overall_judges_are_compared_on_the_rows_both_scored(agreements: Agreements) -> None:
-    rows = agreements.comparisons.filter(benchmark="*", model="*", coefficient="pearson", human_rule="mean")
+    rows = agreements.comparisons.filter(
+        benchmark="*", model="*", coefficient="pearson", human_rule="mean"
+    )
     found = {row["judge"]: row for row in rows.iter_rows(named=True)}
     assert {judge: (row["n"], row["n_common"]) for judge, row in found.items()} == {
         "close": (100, 60), "noisy": (100, 100), "once": (60, 60), "metric:cost": (100, 100),
@@ -158,13 +183,18 @@ def test_overall_judges_are_compared_on_the_rows_both_scored(agreements: Agreeme
     assert not found["noisy"]["is_best"]
 
 
-def test_one_benchmark_has_no_rows_of_all(agreements: Agreements, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_one_benchmark_has_no_rows_of_all(
+    agreements: Agreements, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     lake = plant(make_lake(tmp_path_factory.mktemp("one")))
     report = ReportSettings(resamples=20, seed=0)
     one = correlate_judges(warehouse(lake), make_suite(benchmarks=("b",), report=report))
     assert one.correlations.filter(pl.col("benchmark") == "*").is_empty()
     assert one.tests.is_empty()
-    for name, frame in (("correlations", agreements.correlations), ("judge_comparisons", agreements.comparisons)):
+    for name, frame in (
+        ("correlations", agreements.correlations),
+        ("judge_comparisons", agreements.comparisons),
+    ):
         append_rows(lake, name, frame)
     rows = query(lake, "select * from rpt_overall where coefficient = 'spearman'")
     assert [row["judge"] for row in rows] == ["close", "once", "noisy", "metric:cost"]
@@ -173,16 +203,29 @@ def test_one_benchmark_has_no_rows_of_all(agreements: Agreements, tmp_path_facto
     assert (rows[0]["pooled"], rows[0]["mean_of_cells"]) == (both[0]["value"], both[1]["value"])
     assert (rows[0]["mean_low"], rows[0]["n_cells"]) == (both[1]["low"], 3)
     append_rows(lake, "correlations", one.correlations.with_columns(suite=pl.lit("alone")))
-    (row,) = query(lake, "select * from rpt_overall where suite = 'alone' and coefficient = 'spearman' and judge = 'close'")
-    alone = pick(one, "*", benchmark="b")["close"], pick(one, "(mean of models)", benchmark="b")["close"]
-    assert (row["pooled"], row["mean_of_cells"], row["n_cells"]) == (alone[0]["value"], alone[1]["value"], 2)
+    (row,) = query(
+        lake,
+        "select * from rpt_overall where suite = 'alone' and coefficient = 'spearman' and "
+        "judge = 'close'",
+    )
+    alone = (
+        pick(one, "*", benchmark="b")["close"],
+        pick(one, "(mean of models)", benchmark="b")["close"],
+    )
+    assert (row["pooled"], row["mean_of_cells"], row["n_cells"]) == (
+        alone[0]["value"],
+        alone[1]["value"],
+        2,
+    )
 
 
 # ---- tests on request
 
 
 def test_williams_test_is_told_of_rows_and_models(agreements: Agreements) -> None:
-    rows = agreements.tests.filter(test="williams", benchmark="c", model="*", coefficient="pearson", human_rule="mean")
+    rows = agreements.tests.filter(
+        test="williams", benchmark="c", model="*", coefficient="pearson", human_rule="mean"
+    )
     (row,) = rows.filter(other="noisy").iter_rows(named=True)
     close, noisy, y = (scores["c"].ravel() for scores in (SCORES["close"], SCORES["noisy"], PEOPLE))
     r = [stats.pearsonr(a, b).statistic for a, b in ((close, y), (noisy, y), (close, noisy))]
@@ -190,18 +233,27 @@ def test_williams_test_is_told_of_rows_and_models(agreements: Agreements) -> Non
     assert (row["judge"], row["n_common"], row["degrees"]) == ("close", 40, 37)
     assert (row["statistic"], row["p"]) == pytest.approx((expected.t, expected.p), rel=1e-9)
     assert row["difference"] == pytest.approx(r[0] - r[1], abs=1e-12)
-    # Two judges beside the leader: Holm doubles the smaller p, and the larger is no smaller than that.
+    # Two judges beside the leader: Holm doubles the smaller p, and the larger is no smaller than
+    # that.
     p, corrected = (np.sort(rows[column].to_numpy()) for column in ("p", "p_holm"))
     assert corrected == pytest.approx([min(2 * p[0], 1), max(min(2 * p[0], 1), p[1])])
 
 
 def test_perm_both_swaps_models_and_pictures(agreements: Agreements) -> None:
-    rows = agreements.tests.filter(test="perm_both", benchmark="b", coefficient="spearman", human_rule="mean")
+    rows = agreements.tests.filter(
+        test="perm_both", benchmark="b", coefficient="spearman", human_rule="mean"
+    )
     assert rows["model"].unique().to_list() == ["*"]  # two models are no system level
     (row,) = rows.filter(other="noisy").iter_rows(named=True)
     close, noisy, y = (scores["b"].ravel() for scores in (SCORES["close"], SCORES["noisy"], PEOPLE))
     expected = permute_both(
-        close, noisy, y, np.tile([0, 1], 30), np.repeat(np.arange(30) // 2, 2), 2_000, np.random.default_rng(1)
+        close,
+        noisy,
+        y,
+        np.tile([0, 1], 30),
+        np.repeat(np.arange(30) // 2, 2),
+        2_000,
+        np.random.default_rng(1),
     )
     assert row["p"] == pytest.approx(expected["spearman"].p, abs=0.03)
     assert row["difference"] == pytest.approx(expected["spearman"].difference, abs=1e-12)
@@ -209,7 +261,9 @@ def test_perm_both_swaps_models_and_pictures(agreements: Agreements) -> None:
 
 
 def test_replicates_are_told_of_each_setting(agreements: Agreements) -> None:
-    rows = agreements.tests.filter(test="replicates", coefficient="spearman", human_rule="mean", other="noisy")
+    rows = agreements.tests.filter(
+        test="replicates", coefficient="spearman", human_rule="mean", other="noisy"
+    )
     assert rows.select("benchmark", "model").sort("benchmark", "model").rows() == [
         ("*", "*"),
         ("b", "*"),

@@ -1,4 +1,6 @@
-"""Rankings in a report: planted strengths found again, hand arithmetic of two models, and models without a finite rating."""
+"""Rankings in a report: planted strengths found again, hand arithmetic of two models, and models
+without a finite rating.
+"""
 
 import itertools
 import math
@@ -7,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tasks.lake import Lake, append_records, append_rows
-from tasks.reports.rankings import rank_by_raters
-from tasks.suite import ReportSettings
+from judgelake.tasks.lake.lake import Lake, append_records, append_rows
+from judgelake.tasks.reports.rankings import rank_by_raters
+from judgelake.tasks.suite.suite import ReportSettings
 from tests.lakes import Row, ingest, item, judge_row, make_lake, make_suite, query, warehouse
 from tests.reports.rater_rows import JUDGE, give_preferences, judge_both_orders, recorded_duel
 
@@ -23,21 +25,36 @@ def lake(tmp_path: Path) -> Lake:
     return make_lake(tmp_path)
 
 
-def rank(lake: Lake, method: str = "bradley_terry", rater: str = "human", category: str = "*") -> dict[str, Row]:
+def rank(
+    lake: Lake, method: str = "bradley_terry", rater: str = "human", category: str = "*"
+) -> dict[str, Row]:
     rows = rank_by_raters(warehouse(lake), SUITE).to_dicts()
     key = (method, rater, category)
-    return {row["model"]: row for row in rows if (row["method"], row["rater"], row["category"]) == key}
+    return {
+        row["model"]: row for row in rows if (row["method"], row["rater"], row["category"]) == key
+    }
 
 
 def test_two_models_by_hand(lake: Lake) -> None:
     # m1 wins three of four: odds of 3, so the ratings lie 400 log10(3) = 190.8 apart around 1000.
     give_preferences(lake, {(n, "m1", "m2", "p1"): "a" if n else "b" for n in range(4)})
     found = rank(lake)
-    assert [found[m]["rating"] for m in ("m1", "m2")] == pytest.approx([1000 + LOG_3 / 2, 1000 - LOG_3 / 2], abs=1e-6)
-    assert [(found[m]["n"], found[m]["n_clusters"], found[m]["rank"]) for m in ("m1", "m2")] == [(4, 4, 1), (4, 4, 2)]
-    assert [(found[m]["initial"], found[m]["k"], found[m]["scale"]) for m in ("m1", "m2")] == [(1000, None, 400)] * 2
+    assert [found[m]["rating"] for m in ("m1", "m2")] == pytest.approx(
+        [1000 + LOG_3 / 2, 1000 - LOG_3 / 2], abs=1e-6
+    )
+    assert [(found[m]["n"], found[m]["n_clusters"], found[m]["rank"]) for m in ("m1", "m2")] == [
+        (4, 4, 1),
+        (4, 4, 2),
+    ]
+    assert [(found[m]["initial"], found[m]["k"], found[m]["scale"]) for m in ("m1", "m2")] == [
+        (1000, None, 400)
+    ] * 2
     # Four comparisons do not tell them apart: a resample in which m2 wins most is likely.
-    assert (found["m1"]["rank_high"], found["m2"]["rank_low"], found["m1"]["above_next"]) == (2, 1, False)
+    assert (found["m1"]["rank_high"], found["m2"]["rank_low"], found["m1"]["above_next"]) == (
+        2,
+        1,
+        False,
+    )
 
 
 def test_elo_of_one_comparison_by_hand(lake: Lake) -> None:
@@ -45,14 +62,18 @@ def test_elo_of_one_comparison_by_hand(lake: Lake) -> None:
     give_preferences(lake, {(0, "m1", "m2", "p1"): "b"})
     found = rank(lake, "elo")
     assert [found[m]["rating"] for m in ("m1", "m2")] == [998, 1002]
-    assert [(found[m]["initial"], found[m]["k"], found[m]["scale"]) for m in ("m1", "m2")] == [(1000, 4, 400)] * 2
+    assert [(found[m]["initial"], found[m]["k"], found[m]["scale"]) for m in ("m1", "m2")] == [
+        (1000, 4, 400)
+    ] * 2
 
 
 def plant(seed: int, strengths: dict[str, float], n_items: int, annotator: str = "p1") -> Chosen:
     """Each pair once an item, the winner drawn from Bradley and Terry's model."""
     rng = np.random.default_rng(seed)
     return {
-        (n, a, b, annotator): "a" if rng.random() < 1 / (1 + 10 ** ((strengths[b] - strengths[a]) / 400)) else "b"
+        (n, a, b, annotator): "a"
+        if rng.random() < 1 / (1 + 10 ** ((strengths[b] - strengths[a]) / 400))
+        else "b"
         for n in range(n_items)
         for a, b in itertools.combinations(strengths, 2)
     }
@@ -66,7 +87,12 @@ def test_planted_strengths_are_found_again(lake: Lake) -> None:
         assert found[model]["low"] < strength < found[model]["high"]
     assert [found[m]["rank"] for m in ("m3", "m4")] == [3, 4]
     # 10 points apart cannot be told from 150 comparisons each, 170 and 230 can.
-    assert [(found[m]["rank_low"], found[m]["rank_high"]) for m in strengths] == [(1, 2), (1, 2), (3, 3), (4, 4)]
+    assert [(found[m]["rank_low"], found[m]["rank_high"]) for m in strengths] == [
+        (1, 2),
+        (1, 2),
+        (3, 3),
+        (4, 4),
+    ]
     by_place = sorted(found.values(), key=lambda row: row["rank"])
     assert [row["above_next"] for row in by_place] == [False, True, True, None]
     elo = rank(lake, "elo")
@@ -76,10 +102,16 @@ def test_planted_strengths_are_found_again(lake: Lake) -> None:
 
 def test_who_wins_all_has_no_finite_rating(lake: Lake) -> None:
     chosen: Chosen = {(n, "m1", "m2", "p1"): "a" if n % 2 else "b" for n in range(10)}
-    chosen |= {(n, "m3", "m1", "p1"): "a" for n in range(10)} | {(n, "m4", "m5", "p1"): "tie" for n in range(10)}
+    chosen |= {(n, "m3", "m1", "p1"): "a" for n in range(10)} | {
+        (n, "m4", "m5", "p1"): "tie" for n in range(10)
+    }
     give_preferences(lake, chosen)
     found = rank(lake)
-    assert (found["m3"]["rating"], found["m3"]["low"], found["m3"]["n_undefined"]) == (None, None, 200)
+    assert (found["m3"]["rating"], found["m3"]["low"], found["m3"]["n_undefined"]) == (
+        None,
+        None,
+        200,
+    )
     assert "never beaten" in found["m3"]["reason"]
     assert found["m1"]["rating"] == pytest.approx(1000)
     assert found["m1"]["reason"] is None
@@ -95,23 +127,41 @@ def test_an_inconsistent_pair_is_half_a_win_and_a_missing_one_none(lake: Lake) -
     found = rank(lake, rater="chirp")
     # 2.5 wins of 3: odds of 5; the pair without a second verdict is left out and counted.
     gap = 400 * math.log10(5)
-    assert [found[m]["rating"] for m in ("m1", "m2")] == pytest.approx([1000 + gap / 2, 1000 - gap / 2], abs=1e-6)
+    assert [found[m]["rating"] for m in ("m1", "m2")] == pytest.approx(
+        [1000 + gap / 2, 1000 - gap / 2], abs=1e-6
+    )
     assert [(found[m]["n"], found[m]["n_missing"]) for m in ("m1", "m2")] == [(3, 1), (3, 1)]
     assert rank(lake) == {}  # people gave no preference
 
 
 def test_several_annotators_are_ranked_together_and_one_by_one(lake: Lake) -> None:
     give_preferences(
-        lake, {(n, "m1", "m2", who): "a" if n < wins else "b" for who, wins in (("p1", 1), ("p2", 5)) for n in range(6)}
+        lake,
+        {
+            (n, "m1", "m2", who): "a" if n < wins else "b"
+            for who, wins in (("p1", 1), ("p2", 5))
+            for n in range(6)
+        },
     )
-    ratings = {rater: rank(lake, rater=rater)["m1"]["rating"] for rater in ("human", "human:p1", "human:p2")}
+    ratings = {
+        rater: rank(lake, rater=rater)["m1"]["rating"]
+        for rater in ("human", "human:p1", "human:p2")
+    }
     gap = 400 * math.log10(5)  # one win of six, five of six; together six of twelve
-    assert ratings == pytest.approx({"human": 1000, "human:p1": 1000 - gap / 2, "human:p2": 1000 + gap / 2}, abs=1e-6)
+    assert ratings == pytest.approx(
+        {"human": 1000, "human:p1": 1000 - gap / 2, "human:p2": 1000 + gap / 2}, abs=1e-6
+    )
 
 
 def test_categories_are_ranked_apart_where_there_are_several(lake: Lake) -> None:
-    wins = {n: "a" if n % 4 else "b" for n in range(8)} | {n: "b" if n % 4 else "a" for n in range(8, 16)}
-    give_preferences(lake, {(n, "m1", "m2", "p1"): w for n, w in wins.items()}, {n: "dog" if n < 8 else "cat" for n in wins})
+    wins = {n: "a" if n % 4 else "b" for n in range(8)} | {
+        n: "b" if n % 4 else "a" for n in range(8, 16)
+    }
+    give_preferences(
+        lake,
+        {(n, "m1", "m2", "p1"): w for n, w in wins.items()},
+        {n: "dog" if n < 8 else "cat" for n in wins},
+    )
     found = {category: rank(lake, category=category)["m1"] for category in ("*", "dog", "cat")}
     assert {c: row["rating"] for c, row in found.items()} == pytest.approx(
         {"*": 1000, "dog": 1000 + LOG_3 / 2, "cat": 1000 - LOG_3 / 2}, abs=1e-6
@@ -143,10 +193,18 @@ def test_without_pairs_nothing_is_ranked(lake: Lake) -> None:
 
 def test_the_view_has_the_last_report_of_a_benchmark(lake: Lake) -> None:
     give_preferences(lake, {(n, "m1", "m2", "p1"): "a" if n else "b" for n in range(4)})
-    append_rows(lake, "rankings", rank_by_raters(warehouse(lake), make_suite(name="other", report=SUITE.report)))
+    append_rows(
+        lake,
+        "rankings",
+        rank_by_raters(warehouse(lake), make_suite(name="other", report=SUITE.report)),
+    )
     append_rows(lake, "rankings", rank_by_raters(warehouse(lake), SUITE))
     rows = query(lake, "select method, model, rank, rating from rpt_rankings")
     assert [(row["method"], row["model"], row["rank"]) for row in rows] == [
-        (method, model, place) for method in ("bradley_terry", "elo") for place, model in enumerate(("m1", "m2"), 1)
+        (method, model, place)
+        for method in ("bradley_terry", "elo")
+        for place, model in enumerate(("m1", "m2"), 1)
     ]
-    assert query(lake, "select count(*) as n, count(distinct suite) as suites from stg_rankings") == [{"n": 8, "suites": 2}]
+    assert query(
+        lake, "select count(*) as n, count(distinct suite) as suites from stg_rankings"
+    ) == [{"n": 8, "suites": 2}]

@@ -1,4 +1,6 @@
-"""Ingests small files through source `table` as a suite would; what is expected of them stands in the tests."""
+"""Ingests small files through source `table` as a suite would; what is expected of them stands in
+the tests.
+"""
 
 import gzip
 import json
@@ -9,21 +11,30 @@ from typing import Any
 import pyarrow as pa
 import yaml
 
-from tasks.ingestion import ingest_benchmark
-from tasks.lake import Lake, open_lake
-from tasks.sources.frames import SourceFrames
-from tasks.sources.registry import read_source
-from tasks.suite import Suite, read_suite
+from judgelake.tasks.lake.lake import Lake, open_lake
+from judgelake.tasks.sources.frames import SourceFrames
+from judgelake.tasks.sources.ingestion import ingest_benchmark
+from judgelake.tasks.sources.registry import read_source
+from judgelake.tasks.suite.suite import Suite, read_suite
 from tests.lakes import query
 
-VQA = {"item_id": "id", "prompt": "question", "references": "answers", "answer": "answer", "model": "model"}
+VQA = {
+    "item_id": "id",
+    "prompt": "question",
+    "references": "answers",
+    "answer": "answer",
+    "model": "model",
+}
 
 
 def write_suite(folder: Path, mapping: Mapping[str, object], **more: object) -> Suite:
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "suite.yaml"
     benchmark = {"source": "table", **mapping}
-    file.write_text(yaml.safe_dump({"name": "t", "benchmarks": {"b": benchmark}, **more}, sort_keys=False), encoding="utf-8")
+    file.write_text(
+        yaml.safe_dump({"name": "t", "benchmarks": {"b": benchmark}, **more}, sort_keys=False),
+        encoding="utf-8",
+    )
     return read_suite(file)
 
 

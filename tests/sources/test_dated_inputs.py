@@ -1,4 +1,6 @@
-"""Answers that arrive in a folder a day: what the next ingest reads, and what is then left to judge."""
+"""Answers that arrive in a folder a day: what the next ingest reads, and what is then left to
+judge.
+"""
 
 import json
 from pathlib import Path
@@ -6,15 +8,17 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tasks.errors import SourceError, SuiteError
-from tasks.ingestion import ingest_benchmark
-from tasks.lake import open_lake
-from tasks.planning import find_work
-from tasks.sources.vqa import find_answer_files
-from tasks.suite import Scope, Suite, read_suite
+from judgelake.tasks.errors import SourceError, SuiteError
+from judgelake.tasks.lake.lake import open_lake
+from judgelake.tasks.planning.cases import find_work
+from judgelake.tasks.sources.ingestion import ingest_benchmark
+from judgelake.tasks.sources.vqa import find_answer_files
+from judgelake.tasks.suite.suite import Scope, Suite, read_suite
 from tests.flows.harness import write_benchmark
 
-ITEMS = [{"id": str(number), "q": f"What is in place {number}?", "refs": ["grey"]} for number in range(4)]
+ITEMS = [
+    {"id": str(number), "q": f"What is in place {number}?", "refs": ["grey"]} for number in range(4)
+]
 
 
 def write_lines(file: Path, rows: list[dict[str, object]]) -> None:
@@ -23,7 +27,9 @@ def write_lines(file: Path, rows: list[dict[str, object]]) -> None:
 
 
 def write_answers(folder: Path, date: str, model: str, *texts: str) -> None:
-    rows: list[dict[str, object]] = [{"id": str(number), "says": text} for number, text in enumerate(texts)]
+    rows: list[dict[str, object]] = [
+        {"id": str(number), "says": text} for number, text in enumerate(texts)
+    ]
     write_lines(folder / "answers" / date / f"{model}.jsonl", rows)
 
 
@@ -89,6 +95,9 @@ def test_vqa_reads_the_last_date_of_each_model(tmp_path: Path) -> None:
     for date, model in (("2026-11-20", "m1"), ("2026-11-20", "m2"), ("2026-11-21", "m1")):
         write_benchmark(tmp_path / "in" / date, 2, (model,))
     found = find_answer_files(tmp_path / "in" / "{date}" / "results_{model}.json")
-    assert {model: file.parent.name for model, file in found.items()} == {"m1": "2026-11-21", "m2": "2026-11-20"}
+    assert {model: file.parent.name for model, file in found.items()} == {
+        "m1": "2026-11-21",
+        "m2": "2026-11-20",
+    }
     with pytest.raises(SourceError, match="a second file of the model 'm1'"):
         find_answer_files(tmp_path / "in" / "*" / "results_{model}.json")

@@ -14,16 +14,34 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from tasks.errors import SourceError
-from tasks.sources.demo import ask_picture, draw_demo
-from tasks.sources.demo_captions import ask_caption, describe
-from tasks.sources.demo_models import MODELS, answer_questions
-from tasks.sources.demo_questions import REFERENCE_COUNTS, Question, Sayings, draw_references, sort_sayings
-from tasks.sources.demo_reading_questions import ask_reading
-from tasks.sources.demo_scene_questions import ask_referring, ask_scene, name_uniquely
-from tasks.sources.demo_words import COLOURS, SHAPES, misname_number, name_number
-from tasks.sources.demo_world import HEIGHT, WIDTH, Chart, Clock, Hours, Receipt, Scene, Sign, Thing, draw_pictures, outline
-from tasks.sources.frames import ANSWERS, CAPTIONS, HUMAN_RATINGS, ITEMS, SourceFrames
+from judgelake.tasks.demo.captions import ask_caption, describe
+from judgelake.tasks.demo.models import MODELS, answer_questions
+from judgelake.tasks.demo.questions import (
+    REFERENCE_COUNTS,
+    Question,
+    Sayings,
+    draw_references,
+    sort_sayings,
+)
+from judgelake.tasks.demo.reading_questions import ask_reading
+from judgelake.tasks.demo.scene_questions import ask_referring, ask_scene, name_uniquely
+from judgelake.tasks.demo.words import COLOURS, SHAPES, misname_number, name_number
+from judgelake.tasks.demo.world import (
+    HEIGHT,
+    WIDTH,
+    Chart,
+    Clock,
+    Hours,
+    Receipt,
+    Scene,
+    Sign,
+    Thing,
+    draw_pictures,
+    outline,
+)
+from judgelake.tasks.errors import SourceError
+from judgelake.tasks.sources.demo import ask_picture, draw_demo
+from judgelake.tasks.sources.frames import ANSWERS, CAPTIONS, HUMAN_RATINGS, ITEMS, SourceFrames
 
 SEED, SCENES = 7, 40
 
@@ -58,7 +76,9 @@ def _files(root: Path) -> dict[str, bytes]:
 
 
 def _ask_for(picture: Any, category: str, prompt: str = "") -> Sayings:
-    """The sayings of the first question of a category, over as many draws as it takes to be asked."""
+    """The sayings of the first question of a category, over as many draws as it takes to be
+    asked.
+    """
     for seed in range(200):
         for question in ask_picture(np.random.default_rng(seed), picture):
             if question.category == category and prompt in question.prompt:
@@ -93,11 +113,17 @@ def test_present_files_are_left_alone_and_damaged_ones_mended(tmp_path: Path) ->
 
 def test_frames_fit_together(drawn: tuple[SourceFrames, Path]) -> None:
     frames, root = drawn
-    for table, columns in {"items": ITEMS, "answers": ANSWERS, "human_ratings": HUMAN_RATINGS, "captions": CAPTIONS}.items():
+    for table, columns in {
+        "items": ITEMS,
+        "answers": ANSWERS,
+        "human_ratings": HUMAN_RATINGS,
+        "captions": CAPTIONS,
+    }.items():
         assert dict(getattr(frames, table).schema) == columns
         required = getattr(frames, table).drop("regions", strict=False)
         assert sum(required.null_count().row(0)) == 0
-    # Of 40 pictures 20 are scenes with 2 + 1 + 1 questions and 20 charts or panels with 2 + 1: 80 + 60.
+    # Of 40 pictures 20 are scenes with 2 + 1 + 1 questions and 20 charts or panels with 2 + 1: 80 +
+    # 60.
     assert frames.items["item_id"].n_unique() == frames.items.height == 140
     assert frames.answers.height == frames.human_ratings.height == 4 * 140
     keys = ["item_id", "answer_id"]
@@ -110,20 +136,30 @@ def test_frames_fit_together(drawn: tuple[SourceFrames, Path]) -> None:
 def test_items_name_their_image_by_its_bytes(drawn: tuple[SourceFrames, Path]) -> None:
     frames, root = drawn
     for images, cluster in frames.items.select("images", "cluster").iter_rows():
-        assert images == [{"uri": cluster, "sha256": sha256((root / cluster).read_bytes()).hexdigest()}]
+        assert images == [
+            {"uri": cluster, "sha256": sha256((root / cluster).read_bytes()).hexdigest()}
+        ]
 
 
 def test_every_item_has_its_number_of_references(drawn: tuple[SourceFrames, Path]) -> None:
     for task, references in drawn[0].items.select("task", "references").iter_rows():
         assert len(references) == {"vqa": 10, "document": 10, "caption": 5, "referring": 3}[task]
         assert task in ("vqa", "document") or len(set(references)) == len(references)
-    agreement = [max(Counter(refs).values()) for refs in drawn[0].items.filter(task="vqa")["references"].to_list()]
+    agreement = [
+        max(Counter(refs).values())
+        for refs in drawn[0].items.filter(task="vqa")["references"].to_list()
+    ]
     assert len(set(agreement)) >= 4  # annotators agree on some items more than on others
 
 
 @pytest.mark.parametrize("seed", [0, 7, 11])
 def test_models_are_graded(seed: int, tmp_path: Path) -> None:
-    means = dict(_judged(draw_demo(seed, SCENES, tmp_path)).group_by("model").agg(pl.col("rating").mean()).iter_rows())
+    means = dict(
+        _judged(draw_demo(seed, SCENES, tmp_path))
+        .group_by("model")
+        .agg(pl.col("rating").mean())
+        .iter_rows()
+    )
     assert means["rule-strong"] > max(means["rule-verbose"], means["rule-terse"])
     assert min(means["rule-verbose"], means["rule-terse"]) > means["rule-weak"]
 
@@ -136,21 +172,36 @@ def test_every_model_errs_and_succeeds_on_every_task(drawn: tuple[SourceFrames, 
 
 def test_pools_are_drawn_by_share() -> None:
     question = Question("vqa", "colour", "?", "{}", Sayings(("a",), ("b",), ("c",), ("d",), ("e",)))
-    counts = Counter(answer.text for answer in answer_questions(np.random.default_rng(0), MODELS[0], [question] * 50))
-    # 50 x (0.54, 0.24, 0.10, 0.06, 0.06) are whole numbers, so systematic sampling meets them exactly.
+    counts = Counter(
+        answer.text
+        for answer in answer_questions(np.random.default_rng(0), MODELS[0], [question] * 50)
+    )
+    # 50 x (0.54, 0.24, 0.10, 0.06, 0.06) are whole numbers, so systematic sampling meets them
+    # exactly.
     assert counts == {"a": 27, "b": 12, "c": 5, "d": 3, "e": 3}
 
 
 def test_exact_match_and_likeness_are_fooled(drawn: tuple[SourceFrames, Path]) -> None:
-    short = _judged(drawn[0]).filter(pl.col("task").is_in(["vqa", "document"]) & (pl.col("style") == "short"))
+    short = _judged(drawn[0]).filter(
+        pl.col("task").is_in(["vqa", "document"]) & (pl.col("style") == "short")
+    )
     missed, alike = 0, 0
     for text, rating, references in short.select("text", "rating", "references").iter_rows():
         missed += rating == 1.0 and text not in references
-        alike += rating == 0.0 and max(SequenceMatcher(None, text, reference).ratio() for reference in references) >= 0.7
+        alike += (
+            rating == 0.0
+            and max(SequenceMatcher(None, text, reference).ratio() for reference in references)
+            >= 0.7
+        )
     assert missed >= 20
     assert alike >= 10
-    verbose = _judged(drawn[0]).filter((pl.col("model") == "rule-verbose") & (pl.col("rating") == 1.0))
-    assert all(text not in references for text, references in verbose.select("text", "references").iter_rows())
+    verbose = _judged(drawn[0]).filter(
+        (pl.col("model") == "rule-verbose") & (pl.col("rating") == 1.0)
+    )
+    assert all(
+        text not in references
+        for text, references in verbose.select("text", "references").iter_rows()
+    )
 
 
 def test_images_show_their_objects(drawn: tuple[SourceFrames, Path]) -> None:
@@ -166,13 +217,21 @@ def _check_things(image: Image.Image, scene: Scene) -> None:
     for thing in scene.things:
         assert image.getpixel((thing.x, thing.y)) == COLOURS[thing.colour].rgb
         left, top, width, height = thing.box
-        for x, y in ((left - 2, thing.y), (left + width + 2, thing.y), (thing.x, top - 2), (thing.x, top + height + 2)):
+        for x, y in (
+            (left - 2, thing.y),
+            (left + width + 2, thing.y),
+            (thing.x, top - 2),
+            (thing.x, top + height + 2),
+        ):
             assert image.getpixel((round(x), round(y))) == scene.paper
 
 
 def test_boxes_lie_inside_the_image_and_hold_the_shape(drawn: tuple[SourceFrames, Path]) -> None:
     items = drawn[0].items
-    assert all((task == "referring") == (len(regions) == 1) for task, regions in items.select("task", "regions").iter_rows())
+    assert all(
+        (task == "referring") == (len(regions) == 1)
+        for task, regions in items.select("task", "regions").iter_rows()
+    )
     for region in items.filter(task="referring")["regions"].explode():
         assert region["x"] >= 0
         assert region["y"] >= 0
@@ -184,7 +243,10 @@ def test_boxes_lie_inside_the_image_and_hold_the_shape(drawn: tuple[SourceFrames
     assert len(outline(SCENE.things[2])) == 4
 
 
-PHRASE = re.compile(r"the(?: (small|large))?(?: (\w+))?? (shape|circle|square|triangle|star|hexagon)(?: in the ([a-z ]+?))?")
+PHRASE = re.compile(
+    r"the(?: (small|large))?(?: (\w+))?? (shape|circle|square|triangle|star|hexagon)(?: in the "
+    r"([a-z ]+?))?"
+)
 
 
 def _count_fitting(phrase: str, things: tuple[Thing, ...]) -> list[Thing] | None:
@@ -193,27 +255,43 @@ def _count_fitting(phrase: str, things: tuple[Thing, ...]) -> list[Thing] | None
     if match is None:
         return None
     size, colour, shape, place = match.groups()
-    fitting = [thing for thing in things if size in (None, thing.size) and colour in (None, thing.colour)]
-    return [thing for thing in fitting if shape in ("shape", thing.shape) and place in (None, thing.place)]
+    fitting = [
+        thing for thing in things if size in (None, thing.size) and colour in (None, thing.colour)
+    ]
+    return [
+        thing
+        for thing in fitting
+        if shape in ("shape", thing.shape) and place in (None, thing.place)
+    ]
 
 
 def test_referring_ratings_follow_from_the_phrase(drawn: tuple[SourceFrames, Path]) -> None:
     pictures = draw_pictures(np.random.default_rng(SEED), SCENES)
-    judged = _judged(drawn[0]).filter((pl.col("task") == "referring") & (pl.col("style") == "short"))
+    judged = _judged(drawn[0]).filter(
+        (pl.col("task") == "referring") & (pl.col("style") == "short")
+    )
     checked = 0
-    for locator, text, rating, regions in judged.select("locator", "text", "rating", "regions").iter_rows():
+    for locator, text, rating, regions in judged.select(
+        "locator", "text", "rating", "regions"
+    ).iter_rows():
         scene = pictures[int(locator.removeprefix("scene "))]
         assert isinstance(scene, Scene)
         target = next(thing for thing in scene.things if thing.box._asdict() == regions[0])
         fitting = _count_fitting(text, scene.things)
         if fitting is not None:
-            assert rating == (0.0 if target not in fitting else 1.0 if len(fitting) == 1 else 0.5), text
+            assert rating == (
+                0.0 if target not in fitting else 1.0 if len(fitting) == 1 else 0.5
+            ), text
             checked += 1
     assert checked >= 40
 
 
 def test_places_are_named_after_the_pixels() -> None:
-    scenes = [picture for picture in draw_pictures(np.random.default_rng(SEED), SCENES) if isinstance(picture, Scene)]
+    scenes = [
+        picture
+        for picture in draw_pictures(np.random.default_rng(SEED), SCENES)
+        if isinstance(picture, Scene)
+    ]
     for thing in (thing for scene in scenes for thing in scene.things):
         # The thirds of 320 x 240 end at 106.7 and 213.3, and at 80 and 160.
         assert ("left" in thing.place, "right" in thing.place) == (thing.x < 106, thing.x > 214)
@@ -224,12 +302,18 @@ def test_referring_by_hand() -> None:
     sayings = next(
         question.sayings
         for seed in range(50)
-        if (question := ask_referring(np.random.default_rng(seed), SCENE)).box == SCENE.things[0].box
+        if (question := ask_referring(np.random.default_rng(seed), SCENE)).box
+        == SCENE.things[0].box
     )
     # Both circles are red, so only size or place tells the small one; the square is small too.
-    assert {"the small circle", "the small red circle", "the circle in the top left"} <= set(sayings.usual)
+    assert {"the small circle", "the small red circle", "the circle in the top left"} <= set(
+        sayings.usual
+    )
     assert {"the shape", "the circle", "the red circle"} <= set(sayings.partly)
-    assert set(sayings.wrong) == {"the large red circle in the bottom right", "the small blue square in the centre"}
+    assert set(sayings.wrong) == {
+        "the large red circle in the bottom right",
+        "the small blue square in the centre",
+    }
     assert "the crimson disc, upper left part" in sayings.unusual
 
 
@@ -299,11 +383,15 @@ def test_scene_captions_are_rated_by_what_they_list(seed: int) -> None:
     truth = Counter((thing.colour, thing.shape) for thing in scene.things)
 
     def read(saying: str) -> Counter[tuple[str, str]]:
-        return Counter({(colour, shape): WORDS[number] for number, colour, shape in GROUP.findall(saying)})
+        return Counter(
+            {(colour, shape): WORDS[number] for number, colour, shape in GROUP.findall(saying)}
+        )
 
     sayings = ask_caption(rng, scene).sayings
     assert all(read(saying) == truth for saying in sayings.usual)
-    for saying in sayings.partly:  # never more than one group is missing or off, unless the caption lists none
+    for saying in (
+        sayings.partly
+    ):  # never more than one group is missing or off, unless the caption lists none
         assert len(truth.items() - read(saying).items()) == 1 or not read(saying)
         assert read(saying) != truth
     for saying in (*sayings.alike, *sayings.wrong):
@@ -312,11 +400,16 @@ def test_scene_captions_are_rated_by_what_they_list(seed: int) -> None:
 
 def test_truth_captions_tell_everything() -> None:
     assert describe(SCENE) == (
-        "Three shapes on a pale background: a small red circle in the top left, a large red circle in the bottom right "
+        "Three shapes on a pale background: a small red circle in the top left, a large red "
+        "circle in the bottom right "
         "and a small blue square in the centre."
     )
-    assert describe(RECEIPT).endswith("apple cake 2.40, lemon tea 1.05 and cheese pie 6.95, in all 10.40 dollars.")
-    assert describe(HOURS).endswith("weekdays 8:30 to 17:00, Saturday 10:00 to 13:30, Sunday closed.")
+    assert describe(RECEIPT).endswith(
+        "apple cake 2.40, lemon tea 1.05 and cheese pie 6.95, in all 10.40 dollars."
+    )
+    assert describe(HOURS).endswith(
+        "weekdays 8:30 to 17:00, Saturday 10:00 to 13:30, Sunday closed."
+    )
 
 
 @settings(max_examples=60, deadline=None)
@@ -338,12 +431,27 @@ def test_scene_of_twins_has_no_question_without_an_answer() -> None:
     twins = tuple(Thing(c, s, "small", row, col, 53, 40) for c, s, row, col in (
         ("red", "star", 0, 0), ("red", "star", 0, 1), ("blue", "circle", 1, 0), ("blue", "circle", 1, 1)))  # fmt: skip
     for seed in range(30):
-        assert all(question.sayings.usual for question in ask_scene(np.random.default_rng(seed), Scene(twins)))
+        assert all(
+            question.sayings.usual
+            for question in ask_scene(np.random.default_rng(seed), Scene(twins))
+        )
 
 
 def test_numbers_are_spelled_and_misspelled() -> None:
-    assert [name_number(number) for number in (0, 13, 20, 42, 99)] == ["zero", "thirteen", "twenty", "forty-two", "ninety-nine"]
-    assert [misname_number(number)[0] for number in (3, 4, 12, 14, 18)] == ["thirteen", "fourteen", "twenty", "forty", "eighty"]
+    assert [name_number(number) for number in (0, 13, 20, 42, 99)] == [
+        "zero",
+        "thirteen",
+        "twenty",
+        "forty-two",
+        "ninety-nine",
+    ]
+    assert [misname_number(number)[0] for number in (3, 4, 12, 14, 18)] == [
+        "thirteen",
+        "fourteen",
+        "twenty",
+        "forty",
+        "eighty",
+    ]
     assert all(name_number(number) not in misname_number(number) for number in range(1, 30))
 
 
@@ -359,7 +467,9 @@ def test_reading_questions_about_one_picture_differ() -> None:
         assert len(set(prompts)) == 2
 
 
-@pytest.mark.parametrize(("seed", "scenes", "message"), [(-1, 4, "seed is -1"), (1, 0, "scenes is 0")])
+@pytest.mark.parametrize(
+    ("seed", "scenes", "message"), [(-1, 4, "seed is -1"), (1, 0, "scenes is 0")]
+)
 def test_wrong_arguments_are_refused(seed: int, scenes: int, message: str, tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=message):
         draw_demo(seed, scenes, tmp_path)

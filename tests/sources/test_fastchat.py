@@ -1,12 +1,14 @@
-"""FastChat's files: questions, answers, reviews, human verdicts a line, LLaVA-Bench's references and captions."""
+"""FastChat's files: questions, answers, reviews, human verdicts a line, LLaVA-Bench's references
+and captions.
+"""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from tasks.errors import SourceError
-from tasks.sources.fastchat import FastchatSettings, read_fastchat, source_files
+from judgelake.tasks.errors import SourceError
+from judgelake.tasks.sources.fastchat import FastchatSettings, read_fastchat, source_files
 
 Record = dict[str, object]
 
@@ -17,21 +19,40 @@ def write(file: Path, *records: Record) -> Path:
 
 
 def said(number: int, model: str, text: str) -> Record:
-    return {"question_id": number, "answer_id": f"{model}-{number}", "model_id": f"{model}:v1", "text": text}
+    return {
+        "question_id": number,
+        "answer_id": f"{model}-{number}",
+        "model_id": f"{model}:v1",
+        "text": text,
+    }
 
 
 def review(number: int, text: str, first: str, second: str) -> Record:
-    return {"question_id": number, "answer1_id": first, "answer2_id": second, "text": text, "reviewer_id": "gpt-4-math"}
+    return {
+        "question_id": number,
+        "answer1_id": first,
+        "answer2_id": second,
+        "text": text,
+        "reviewer_id": "gpt-4-math",
+    }
 
 
 @pytest.fixture
 def settings(tmp_path: Path) -> FastchatSettings:
-    questions: list[Record] = [{"question_id": number, "text": f"Q{number}?", "category": "math"} for number in (1, 2, 3)]
+    questions: list[Record] = [
+        {"question_id": number, "text": f"Q{number}?", "category": "math"} for number in (1, 2, 3)
+    ]
     write(tmp_path / "question.jsonl", *questions)
     for model in ("ann", "bob"):
-        write(tmp_path / f"answer_{model}.jsonl", *(said(number, model, f"{model} {number}") for number in (1, 2, 3)))
+        write(
+            tmp_path / f"answer_{model}.jsonl",
+            *(said(number, model, f"{model} {number}") for number in (1, 2, 3)),
+        )
     texts = ("9 8.5\nBoth good.", "It depends.", "Assistant 1: 2\nAssistant 2: 2")
-    pairs = [review(number, text, f"ann-{number}", f"bob-{number}") for number, text in enumerate(texts, 1)]
+    pairs = [
+        review(number, text, f"ann-{number}", f"bob-{number}")
+        for number, text in enumerate(texts, 1)
+    ]
     write(tmp_path / "review_ann_bob.jsonl", *pairs)
     (tmp_path / "human.txt").write_text("BOB\nTIE\n\n")
     return FastchatSettings(
@@ -54,9 +75,21 @@ def test_questions_and_answers(settings: FastchatSettings) -> None:
     assert frames.rejected == ()
 
 
-def test_reviews_are_read_and_the_unclear_one_is_unparsed_with_its_text(settings: FastchatSettings) -> None:
+def test_reviews_are_read_and_the_unclear_one_is_unparsed_with_its_text(
+    settings: FastchatSettings,
+) -> None:
     duels = read_fastchat(settings).recorded_duels
-    columns = ("answer_a", "answer_b", "shown_first", "choice", "judge", "status", "preference_b", "score_a", "score_b")
+    columns = (
+        "answer_a",
+        "answer_b",
+        "shown_first",
+        "choice",
+        "judge",
+        "status",
+        "preference_b",
+        "score_a",
+        "score_b",
+    )
     pair = ("ann:v1/long/0", "bob:v1/long/0", "a")
     assert duels.select(columns).rows() == [
         (*pair, "a", "gpt-4-math", "ok", 0.0, 9.0, 8.5),
@@ -64,10 +97,16 @@ def test_reviews_are_read_and_the_unclear_one_is_unparsed_with_its_text(settings
         (*pair, "tie", "gpt-4-math", "ok", 0.5, 2.0, 2.0),
     ]
     assert duels["text"][1] == "It depends."
-    assert duels["reason"].to_list() == [None, "the review does not clearly give two scores from 0 to 10", None]
+    assert duels["reason"].to_list() == [
+        None,
+        "the review does not clearly give two scores from 0 to 10",
+        None,
+    ]
 
 
-def test_line_n_of_the_human_file_is_about_question_n_and_a_blank_is_no_choice(settings: FastchatSettings) -> None:
+def test_line_n_of_the_human_file_is_about_question_n_and_a_blank_is_no_choice(
+    settings: FastchatSettings,
+) -> None:
     preferences = read_fastchat(settings).human_preferences
     assert preferences.select("item_id", "answer_a", "answer_b", "choice", "annotator").rows() == [
         ("1", "ann:v1/long/0", "bob:v1/long/0", "b", "human"),
@@ -78,7 +117,11 @@ def test_line_n_of_the_human_file_is_about_question_n_and_a_blank_is_no_choice(s
 
 def test_what_does_not_fit_is_told(settings: FastchatSettings, tmp_path: Path) -> None:
     (tmp_path / "human.txt").write_text("EVE\nANN\nTIE\nBOB\n")
-    write(tmp_path / "review_more.jsonl", review(1, "9 8", "ann-1", "eve-1"), review(1, "9 8", "ann-1", "bob-2"))
+    write(
+        tmp_path / "review_more.jsonl",
+        review(1, "9 8", "ann-1", "eve-1"),
+        review(1, "9 8", "ann-1", "bob-2"),
+    )
     write(
         tmp_path / "answer_more.jsonl",
         {"question_id": 1, "text": "no model"},
@@ -90,19 +133,31 @@ def test_what_does_not_fit_is_told(settings: FastchatSettings, tmp_path: Path) -
         ("review_more.jsonl", "line 1", "ann-1, eve-1"), ("review_more.jsonl", "line 2", "ann-1, bob-2"),
         ("human.txt", "line 1", "EVE"), ("human.txt", "line 4", "BOB"),
     ]  # fmt: skip
-    assert (frames.answers.height, frames.recorded_duels.height, frames.human_preferences.height) == (6, 3, 2)
+    assert (
+        frames.answers.height,
+        frames.recorded_duels.height,
+        frames.human_preferences.height,
+    ) == (6, 3, 2)
 
 
 def test_the_judge_may_be_named(settings: FastchatSettings) -> None:
-    named = FastchatSettings(settings.questions, settings.answers, reviews=settings.reviews, judge="gpt-4")
+    named = FastchatSettings(
+        settings.questions, settings.answers, reviews=settings.reviews, judge="gpt-4"
+    )
     assert set(read_fastchat(named).recorded_duels["judge"]) == {"gpt-4"}
 
 
 def test_llava_bench_has_images_references_and_captions_but_no_regions(tmp_path: Path) -> None:
-    questions = write(tmp_path / "q.jsonl", {"question_id": 0, "image": "7.jpg", "text": "What?", "category": "conv"})
+    questions = write(
+        tmp_path / "q.jsonl",
+        {"question_id": 0, "image": "7.jpg", "text": "What?", "category": "conv"},
+    )
     references = write(tmp_path / "r.jsonl", {"question_id": 0, "text": "A cat."})
     boxes = [{"category": "cat", "bbox": [0.1, 0.2, 0.3, 0.4]}]
-    captions = write(tmp_path / "c.jsonl", {"id": "7", "image": "7.jpg", "captions": ["A cat", "Cats"], "instances": boxes})
+    captions = write(
+        tmp_path / "c.jsonl",
+        {"id": "7", "image": "7.jpg", "captions": ["A cat", "Cats"], "instances": boxes},
+    )
     frames = read_fastchat(FastchatSettings(questions, references=references, captions=captions))
     assert frames.items.select("item_id", "references", "images", "regions", "cluster").rows() == [
         ("0", ["A cat."], [{"uri": "7.jpg", "sha256": None}], [], "7.jpg")
@@ -119,12 +174,16 @@ def test_human_verdicts_need_their_two_words(settings: FastchatSettings) -> None
 
 
 def test_a_glob_without_a_file_is_an_error(settings: FastchatSettings, tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match=r"reply_\*\.jsonl: no file matches; expected answers of a model"):
+    with pytest.raises(
+        SourceError, match=r"reply_\*\.jsonl: no file matches; expected answers of a model"
+    ):
         source_files(FastchatSettings(settings.questions, (tmp_path / "reply_*.jsonl",)))
 
 
 @pytest.mark.data
-def test_every_review_reads_and_differs_from_the_stored_scores_only_where_these_differ_from_the_text(data_folder: Path) -> None:
+def test_every_review_reads_and_differs_from_the_stored_scores_only_where_these_differ_from_the_text(
+    data_folder: Path,
+) -> None:
     files = sorted((data_folder / "vicuna_pairs").glob("review_*.jsonl"))
     stored = {}
     for file in files:
@@ -132,10 +191,17 @@ def test_every_review_reads_and_differs_from_the_stored_scores_only_where_these_
             record = json.loads(line)
             stored[file.name, record["question_id"]] = tuple(record["score"])
     folder = data_folder / "vicuna_pairs"
-    settings = FastchatSettings(folder / "question.jsonl", (folder / "answer_*.jsonl",), reviews=(folder / "review_*.jsonl",))
+    settings = FastchatSettings(
+        folder / "question.jsonl",
+        (folder / "answer_*.jsonl",),
+        reviews=(folder / "review_*.jsonl",),
+    )
     duels = read_fastchat(settings).recorded_duels
     assert (duels.height, set(duels["status"])) == (320, {"ok"})
-    read = {(row["source_file"], int(row["item_id"])): (row["score_a"], row["score_b"]) for row in duels.to_dicts()}
+    read = {
+        (row["source_file"], int(row["item_id"])): (row["score_a"], row["score_b"])
+        for row in duels.to_dicts()
+    }
     # Both texts end in `Assistant 1: 10`, `Assistant 2: 4`; the stored score says 2.
     assert {key: (read[key], score) for key, score in stored.items() if read[key] != score} == {
         ("review_bard_vicuna-13b.jsonl", 70): ((10, 4), (10, 2)),

@@ -1,13 +1,18 @@
-"""Flickr8k Expert: pairs, own captions, three ratings, the recorded judge. The real figures are tests/flows."""
+"""Flickr8k Expert: pairs, own captions, three ratings, the recorded judge. The real figures are
+tests/flows.
+"""
 
 from pathlib import Path
 
 import pytest
 
-from tasks.errors import SourceError
-from tasks.sources.flickr8k import Flickr8kSettings, read_flickr8k, source_files
+from judgelake.tasks.errors import SourceError
+from judgelake.tasks.sources.flickr8k import Flickr8kSettings, read_flickr8k, source_files
 
-CAPTIONS = "a.jpg#0\tA cat .\na.jpg#1\tOne cat .\nb.jpg#0\tA dog .\nb.jpg#1\tOne dog .\nc.jpg.1#0\tA cow .\n"
+CAPTIONS = (
+    "a.jpg#0\tA cat .\na.jpg#1\tOne cat .\nb.jpg#0\tA dog .\nb.jpg#1\tOne dog "
+    ".\nc.jpg.1#0\tA cow .\n"
+)
 PAIRS = "a.jpg\tb.jpg#0\t1\t2\t4\na.jpg\ta.jpg#1\t4\t4\t4\nb.jpg\tc.jpg.1#0\t1\t1\t2\n"
 FLEUR = """image file : Flickr8k_Dataset/a.jpg
 caption : A dog .
@@ -58,17 +63,23 @@ def test_images_are_items_and_their_own_captions_the_references(settings: Flickr
     ]  # fmt: skip
 
 
-def test_pairs_of_an_image_with_its_own_caption_are_dropped_and_counted(settings: Flickr8kSettings) -> None:
+def test_pairs_of_an_image_with_its_own_caption_are_dropped_and_counted(
+    settings: Flickr8kSettings,
+) -> None:
     dropped = [row for row in read_flickr8k(settings).rejected if row.table_name == "answers"]
     assert [(row.locator, row.value) for row in dropped] == [("line 2", "a.jpg#1")]
-    kept = read_flickr8k(Flickr8kSettings(settings.annotations, settings.captions, settings.fleur, drop_own=False))
+    kept = read_flickr8k(
+        Flickr8kSettings(settings.annotations, settings.captions, settings.fleur, drop_own=False)
+    )
     assert kept.answers["answer_id"].to_list() == ["b.jpg#0", "a.jpg#1", "c.jpg.1#0"]
     assert [row.table_name for row in kept.rejected] == ["recorded_verdicts"]
 
 
 def test_the_recorded_judge_is_found_by_image_and_caption(settings: Flickr8kSettings) -> None:
     frames = read_flickr8k(settings)
-    assert frames.recorded_verdicts.select("answer_id", "judge", "status", "rating", "text").rows() == [
+    assert frames.recorded_verdicts.select(
+        "answer_id", "judge", "status", "rating", "text"
+    ).rows() == [
         ("b.jpg#0", "fleur-raw", "ok", 0.0, "0.0"),
         ("b.jpg#0", "fleur", "ok", 0.25, "0.25"),
         ("c.jpg.1#0", "fleur-raw", "unparsed", None, "none"),

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from scipy import stats
 
-from tasks.sources.judge_retest import JudgeRetestSettings, read_judge_retest
+from judgelake.tasks.sources.judge_retest import JudgeRetestSettings, read_judge_retest
 
 PROMPT = """###Task Description:
 Judge it.
@@ -32,7 +32,11 @@ Score 5: Yes.
 
 
 def case(
-    number: int, model: str, instruction: str = "Capital of France?", quality: str = "right", **more: object
+    number: int,
+    model: str,
+    instruction: str = "Capital of France?",
+    quality: str = "right",
+    **more: object,
 ) -> dict[str, object]:
     text = PROMPT.format(instruction=instruction, response=f"{model} says", quality=quality)
     record = {"idx": number, "response_source": model, "category": "geo", "instruction": text}
@@ -54,7 +58,17 @@ def test_a_case_is_an_answer_with_a_verdict_a_sample(tmp_path: Path) -> None:
         ("1", "bob/long/0", "bob says"),
     ]
     verdicts = frames.recorded_verdicts.filter(answer_id="bob/long/0")
-    columns = ("judge", "criterion", "sample", "status", "rating", "scale_low", "scale_high", "text", "locator")
+    columns = (
+        "judge",
+        "criterion",
+        "sample",
+        "status",
+        "rating",
+        "scale_low",
+        "scale_high",
+        "text",
+        "locator",
+    )
     assert verdicts.select(columns).rows() == [
         ("gpt-4", "rubric", 0, "ok", 1.0, 1.0, 5.0, "bad", "record 1"),
         ("gpt-4", "rubric", 1, "ok", 2.0, 1.0, 5.0, "so so", "record 1"),
@@ -63,17 +77,27 @@ def test_a_case_is_an_answer_with_a_verdict_a_sample(tmp_path: Path) -> None:
 
 
 def test_equal_rubrics_are_one_and_every_item_has_its_own(tmp_path: Path) -> None:
-    frames = read_judge_retest(read(tmp_path, case(1, "ann"), case(2, "ann"), case(3, "ann", quality="short")))
+    frames = read_judge_retest(
+        read(tmp_path, case(1, "ann"), case(2, "ann"), case(3, "ann", quality="short"))
+    )
     assert frames.rubrics.select("criterion", "levels").rows() == [
         ("Is it right?", ["No.", "Hardly.", "Partly.", "Mostly.", "Yes."]),
         ("Is it short?", ["No.", "Hardly.", "Partly.", "Mostly.", "Yes."]),
     ]
     right, short = frames.rubrics["rubric_id"]
-    assert frames.item_rubrics.select("item_id", "rubric_id").rows() == [("1", right), ("2", right), ("3", short)]
+    assert frames.item_rubrics.select("item_id", "rubric_id").rows() == [
+        ("1", right),
+        ("2", right),
+        ("3", short),
+    ]
 
 
-def test_a_question_that_models_were_asked_differently_is_an_item_each_in_one_cluster(tmp_path: Path) -> None:
-    frames = read_judge_retest(read(tmp_path, case(1, "ann", "Hello Ann"), case(1, "bob", "Hello Bob"), case(2, "ann")))
+def test_a_question_that_models_were_asked_differently_is_an_item_each_in_one_cluster(
+    tmp_path: Path,
+) -> None:
+    frames = read_judge_retest(
+        read(tmp_path, case(1, "ann", "Hello Ann"), case(1, "bob", "Hello Bob"), case(2, "ann"))
+    )
     assert frames.items.select("item_id", "prompt", "cluster").rows() == [
         ("1/ann", "Hello Ann", "question:1"), ("1/bob", "Hello Bob", "question:1"), ("2", "Capital of France?", "question:2"),
     ]  # fmt: skip
@@ -103,9 +127,12 @@ def test_scores_that_are_no_level_are_unparsed_and_broken_records_told(tmp_path:
 
 @pytest.mark.data
 @pytest.mark.parametrize(
-    ("file", "expected"), [("mt_bench_eval", (0.8357, 0.8763, 0.8412)), ("vicuna_eval", (0.7992, 0.8043, 0.8221))]
+    ("file", "expected"),
+    [("mt_bench_eval", (0.8357, 0.8763, 0.8412)), ("vicuna_eval", (0.7992, 0.8043, 0.8221))],
 )
-def test_the_three_runs_correlate_as_the_data_folder_says(data_folder: Path, file: str, expected: tuple[float, ...]) -> None:
+def test_the_three_runs_correlate_as_the_data_folder_says(
+    data_folder: Path, file: str, expected: tuple[float, ...]
+) -> None:
     frames = read_judge_retest(JudgeRetestSettings(data_folder / "judge_retest" / f"{file}.json"))
     runs = frames.recorded_verdicts.pivot("sample", index=["item_id", "answer_id"], values="rating")
     assert (runs.height, frames.rejected) == (320, ())

@@ -6,26 +6,49 @@ from pathlib import Path
 
 import pytest
 
-from tasks.errors import SourceError
-from tasks.sources.owleval import OwlEvalSettings, read_owleval, source_files
+from judgelake.tasks.errors import SourceError
+from judgelake.tasks.sources.owleval import OwlEvalSettings, read_owleval, source_files
 
-QUESTION = {"image": "1.jpg", "question_id": 1, "question": "What is it?", "ability": "a,b", "category": ["single_turn"]}
-ANSWER = {"image": "1.png", "question_id": "1", "question": "What is it?", "answer": "无法回溯. ", "model_id": "MMreact"}
+QUESTION = {
+    "image": "1.jpg",
+    "question_id": 1,
+    "question": "What is it?",
+    "ability": "a,b",
+    "category": ["single_turn"],
+}
+ANSWER = {
+    "image": "1.png",
+    "question_id": "1",
+    "question": "What is it?",
+    "answer": "无法回溯. ",
+    "model_id": "MMreact",
+}
 
 
 def write(folder: Path, questions: Sequence[object], answers: Sequence[object]) -> OwlEvalSettings:
     for name, records in (("questions.jsonl", questions), ("m_answer.jsonl", answers)):
-        (folder / name).write_text("\n".join(one if isinstance(one, str) else json.dumps(one) for one in records))
+        (folder / name).write_text(
+            "\n".join(one if isinstance(one, str) else json.dumps(one) for one in records)
+        )
     return OwlEvalSettings(folder / "questions.jsonl", (folder / "*_answer.jsonl",))
 
 
 def test_questions_and_answers(tmp_path: Path) -> None:
     frames = read_owleval(write(tmp_path, [QUESTION], [ANSWER]))
     [item] = frames.items.to_dicts()
-    assert (item["item_id"], item["task"], item["category"], item["cluster"]) == ("1", "instruction", "a,b", "1.jpg")
+    assert (item["item_id"], item["task"], item["category"], item["cluster"]) == (
+        "1",
+        "instruction",
+        "a,b",
+        "1.jpg",
+    )
     assert item["images"] == [{"uri": "1.jpg", "sha256": None}]
     [answer] = frames.answers.to_dicts()
-    assert (answer["item_id"], answer["answer_id"], answer["text"]) == ("1", "MMreact/long/0", "无法回溯. ")
+    assert (answer["item_id"], answer["answer_id"], answer["text"]) == (
+        "1",
+        "MMreact/long/0",
+        "无法回溯. ",
+    )
     assert answer["locator"] == "line 1"
 
 

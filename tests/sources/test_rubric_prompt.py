@@ -4,32 +4,51 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.sources.rubric_prompt import RubricPrompt, parse_rubric_prompt
+from judgelake.tasks.sources.prometheus_vision import RubricPrompt, parse_rubric_prompt
 
-WORDS = st.lists(st.sampled_from(["a", "cat", "\n", " ", "#", "##", "Score", "3:", "[x]", "é", "Feedback:"]), min_size=1).map(
-    "".join
-)
+WORDS = st.lists(
+    st.sampled_from(["a", "cat", "\n", " ", "#", "##", "Score", "3:", "[x]", "é", "Feedback:"]),
+    min_size=1,
+).map("".join)
 TEXTS = WORDS.map(str.strip).filter(bool)
-LEVELS = st.lists(st.sampled_from(["bad", "good: very", "Score 2 is too much", "two\nlines"]), min_size=1, max_size=6).map(tuple)
+LEVELS = st.lists(
+    st.sampled_from(["bad", "good: very", "Score 2 is too much", "two\nlines"]),
+    min_size=1,
+    max_size=6,
+).map(tuple)
 
 
 def write(prompt: RubricPrompt, *, brackets: bool = False) -> str:
     criterion = f"[{prompt.criterion}]" if brackets else prompt.criterion
     levels = "\n".join(f"Score {number}: {text}" for number, text in enumerate(prompt.levels, 1))
     return (
-        f"###Task Description:\nJudge.\n\n###The instruction to evaluate:\n{prompt.instruction}\n\n###Response to evaluate:\n"
-        f"{prompt.response}\n\n###Reference Answer (Score 5):\n{prompt.reference}\n\n###Score Rubrics:\n{criterion}\n{levels}\n\n###Feedback:"
+        f"###Task Description:\nJudge.\n\n###The instruction to "
+        f"evaluate:\n{prompt.instruction}\n\n###Response to evaluate:\n"
+        f"{prompt.response}\n\n###Reference Answer (Score 5):\n{prompt.reference}\n\n###Score "
+        f"Rubrics:\n{criterion}\n{levels}\n\n###Feedback:"
     )
 
 
-@given(TEXTS, TEXTS | st.just(""), TEXTS, st.sampled_from(["Is it right?", "Clear: or not", "a\nb"]), LEVELS, st.booleans())
-def test_parse_undoes_write(one: str, two: str, three: str, criterion: str, levels: tuple[str, ...], brackets: bool) -> None:
+@given(
+    TEXTS,
+    TEXTS | st.just(""),
+    TEXTS,
+    st.sampled_from(["Is it right?", "Clear: or not", "a\nb"]),
+    LEVELS,
+    st.booleans(),
+)
+def test_parse_undoes_write(
+    one: str, two: str, three: str, criterion: str, levels: tuple[str, ...], brackets: bool
+) -> None:
     prompt = RubricPrompt(one, two, three, criterion, levels)
     assert parse_rubric_prompt(write(prompt, brackets=brackets)) == prompt
 
 
 @given(
-    st.text() | st.lists(st.sampled_from(write(RubricPrompt("i", "r", "f", "c", ("l",))).splitlines()), max_size=9).map("\n".join)
+    st.text()
+    | st.lists(
+        st.sampled_from(write(RubricPrompt("i", "r", "f", "c", ("l",))).splitlines()), max_size=9
+    ).map("\n".join)
 )
 def test_it_never_raises(text: str) -> None:
     parsed = parse_rubric_prompt(text)

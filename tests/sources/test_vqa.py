@@ -1,4 +1,6 @@
-"""VQAv2, OK-VQA and the combined form: what each record becomes, and what is said of one that becomes nothing."""
+"""VQAv2, OK-VQA and the combined form: what each record becomes, and what is said of one that
+becomes nothing.
+"""
 
 import re
 from dataclasses import dataclass
@@ -7,13 +9,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tasks.errors import SourceError
-from tasks.ingestion import ingest_benchmark
-from tasks.lake import open_lake
-from tasks.sources.frames import Rejected
-from tasks.sources.registry import source_digest
-from tasks.sources.vqa import VqaSettings, find_answer_files, read_vqa
-from tasks.suite import BenchmarkSettings
+from judgelake.tasks.errors import SourceError
+from judgelake.tasks.lake.lake import open_lake
+from judgelake.tasks.sources.frames import Rejected
+from judgelake.tasks.sources.ingestion import ingest_benchmark
+from judgelake.tasks.sources.registry import BenchmarkSettings, source_digest
+from judgelake.tasks.sources.vqa import VqaSettings, find_answer_files, read_vqa
 from tests.lakes import query
 from tests.rows import write_json
 
@@ -42,20 +43,45 @@ class Files:
         write_json(self.folder / "references.json", self.references)
         given = self.results if self.results is not None else [{"question_id": 7, "answer": "cat"}]
         write_json(self.folder / "results" / "m.json", given)
-        questions = write_json(self.folder / "questions.json", self.questions) if self.questions is not None else None
-        captions = write_json(self.folder / "captions.json", self.captions) if self.captions is not None else None
-        return VqaSettings(self.folder / "references.json", self.folder / "results" / "{model}.json", questions, captions)
+        questions = (
+            write_json(self.folder / "questions.json", self.questions)
+            if self.questions is not None
+            else None
+        )
+        captions = (
+            write_json(self.folder / "captions.json", self.captions)
+            if self.captions is not None
+            else None
+        )
+        return VqaSettings(
+            self.folder / "references.json",
+            self.folder / "results" / "{model}.json",
+            questions,
+            captions,
+        )
 
 
 def annotate(*answers: object, **more: object) -> dict[str, object]:
     """An annotation as VQAv2 writes it."""
-    given = [{"answer": text, "answer_confidence": "yes", "answer_id": number + 1} for number, text in enumerate(answers)]
-    return {"question_id": 7, "image_id": 42, "question_type": "what is", "answer_type": "other", "answers": given, **more}
+    given = [
+        {"answer": text, "answer_confidence": "yes", "answer_id": number + 1}
+        for number, text in enumerate(answers)
+    ]
+    return {
+        "question_id": 7,
+        "image_id": 42,
+        "question_type": "what is",
+        "answer_type": "other",
+        "answers": given,
+        **more,
+    }
 
 
 def test_official_questions_annotations_and_results(tmp_path: Path) -> None:
     questions = {"data_type": "mscoco", "data_subtype": "val2014", "questions": [QUESTION]}
-    settings = Files(tmp_path, {"annotations": [annotate("cat", "cat", "kitten")]}, questions=questions).write()
+    settings = Files(
+        tmp_path, {"annotations": [annotate("cat", "cat", "kitten")]}, questions=questions
+    ).write()
     frames = read_vqa(settings)
     image = "val2014/COCO_val2014_000000000042.jpg"
     assert frames.items.to_dicts() == [
@@ -73,7 +99,14 @@ def test_official_questions_annotations_and_results(tmp_path: Path) -> None:
             "locator": "record 0",
         }
     ]
-    answer = {"item_id": "7", "answer_id": "m/short/0", "model": "m", "style": "short", "sample": 0, "text": "cat"}
+    answer = {
+        "item_id": "7",
+        "answer_id": "m/short/0",
+        "model": "m",
+        "style": "short",
+        "sample": 0,
+        "text": "cat",
+    }
     assert frames.answers.to_dicts() == [answer | {"source_file": "m.json", "locator": "record 0"}]
     assert frames.rejected == ()
     assert frames.captions.is_empty()
@@ -95,7 +128,9 @@ def test_question_without_annotation_is_an_item_without_references(tmp_path: Pat
 
 def test_result_file_may_name_its_list(tmp_path: Path) -> None:
     for key in ("annotations", "results"):
-        frames = read_vqa(Files(tmp_path, [COMBINED], {key: [{"question_id": 7, "answer": "dog"}]}).write())
+        frames = read_vqa(
+            Files(tmp_path, [COMBINED], {key: [{"question_id": 7, "answer": "dog"}]}).write()
+        )
         assert frames.answers["text"].to_list() == ["dog"]
 
 
@@ -110,23 +145,37 @@ def test_captions_of_the_items_images(tmp_path: Path) -> None:
     ]
     frames = read_vqa(Files(tmp_path, [COMBINED], captions={"annotations": captions}).write())
     image, file = COMBINED["image"], "captions.json"
-    expected = [(image, "dataset", "A cat.", file, "record 0"), (image, "dataset", "Ein Kätzchen.", file, "record 2")]
+    expected = [
+        (image, "dataset", "A cat.", file, "record 0"),
+        (image, "dataset", "Ein Kätzchen.", file, "record 2"),
+    ]
     assert frames.captions.rows() == expected
     reason = "the caption is missing or not text"
-    assert frames.rejected == (Rejected("captions", file, "record 3", "caption", None, reason, REMEDY),)
+    assert frames.rejected == (
+        Rejected("captions", file, "record 3", "caption", None, reason, REMEDY),
+    )
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"), [(None, None), (True, "True"), (False, "False"), (7.5, "7.5"), ("", ""), ([7], "[7]")]
+    ("value", "shown"),
+    [(None, None), (True, "True"), (False, "False"), (7.5, "7.5"), ("", ""), ([7], "[7]")],
 )
 @pytest.mark.parametrize("table", ["items", "answers"])
-def test_record_without_a_usable_question_id(tmp_path: Path, table: str, value: object, shown: str | None) -> None:
+def test_record_without_a_usable_question_id(
+    tmp_path: Path, table: str, value: object, shown: str | None
+) -> None:
     record = {"question_id": value, "question": "?", "answer": "x"}
     good = [{"question_id": 7, "answer": "cat"}]
-    files = Files(tmp_path, [COMBINED, record]) if table == "items" else Files(tmp_path, [COMBINED], [*good, record])
+    files = (
+        Files(tmp_path, [COMBINED, record])
+        if table == "items"
+        else Files(tmp_path, [COMBINED], [*good, record])
+    )
     frames = read_vqa(files.write())
     file = "references.json" if table == "items" else "m.json"
-    assert frames.rejected == (Rejected(table, file, "record 1", "question_id", shown, NO_ID, REMEDY),)
+    assert frames.rejected == (
+        Rejected(table, file, "record 1", "question_id", shown, NO_ID, REMEDY),
+    )
     assert (frames.items.height, frames.answers.height) == (1, 1)
 
 
@@ -139,17 +188,24 @@ def test_record_that_has_no_keys(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(("answer", "text"), [("", ""), (3, "3"), (2.5, "2.5"), ("naïve 猫", "naïve 猫")])
+@pytest.mark.parametrize(
+    ("answer", "text"), [("", ""), (3, "3"), (2.5, "2.5"), ("naïve 猫", "naïve 猫")]
+)
 def test_answers_that_are_text_or_a_number(tmp_path: Path, answer: object, text: str) -> None:
     frames = read_vqa(Files(tmp_path, [COMBINED], [{"question_id": 7, "answer": answer}]).write())
     assert frames.answers["text"].to_list() == [text]
 
 
-@pytest.mark.parametrize(("answer", "shown"), [(None, None), (["cat"], "['cat']"), (True, "True"), ({"a": 1}, "{'a': 1}")])
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [(None, None), (["cat"], "['cat']"), (True, "True"), ({"a": 1}, "{'a': 1}")],
+)
 def test_answers_that_are_neither(tmp_path: Path, answer: object, shown: str | None) -> None:
     frames = read_vqa(Files(tmp_path, [COMBINED], [{"question_id": 7, "answer": answer}]).write())
     reason = "the answer is missing or not text"
-    assert frames.rejected == (Rejected("answers", "m.json", "record 0", "answer", shown, reason, REMEDY),)
+    assert frames.rejected == (
+        Rejected("answers", "m.json", "record 0", "answer", shown, reason, REMEDY),
+    )
     assert frames.answers.is_empty()
 
 
@@ -157,7 +213,9 @@ def test_answers_that_are_neither(tmp_path: Path, answer: object, shown: str | N
 def test_question_that_is_not_text(tmp_path: Path, question: object, shown: str | None) -> None:
     frames = read_vqa(Files(tmp_path, [COMBINED | {"question": question}]).write())
     reason = "the question is missing or not text"
-    assert frames.rejected == (Rejected("items", "references.json", "record 0", "question", shown, reason, REMEDY),)
+    assert frames.rejected == (
+        Rejected("items", "references.json", "record 0", "question", shown, reason, REMEDY),
+    )
     assert frames.items.is_empty()
 
 
@@ -177,17 +235,23 @@ def test_reference_that_is_not_text_is_told_and_left_out(
     frames = read_vqa(Files(tmp_path, [first, COMBINED | {"answer": answers}]).write())
     reason = "a reference answer is not text; the item goes on without it"
     assert frames.rejected == tuple(
-        Rejected("items", "references.json", "record 1", "answers", value, reason, REMEDY) for value in shown
+        Rejected("items", "references.json", "record 1", "answers", value, reason, REMEDY)
+        for value in shown
     )
     assert frames.items["references"].to_list() == [["cat", "kitten"], kept]
 
 
 @pytest.mark.parametrize("questions", [None, [QUESTION]])
-def test_annotations_of_one_question_that_differ_are_all_told(tmp_path: Path, questions: object) -> None:
+def test_annotations_of_one_question_that_differ_are_all_told(
+    tmp_path: Path, questions: object
+) -> None:
     changed = COMBINED | {"answer": ["dog"]}
     frames = read_vqa(Files(tmp_path, [COMBINED, changed, COMBINED], questions=questions).write())
     told = [(one.locator, one.column_name, one.value, one.reason) for one in frames.rejected]
-    assert told == [(f"record {number}", "question_id", "7", "records of the same question differ") for number in range(3)]
+    assert told == [
+        (f"record {number}", "question_id", "7", "records of the same question differ")
+        for number in range(3)
+    ]
     assert frames.items.is_empty()
 
 
@@ -199,8 +263,12 @@ def test_identical_annotations_are_one_item(tmp_path: Path) -> None:
 def test_unicode_stays_as_it_is(tmp_path: Path) -> None:
     decomposed = "cafe\u0301 \u200d👩🏽‍🚀"
     record = {"question_id": "frage-ü", "question": decomposed, "answer": [decomposed]}
-    frames = read_vqa(Files(tmp_path, [record], [{"question_id": "frage-ü", "answer": decomposed}]).write())
-    assert frames.items.select("item_id", "prompt", "references").rows() == [("frage-ü", decomposed, [decomposed])]
+    frames = read_vqa(
+        Files(tmp_path, [record], [{"question_id": "frage-ü", "answer": decomposed}]).write()
+    )
+    assert frames.items.select("item_id", "prompt", "references").rows() == [
+        ("frage-ü", decomposed, [decomposed])
+    ]
     assert frames.answers["text"].to_list() == [decomposed]
 
 
@@ -217,14 +285,21 @@ def test_glob_names_the_models(tmp_path: Path) -> None:
 def test_model_may_be_a_folder_and_its_files_are_told_apart(tmp_path: Path) -> None:
     write_json(tmp_path / "references.json", [COMBINED])
     for model in ("a", "b"):
-        write_json(tmp_path / "res" / model / "answers.json", [{"question_id": 7, "answer": model}, {"question_id": 7}])
-    frames = read_vqa(VqaSettings(tmp_path / "references.json", tmp_path / "res" / "{model}" / "answers.json"))
+        write_json(
+            tmp_path / "res" / model / "answers.json",
+            [{"question_id": 7, "answer": model}, {"question_id": 7}],
+        )
+    frames = read_vqa(
+        VqaSettings(tmp_path / "references.json", tmp_path / "res" / "{model}" / "answers.json")
+    )
     told = frames.answers.select("model", "text", "source_file").rows()
     assert told == [("a", "a", "a/answers.json"), ("b", "b", "b/answers.json")]
     assert [one.source_file for one in frames.rejected] == ["a/answers.json", "b/answers.json"]
 
 
-def test_glob_with_relative_path_and_signs_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_glob_with_relative_path_and_signs_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_json(tmp_path / "x[1]?" / "res[2]_a.json", [])
     monkeypatch.chdir(tmp_path / "x[1]?")
     for pattern in (
@@ -235,17 +310,25 @@ def test_glob_with_relative_path_and_signs_of_its_own(tmp_path: Path, monkeypatc
         assert list(find_answer_files(pattern)) == ["a"]
 
 
-@pytest.mark.parametrize("pattern", ["res/{model}.jsonl", "absent/{model}.json", "res/b*_{model}.json"])
+@pytest.mark.parametrize(
+    "pattern", ["res/{model}.jsonl", "absent/{model}.json", "res/b*_{model}.json"]
+)
 def test_glob_that_matches_nothing(tmp_path: Path, pattern: str) -> None:
     write_json(tmp_path / "res" / "a.json", [])
-    told = f"{tmp_path / pattern}: no file matches; expected one result file a model; check the path in the suite"
+    told = (
+        f"{tmp_path / pattern}: no file matches; expected one result file a model; check "
+        f"the path in the suite"
+    )
     with pytest.raises(SourceError, match=f"^{re.escape(told)}$"):
         find_answer_files(tmp_path / pattern)
 
 
 @pytest.mark.parametrize("pattern", ["res/a.json", "{model}/{model}.json"])
 def test_glob_that_does_not_name_the_model(tmp_path: Path, pattern: str) -> None:
-    with pytest.raises(SourceError, match=r"names no model; expected one '\{model\}' in the answers' path; write it where"):
+    with pytest.raises(
+        SourceError,
+        match=r"names no model; expected one '\{model\}' in the answers' path; write it where",
+    ):
         find_answer_files(tmp_path / pattern)
 
 
@@ -253,7 +336,8 @@ def test_two_files_of_one_model_are_refused(tmp_path: Path) -> None:
     for name in ("a_1.json", "a_2.json"):
         write_json(tmp_path / name, [])
     told = (
-        r"a_2\.json: is a second file of the model 'a' beside a_1\.json; expected one a model; make the answers' path .* narrower"
+        r"a_2\.json: is a second file of the model 'a' beside a_1\.json; expected one a "
+        r"model; make the answers' path .* narrower"
     )
     with pytest.raises(SourceError, match=told):
         find_answer_files(tmp_path / "{model}_*.json")
@@ -263,7 +347,9 @@ def test_absent_references_are_told_before_anything_is_read(tmp_path: Path) -> N
     settings = Files(tmp_path, [COMBINED]).write()
     settings.references.unlink()
     with pytest.raises(
-        SourceError, match=r"references\.json: there is no such file; expected VQA questions or annotations; check"
+        SourceError,
+        match=r"references\.json: there is no such file; expected VQA questions or "
+        r"annotations; check",
     ):
         source_digest(settings)
 
@@ -272,7 +358,9 @@ def test_truncated_json_names_line_and_column(tmp_path: Path) -> None:
     settings = Files(tmp_path, [COMBINED]).write()
     settings.references.write_text('[\n {"question_id": 7,\n  "question": "Wh')
     with pytest.raises(
-        SourceError, match=r"references\.json:3:1\d: is not valid JSON \(.*\); expected a whole UTF-8 JSON file; fetch"
+        SourceError,
+        match=r"references\.json:3:1\d: is not valid JSON \(.*\); expected a whole UTF-8 JSON "
+        r"file; fetch",
     ):
         read_vqa(settings)
 
@@ -280,7 +368,10 @@ def test_truncated_json_names_line_and_column(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [{"info": 1}, {"annotations": {}}, "text", 5, None])
 def test_file_without_a_list_of_records(tmp_path: Path, content: object) -> None:
     settings = Files(tmp_path, content).write()
-    told = r"references\.json: holds no list of records; expected a list, or one under 'annotations' or 'questions'; check that"
+    told = (
+        r"references\.json: holds no list of records; expected a list, or one under "
+        r"'annotations' or 'questions'; check that"
+    )
     with pytest.raises(SourceError, match=told):
         read_vqa(settings)
 
@@ -296,14 +387,25 @@ def test_answers_to_unknown_questions_and_repeats_are_told_by_the_ingest(tmp_pat
     settings = Files(tmp_path, [COMBINED, COMBINED | {"question_id": 8}], results).write()
     lake = open_lake(tmp_path / "lake", create=True)
     summary = ingest_benchmark(lake, BenchmarkSettings("bench", "vqa", settings), tmp_path, None)
-    assert (summary.n_items, summary.n_answers, summary.n_quarantined) == (2, 1, 4)  # the fourth: the image of both is missing
-    assert query(lake, "select item_id, text, n_repeats from answers") == [{"item_id": "7", "text": "cat", "n_repeats": 2}]
+    assert (summary.n_items, summary.n_answers, summary.n_quarantined) == (
+        2,
+        1,
+        4,
+    )  # the fourth: the image of both is missing
+    assert query(lake, "select item_id, text, n_repeats from answers") == [
+        {"item_id": "7", "text": "cat", "n_repeats": 2}
+    ]
     told = query(
-        lake, "select locator, column_name, value, reason, remedy from quarantine where table_name != 'images' order by locator"
+        lake,
+        "select locator, column_name, value, reason, remedy from quarantine where table_name "
+        "!= 'images' order by locator",
     )
     differ = {"column_name": None, "value": None, "reason": "rows with the same key differ"}
     either = {"remedy": "keep one of them, or give them different ids"}
-    assert told[:2] == [{"locator": "record 2", **differ, **either}, {"locator": "record 3", **differ, **either}]
+    assert told[:2] == [
+        {"locator": "record 2", **differ, **either},
+        {"locator": "record 3", **differ, **either},
+    ]
     reason = "the item it refers to is not there or did not pass"
     lost = {"locator": "record 4", "column_name": "item_id", "value": "99", "reason": reason}
     assert told[2:] == [lost | {"remedy": "add the item to its file, or remove this row"}]
@@ -319,22 +421,40 @@ def test_okvqa_comes_in_whole(data_folder: Path, tmp_path: Path) -> None:
     )
     lake = open_lake(tmp_path / "lake", create=True)
     summary = ingest_benchmark(lake, BenchmarkSettings("okvqa", "vqa", settings), tmp_path, None)
-    assert (summary.n_items, summary.n_answers, summary.n_quarantined) == (5046, 15138, 1)  # the one: no image is there
+    assert (summary.n_items, summary.n_answers, summary.n_quarantined) == (
+        5046,
+        15138,
+        1,
+    )  # the one: no image is there
     assert query(lake, "select distinct len(items.references) as n from items") == [{"n": 10}]
     models = query(lake, "select model, count(*) as n from answers group by model order by model")
     assert models == [{"model": name, "n": 5046} for name in ("5GT", "VinVL", "VinVLTag")]
-    first = query(lake, "select prompt, items.images[1].uri as image from items where item_id = '2971475'")
-    assert first == [{"prompt": "What sport can you use this for?", "image": "val2014/COCO_val2014_000000297147.jpg"}]
+    first = query(
+        lake, "select prompt, items.images[1].uri as image from items where item_id = '2971475'"
+    )
+    assert first == [
+        {
+            "prompt": "What sport can you use this for?",
+            "image": "val2014/COCO_val2014_000000297147.jpg",
+        }
+    ]
 
 
 @pytest.mark.data
 def test_vqav2_sample_has_the_question_type_as_category(data_folder: Path, tmp_path: Path) -> None:
     folder = data_folder / "vqav2_sample"
     write_json(tmp_path / "m.json", [{"question_id": 42000, "answer": "white"}])
-    settings = VqaSettings(folder / "smallval_annotations.json", tmp_path / "{model}.json", folder / "smallval_questions.json")
+    settings = VqaSettings(
+        folder / "smallval_annotations.json",
+        tmp_path / "{model}.json",
+        folder / "smallval_questions.json",
+    )
     frames = read_vqa(settings)
     assert (frames.items.height, frames.rejected) == (589, ())
     assert set(frames.items["references"].list.len()) == {10}
     assert frames.items["category"].null_count() == 0
     first = frames.items.row(by_predicate=pl.col("item_id") == "42000", named=True)
-    assert (first["prompt"], first["category"]) == ("What color are the gym shoes?", "what color are the")
+    assert (first["prompt"], first["category"]) == (
+        "What color are the gym shoes?",
+        "what color are the",
+    )

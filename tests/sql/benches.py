@@ -1,11 +1,13 @@
-"""Benchmarks that share one lake, for tests of many views: opening a warehouse takes longer than most of those tests."""
+"""Benchmarks that share one lake, for tests of many views: opening a warehouse takes longer than
+most of those tests.
+"""
 
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.lake import Lake, append_records
+from judgelake.tasks.lake.lake import Lake, append_records
 from tests.lakes import Row, answer, at, digest_of, ingest, item, query, rating
 
 
@@ -20,7 +22,13 @@ class Bench:
     def of_test(cls, lake: Lake, test: str) -> "Bench":
         return cls(lake, f"b{hashlib.sha256(test.encode()).hexdigest()[:8]}")
 
-    def ingest(self, items: Sequence[Row], answers: Sequence[Row] = (), ratings: Sequence[Row] = (), **others: Any) -> None:
+    def ingest(
+        self,
+        items: Sequence[Row],
+        answers: Sequence[Row] = (),
+        ratings: Sequence[Row] = (),
+        **others: Any,
+    ) -> None:
         ingest(self.lake, items, answers, ratings, benchmark=self.name, **others)
 
     def register(self, *judges: Row, minute: float = 1) -> None:
@@ -35,12 +43,24 @@ class Bench:
         text = f"select {columns} from {view} where benchmark = '{self.name}'"
         return [tuple(row.values()) for row in query(self.lake, text)]
 
-    def answer_items(self, names: Sequence[str], texts: Sequence[str] = ("m1 says",), **more: Any) -> dict[tuple[str, str], str]:
-        """Items `<cluster>.<number>`, each with an answer of m1, m2, ... a text; returns the answers' digests."""
+    def answer_items(
+        self, names: Sequence[str], texts: Sequence[str] = ("m1 says",), **more: Any
+    ) -> dict[tuple[str, str], str]:
+        """Items `<cluster>.<number>`, each with an answer of m1, m2, ... a text; returns the
+        answers' digests.
+        """
         items = {name: item(name, f"Q {name}", cluster=name.partition(".")[0]) for name in names}
-        given = {(name, f"m{number}"): text for name in names for number, text in enumerate(texts, 1)}
-        self.ingest(list(items.values()), [answer(name, text, model) for (name, model), text in given.items()], **more)
-        return {(name, model): digest_of(items[name], text) for (name, model), text in given.items()}
+        given = {
+            (name, f"m{number}"): text for name in names for number, text in enumerate(texts, 1)
+        }
+        self.ingest(
+            list(items.values()),
+            [answer(name, text, model) for (name, model), text in given.items()],
+            **more,
+        )
+        return {
+            (name, model): digest_of(items[name], text) for (name, model), text in given.items()
+        }
 
 
 def rate(item_id: str, *ratings: float, model: str = "m1") -> list[Row]:

@@ -1,4 +1,6 @@
-"""The recipes of `sql/adhoc`, each on given rows with the rows that it must find; how they are asked for is told in test_sql_command."""
+"""The recipes of `sql/adhoc`, each on given rows with the rows that it must find; how they are
+asked for is told in test_sql_command.
+"""
 
 import re
 from collections.abc import Iterator
@@ -9,9 +11,9 @@ import duckdb
 import pytest
 from scipy import stats
 
-from tasks.lake import Lake, append_records
-from tasks.reports.catalog import find_recipe, list_recipes
-from tasks.reports.warehouse import materialise, open_warehouse
+from judgelake.tasks.lake.lake import Lake, append_records
+from judgelake.tasks.warehouse.catalog import find_recipe, list_recipes
+from judgelake.tasks.warehouse.warehouse import materialise, open_warehouse
 from tests.lakes import (
     Row,
     answer,
@@ -32,34 +34,91 @@ from tests.lakes import (
 )
 
 A, B, C, M = "a" * 16, "b" * 16, "c" * 16, "d" * 16
-CAT, DOG, SKY = item("i0"), item("i1", "Which animal?", ("dog", "puppy", "Dog ")), item("i2", "What colour?", ("blue", "grey"))
-TEXTS = {("i0", "m1"): "cat", ("i0", "m2"): "a house", ("i1", "m1"): "cow", ("i1", "m2"): "horse", ("i2", "m1"): "blue"}
+CAT, DOG, SKY = (
+    item("i0"),
+    item("i1", "Which animal?", ("dog", "puppy", "Dog ")),
+    item("i2", "What colour?", ("blue", "grey")),
+)
+TEXTS = {
+    ("i0", "m1"): "cat",
+    ("i0", "m2"): "a house",
+    ("i1", "m1"): "cow",
+    ("i1", "m2"): "horse",
+    ("i2", "m1"): "blue",
+}
 TEXTS |= {("i2", "m2"): "it is the blue of the sky"}
 ITEMS = {row["item_id"]: row for row in (CAT, DOG, SKY)}
 DIGEST = {key: digest_of(ITEMS[key[0]], text) for key, text in TEXTS.items()}
 # LAVE's ratings by item and model; prompt's judge (two readings) and the metric beside it.
-LAVE = {("i0", "m1"): 3, ("i0", "m2"): 2, ("i1", "m1"): 1, ("i1", "m2"): 1, ("i2", "m1"): 1, ("i2", "m2"): 3}
-OTHER = {("i0", "m1"): 3, ("i0", "m2"): 1, ("i1", "m1"): 1, ("i1", "m2"): None, ("i2", "m1"): 3, ("i2", "m2"): 3}
-EXACT = {("i0", "m1"): 1.0, ("i0", "m2"): 0.0, ("i1", "m1"): 0.0, ("i1", "m2"): 0.0, ("i2", "m1"): 1.0, ("i2", "m2"): 0.0}
+LAVE = {
+    ("i0", "m1"): 3,
+    ("i0", "m2"): 2,
+    ("i1", "m1"): 1,
+    ("i1", "m2"): 1,
+    ("i2", "m1"): 1,
+    ("i2", "m2"): 3,
+}
+OTHER = {
+    ("i0", "m1"): 3,
+    ("i0", "m2"): 1,
+    ("i1", "m1"): 1,
+    ("i1", "m2"): None,
+    ("i2", "m1"): 3,
+    ("i2", "m2"): 3,
+}
+EXACT = {
+    ("i0", "m1"): 1.0,
+    ("i0", "m2"): 0.0,
+    ("i1", "m1"): 0.0,
+    ("i1", "m2"): 0.0,
+    ("i2", "m1"): 1.0,
+    ("i2", "m2"): 0.0,
+}
 # People: p1 and p2 rate all, p3 contradicts them.
-P1 = {("i0", "m1"): 1.0, ("i0", "m2"): 0.0, ("i1", "m1"): 0.0, ("i1", "m2"): 0.0, ("i2", "m1"): 1.0, ("i2", "m2"): 1.0}
+P1 = {
+    ("i0", "m1"): 1.0,
+    ("i0", "m2"): 0.0,
+    ("i1", "m1"): 0.0,
+    ("i1", "m2"): 0.0,
+    ("i2", "m1"): 1.0,
+    ("i2", "m2"): 1.0,
+}
 
 
 @pytest.fixture(scope="module")
 def given(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Three items, two models, two LAVE judges (`other` at two readings), exact match, three annotators, duels in both orders."""
+    """Three items, two models, two LAVE judges (`other` at two readings), exact match, three
+    annotators, duels in both orders.
+    """
     lake = make_lake(tmp_path_factory.mktemp("given"))
-    ratings = [rating(i, value, person, m) for (i, m), value in P1.items() for person in ("p1", "p2")]
+    ratings = [
+        rating(i, value, person, m) for (i, m), value in P1.items() for person in ("p1", "p2")
+    ]
     ratings += [rating(i, 1 - value, "p3", m) for (i, m), value in P1.items()]
     answers = [answer(i, text, m) for (i, m), text in TEXTS.items()]
-    ingest(lake, list(ITEMS.values()), answers, ratings, human_preferences=PREFERENCES, choice_sets=CHOICES)
+    ingest(
+        lake,
+        list(ITEMS.values()),
+        answers,
+        ratings,
+        human_preferences=PREFERENCES,
+        choice_sets=CHOICES,
+    )
     append_records(lake, "judges", [
         judge_row("lave", A), judge_row("other", B), judge_row("other-weighted", B, reading="r2"), judge_row("chirp", C),
         metric_row("exact_match", M),
     ])  # fmt: skip
-    append_records(lake, "cases", [case_row(judge, i, digest) for judge in (A, B) for (i, _), digest in DIGEST.items()])
+    append_records(
+        lake,
+        "cases",
+        [case_row(judge, i, digest) for judge in (A, B) for (i, _), digest in DIGEST.items()],
+    )
     append_records(lake, "verdicts", list(make_verdicts()))
-    append_records(lake, "metric_scores", [score_row(M, i, DIGEST[i, m], score) for (i, m), score in EXACT.items()])
+    append_records(
+        lake,
+        "metric_scores",
+        [score_row(M, i, DIGEST[i, m], score) for (i, m), score in EXACT.items()],
+    )
     put_duels(lake)
     put_replies(lake)
     put_correlations(lake)
@@ -69,12 +128,20 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyC
 
 
 def make_verdicts() -> Iterator[Row]:
-    """`other` refuses the horse; its second reading, which reads probabilities, has little mass at the house."""
+    """`other` refuses the horse; its second reading, which reads probabilities, has little mass at
+    the house.
+    """
     for key, value in LAVE.items():
         yield verdict_row(A, key[0], DIGEST[key], value, reply_digests=[name_request(key)])
     for key, rating_or_none in OTHER.items():
-        told: Row = {} if rating_or_none else {"status": "refused", "reason": "I cannot judge horse 17 of 20.5"}
-        yield verdict_row(B, key[0], DIGEST[key], rating_or_none, reply_digests=[name_request(key)], **told)
+        told: Row = (
+            {}
+            if rating_or_none
+            else {"status": "refused", "reason": "I cannot judge horse 17 of 20.5"}
+        )
+        yield verdict_row(
+            B, key[0], DIGEST[key], rating_or_none, reply_digests=[name_request(key)], **told
+        )
         is_house = key == ("i0", "m2")
         told |= {"captured_mass": 0.6 if is_house else 0.99} if rating_or_none else {}
         told |= {"score_0_1": 0.25} if is_house else {}
@@ -94,12 +161,22 @@ WINNERS = {
     ("i2", "m1"): "tie",
     ("i2", "m2"): "m1",
 }
-PREFERENCES = [preference("i0", "m1", "m2", "a", shown_first="a"), preference("i1", "m1", "m2", "a", shown_first="b")]
+PREFERENCES = [
+    preference("i0", "m1", "m2", "a", shown_first="a"),
+    preference("i1", "m1", "m2", "a", shown_first="b"),
+]
 PREFERENCES += [preference("i2", "m1", "m2", "b")]  # nobody wrote down what was shown first
 
 
 CHOICES: list[Row] = [
-    {"item_id": i, "choice_set": "1", "criterion": "overall", "annotator": who, "answers": ["m1", "m2"], "chosen": chosen}
+    {
+        "item_id": i,
+        "choice_set": "1",
+        "criterion": "overall",
+        "annotator": who,
+        "answers": ["m1", "m2"],
+        "chosen": chosen,
+    }
     for i, who, chosen in (("i0", "p1", "m1"), ("i2", "p1", "m1"), ("i2", "p2", None))
 ]
 
@@ -116,34 +193,84 @@ def put_duels(lake: Lake) -> None:
 
 
 def put_replies(lake: Lake) -> None:
-    """LAVE's six replies in two runs, of two snapshots; the first request drawn three times, once more by a second run."""
+    """LAVE's six replies in two runs, of two snapshots; the first request drawn three times, once
+    more by a second run.
+    """
     latencies = (100.0, 200.0, 300.0, 400.0, None, 600.0)
-    rows = [reply_row(A, f"{k}", latency_ms=latency, run_id=f"run-{k // 3}") for k, latency in enumerate(latencies)]
+    rows = [
+        reply_row(A, f"{k}", latency_ms=latency, run_id=f"run-{k // 3}")
+        for k, latency in enumerate(latencies)
+    ]
     rows[4] |= {"prompt_tokens": None, "resolved_model": "gpt-2"}
     rows[0] |= {"cost_usd": 0.03}
-    again = [reply_row(A, "0", draw=draw, text=f"So rating={draw}", run_id="run-1", latency_ms=None) for draw in (1, 2)]
+    again = [
+        reply_row(A, "0", draw=draw, text=f"So rating={draw}", run_id="run-1", latency_ms=None)
+        for draw in (1, 2)
+    ]
     again.append(reply_row(A, "0", run_id="run-1", latency_ms=None, replied_at=at(9)))
     append_records(lake, "replies", [*rows, *again])
-    run = {"suite": "s", "suite_digest": "d", "stage": "judge", "outcome": "done", "n_calls": 0, "n_replies_reused": 0, "seed": 0}
-    run |= {"n_verdicts": 0, "n_failed": 0, "prompt_tokens": 0, "completion_tokens": 0, "versions": "{}"}
-    append_records(lake, "runs", [{**run, "run_id": f"run-{k}", "started_at": at(k), "ended_at": at(9)} for k in range(2)])
+    run = {
+        "suite": "s",
+        "suite_digest": "d",
+        "stage": "judge",
+        "outcome": "done",
+        "n_calls": 0,
+        "n_replies_reused": 0,
+        "seed": 0,
+    }
+    run |= {
+        "n_verdicts": 0,
+        "n_failed": 0,
+        "prompt_tokens": 0,
+        "completion_tokens": 0,
+        "versions": "{}",
+    }
+    append_records(
+        lake,
+        "runs",
+        [{**run, "run_id": f"run-{k}", "started_at": at(k), "ended_at": at(9)} for k in range(2)],
+    )
 
 
 def put_correlations(lake: Lake) -> None:
     names = ("judge_criterion", "human_criterion")
-    common: Row = dict.fromkeys(names, "correctness") | {"suite": "s", "benchmark": "b", "model": "*", "human_rule": "mean"}
-    common |= {"sample_rule": "mean", "against": "human", "coefficient": "spearman", "n": 6, "n_clusters": 3, "n_undefined": 0}
+    common: Row = dict.fromkeys(names, "correctness") | {
+        "suite": "s",
+        "benchmark": "b",
+        "model": "*",
+        "human_rule": "mean",
+    }
+    common |= {
+        "sample_rule": "mean",
+        "against": "human",
+        "coefficient": "spearman",
+        "n": 6,
+        "n_clusters": 3,
+        "n_undefined": 0,
+    }
     common |= {"n_cells": None}
     common |= {"resamples": 20, "seed": 0, "reported_at": at(9), "low": 0.1, "high": 0.9}
-    values = [("lave", 0.5, {}), ("other", 0.75, {}), ("lave", 0.9, {"coefficient": "pearson"}), ("lave", 0.3, {"model": "m1"})]
-    rows = [{**common, "judge": judge, "value": value, **more} for judge, value, more in [*values, ("broken", None, {})]]
+    values = [
+        ("lave", 0.5, {}),
+        ("other", 0.75, {}),
+        ("lave", 0.9, {"coefficient": "pearson"}),
+        ("lave", 0.3, {"model": "m1"}),
+    ]
+    rows = [
+        {**common, "judge": judge, "value": value, **more}
+        for judge, value, more in [*values, ("broken", None, {})]
+    ]
     append_records(lake, "correlations", rows)
 
 
-def ask(connection: duckdb.DuckDBPyConnection, name: str, columns: str = "*", **options: object) -> list[tuple[Any, ...]]:
+def ask(
+    connection: duckdb.DuckDBPyConnection, name: str, columns: str = "*", **options: object
+) -> list[tuple[Any, ...]]:
     """Some columns of what a recipe finds, in its order."""
     recipe = find_recipe(name)
-    found = connection.sql(recipe.text, params=recipe.fill_options(f"{key}={value}" for key, value in options.items()))
+    found = connection.sql(
+        recipe.text, params=recipe.fill_options(f"{key}={value}" for key, value in options.items())
+    )
     return found.select(columns).fetchall()
 
 
@@ -168,28 +295,42 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyC
 
 
 @pytest.mark.parametrize("name", list_recipes())
-def test_a_recipe_finds_nothing_in_an_empty_lake(empty: duckdb.DuckDBPyConnection, name: str) -> None:
+def test_a_recipe_finds_nothing_in_an_empty_lake(
+    empty: duckdb.DuckDBPyConnection, name: str
+) -> None:
     assert ask(empty, name) == []
 
 
-@pytest.mark.parametrize("name", [name for name, recipe in list_recipes().items() if "benchmark" in recipe.options])
-def test_a_recipe_can_be_asked_of_one_benchmark(given: duckdb.DuckDBPyConnection, name: str) -> None:
+@pytest.mark.parametrize(
+    "name", [name for name, recipe in list_recipes().items() if "benchmark" in recipe.options]
+)
+def test_a_recipe_can_be_asked_of_one_benchmark(
+    given: duckdb.DuckDBPyConnection, name: str
+) -> None:
     if name not in ("changed_verdicts", "stale_verdicts", "circles"):  # of which this lake has none
         assert ask(given, name) != []
-    assert [row[:4] for row in ask(given, name, benchmark="b")] == [row[:4] for row in ask(given, name)]
+    assert [row[:4] for row in ask(given, name, benchmark="b")] == [
+        row[:4] for row in ask(given, name)
+    ]
     assert ask(given, name, benchmark="none") == []
 
 
 def test_disagreements(given: duckdb.DuckDBPyConnection) -> None:
     columns = "item_id, answer_id, spread, lowest_judge, highest_judge, n_judges, people, text"
-    # LAVE gives blue 0, the other 1; of the house 0.5 against 0 and 0.25. Two of three people say blue is right.
+    # LAVE gives blue 0, the other 1; of the house 0.5 against 0 and 0.25. Two of three people say
+    # blue is right.
     assert ask(given, "disagreements", columns) == [
         ("i2", "m1", 1.0, "lave", "other-weighted", 3, pytest.approx(2 / 3), "blue"),
         ("i0", "m2", 0.5, "other", "lave", 3, pytest.approx(1 / 3), "a house"),
     ]
     assert len(ask(given, "disagreements", n=1)) == 1
-    widest = ask(given, "disagreements", "item_id, answer_id, criterion, lowest_judge", metrics="yes")
-    assert widest == [(i, m, "correctness", judge) for i, m, judge in [("i2", "m1", "lave"), ("i0", "m2", "other")]]
+    widest = ask(
+        given, "disagreements", "item_id, answer_id, criterion, lowest_judge", metrics="yes"
+    )
+    assert widest == [
+        (i, m, "correctness", judge)
+        for i, m, judge in [("i2", "m1", "lave"), ("i0", "m2", "other")]
+    ]
 
 
 def test_closest_to_people(given: duckdb.DuckDBPyConnection) -> None:
@@ -210,14 +351,18 @@ def test_missing_scores(given: duckdb.DuckDBPyConnection) -> None:
 
 def test_costs(given: duckdb.DuckDBPyConnection) -> None:
     columns = "run_id, judge, model, n_calls, prompt_tokens, completion_tokens, n_uncounted"
-    # run-0 has replies 0 to 2; run-1 has 3 to 5, of which one tells no prompt tokens, and three more of request 0
+    # run-0 has replies 0 to 2; run-1 has 3 to 5, of which one tells no prompt tokens, and three
+    # more of request 0
     assert sorted(ask(given, "costs", columns)) == [
         ("run-0", "lave", "gpt", 3, 300, 60, 0),
         ("run-1", "lave", "gpt", 6, 500, 120, 1),
     ]
     assert ask(given, "costs", suite="another") == []
     # the first reply of run-0 is priced at 0.03 dollars, the others at nothing that is known
-    assert sorted(ask(given, "costs", "run_id, cost_usd, n_unpriced")) == [("run-0", 0.03, 2), ("run-1", None, 6)]
+    assert sorted(ask(given, "costs", "run_id, cost_usd, n_unpriced")) == [
+        ("run-0", 0.03, 2),
+        ("run-1", None, 6),
+    ]
 
 
 def test_latencies(given: duckdb.DuckDBPyConnection) -> None:
@@ -233,9 +378,13 @@ def test_latencies(given: duckdb.DuckDBPyConnection) -> None:
 
 
 def test_changed_verdicts(tmp_path: Path) -> None:
-    """A retried verdict, one of another judge under the same alias, one that stayed, one of a turned pair."""
+    """A retried verdict, one of another judge under the same alias, one that stayed, one of a
+    turned pair.
+    """
     lake = make_lake(tmp_path)
-    append_records(lake, "judges", [judge_row("lave", A), judge_row("lave", B, registered_at=at(5))])
+    append_records(
+        lake, "judges", [judge_row("lave", A), judge_row("lave", B, registered_at=at(5))]
+    )
     one, two = DIGEST["i0", "m1"], DIGEST["i0", "m2"]
     append_records(lake, "replies", [reply_row(A, "1"), reply_row(B, "2", resolved_model="gpt-2")])
     append_records(lake, "verdicts", [
@@ -250,7 +399,8 @@ def test_changed_verdicts(tmp_path: Path) -> None:
     ]
     append_records(lake, "duels", duels)
     columns = (
-        "former_run, run_id, former_status, status, former_score, score, judge_id = former_judge_id, former_snapshot, snapshot"
+        "former_run, run_id, former_status, status, former_score, score, judge_id = "
+        "former_judge_id, former_snapshot, snapshot"
     )
     with open_warehouse(lake) as connection:
         assert ask(connection, "changed_verdicts", columns) == [
@@ -269,12 +419,25 @@ def test_scale_use(given: duckdb.DuckDBPyConnection) -> None:
         ("lave", 0.5, 2.0, 1, pytest.approx(1 / 6)),
         ("lave", 1.0, 3.0, 2, pytest.approx(1 / 3)),
     ]
-    assert ask(given, "scale_use", "score, n", judge="other-weighted") == [(0.0, 1), (0.25, 1), (1.0, 3)]
-    assert ask(given, "scale_use", "score, n", judge="other-weighted", digits=0) == [(0.0, 2), (1.0, 3)]
+    assert ask(given, "scale_use", "score, n", judge="other-weighted") == [
+        (0.0, 1),
+        (0.25, 1),
+        (1.0, 3),
+    ]
+    assert ask(given, "scale_use", "score, n", judge="other-weighted", digits=0) == [
+        (0.0, 2),
+        (1.0, 3),
+    ]
 
 
 def test_judge_against_metric(given: duckdb.DuckDBPyConnection) -> None:
-    found = ask(given, "judge_against_metric", "item_id, answer_id, metric, score, metric_score", judge="lave", n=3)
+    found = ask(
+        given,
+        "judge_against_metric",
+        "item_id, answer_id, metric, score, metric_score",
+        judge="lave",
+        n=3,
+    )
     assert found == [
         ("i2", "m1", "exact_match", 0.0, 1.0),
         ("i2", "m2", "exact_match", 1.0, 0.0),
@@ -288,7 +451,8 @@ def test_length_and_score(given: duckdb.DuckDBPyConnection) -> None:
     found = {row[0]: row[1:] for row in ask(given, "length_and_score", columns)}
     lengths, scores = (3, 7, 3, 5, 4, 25), (1.0, 0.5, 0.0, 0.0, 0.0, 1.0)  # LAVE's
     n, pearson, spearman, median, shortest, longest = found["lave"]
-    # the shortest quarter would part the two of 3 letters (a third of all), so it is empty; the longest is the sky, which got 1
+    # the shortest quarter would part the two of 3 letters (a third of all), so it is empty; the
+    # longest is the sky, which got 1
     assert (n, median, shortest, longest) == (6, 4.5, None, 1.0)
     assert pearson == pytest.approx(stats.pearsonr(lengths, scores).statistic, abs=1e-12)
     assert spearman == pytest.approx(stats.spearmanr(lengths, scores).statistic, abs=1e-12)
@@ -299,13 +463,23 @@ def test_failed_by_all(given: duckdb.DuckDBPyConnection) -> None:
     columns = "item_id, judge, n_models, highest, highest_of_people, answers"
     answers = ["m1: cow", "m2: horse"]
     # of `other` the horse has no score, so nobody knows
-    assert ask(given, "failed_by_all", columns, judge="lave") == [("i1", "lave", 2, 0.0, pytest.approx(1 / 3), answers)]
+    assert ask(given, "failed_by_all", columns, judge="lave") == [
+        ("i1", "lave", 2, 0.0, pytest.approx(1 / 3), answers)
+    ]
     assert ask(given, "failed_by_all", judge="other") == []
-    assert ask(given, "failed_by_all", "item_id, highest", judge="lave", at_most=1) == [("i0", 1.0), ("i1", 0.0), ("i2", 1.0)]
+    assert ask(given, "failed_by_all", "item_id, highest", judge="lave", at_most=1) == [
+        ("i0", 1.0),
+        ("i1", 0.0),
+        ("i2", 1.0),
+    ]
 
 
 def test_disputed_references(given: duckdb.DuckDBPyConnection) -> None:
-    assert ask(given, "disputed_references", "item_id, n_references, n_distinct, share_of_most_frequent, given") == [
+    assert ask(
+        given,
+        "disputed_references",
+        "item_id, n_references, n_distinct, share_of_most_frequent, given",
+    ) == [
         ("i2", 2, 2, 0.5, ["blue ×1", "grey ×1"]),
         ("i1", 3, 2, pytest.approx(2 / 3), ["dog ×2", "puppy ×1"]),
     ]
@@ -315,16 +489,26 @@ def test_disputed_references(given: duckdb.DuckDBPyConnection) -> None:
 def test_asked_again(given: duckdb.DuckDBPyConnection) -> None:
     columns = "judge, request_digest[1:1], n_replies, n_draws, n_distinct_texts, tokens, texts"
     # request 0: three draws, and the first of them once more, with the same text
-    assert ask(given, "asked_again", columns) == [("lave", "0", 4, 3, 3, 480, ["So rating=1", "So rating=2", "So rating=3"])]
+    assert ask(given, "asked_again", columns) == [
+        ("lave", "0", 4, 3, 3, 480, ["So rating=1", "So rating=2", "So rating=3"])
+    ]
 
 
 def test_stale_verdicts(tmp_path: Path) -> None:
     lake = make_lake(tmp_path)
     now, former = DIGEST["i0", "m1"], "f" * 16
     ingest(lake, [CAT], [answer("i0", "cat")])
-    append_records(lake, "judges", [judge_row("lave", A), judge_row("gone", B, registered_at=at(0))])
     append_records(
-        lake, "cases", [case_row(A, "i0", now, context_digest="new"), case_row(A, "i0", former), case_row(B, "i0", now)]
+        lake, "judges", [judge_row("lave", A), judge_row("gone", B, registered_at=at(0))]
+    )
+    append_records(
+        lake,
+        "cases",
+        [
+            case_row(A, "i0", now, context_digest="new"),
+            case_row(A, "i0", former),
+            case_row(B, "i0", now),
+        ],
     )
     append_records(lake, "verdicts", [
         verdict_row(A, "i0", now, 3, context_digest="new"), verdict_row(A, "i0", now, 1, context_digest="old"),
@@ -333,7 +517,13 @@ def test_stale_verdicts(tmp_path: Path) -> None:
     with open_warehouse(lake) as connection:
         assert ask(connection, "stale_verdicts", "judge, reading, why, n, n_ok") == [
             (A, "r0", "the judge, or this reading of it, is in no suite of the benchmark", 1, 1),
-            ("gone", "r1", "the judge, or this reading of it, is in no suite of the benchmark", 1, 1),
+            (
+                "gone",
+                "r1",
+                "the judge, or this reading of it, is in no suite of the benchmark",
+                1,
+                1,
+            ),
             ("lave", "r1", "the answer was edited or is gone", 1, 0),
             ("lave", "r1", "what the judge sees beside the answer changed", 1, 1),
         ]
@@ -346,16 +536,28 @@ def test_low_mass(given: duckdb.DuckDBPyConnection) -> None:
 
 
 def test_lave_against_exact_match(given: duckdb.DuckDBPyConnection) -> None:
-    found = ask(given, "lave_against_exact_match", "score, n_metric_0, n_metric_between, n_metric_1, n", judge="lave")
-    # says 0 of cow, horse and blue, the last of which matches; 0.5 of the house; 1 of the cat, which matches, and of the sky
+    found = ask(
+        given,
+        "lave_against_exact_match",
+        "score, n_metric_0, n_metric_between, n_metric_1, n",
+        judge="lave",
+    )
+    # says 0 of cow, horse and blue, the last of which matches; 0.5 of the house; 1 of the cat,
+    # which matches, and of the sky
     assert found == [(0.0, 2, 0, 1, 3), (0.5, 1, 0, 0, 1), (1.0, 1, 0, 1, 2)]
     assert ask(given, "lave_against_exact_match", metric="bleu") == []
 
 
 def test_best_of_n(given: duckdb.DuckDBPyConnection) -> None:
     third = pytest.approx(1 / 3)
-    found = ask(given, "best_of_n", "item_id, n_answers, score, best, people_of_best, people_at_most, regret", judge="lave")
-    # by their mean people give 2/3 where P1 has 1 and 1/3 where it has 0; of the cow and the horse both are first
+    found = ask(
+        given,
+        "best_of_n",
+        "item_id, n_answers, score, best, people_of_best, people_at_most, regret",
+        judge="lave",
+    )
+    # by their mean people give 2/3 where P1 has 1 and 1/3 where it has 0; of the cow and the horse
+    # both are first
     assert sorted(found) == [
         ("i0", 2, 1.0, ["m1"], pytest.approx(2 / 3), pytest.approx(2 / 3), 0.0),
         ("i1", 2, 0.0, ["m1", "m2"], third, third, 0.0),
@@ -366,8 +568,11 @@ def test_best_of_n(given: duckdb.DuckDBPyConnection) -> None:
 
 
 def test_odd_annotators(given: duckdb.DuckDBPyConnection) -> None:
-    # p3 always differs by 1 from both others, who differ by 0.5 from the mean of p3 and each other; 3 of 6 are 1, so signs cancel
-    assert ask(given, "odd_annotators", "annotator, n, mean_absolute_difference, mean_difference") == [
+    # p3 always differs by 1 from both others, who differ by 0.5 from the mean of p3 and each other;
+    # 3 of 6 are 1, so signs cancel
+    assert ask(
+        given, "odd_annotators", "annotator, n, mean_absolute_difference, mean_difference"
+    ) == [
         ("p3", 6, 1.0, 0.0),
         ("p1", 6, 0.5, 0.0),
         ("p2", 6, 0.5, 0.0),
@@ -375,7 +580,10 @@ def test_odd_annotators(given: duckdb.DuckDBPyConnection) -> None:
 
 
 def test_readings_side_by_side(given: duckdb.DuckDBPyConnection) -> None:
-    columns = "judge_a, judge_b, n, n_scored_a, n_scored_b, n_changed, mean_difference, mean_absolute_difference"
+    columns = (
+        "judge_a, judge_b, n, n_scored_a, n_scored_b, n_changed, mean_difference, "
+        "mean_absolute_difference"
+    )
     # of six cases both score five; the house alone has 0 and 0.25
     assert ask(given, "readings_side_by_side", columns) == [
         ("other", "other-weighted", 6, 5, 5, 1, pytest.approx(-0.05), pytest.approx(0.05))
@@ -385,23 +593,32 @@ def test_readings_side_by_side(given: duckdb.DuckDBPyConnection) -> None:
 
 
 def test_wrong_choices(given: duckdb.DuckDBPyConnection) -> None:
-    # p1 chose m1 of i0, where all agree, and of i2, where LAVE gives it 0 and m2 1; p2 chose none of i2. Exact match gives m1 1 there.
+    # p1 chose m1 of i0, where all agree, and of i2, where LAVE gives it 0 and m2 1; p2 chose none
+    # of i2. Exact match gives m1 1 there.
     columns = "item_id, annotator, judge, chosen, score_of_chosen, preferred, score_of_preferred"
-    assert ask(given, "wrong_choices", columns, judge="lave") == [("i2", "p1", "lave", "m1", 0.0, "m2", 1.0)]
+    assert ask(given, "wrong_choices", columns, judge="lave") == [
+        ("i2", "p1", "lave", "m1", 0.0, "m2", 1.0)
+    ]
     assert ask(given, "wrong_choices", judge="exact_match") == []
 
 
 def test_circles(tmp_path: Path) -> None:
-    """m1 over m2, m2 over m3, m3 over m1 of the first question; the second is in order, the third has a tie in its circle."""
+    """m1 over m2, m2 over m3, m3 over m1 of the first question; the second is in order, the third
+    has a tie in its circle.
+    """
     lake = make_lake(tmp_path)
     models = ("m1", "m2", "m3")
     answers = [answer(i, f"{model} {i}", model) for i in ITEMS for model in models]
     chosen = {"i0": ("a", "a", "b"), "i1": ("a", "a", "a"), "i2": ("a", "tie", "b")}
     pairs = (("m1", "m2"), ("m2", "m3"), ("m1", "m3"))
-    rows = [preference(i, *pair, choice) for i, given in chosen.items() for pair, choice in zip(pairs, given, strict=True)]
+    rows = [
+        preference(i, *pair, choice)
+        for i, given in chosen.items()
+        for pair, choice in zip(pairs, given, strict=True)
+    ]
     ingest(lake, list(ITEMS.values()), answers, human_preferences=rows)
     with open_warehouse(lake) as connection:
-        assert ask(connection, "circles", "item_id, rater, first_model, second_model, third_model") == [
-            ("i0", "human:p1", *models)
-        ]
+        assert ask(
+            connection, "circles", "item_id, rater, first_model, second_model, third_model"
+        ) == [("i0", "human:p1", *models)]
         assert ask(connection, "circles", rater="human:p2") == []

@@ -1,5 +1,5 @@
-"""Bias by length, position and family, leniency, use of the scale, refusals: given and expected rows with the arithmetic beside
-them; core_scale_use is counted behind rpt_scale_use.
+"""Bias by length, position and family, leniency, use of the scale, refusals: given and expected
+rows with the arithmetic beside them; core_scale_use is counted behind rpt_scale_use.
 """
 
 import math
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 
-from tasks.lake import Lake
+from judgelake.tasks.lake.lake import Lake
 from tests.lakes import (
     Row,
     answer,
@@ -30,12 +30,34 @@ from tests.sql.benches import Bench, rate
 
 J, K, L, M = "a" * 16, "b" * 16, "d" * 16, "c" * 16
 Z = 1.959963984540054  # the 97.5 % point of the normal distribution
-VIEWS = ("leniency", "bias_length", "bias_longer", "bias_position", "bias_family", "bias_family_scores", "scale_use", "refusals")
+VIEWS = (
+    "leniency",
+    "bias_length",
+    "bias_longer",
+    "bias_position",
+    "bias_family",
+    "bias_family_scores",
+    "scale_use",
+    "refusals",
+)
 
 
-def recorded(item_id: str, found: float | None, judge: str = "gpt-4", answer_id: str = "m1", **more: object) -> Row:
-    row: Row = {"item_id": item_id, "answer_id": answer_id, "judge": judge, "criterion": "correctness", "sample": 0}
-    row |= {"status": "unparsed" if found is None else "ok", "rating": found, "scale_low": 0.0, "scale_high": 1.0}
+def recorded(
+    item_id: str, found: float | None, judge: str = "gpt-4", answer_id: str = "m1", **more: object
+) -> Row:
+    row: Row = {
+        "item_id": item_id,
+        "answer_id": answer_id,
+        "judge": judge,
+        "criterion": "correctness",
+        "sample": 0,
+    }
+    row |= {
+        "status": "unparsed" if found is None else "ok",
+        "rating": found,
+        "scale_low": 0.0,
+        "scale_high": 1.0,
+    }
     return {**row, "text": None, "reason": None, **more}
 
 
@@ -50,19 +72,34 @@ def duel(item_id: str, first: str, second: str, winner: str | None, judge: str =
         "shown_first": "a",
         "choice": choice,
     }
-    row |= {"judge": judge, "sample": 0, "status": "ok" if choice else "refused", "preference_b": None, "score_a": None}
+    row |= {
+        "judge": judge,
+        "sample": 0,
+        "status": "ok" if choice else "refused",
+        "preference_b": None,
+        "score_a": None,
+    }
     return {**row, "score_b": None, "text": None, "top_logprobs": [], "reason": None}
 
 
 def put_duel(
-    bench: Bench, item_id: str, first: str, second: str, winner: str | None, digests: Mapping[tuple[str, str], str]
+    bench: Bench,
+    item_id: str,
+    first: str,
+    second: str,
+    winner: str | None,
+    digests: Mapping[tuple[str, str], str],
 ) -> None:
-    """A duel of our own judge, with answers by model; a is the lesser digest, as planning has it."""
+    """A duel of our own judge, with answers by model; a is the lesser digest, as planning has
+    it.
+    """
     a, b = sorted((first, second), key=lambda model: digests[item_id, model])
     choice, shown = {a: "a", b: "b"}.get(winner or "", winner), "a" if first == a else "b"
     key = {"other_digest": digests[item_id, b], "shown_first": shown, "criterion": "overall"}
     bench.put("cases", case_row(J, item_id, digests[item_id, a], **key))
-    row = duel_row(J, item_id, digests[item_id, a], digests[item_id, b], shown, choice, criterion="overall")
+    row = duel_row(
+        J, item_id, digests[item_id, a], digests[item_id, b], shown, choice, criterion="overall"
+    )
     bench.put("duels", row)
 
 
@@ -102,12 +139,26 @@ def test_an_empty_lake_has_no_bias(tmp_path: Path) -> None:
 
 
 def test_leniency_is_the_mean_difference_on_the_answers_both_scored(bench: Bench) -> None:
-    ratings = [*rate("A.1", 1, 0), *rate("A.2", 0), *rate("B.1", 0), *rate("C.1", 1), *rate("B.1", 1, model="m2")]
+    ratings = [
+        *rate("A.1", 1, 0),
+        *rate("A.2", 0),
+        *rate("B.1", 0),
+        *rate("C.1", 1),
+        *rate("B.1", 1, model="m2"),
+    ]
     found = {"A.1": 1.0, "A.2": 1.0, "B.1": 0.0, "C.1": None, "D.1": 1.0}  # nobody rated D.1
-    verdicts = [recorded(name, score) for name, score in found.items()] + [recorded("B.1", 1.0, answer_id="m2")]
+    verdicts = [recorded(name, score) for name, score in found.items()] + [
+        recorded("B.1", 1.0, answer_id="m2")
+    ]
     bench.answer_items([*found], ["x", "y"], ratings=ratings, recorded_verdicts=verdicts)
-    rows = {row[0]: row[1:] for row in bench.rows("model, n, judge_mean, human_mean, difference, low, high", "rpt_leniency")}
-    # m1: A.1 1 - 0.5, A.2 1 - 0, B.1 0 - 0: mean 0.5; residuals A 1.5 - 2/2, B 0 - 0.5: squares 0.5; variance 2/1 * 0.5 / 9
+    rows = {
+        row[0]: row[1:]
+        for row in bench.rows(
+            "model, n, judge_mean, human_mean, difference, low, high", "rpt_leniency"
+        )
+    }
+    # m1: A.1 1 - 0.5, A.2 1 - 0, B.1 0 - 0: mean 0.5; residuals A 1.5 - 2/2, B 0 - 0.5: squares
+    # 0.5; variance 2/1 * 0.5 / 9
     error = math.sqrt(2 * 0.5) / 3
     assert rows["m1"] == (
         3,
@@ -120,9 +171,15 @@ def test_leniency_is_the_mean_difference_on_the_answers_both_scored(bench: Bench
     assert (rows["*"][0], rows["*"][3]) == (4, 0.375)
 
 
-def test_a_criterion_is_compared_with_its_namesake_or_with_each_where_there_is_none(bench: Bench) -> None:
+def test_a_criterion_is_compared_with_its_namesake_or_with_each_where_there_is_none(
+    bench: Bench,
+) -> None:
     ratings = [rating("A.1", 1.0), rating("A.1", 0.0, criterion="fluency")]
-    verdicts = [recorded("A.1", 1.0), recorded("A.1", 1.0, criterion="fluency"), recorded("A.1", 1.0, criterion="overall")]
+    verdicts = [
+        recorded("A.1", 1.0),
+        recorded("A.1", 1.0, criterion="fluency"),
+        recorded("A.1", 1.0, criterion="overall"),
+    ]
     bench.answer_items(["A.1"], ratings=ratings, recorded_verdicts=verdicts)
     found = bench.rows("model, judge_criterion, human_criterion, difference", "rpt_leniency")
     assert [row[1:] for row in found if row[0] == "*"] == [
@@ -138,15 +195,32 @@ def put_lengths(bench: Bench, rows: list[tuple[str, int, float, float]]) -> None
     items = [item(name, f"Q {name}", cluster=name.partition(".")[0]) for name, *_ in rows]
     answers = [answer(name, "x" * length) for name, length, *_ in rows]
     ratings = [row for name, _, _, human in rows for row in rate(name, human)]
-    bench.ingest(items, answers, ratings, recorded_verdicts=[recorded(name, score) for name, _, score, _ in rows])
+    bench.ingest(
+        items,
+        answers,
+        ratings,
+        recorded_verdicts=[recorded(name, score) for name, _, score, _ in rows],
+    )
 
 
 def test_the_slope_is_per_doubling_among_answers_that_people_scored_alike(bench: Bench) -> None:
-    # People's 0: lengths 1, 2, 4 (log2 0, 1, 2), scores 0, 0, 0.5; people's 1: lengths 8, 16 (3, 4), scores 0.5, 1.
-    put_lengths(bench, [("A.1", 1, 0, 0), ("A.2", 2, 0, 0), ("B.1", 4, 0.5, 0), ("B.2", 8, 0.5, 1), ("C.1", 16, 1, 1)])
+    # People's 0: lengths 1, 2, 4 (log2 0, 1, 2), scores 0, 0, 0.5; people's 1: lengths 8, 16 (3,
+    # 4), scores 0.5, 1.
+    put_lengths(
+        bench,
+        [
+            ("A.1", 1, 0, 0),
+            ("A.2", 2, 0, 0),
+            ("B.1", 4, 0.5, 0),
+            ("B.2", 8, 0.5, 1),
+            ("C.1", 16, 1, 1),
+        ],
+    )
     (found,) = bench.rows("n, slope, low, high, pearson", "rpt_bias_length")
-    # Centred: x -1, 0, 1 | -1/2, 1/2; y -1/6, -1/6, 1/3 | -1/4, 1/4. Sxx 2.5, Sxy 1/6 + 1/3 + 1/8 + 1/8 = 0.75: slope 0.3.
-    # Syy = 2/36 + 1/9 + 2/16 = 7/24. Per cluster xy - slope xx: A 1/6 - 0.3; B 1/3 - 0.3 + 1/8 - 0.075; C 1/8 - 0.075.
+    # Centred: x -1, 0, 1 | -1/2, 1/2; y -1/6, -1/6, 1/3 | -1/4, 1/4. Sxx 2.5, Sxy 1/6 + 1/3 + 1/8 +
+    # 1/8 = 0.75: slope 0.3.
+    # Syy = 2/36 + 1/9 + 2/16 = 7/24. Per cluster xy - slope xx: A 1/6 - 0.3; B 1/3 - 0.3 + 1/8 -
+    # 0.075; C 1/8 - 0.075.
     scores = [1 / 6 - 0.3, 1 / 3 - 0.3 + 0.05, 0.05]
     error = math.sqrt(1.5 * sum(score**2 for score in scores)) / 2.5
     expected = (0.3, 0.3 - Z * error, 0.3 + Z * error, 0.75 / math.sqrt(2.5 * 7 / 24))
@@ -155,29 +229,48 @@ def test_the_slope_is_per_doubling_among_answers_that_people_scored_alike(bench:
 
 def test_where_lengths_do_not_differ_there_is_no_slope(bench: Bench) -> None:
     put_lengths(bench, [("A.1", 3, 0, 0), ("B.1", 3, 1, 0), ("C.1", 5, 1, 1), ("D.1", 0, 1, 0)])
-    assert bench.rows("n, slope, low, pearson", "rpt_bias_length") == [(3, None, None, None)]  # an empty answer has no length
+    assert bench.rows("n, slope, low, pearson", "rpt_bias_length") == [
+        (3, None, None, None)
+    ]  # an empty answer has no length
 
 
 def test_a_planted_slope_is_recovered_whatever_people_think_of_length(bench: Bench) -> None:
-    rows = [(f"{n}.1", 2 ** (n % 5), (n % 5) * 0.1 + 0.5 * (n % 5 > 2), float(n % 5 > 2)) for n in range(20)]
+    rows = [
+        (f"{n}.1", 2 ** (n % 5), (n % 5) * 0.1 + 0.5 * (n % 5 > 2), float(n % 5 > 2))
+        for n in range(20)
+    ]
     put_lengths(bench, rows)
     (found,) = bench.rows("slope, pearson", "rpt_bias_length")
     assert found == (pytest.approx(0.1), pytest.approx(1.0))
 
 
-def test_the_slope_and_its_interval_are_those_of_least_squares_with_a_dummy_a_tenth(bench: Bench) -> None:
+def test_the_slope_and_its_interval_are_those_of_least_squares_with_a_dummy_a_tenth(
+    bench: Bench,
+) -> None:
     rng = np.random.default_rng(4)
     tenths, lengths, scores = rng.integers(0, 3, 60) / 2, rng.integers(1, 90, 60), rng.random(60)
     clusters = rng.integers(0, 12, 60)
-    put_lengths(bench, [(f"{clusters[n]}.{n}", int(lengths[n]), float(scores[n]), float(tenths[n])) for n in range(60)])
+    put_lengths(
+        bench,
+        [
+            (f"{clusters[n]}.{n}", int(lengths[n]), float(scores[n]), float(tenths[n]))
+            for n in range(60)
+        ],
+    )
     design = np.column_stack([np.log2(lengths), *(tenths == level for level in (0, 0.5, 1))])
     groups = {"groups": clusters, "use_correction": False}
     fitted = sm.OLS(scores, design).fit(cov_type="cluster", cov_kwds=groups)
     n_clusters = len(set(clusters))
-    error = fitted.bse[0] * math.sqrt(n_clusters / (n_clusters - 1))  # without its own correction for small samples, with ours
+    error = fitted.bse[0] * math.sqrt(
+        n_clusters / (n_clusters - 1)
+    )  # without its own correction for small samples, with ours
     (found,) = bench.rows("slope, low, high", "rpt_bias_length")
     slope = fitted.params[0]
-    assert found == (pytest.approx(slope), pytest.approx(slope - Z * error), pytest.approx(slope + Z * error))
+    assert found == (
+        pytest.approx(slope),
+        pytest.approx(slope - Z * error),
+        pytest.approx(slope + Z * error),
+    )
 
 
 # ---- rpt_bias_longer
@@ -194,18 +287,35 @@ def test_the_longer_answer_s_share_of_wins(bench: Bench) -> None:
         duel("B.1", "m1", "m2", "tie"),
         duel("C.1", "m1", "m2", "m1"),
     ]
-    duels += [duel("A.1", "m1", "m3", "m1"), duel("A.2", "m1", "m3", None)]  # of equal length; refused
-    bench.ingest(items, answers, recorded_duels=duels, human_preferences=[preference("A.1", "m1", "m2", "a")])
-    found = {row[0]: row[1:] for row in bench.rows("judge, n, share_longer, low, high", "rpt_bias_longer")}
-    # 1, 1 | 0.5 | 0: share 0.625; residuals 2 - 1.25, 0.5 - 0.625, 0 - 0.625: squares 0.96875; variance 3/2 * that / 16
+    duels += [
+        duel("A.1", "m1", "m3", "m1"),
+        duel("A.2", "m1", "m3", None),
+    ]  # of equal length; refused
+    bench.ingest(
+        items, answers, recorded_duels=duels, human_preferences=[preference("A.1", "m1", "m2", "a")]
+    )
+    found = {
+        row[0]: row[1:]
+        for row in bench.rows("judge, n, share_longer, low, high", "rpt_bias_longer")
+    }
+    # 1, 1 | 0.5 | 0: share 0.625; residuals 2 - 1.25, 0.5 - 0.625, 0 - 0.625: squares 0.96875;
+    # variance 3/2 * that / 16
     error = math.sqrt(1.5 * 0.96875) / 4
-    assert found["gpt-4"] == (4, 0.625, pytest.approx(max(0, 0.625 - Z * error)), pytest.approx(min(1, 0.625 + Z * error)))
+    assert found["gpt-4"] == (
+        4,
+        0.625,
+        pytest.approx(max(0, 0.625 - Z * error)),
+        pytest.approx(min(1, 0.625 + Z * error)),
+    )
     assert found["human:p1"] == (1, 0.0, None, None)
 
 
 # ---- rpt_bias_position
 
-POSITION = "judge, n, first_wins, ties, second_wins, share_first, balance, n_both_orders, n_inconsistent, n_always_first, n_always_second"
+POSITION = (
+    "judge, n, first_wins, ties, second_wins, share_first, balance, n_both_orders, "
+    "n_inconsistent, n_always_first, n_always_second"
+)
 
 
 def test_a_judge_that_sees_both_orders(bench: Bench) -> None:
@@ -231,7 +341,8 @@ def test_a_judge_that_sees_both_orders(bench: Bench) -> None:
 
 
 def test_recorded_orders_and_their_balance(bench: Bench) -> None:
-    # m1 is shown first three times of four, which balances 2 of 4; m2 against m3 always in one order
+    # m1 is shown first three times of four, which balances 2 of 4; m2 against m3 always in one
+    # order
     duels = [
         duel("A.1", "m1", "m2", "m1"),
         duel("A.2", "m1", "m2", "m1"),
@@ -248,7 +359,9 @@ def test_recorded_orders_and_their_balance(bench: Bench) -> None:
         ("gpt-4", 4, 2, 0, 2, 0.5, 0.5, 0, 0, 0, 0),
         ("human:p1", 1, 1, 0, 0, 1.0, 0.0, 0, 0, 0, 0),
     ]
-    assert [row[:2] for row in bench.rows("low, high, judge", "rpt_bias_position") if row[2] == "fixed"] == [(None, None)]
+    assert [
+        row[:2] for row in bench.rows("low, high, judge", "rpt_bias_position") if row[2] == "fixed"
+    ] == [(None, None)]
 
 
 def test_recorded_pairs_in_both_orders_are_compared(bench: Bench) -> None:
@@ -259,14 +372,21 @@ def test_recorded_pairs_in_both_orders_are_compared(bench: Bench) -> None:
         duel("B.1", "m2", "m1", "m2"),
     ]
     bench.answer_items(["A.1", "B.1"], ["x", "y"], recorded_duels=duels)
-    assert bench.rows(POSITION, "rpt_bias_position") == [("gpt-4", 4, 3, 0, 1, 0.75, 1.0, 2, 1, 1, 0)]
+    assert bench.rows(POSITION, "rpt_bias_position") == [
+        ("gpt-4", 4, 3, 0, 1, 0.75, 1.0, 2, 1, 1, 0)
+    ]
 
 
 # ---- core_families, rpt_bias_family, rpt_bias_family_scores
 
 
 def model_row(model: str, family: str) -> Row:
-    row: Row = {"model": model, "family": family, "llm_parameters_b": None, "vision_encoder_parameters_b": None}
+    row: Row = {
+        "model": model,
+        "family": family,
+        "llm_parameters_b": None,
+        "vision_encoder_parameters_b": None,
+    }
     return {**row, "training_loss": None}
 
 
@@ -281,11 +401,18 @@ def model_row(model: str, family: str) -> Row:
         ("weighted gpt", None, {}),
     ],
 )
-def test_families_of_recorded_judges_and_of_models(bench: Bench, judge: str, family: str | None, own: dict[str, bool]) -> None:
+def test_families_of_recorded_judges_and_of_models(
+    bench: Bench, judge: str, family: str | None, own: dict[str, bool]
+) -> None:
     models = ("gpt-4-0613", "openai/gpt-3.5-turbo:20230327", "opus", "bard", "alpaca-7b", None)
     answers = [answer("A.1", f"answer {number}", model) for number, model in enumerate(models)]
     known = [model_row("claude", "Anthropic"), model_row("opus", "anthropic")]
-    bench.ingest([item("A.1")], answers, models=known, recorded_verdicts=[recorded("A.1", 1.0, judge, "bard")])
+    bench.ingest(
+        [item("A.1")],
+        answers,
+        models=known,
+        recorded_verdicts=[recorded("A.1", 1.0, judge, "bard")],
+    )
     found = bench.rows("judge_family, model, is_self, is_family", "core_families")
     assert {row[0] for row in found} == ({family} if family else set())
     assert {row[1]: row[2] for row in found if row[3]} == own
@@ -296,8 +423,15 @@ def test_the_family_of_a_judge_of_our_own_is_its_model_s(bench: Bench) -> None:
     models = ("gpt-4o-mini", "gpt-4o", "llava-7b")
     bench.ingest([item("A.1")], [answer("A.1", f"by {model}", model) for model in models])
     bench.register(judge_row("mini", K, call_signature=signature))
-    found = {row[0]: row[1:] for row in bench.rows("model, judge_family, is_self, is_family", "core_families")}
-    assert found == {"gpt-4o-mini": ("gpt", True, True), "gpt-4o": ("gpt", False, True), "llava-7b": ("gpt", False, False)}
+    found = {
+        row[0]: row[1:]
+        for row in bench.rows("model, judge_family, is_self, is_family", "core_families")
+    }
+    assert found == {
+        "gpt-4o-mini": ("gpt", True, True),
+        "gpt-4o": ("gpt", False, True),
+        "llava-7b": ("gpt", False, False),
+    }
 
 
 def test_wins_of_a_judge_s_own_family_beside_people_s(bench: Bench) -> None:
@@ -321,26 +455,41 @@ def test_wins_of_a_judge_s_own_family_beside_people_s(bench: Bench) -> None:
         "self": ("gpt", 3, pytest.approx(2.5 / 3), 1, 0.5, 1.0),
         "family": ("gpt", 3, 0.5, 1, 0.5, 1.0),
     }
-    (interval,) = [row[1:] for row in bench.rows("relation, low, high", "rpt_bias_family") if row[0] == "family"]
-    # clusters A (1, 0.5), C (0): residuals 1.5 - 1 and 0 - 0.5; variance 2/1 * 0.5 / 9; cut at 0 and 1
+    (interval,) = [
+        row[1:]
+        for row in bench.rows("relation, low, high", "rpt_bias_family")
+        if row[0] == "family"
+    ]
+    # clusters A (1, 0.5), C (0): residuals 1.5 - 1 and 0 - 0.5; variance 2/1 * 0.5 / 9; cut at 0
+    # and 1
     assert interval == (max(0.0, 0.5 - Z / 3), min(1.0, 0.5 + Z / 3))
 
 
 def test_scores_of_a_judge_s_own_family_beside_people_s(bench: Bench) -> None:
     # item: (judge, people) of gpt-4's answer and of llava's
-    given = {"A.1": ((1.0, 0.0), (0.0, 0.0)), "B.1": ((1.0, 1.0), (0.0, 1.0)), "C.1": ((0.5, 0.0), (1.0, 1.0))}
+    given = {
+        "A.1": ((1.0, 0.0), (0.0, 0.0)),
+        "B.1": ((1.0, 1.0), (0.0, 1.0)),
+        "C.1": ((0.5, 0.0), (1.0, 1.0)),
+    }
     items = [item(name, f"Q {name}", cluster=name.partition(".")[0]) for name in given]
     answers = [answer(name, f"by {model}", model) for name in given for model in ("gpt-4", "llava")]
     scored = [
-        (name, model, *pair) for name, pairs in given.items() for model, pair in zip(("gpt-4", "llava"), pairs, strict=True)
+        (name, model, *pair)
+        for name, pairs in given.items()
+        for model, pair in zip(("gpt-4", "llava"), pairs, strict=True)
     ]
     ratings = [rating(name, human, answer_id=model) for name, model, _, human in scored]
     verdicts = [recorded(name, score, answer_id=model) for name, model, score, _ in scored]
     bench.ingest(items, answers, ratings, recorded_verdicts=verdicts)
-    columns = "relation, n_own, n_other, own_mean, other_mean, people_own_mean, people_other_mean, excess, low, high"
+    columns = (
+        "relation, n_own, n_other, own_mean, other_mean, people_own_mean, "
+        "people_other_mean, excess, low, high"
+    )
     own, other = bench.rows(columns, "rpt_bias_family_scores")
     # gaps own 1, 0, 0.5 (mean 0.5), others' 0, -1, 0 (mean -1/3): excess 5/6.
-    # Influences ((gap - mean) of own less that of others') / 3: A 0.5 - 1/3, B -0.5 + 2/3, C 0 - 1/3, each / 3
+    # Influences ((gap - mean) of own less that of others') / 3: A 0.5 - 1/3, B -0.5 + 2/3, C 0 -
+    # 1/3, each / 3
     squares = sum((x / 3) ** 2 for x in (1 / 6, 1 / 6, -1 / 3))
     error = math.sqrt(1.5 * squares)
     numbers = (2.5 / 3, 1 / 3, 1 / 3, 2 / 3, 5 / 6, 5 / 6 - Z * error, 5 / 6 + Z * error)
@@ -365,7 +514,10 @@ def test_use_of_the_scale_and_lengths_by_score(bench: Bench) -> None:
         [item(name) for name in found], [answer(name, "x" * lengths[name]) for name in found],
         [*rate("A.1", 1, 0)], recorded_verdicts=[recorded(name, score) for name, score in found.items()],
     )  # fmt: skip
-    columns = "judge, level, level_to, n, share, length_low_quarter, length_median, length_high_quarter, length_mean"
+    columns = (
+        "judge, level, level_to, n, share, length_low_quarter, length_median, "
+        "length_high_quarter, length_mean"
+    )
     assert bench.rows(columns, "rpt_scale_use") == [
         ("gpt-4", 0.0, None, 1, 0.25, 1.0, 1.0, 1.0, 1.0),
         ("gpt-4", 1.0, None, 3, 0.75, 3.0, 4.0, 6.0, pytest.approx(14 / 3)),
@@ -380,7 +532,9 @@ def test_fine_scores_are_told_in_tenths(bench: Bench) -> None:
                  recorded_verdicts=[recorded(name, score) for name, score in scores.items()])  # fmt: skip
     found = bench.rows("level, level_to, n", "rpt_scale_use")
     # 0, 1/30, 2/30 | 3/30 (0.1) ... ; the last tenth takes 27/30 to 1
-    assert found == [(pytest.approx(k / 10), pytest.approx(k / 10 + 0.1), 4 if k == 9 else 3) for k in range(10)]
+    assert found == [
+        (pytest.approx(k / 10), pytest.approx(k / 10 + 0.1), 4 if k == 9 else 3) for k in range(10)
+    ]
 
 
 def test_metrics_have_no_scale(bench: Bench) -> None:
@@ -395,16 +549,22 @@ def test_metrics_have_no_scale(bench: Bench) -> None:
 
 def test_refusals_and_failures_by_judge_and_model(bench: Bench) -> None:
     digests = bench.answer_items(
-        ["A.1", "B.1"], ["x", "y"], recorded_duels=[duel("A.1", "m1", "m2", None), duel("B.1", "m1", "m2", "m1")]
+        ["A.1", "B.1"],
+        ["x", "y"],
+        recorded_duels=[duel("A.1", "m1", "m2", None), duel("B.1", "m1", "m2", "m1")],
     )
     bench.register(judge_row("lave", L), metric_row("acc", M))
     statuses = {("A.1", "m1"): "refused", ("B.1", "m1"): "truncated", ("A.1", "m2"): "ok"}
     bench.put("cases", *(case_row(L, key[0], digests[key]) for key in digests))
     verdicts = [
-        verdict_row(L, key[0], digests[key], 3 if status == "ok" else None, status=status) for key, status in statuses.items()
+        verdict_row(L, key[0], digests[key], 3 if status == "ok" else None, status=status)
+        for key, status in statuses.items()
     ]
     bench.put("verdicts", *verdicts)
-    columns = "judge, model, n_cases, n_ok, n_refused, n_truncated, n_unparsed, n_not_asked, share_without"
+    columns = (
+        "judge, model, n_cases, n_ok, n_refused, n_truncated, n_unparsed, n_not_asked, "
+        "share_without"
+    )
     assert bench.rows(columns, "rpt_refusals") == [
         ("gpt-4", "*", 2, 1, 1, 0, 0, 0, 0.5), ("gpt-4", "m1", 2, 1, 1, 0, 0, 0, 0.5), ("gpt-4", "m2", 2, 1, 1, 0, 0, 0, 0.5),
         ("lave", "*", 4, 1, 1, 1, 0, 1, 0.75), ("lave", "m1", 2, 0, 1, 1, 0, 0, 1.0), ("lave", "m2", 2, 1, 0, 0, 0, 1, 0.5),

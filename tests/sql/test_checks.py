@@ -1,4 +1,6 @@
-"""The checks: each finds the rows that were planted for it, and none finds anything in a lake that is as it should be."""
+"""The checks: each finds the rows that were planted for it, and none finds anything in a lake that
+is as it should be.
+"""
 
 import re
 from collections.abc import Callable, Iterator
@@ -8,12 +10,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from schemas.tables import TABLES
-from tasks.digests import content_digest
-from tasks.lake import Lake, append_records
-from tasks.reports.catalog import describe_check
-from tasks.reports.checks import Finding, run_checks
-from tasks.reports.warehouse import check_texts, create_checks, open_warehouse
+from judgelake.schemas.tables import TABLES
+from judgelake.tasks.digests import content_digest
+from judgelake.tasks.lake.lake import Lake, append_records
+from judgelake.tasks.warehouse.catalog import describe_check
+from judgelake.tasks.warehouse.checks import Finding, run_checks
+from judgelake.tasks.warehouse.warehouse import check_texts, create_checks, open_warehouse
 from tests.lakes import (
     Row,
     answer,
@@ -36,11 +38,20 @@ A, B, M = "a" * 16, "b" * 16, "c" * 16
 CAT, DOG = item("i0", image="0.png"), item("i1", "Which animal?", ("dog", "puppy"))
 SAID, SWAPPED = digest_of(CAT, "a cat"), digest_of(CAT, "a dog")
 ONE, TWO = "1" * 64, "2" * 64
-RECORDED: Row = {"item_id": "i0", "answer_id": "m1", "judge": "gpt", "criterion": "overall", "sample": 0, "status": "ok"}
+RECORDED: Row = {
+    "item_id": "i0",
+    "answer_id": "m1",
+    "judge": "gpt",
+    "criterion": "overall",
+    "sample": 0,
+    "status": "ok",
+}
 RECORDED |= {"rating": 9.0, "scale_low": 1.0, "scale_high": 5.0, "text": None, "reason": None}
 LABEL = {"item_id": "i0", "answer_id": "m1", "category": "unknown", "labeller": "p1", "holds": True}
 SPICE = {"item_id": "i0", "answer_id": "m1", "metric": "spice", "score": 0.0}
-SHARES = [{"level": str(level), "probability": share} for level, share in ((1, 0.1), (2, 0.2), (3, 0.7))]
+SHARES = [
+    {"level": str(level), "probability": share} for level, share in ((1, 0.1), (2, 0.2), (3, 0.7))
+]
 
 
 def plant(lake: Lake) -> None:
@@ -51,20 +62,32 @@ def plant(lake: Lake) -> None:
         recorded_verdicts=[{**RECORDED, "rating": 4.0}], recorded_scores=[SPICE], failure_labels=[LABEL],
     )  # fmt: skip
     scale = "reader:rating-at-end|version:2|scale:1-3"
-    append_records(lake, "judges", [judge_row("lave", A, reading_signature=scale), judge_row("chirp", B)])
+    append_records(
+        lake, "judges", [judge_row("lave", A, reading_signature=scale), judge_row("chirp", B)]
+    )
     append_records(lake, "cases", [case_row(A, "i0", SAID), case_row(A, "i0", SWAPPED)])
     append_records(lake, "cases", [case_row(B, "i0", SAID, other_digest=SWAPPED, shown_first="a")])
     append_records(lake, "replies", [reply_row(A, ONE), reply_row(A, TWO), reply_row(B, ONE)])
     shares: Row = {"reply_digests": [ONE], "probabilities": SHARES, "captured_mass": 0.97}
     append_records(lake, "verdicts", [verdict_row(A, "i0", SAID, 3, **shares)])
     append_records(lake, "verdicts", [verdict_row(A, "i0", SWAPPED, None, reply_digests=[TWO])])
-    append_records(lake, "duels", [duel_row(B, "i0", SAID, SWAPPED, "a", "a", score_a=8.0, score_b=3.0, reply_digests=[ONE])])
-    append_records(lake, "metric_scores", [score_row(M, "i0", SAID, None), score_row(M, "i0", SWAPPED, 7.5)])
+    append_records(
+        lake,
+        "duels",
+        [duel_row(B, "i0", SAID, SWAPPED, "a", "a", score_a=8.0, score_b=3.0, reply_digests=[ONE])],
+    )
+    append_records(
+        lake, "metric_scores", [score_row(M, "i0", SAID, None), score_row(M, "i0", SWAPPED, 7.5)]
+    )
 
 
 @pytest.fixture(scope="module")
-def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Lake, duckdb.DuckDBPyConnection]]:
-    """The lake as it should be and one warehouse for all tests, which is told of planted part files before it is asked."""
+def planted(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[Lake, duckdb.DuckDBPyConnection]]:
+    """The lake as it should be and one warehouse for all tests, which is told of planted part files
+    before it is asked.
+    """
     lake = make_lake(tmp_path_factory.mktemp("planted"))
     plant(lake)
     with open_warehouse(lake, lazy=True) as connection:
@@ -95,7 +118,9 @@ def tell_parts(lake: Lake, connection: duckdb.DuckDBPyConnection) -> None:
     """Let the views read the part files that are there now."""
     for table in TABLES:
         files = [str(file) for file in (lake.mirror / table).rglob("*.parquet")]
-        connection.execute(f"set variable parts_{table} = $files", {"files": files})  # names come from TABLES
+        connection.execute(
+            f"set variable parts_{table} = $files", {"files": files}
+        )  # names come from TABLES
 
 
 def put_unchecked(lake: Lake, table: str, *rows: Row) -> None:
@@ -130,7 +155,10 @@ def verdict(value: int | None, digest: str = SAID, **more: object) -> Row:
 
 
 ANSWER_OF = {"content_digest": SAID, **answer("i9", "lost")}
-UNEVEN, NEGATIVE = [{"level": "1", "probability": 0.4}], [{"level": "1", "probability": 1.5}, {"level": "2", "probability": -0.5}]
+UNEVEN, NEGATIVE = (
+    [{"level": "1", "probability": 0.4}],
+    [{"level": "1", "probability": 1.5}, {"level": "2", "probability": -0.5}],
+)
 
 # Check -> what is planted, by a name: the number of rows that it then finds, its own alone.
 PLANTED: dict[str, dict[str, Callable[[Lake], None]]] = {
@@ -220,13 +248,17 @@ def test_a_lake_as_it_should_be_passes_every_check(find: Find) -> None:
     assert find() == {}
 
 
-@pytest.mark.parametrize(("check", "what"), [(check, what) for check, ways in PLANTED.items() for what in ways])
+@pytest.mark.parametrize(
+    ("check", "what"), [(check, what) for check, ways in PLANTED.items() for what in ways]
+)
 def test_a_check_finds_what_is_wrong(lake: Lake, find: Find, check: str, what: str) -> None:
     PLANTED[check][what](lake)
     found = find()
     assert set(found) == {check} | ALSO.get(what, set())
     assert found[check].n == ROWS.get(what, 1)
-    assert found[check].warns is (check in ("chk_snapshot_changed", "chk_other_model", "chk_adapted_requests"))
+    assert found[check].warns is (
+        check in ("chk_snapshot_changed", "chk_other_model", "chk_adapted_requests")
+    )
 
 
 def test_every_check_has_something_planted_for_it() -> None:
@@ -246,34 +278,61 @@ def test_replies_to_a_second_turn_may_be_missing(lake: Lake, find: Find) -> None
 
 
 def test_the_digest_is_computed_in_sql_as_in_python() -> None:
-    """Where a control character's escape has a letter the check says nothing; everywhere else SQL and Python name the same digest."""
-    letters = [*"ab \\/\"'|%\t\n\r\x00\x08\x7f\x85\u2028\ufeff\uffffüß€😀\U0010ffff", *(chr(code) for code in range(32))]
-    rng = np.random.default_rng(5)
-    drawn = ["".join(rng.choice(letters, size)) for size in rng.integers(0, 8, 1500)] + ["\\u00AB", "\\u000A"]
-    contents = [(drawn[3 * k], drawn[3 * k + 1 : 3 * k + 3][: k % 3], drawn[-1 - k]) for k in range(500)]
-    unclear = [
-        re.search(r"[\x0b\x0e\x0f\x1a-\x1f]|\\u00[01][A-F]", "".join([prompt, *given, text])) for prompt, given, text in contents
+    """Where a control character's escape has a letter the check says nothing; everywhere else SQL
+    and Python name the same digest.
+    """
+    letters = [
+        *"ab \\/\"'|%\t\n\r\x00\x08\x7f\x85\u2028\ufeff\uffffüß€😀\U0010ffff",
+        *(chr(code) for code in range(32)),
     ]
-    expected = [None if found else content_digest(*content) for found, content in zip(unclear, contents, strict=True)]
+    rng = np.random.default_rng(5)
+    drawn = ["".join(rng.choice(letters, size)) for size in rng.integers(0, 8, 1500)] + [
+        "\\u00AB",
+        "\\u000A",
+    ]
+    contents = [
+        (drawn[3 * k], drawn[3 * k + 1 : 3 * k + 3][: k % 3], drawn[-1 - k]) for k in range(500)
+    ]
+    unclear = [
+        re.search(r"[\x0b\x0e\x0f\x1a-\x1f]|\\u00[01][A-F]", "".join([prompt, *given, text]))
+        for prompt, given, text in contents
+    ]
+    expected = [
+        None if found else content_digest(*content)
+        for found, content in zip(unclear, contents, strict=True)
+    ]
     assert expected.count(None) in range(1, 400)
     assert recompute(contents) == expected
 
 
 def recompute(contents: list[tuple[str, list[str], str]]) -> list[str | None]:
-    """What chk_digest_of_other_content expects of answers that have another digest, None where it finds nothing wrong."""
-    rows = [(f"i{number}", prompt, given, text) for number, (prompt, given, text) in enumerate(contents)]
-    given = pl.DataFrame(rows, schema=["item_id", "prompt", "references", "text"], orient="row").to_arrow()
+    """What chk_digest_of_other_content expects of answers that have another digest, None where it
+    finds nothing wrong.
+    """
+    rows = [
+        (f"i{number}", prompt, given, text) for number, (prompt, given, text) in enumerate(contents)
+    ]
+    given = pl.DataFrame(
+        rows, schema=["item_id", "prompt", "references", "text"], orient="row"
+    ).to_arrow()
     with duckdb.connect() as connection:
         connection.register("given", given)
         connection.execute("create view stg_items as select 'b' as benchmark, * from given")
-        names = "'b' as benchmark, item_id, 'a' as answer_id, text, 'other' as content_digest, '' as source_file, '' as locator"
+        names = (
+            "'b' as benchmark, item_id, 'a' as answer_id, text, 'other' as content_digest, "
+            "'' as source_file, '' as locator"
+        )
         connection.execute(f"create view stg_answers as select {names} from given")
         found = connection.execute(check_texts()["chk_digest_of_other_content"]).fetchall()
     digests = {row[1]: row[4] for row in found}
     return [digests.get(item_id) for item_id, *_ in rows]
 
 
-def test_a_check_shows_the_rows(lake: Lake, planted: tuple[Lake, duckdb.DuckDBPyConnection]) -> None:
+def test_a_check_shows_the_rows(
+    lake: Lake, planted: tuple[Lake, duckdb.DuckDBPyConnection]
+) -> None:
     PLANTED["chk_answer_without_item"]["an answer to no item"](lake)
     tell_parts(lake, planted[1])
-    assert planted[1].execute("select * from chk_answer_without_item").fetchall() == [("b", "i9", "m1", "given", "row")]
+    assert planted[1].execute("select * from chk_answer_without_item").fetchall() == [
+        ("b", "i9", "m1", "given", "row")
+    ]

@@ -1,4 +1,6 @@
-"""The parametrised queries, as given and expected rows; how planning and reports use them is told in their own tests."""
+"""The parametrised queries, as given and expected rows; how planning and reports use them is told
+in their own tests.
+"""
 
 from collections.abc import Mapping
 from importlib import resources
@@ -7,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tasks.lake import Lake, append_records
-from tasks.reports.warehouse import select_file
+from judgelake.tasks.lake.lake import Lake, append_records
+from judgelake.tasks.warehouse.warehouse import select_file
 from tests.lakes import (
     answer,
     case_row,
@@ -40,9 +42,19 @@ def run(lake: Lake, file: str, parameters: Mapping[str, object]) -> list[tuple[A
 
 def test_every_view_and_query_has_a_test_that_names_it() -> None:
     """A file under sql/ for which no test gives and expects rows is listed here."""
-    tests = "".join(file.read_text(encoding="utf-8") for file in Path(__file__).parents[1].rglob("test_*.py"))
-    folders = [resources.files("sql").joinpath(folder) for folder in ("core", "reports", "queries", "adhoc", "checks")]
-    files = [file.name.removesuffix(".sql") for folder in folders for file in folder.iterdir() if file.name.endswith(".sql")]
+    tests = "".join(
+        file.read_text(encoding="utf-8") for file in Path(__file__).parents[1].rglob("test_*.py")
+    )
+    folders = [
+        resources.files("sql").joinpath(folder)
+        for folder in ("core", "reports", "queries", "adhoc", "checks")
+    ]
+    files = [
+        file.name.removesuffix(".sql")
+        for folder in folders
+        for file in folder.iterdir()
+        if file.name.endswith(".sql")
+    ]
     assert [name for name in files if name not in tests] == []
 
 
@@ -50,7 +62,12 @@ def test_every_view_and_query_has_a_test_that_names_it() -> None:
 
 
 def test_scores_meet_ratings_answer_by_answer(lake: Lake) -> None:
-    items = [item("i0", cluster="z"), item("i1", cluster="y"), item("i2", cluster="x"), item("i3", cluster="w")]
+    items = [
+        item("i0", cluster="z"),
+        item("i1", cluster="y"),
+        item("i2", cluster="x"),
+        item("i3", cluster="w"),
+    ]
     answers = [answer(f"i{number}", "x") for number in range(4)] + [answer("i0", "y", "m2")]
     ratings = [
         rating("i0", 1.0),
@@ -82,7 +99,12 @@ def test_scores_meet_ratings_answer_by_answer(lake: Lake) -> None:
         (f"metric:call {M}", "acc", "metric", "overall", 0, "i0", "m1", "m1", "z", None),
     ]
     assert {row[5] for row in run(lake, "judge_samples", about)} == {"i0", "i1", "i2"}
-    assert {row[5] for row in run(lake, "judge_samples", {**about, "against": "lave"})} == {"i0", "i1", "i2", "i3"}
+    assert {row[5] for row in run(lake, "judge_samples", {**about, "against": "lave"})} == {
+        "i0",
+        "i1",
+        "i2",
+        "i3",
+    }
     # Only i0 of m1 has more than one annotator, and so a row for each; its mean is that of 1 and 0.
     few = {"most_annotators": 20, "least_rated": 3}
     assert run(lake, "human_targets", {"benchmark": "b", **few}) == [
@@ -98,26 +120,49 @@ def test_scores_meet_ratings_answer_by_answer(lake: Lake) -> None:
         ("correctness", "mean", "i2", "m1", None, 1.0),
         ("fluency", "mean", "i0", "m1", None, 0.0),
     ]
-    assert run(lake, "judge_samples", {**about, "benchmark": "c"}) == run(lake, "human_targets", {"benchmark": "c", **few}) == []
+    assert (
+        run(lake, "judge_samples", {**about, "benchmark": "c"})
+        == run(lake, "human_targets", {"benchmark": "c", **few})
+        == []
+    )
 
 
 # ---- thin_coverage
 
 
 @pytest.mark.parametrize(
-    ("least", "thin"), [(0.98, ["lave", "metric"]), (0.75, ["metric"]), (0.751, ["lave", "metric"]), (0.0, [])]
+    ("least", "thin"),
+    [(0.98, ["lave", "metric"]), (0.75, ["metric"]), (0.751, ["lave", "metric"]), (0.0, [])],
 )
 def test_judges_with_too_few_scores_are_told(lake: Lake, least: float, thin: list[str]) -> None:
     items = [item(f"i{number}") for number in range(4)]
     ingest(lake, items, [answer(f"i{number}", "x") for number in range(4)])
-    append_records(lake, "judges", [judge_row("lave", A), metric_row("acc", M), judge_row("other suite's", B, suite="t")])
+    append_records(
+        lake,
+        "judges",
+        [judge_row("lave", A), metric_row("acc", M), judge_row("other suite's", B, suite="t")],
+    )
     digest = digest_of(items[0], "x")
-    append_records(lake, "cases", [case_row(judge, f"i{number}", digest) for judge in (A, B) for number in range(4)])
-    append_records(lake, "verdicts", [verdict_row(A, f"i{number}", digest, 3 if number else None) for number in range(4)])
-    parameters: dict[str, object] = {"ids": [f"{A}r1", f"{M}score"], "benchmarks": ["b"], "least": least}
+    append_records(
+        lake,
+        "cases",
+        [case_row(judge, f"i{number}", digest) for judge in (A, B) for number in range(4)],
+    )
+    append_records(
+        lake,
+        "verdicts",
+        [verdict_row(A, f"i{number}", digest, 3 if number else None) for number in range(4)],
+    )
+    parameters: dict[str, object] = {
+        "ids": [f"{A}r1", f"{M}score"],
+        "benchmarks": ["b"],
+        "least": least,
+    }
     rows = run(lake, "thin_coverage", parameters)
     # LAVE has 3 of 4; the metric has none of 4
-    assert [(row[1].partition(":")[0], row[2]) for row in rows] == [(name, 0.75 if name == "lave" else 0.0) for name in thin]
+    assert [(row[1].partition(":")[0], row[2]) for row in rows] == [
+        (name, 0.75 if name == "lave" else 0.0) for name in thin
+    ]
     assert run(lake, "thin_coverage", {**parameters, "benchmarks": ["c"]}) == []
     assert query(lake, "select count(*) as n from core_judges") == [{"n": 3}]
 
@@ -130,13 +175,21 @@ def test_why_most_of_a_judges_verdicts_failed(lake: Lake) -> None:
     ingest(lake, items, [answer(f"i{number}", "x") for number in range(5)])
     append_records(lake, "judges", [judge_row("lave", A), judge_row("other", B)])
     digest = digest_of(items[0], "x")
-    append_records(lake, "cases", [case_row(judge, f"i{number}", digest) for judge in (A, B) for number in range(5)])
+    append_records(
+        lake,
+        "cases",
+        [case_row(judge, f"i{number}", digest) for judge in (A, B) for number in range(5)],
+    )
     given = enumerate(("500 boom", "500 boom", "no route", None))
     failed = [
-        verdict_row(A, f"i{number}", digest, None, status="failed" if why else "unparsed", reason=why or "?")
+        verdict_row(
+            A, f"i{number}", digest, None, status="failed" if why else "unparsed", reason=why or "?"
+        )
         for number, why in given
     ]
     append_records(lake, "verdicts", failed)
-    (judge,) = [row["judge"] for row in query(lake, "select judge from core_judges where alias = 'lave'")]
+    (judge,) = [
+        row["judge"] for row in query(lake, "select judge from core_judges where alias = 'lave'")
+    ]
     assert run(lake, "failure_reason", {"benchmark": "b", "judge": judge}) == [(3, "500 boom")]
     assert run(lake, "failure_reason", {"benchmark": "b", "judge": "other"}) == [(0, None)]

@@ -1,15 +1,31 @@
-"""Views over what others judged and chose, as given and expected rows: recorded judges, preferences, agreement, win rates."""
+"""Views over what others judged and chose, as given and expected rows: recorded judges,
+preferences, agreement, win rates.
+"""
 
 from pathlib import Path
 
 import pytest
 
-from tasks.lake import Lake, append_records
-from tests.lakes import Row, answer, case_row, digest_of, ingest, item, judge_row, make_lake, query, rating, verdict_row
+from judgelake.tasks.lake.lake import Lake, append_records
+from tests.lakes import (
+    Row,
+    answer,
+    case_row,
+    digest_of,
+    ingest,
+    item,
+    judge_row,
+    make_lake,
+    query,
+    rating,
+    verdict_row,
+)
 
 A = "a" * 16
 ITEMS = [item(f"i{number}", f"Q{number}") for number in range(6)]
-ANSWERS = [answer(row["item_id"], f"{model} says", model) for row in ITEMS for model in ("m1", "m2")]
+ANSWERS = [
+    answer(row["item_id"], f"{model} says", model) for row in ITEMS for model in ("m1", "m2")
+]
 
 
 @pytest.fixture
@@ -17,7 +33,9 @@ def lake(tmp_path: Path) -> Lake:
     return make_lake(tmp_path)
 
 
-def recorded(item_id: str, found: float | None, judge: str = "gpt", answer_id: str = "m1", **more: object) -> Row:
+def recorded(
+    item_id: str, found: float | None, judge: str = "gpt", answer_id: str = "m1", **more: object
+) -> Row:
     """A recorded verdict on a scale of 1 to 5; None is one that could not be read."""
     row: Row = {
         "item_id": item_id,
@@ -27,20 +45,53 @@ def recorded(item_id: str, found: float | None, judge: str = "gpt", answer_id: s
         "sample": 0,
         "rating": found,
     }
-    row |= {"status": "unparsed" if found is None else "ok", "scale_low": 1.0, "scale_high": 5.0, "text": None, "reason": None}
+    row |= {
+        "status": "unparsed" if found is None else "ok",
+        "scale_low": 1.0,
+        "scale_high": 5.0,
+        "text": None,
+        "reason": None,
+    }
     return {**row, **more}
 
 
-def preference(item_id: str, choice: str | None, annotator: str = "p1", a: str = "m1", b: str = "m2", **more: object) -> Row:
-    row: Row = {"item_id": item_id, "answer_a": a, "answer_b": b, "criterion": "overall", "shown_first": "a", "choice": choice}
+def preference(
+    item_id: str,
+    choice: str | None,
+    annotator: str = "p1",
+    a: str = "m1",
+    b: str = "m2",
+    **more: object,
+) -> Row:
+    row: Row = {
+        "item_id": item_id,
+        "answer_a": a,
+        "answer_b": b,
+        "criterion": "overall",
+        "shown_first": "a",
+        "choice": choice,
+    }
     return {**row, "annotator": annotator, "study": None, **more}
 
 
 def duel(item_id: str, choice: str | None, judge: str = "gpt", **more: object) -> Row:
     row = preference(item_id, choice)
     del row["annotator"], row["study"]
-    row |= {"judge": judge, "sample": 0, "status": "unparsed" if choice is None else "ok", "preference_b": None}
-    return {**row, "score_a": None, "score_b": None, "text": None, "top_logprobs": [], "reason": None, **more}
+    row |= {
+        "judge": judge,
+        "sample": 0,
+        "status": "unparsed" if choice is None else "ok",
+        "preference_b": None,
+    }
+    return {
+        **row,
+        "score_a": None,
+        "score_b": None,
+        "text": None,
+        "top_logprobs": [],
+        "reason": None,
+        **more,
+    }
 
 
 def metric_score(item_id: str, score: float | None) -> Row:
@@ -54,25 +105,51 @@ def rows(lake: Lake, text: str) -> list[tuple[object, ...]]:
 # ---- core_judges, core_scores
 
 
-def test_recorded_judges_and_metrics_are_judges_of_the_benchmarks_that_hold_them(lake: Lake) -> None:
-    ingest(lake, ITEMS, ANSWERS, recorded_verdicts=[recorded("i0", 5)], recorded_scores=[metric_score("i0", 0.3)])
+def test_recorded_judges_and_metrics_are_judges_of_the_benchmarks_that_hold_them(
+    lake: Lake,
+) -> None:
+    ingest(
+        lake,
+        ITEMS,
+        ANSWERS,
+        recorded_verdicts=[recorded("i0", 5)],
+        recorded_scores=[metric_score("i0", 0.3)],
+    )
     ingest(lake, ITEMS, ANSWERS, benchmark="c", recorded_duels=[duel("i0", "a")])
-    assert rows(lake, "select judge, kind, reading, benchmarks from core_judges order by judge") == [
+    assert rows(
+        lake, "select judge, kind, reading, benchmarks from core_judges order by judge"
+    ) == [
         ("gpt", "recorded", "recorded", ["b", "c"]),
         ("metric:spice", "recorded_metric", "recorded", ["b"]),
     ]
-    assert rows(lake, "select count(distinct judge_id), min(length(judge_id)) from core_judges") == [(2, 16)]
+    assert rows(
+        lake, "select count(distinct judge_id), min(length(judge_id)) from core_judges"
+    ) == [(2, 16)]
 
 
 def test_a_judge_of_ours_that_is_called_as_a_recorded_one_is_named_in_full(lake: Lake) -> None:
     ingest(lake, ITEMS, ANSWERS, recorded_verdicts=[recorded("i0", 5)])
     append_records(lake, "judges", [judge_row("gpt", A), judge_row("lave", "b" * 16)])
-    assert rows(lake, "select judge from core_judges order by judge") == [("gpt",), (f"gpt@{A}/r1",), ("lave",)]
+    assert rows(lake, "select judge from core_judges order by judge") == [
+        ("gpt",),
+        (f"gpt@{A}/r1",),
+        ("lave",),
+    ]
 
 
 def test_recorded_ratings_are_scores_of_the_answers(lake: Lake) -> None:
-    verdicts = [recorded("i0", 2), recorded("i1", None, reason="no digit"), recorded("i2", 5, answer_id="m2", sample=1)]
-    ingest(lake, ITEMS, ANSWERS, recorded_verdicts=verdicts, recorded_scores=[metric_score("i0", 0.3), metric_score("i1", None)])
+    verdicts = [
+        recorded("i0", 2),
+        recorded("i1", None, reason="no digit"),
+        recorded("i2", 5, answer_id="m2", sample=1),
+    ]
+    ingest(
+        lake,
+        ITEMS,
+        ANSWERS,
+        recorded_verdicts=verdicts,
+        recorded_scores=[metric_score("i0", 0.3), metric_score("i1", None)],
+    )
     columns = "judge, item_id, model, criterion, sample, status, rating, score_0_1, reason"
     # (2 - 1) / 4 = 0.25
     assert rows(lake, f"select {columns} from core_scores order by judge, item_id") == [
@@ -85,9 +162,19 @@ def test_recorded_ratings_are_scores_of_the_answers(lake: Lake) -> None:
 
 
 def test_recorded_rows_of_a_former_ingest_are_gone(lake: Lake) -> None:
-    ingest(lake, ITEMS, ANSWERS, recorded_verdicts=[recorded("i0", 2)], recorded_duels=[duel("i0", "a")])
+    ingest(
+        lake,
+        ITEMS,
+        ANSWERS,
+        recorded_verdicts=[recorded("i0", 2)],
+        recorded_duels=[duel("i0", "a")],
+    )
     ingest(lake, ITEMS, ANSWERS, minute=9)
-    assert rows(lake, "select judge from core_judges") == rows(lake, "select rater from core_choices") == []
+    assert (
+        rows(lake, "select judge from core_judges")
+        == rows(lake, "select rater from core_choices")
+        == []
+    )
 
 
 # ---- core_choices
@@ -95,7 +182,11 @@ def test_recorded_rows_of_a_former_ingest_are_gone(lake: Lake) -> None:
 
 def test_choices_of_people_and_recorded_judges_stand_side_by_side(lake: Lake) -> None:
     people = [preference("i0", "a"), preference("i1", "tie"), preference("i2", None)]
-    judges = [duel("i0", "b"), duel("i1", "b", preference_b=0.8), duel("i2", None, sample=1, shown_first="b")]
+    judges = [
+        duel("i0", "b"),
+        duel("i1", "b", preference_b=0.8),
+        duel("i2", None, sample=1, shown_first="b"),
+    ]
     ingest(lake, ITEMS, ANSWERS, human_preferences=people, recorded_duels=judges)
     columns = "rater, item_id, model_a, model_b, sample, shown_first, status, choice, preference_b"
     assert rows(lake, f"select {columns} from core_choices order by rater, item_id") == [
@@ -121,7 +212,9 @@ def test_labels_are_scores_of_judges_and_people_and_choices(lake: Lake) -> None:
     digest = digest_of(ITEMS[0], "m1 says")
     append_records(lake, "cases", [case_row(A, "i0", digest)])
     append_records(lake, "verdicts", [verdict_row(A, "i0", digest, 3)])
-    assert rows(lake, "select rater, subject, criterion, label from core_labels order by rater, criterion") == [
+    assert rows(
+        lake, "select rater, subject, criterion, label from core_labels order by rater, criterion"
+    ) == [
         ("gpt", "m1", "correctness", "0.5"),
         ("gpt", "m1 / m2", "overall", "tie"),
         ("human:p1", "m1", "correctness", "1.0"),
@@ -139,8 +232,10 @@ def test_agreement_and_kappa_of_two_raters(lake: Lake) -> None:
         human_preferences=[preference(f"i{number}", choice) for number, choice in enumerate(people)],
         recorded_duels=[duel(f"i{number}", choice) for number, choice in enumerate(judge)],
     )  # fmt: skip
-    # Five pairs have both labels: a a, a b, b b, tie tie, b a. Three agree: 0.6. Both raters say a 2, b 2, tie 1 times, so chance
-    # agrees on (2 * 2 + 2 * 2 + 1 * 1) / 25 = 0.36, and kappa = (0.6 - 0.36) / (1 - 0.36) = 0.375 (Cohen 1960).
+    # Five pairs have both labels: a a, a b, b b, tie tie, b a. Three agree: 0.6. Both raters say a
+    # 2, b 2, tie 1 times, so chance
+    # agrees on (2 * 2 + 2 * 2 + 1 * 1) / 25 = 0.36, and kappa = (0.6 - 0.36) / (1 - 0.36) = 0.375
+    # (Cohen 1960).
     (row,) = query(lake, "select * from rpt_agreement")
     assert (row["judge_a"], row["judge_b"], row["criterion"], row["n"], row["agreement"]) == (
         "gpt",
@@ -154,17 +249,26 @@ def test_agreement_and_kappa_of_two_raters(lake: Lake) -> None:
 
 def test_without_any_agreement_kappa_is_below_zero_and_with_one_label_undefined(lake: Lake) -> None:
     labels = {"p1": "abab", "p2": "baba", "p3": "aaaa", "p4": "aaaa"}
-    people = [preference(f"i{n}", choice, annotator) for annotator, choices in labels.items() for n, choice in enumerate(choices)]
+    people = [
+        preference(f"i{n}", choice, annotator)
+        for annotator, choices in labels.items()
+        for n, choice in enumerate(choices)
+    ]
     ingest(lake, ITEMS, ANSWERS, human_preferences=people)
     found = rows(lake, "select judge_a, judge_b, agreement, kappa from rpt_agreement")
-    # p1, p2: chance (2 * 2 + 2 * 2) / 16 = 0.5, kappa (0 - 0.5) / 0.5 = -1; p1, p3: chance 2 * 4 / 16 = 0.5; p3, p4: chance 1
+    # p1, p2: chance (2 * 2 + 2 * 2) / 16 = 0.5, kappa (0 - 0.5) / 0.5 = -1; p1, p3: chance 2 * 4 /
+    # 16 = 0.5; p3, p4: chance 1
     assert found[0] == ("human:p1", "human:p2", 0.0, -1.0)
     assert found[1] == ("human:p1", "human:p3", 0.5, 0.0)
     assert found[5] == ("human:p3", "human:p4", 1.0, None)
 
 
 def test_agreement_counts_the_first_sample_of_the_same_criterion(lake: Lake) -> None:
-    verdicts = [recorded("i0", 5), recorded("i0", 1, sample=1), recorded("i1", 5, criterion="fluency")]
+    verdicts = [
+        recorded("i0", 5),
+        recorded("i0", 1, sample=1),
+        recorded("i1", 5, criterion="fluency"),
+    ]
     ingest(lake, ITEMS, ANSWERS, [rating("i0", 1.0), rating("i1", 1.0)], recorded_verdicts=verdicts)
     assert rows(lake, "select judge_a, judge_b, criterion, n, agreement from rpt_agreement") == [
         ("gpt", "human:p1", "correctness", 1, 1.0)
@@ -175,26 +279,49 @@ def test_agreement_counts_the_first_sample_of_the_same_criterion(lake: Lake) -> 
 
 
 def test_win_rates_of_both_orders_sum_to_one(lake: Lake) -> None:
-    choices = [duel("i0", "a"), duel("i1", "a"), duel("i2", "tie"), duel("i3", None), duel("i4", "b", preference_b=0.9)]
+    choices = [
+        duel("i0", "a"),
+        duel("i1", "a"),
+        duel("i2", "tie"),
+        duel("i3", None),
+        duel("i4", "b", preference_b=0.9),
+    ]
     swapped = duel("i5", "a", answer_a="m2", answer_b="m1")  # m2 wins
     ingest(lake, ITEMS, ANSWERS, recorded_duels=[*choices, swapped])
     # m1's shares: 1, 1, 0.5, 1 - 0.9 = 0.1, 0: their mean is 2.6 / 5 = 0.52
     found = query(lake, "select * from rpt_win_rate")
-    assert [(row["model_a"], row["model_b"], row["n"], row["wins"], row["ties"], row["losses"]) for row in found] == [
+    assert [
+        (row["model_a"], row["model_b"], row["n"], row["wins"], row["ties"], row["losses"])
+        for row in found
+    ] == [
         ("m1", "m2", 5, 2, 1, 2),
         ("m2", "m1", 5, 2, 1, 2),
     ]
     assert [row["win_rate"] for row in found] == pytest.approx([0.52, 0.48], abs=1e-12)
-    assert {(row["benchmark"], row["judge"], row["criterion"]) for row in found} == {("b", "gpt", "overall")}
+    assert {(row["benchmark"], row["judge"], row["criterion"]) for row in found} == {
+        ("b", "gpt", "overall")
+    }
 
 
 def test_the_interval_of_a_win_rate_is_over_clusters(lake: Lake) -> None:
     items = [item(f"i{k}", f"Q{k}", image=f"{'aabcd'[k]}.png") for k in range(5)]
-    answers = [answer(f"i{k}", f"{model} on {k}", model) for k in range(5) for model in ("m1", "m2")]
-    ingest(lake, items, answers, recorded_duels=[duel(f"i{k}", choice) for k, choice in enumerate(("a", "a", "tie", "b", "a"))])
-    # m1's shares by image: a 1 + 1 = 2 of 2, b 0.5 of 1, c 0 of 1, d 1 of 1; the mean is 3.5 / 5 = 0.7. What the images' sums lie from
-    # 0.7 times their pairs: 0.6, -0.2, -0.7, 0.3, whose squares sum to 0.36 + 0.04 + 0.49 + 0.09 = 0.98. With 4 of 4 - 1 images the error
-    # is sqrt(0.98 * 4 / 3) / 5 = 0.2286190, times 1.959964 = 0.4480851: 0.2519149, and 1.1480851, which is cut at 1.
+    answers = [
+        answer(f"i{k}", f"{model} on {k}", model) for k in range(5) for model in ("m1", "m2")
+    ]
+    ingest(
+        lake,
+        items,
+        answers,
+        recorded_duels=[
+            duel(f"i{k}", choice) for k, choice in enumerate(("a", "a", "tie", "b", "a"))
+        ],
+    )
+    # m1's shares by image: a 1 + 1 = 2 of 2, b 0.5 of 1, c 0 of 1, d 1 of 1; the mean is 3.5 / 5 =
+    # 0.7. What the images' sums lie from
+    # 0.7 times their pairs: 0.6, -0.2, -0.7, 0.3, whose squares sum to 0.36 + 0.04 + 0.49 + 0.09 =
+    # 0.98. With 4 of 4 - 1 images the error
+    # is sqrt(0.98 * 4 / 3) / 5 = 0.2286190, times 1.959964 = 0.4480851: 0.2519149, and 1.1480851,
+    # which is cut at 1.
     first, second = query(lake, "select win_rate, low, high from rpt_win_rate")
     assert tuple(first.values()) == pytest.approx((0.7, 0.2519149, 1.0), abs=1e-7)
     assert tuple(second.values()) == pytest.approx((0.3, 0.0, 0.7480851), abs=1e-7)
@@ -202,16 +329,33 @@ def test_the_interval_of_a_win_rate_is_over_clusters(lake: Lake) -> None:
 
 def test_a_model_that_gets_every_win_has_no_interval(lake: Lake) -> None:
     ingest(lake, ITEMS, ANSWERS, recorded_duels=[duel("i0", "a"), duel("i1", "a")])
-    assert rows(lake, "select win_rate, low, high from rpt_win_rate") == [(1.0, None, None), (0.0, None, None)]
+    assert rows(lake, "select win_rate, low, high from rpt_win_rate") == [
+        (1.0, None, None),
+        (0.0, None, None),
+    ]
 
 
 def test_a_model_does_not_win_from_itself(lake: Lake) -> None:
-    forms = [answer("i0", f"{style} text", "m1", answer_id=style, style=style) for style in ("long", "short")]
+    forms = [
+        answer("i0", f"{style} text", "m1", answer_id=style, style=style)
+        for style in ("long", "short")
+    ]
     unnamed = [answer("i1", text, None, answer_id=text) for text in ("x", "y")]
-    of_one_model = [duel("i0", "a", answer_a="long", answer_b="short"), duel("i1", "b", answer_a="x", answer_b="y")]
-    ingest(lake, ITEMS, [*forms, *unnamed, *ANSWERS[4:]], recorded_duels=[*of_one_model, duel("i2", "a")])
+    of_one_model = [
+        duel("i0", "a", answer_a="long", answer_b="short"),
+        duel("i1", "b", answer_a="x", answer_b="y"),
+    ]
+    ingest(
+        lake,
+        ITEMS,
+        [*forms, *unnamed, *ANSWERS[4:]],
+        recorded_duels=[*of_one_model, duel("i2", "a")],
+    )
     assert rows(lake, "select count(*) from core_choices") == [(3,)]
-    assert rows(lake, "select model_a, model_b, n, win_rate from rpt_win_rate") == [("m1", "m2", 1, 1.0), ("m2", "m1", 1, 0.0)]
+    assert rows(lake, "select model_a, model_b, n, win_rate from rpt_win_rate") == [
+        ("m1", "m2", 1, 1.0),
+        ("m2", "m1", 1, 0.0),
+    ]
 
 
 @pytest.mark.parametrize("view", ["core_choices", "core_labels", "rpt_agreement", "rpt_win_rate"])

@@ -8,7 +8,8 @@ from tests.lakes import Row, ingest, item, make_lake, query
 
 LLM_SIZES = np.repeat([0.41, 1.4, 2.8, 6.9, 12.0], 4)
 VE_SIZES = np.tile([86.0, 307, 632, 1000], 5)
-# CHIRP, Table 5, in per cent: SQA text, SQA image, GQA, TextVQA, VQAv2, MM-Vet, LLaVA-Bench; models as in the two vectors above.
+# CHIRP, Table 5, in per cent: SQA text, SQA image, GQA, TextVQA, VQAv2, MM-Vet, LLaVA-Bench; models
+# as in the two vectors above.
 TABLE_5 = np.array(
     [
         [38.95, 35.70, 32.96, 17.54, 40.52, 13.4, 19.7],
@@ -44,13 +45,16 @@ def averages(tmp_path_factory: pytest.TempPathFactory) -> np.ndarray:
         for (model, column), score in np.ndenumerate(TABLE_5)
     ]
     ingest(lake, [item("i0")], benchmark_scores=scores)
-    rows = query(lake, "select model, n_benchmarks, scaled_average from rpt_scaled_average order by model")
+    rows = query(
+        lake, "select model, n_benchmarks, scaled_average from rpt_scaled_average order by model"
+    )
     assert [row["n_benchmarks"] for row in rows] == [7] * 20
     return np.array([row["scaled_average"] for row in rows])
 
 
 def test_largest_model_of_table_5_by_hand(averages: np.ndarray) -> None:
-    # 12B + ViT-g: SQA (43.17 - 6.04) / (46.64 - 6.04) and (42.09 - 11.25) / (49.28 - 11.25); best on GQA, TextVQA, LLaVA-Bench;
+    # 12B + ViT-g: SQA (43.17 - 6.04) / (46.64 - 6.04) and (42.09 - 11.25) / (49.28 - 11.25); best
+    # on GQA, TextVQA, LLaVA-Bench;
     # VQAv2 (62.96 - 39.14) / (64.36 - 39.14); MM-Vet (18.9 - 5.1) / (19.6 - 5.1).
     parts = [37.13 / 40.60, 30.84 / 38.03, 1, 1, 23.82 / 25.22, 13.8 / 14.5, 1]
     assert averages[19] == pytest.approx(sum(parts) / 7)
@@ -58,7 +62,8 @@ def test_largest_model_of_table_5_by_hand(averages: np.ndarray) -> None:
 
 
 def test_table_5_shows_what_the_paper_says_of_it(averages: np.ndarray) -> None:
-    # Section 5.1: no clear relationship with the vision encoder's size, a slight trend with the LLM's.
+    # Section 5.1: no clear relationship with the vision encoder's size, a slight trend with the
+    # LLM's.
     assert abs(spearmanr(VE_SIZES, averages).statistic) < 0.25
     assert spearmanr(LLM_SIZES, averages).statistic > 0.5
     assert averages.reshape(5, 4).mean(axis=1).argmin() == 0

@@ -1,5 +1,6 @@
-"""The cases that judges want, as given and expected rows: wanted_contexts, wanted_answers, wanted_pairs, wanted_feedbacks, wanted_images,
-all_matchups, human_matchups, new_cases, pending_cases."""
+"""The cases that judges want, as given and expected rows: wanted_contexts, wanted_answers,
+wanted_pairs, wanted_feedbacks, wanted_images, all_matchups, human_matchups, new_cases,
+pending_cases."""
 
 import dataclasses
 import hashlib
@@ -9,11 +10,10 @@ import duckdb
 import polars as pl
 import pytest
 
-from tasks.casework import keep_wanted, name_plan
-from tasks.judging.protocols import Identity
-from tasks.judging.wants import Wants
-from tasks.lake import Lake, append_records, append_rows
-from tasks.reports.warehouse import select_file, select_frame
+from judgelake.tasks.lake.lake import Lake, append_records, append_rows
+from judgelake.tasks.planning.cases import keep_wanted, name_plan
+from judgelake.tasks.types import Identity, Wants
+from judgelake.tasks.warehouse.warehouse import select_file, select_frame
 from tests.lakes import (
     Row,
     answer,
@@ -55,7 +55,12 @@ def keep(
 
 
 def wanted(lake: Lake, columns: str, wants: Wants = WANTS, **more: Any) -> list[tuple[Any, ...]]:
-    return sorted(select_frame(keep(lake, wants, **more), f"select {columns} from wanted_cases", "test").rows(), key=str)
+    return sorted(
+        select_frame(
+            keep(lake, wants, **more), f"select {columns} from wanted_cases", "test"
+        ).rows(),
+        key=str,
+    )
 
 
 # ---- answers
@@ -76,8 +81,13 @@ def test_wanted_are_the_contents_of_the_benchmarks_and_tasks(lake: Lake) -> None
     assert wanted(lake, columns) == [("b", "i0", "a cat"), ("b", "i0", "cat"), ("b", "i1", "dog")]
     assert wanted(lake, columns, Wants(("caption",))) == [("b", "i2", "x")]
     assert wanted(lake, columns, benchmarks=("c", "d")) == [("c", "i0", "a cat")]
-    columns = 'prompt, "references", content_digest, context_digest, other_digest, shown_first, len(images)'
-    assert wanted(lake, columns, benchmarks=("c",)) == [("What is it?", ["cat"], digest_of(CAT, "a cat"), "", "", "", 0)]
+    columns = (
+        'prompt, "references", content_digest, context_digest, other_digest, '
+        "shown_first, len(images)"
+    )
+    assert wanted(lake, columns, benchmarks=("c",)) == [
+        ("What is it?", ["cat"], digest_of(CAT, "a cat"), "", "", "", 0)
+    ]
 
 
 def test_a_case_for_each_group_of_criteria_and_each_sample(lake: Lake) -> None:
@@ -95,7 +105,12 @@ def test_only_answers_of_the_styles_asked_for(lake: Lake) -> None:
 
 def test_a_limit_counts_items_by_key_within_each_benchmark(lake: Lake) -> None:
     for benchmark in ("b", "c"):
-        ingest(lake, [DOG, CAT], [answer("i1", "y"), answer("i0", "x"), answer("i0", "z", "m2")], benchmark=benchmark)
+        ingest(
+            lake,
+            [DOG, CAT],
+            [answer("i1", "y"), answer("i0", "x"), answer("i0", "z", "m2")],
+            benchmark=benchmark,
+        )
     found = wanted(lake, "benchmark, item_id, answer", benchmarks=("b", "c"), limit=1)
     assert found == [("b", "i0", "x"), ("b", "i0", "z"), ("c", "i0", "x"), ("c", "i0", "z")]
 
@@ -104,19 +119,48 @@ def test_a_limit_counts_items_by_key_within_each_benchmark(lake: Lake) -> None:
 
 
 def test_a_caption_and_its_digest_come_from_the_captioner_asked_for(lake: Lake) -> None:
-    captions = [caption("0.png", "b caption"), caption("0.png", "a caption"), caption("0.png", "0 robot", "robot")]
+    captions = [
+        caption("0.png", "b caption"),
+        caption("0.png", "a caption"),
+        caption("0.png", "0 robot", "robot"),
+    ]
     ingest(lake, [CAT, DOG], [answer("i0", "x"), answer("i1", "y")], captions=captions)
     columns = "item_id, caption, context_digest"
-    digest = hashlib.sha256(b"a caption").hexdigest()[:16]  # the first in alphabetical order of the captioner's two
-    assert wanted(lake, columns, Wants(("vqa",), captioner="people")) == [("i0", "a caption", digest), ("i1", None, "")]
+    digest = hashlib.sha256(b"a caption").hexdigest()[
+        :16
+    ]  # the first in alphabetical order of the captioner's two
+    assert wanted(lake, columns, Wants(("vqa",), captioner="people")) == [
+        ("i0", "a caption", digest),
+        ("i1", None, ""),
+    ]
     assert wanted(lake, columns) == [("i0", None, ""), ("i1", None, "")]
 
 
 def test_a_captioning_judge_of_the_suite_is_a_captioner(lake: Lake) -> None:
     ingest(lake, [CAT], [answer("i0", "x")])
-    append_records(lake, "judges", [judge_row("eye", B, kind="captioner"), judge_row("eye", A, kind="captioner", suite="other")])
-    key: Row = {"judge_id": B, "benchmark": "b", "item_id": "i0", "content_digest": "", "context_digest": "0" * 16, "sample": 0}
-    key |= {"criterion": "caption", "image_uri": "0.png", "reading": "r1", "reply_digests": [], "run_id": "run"}
+    append_records(
+        lake,
+        "judges",
+        [
+            judge_row("eye", B, kind="captioner"),
+            judge_row("eye", A, kind="captioner", suite="other"),
+        ],
+    )
+    key: Row = {
+        "judge_id": B,
+        "benchmark": "b",
+        "item_id": "i0",
+        "content_digest": "",
+        "context_digest": "0" * 16,
+        "sample": 0,
+    }
+    key |= {
+        "criterion": "caption",
+        "image_uri": "0.png",
+        "reading": "r1",
+        "reply_digests": [],
+        "run_id": "run",
+    }
     failed = {**key, "status": "failed", "text": None, "reason": "gone", "judged_at": at(1)}
     written = {**key, "status": "ok", "text": "a tabby", "reason": None, "judged_at": at(2)}
     stranger = {**written, "judge_id": A, "text": "of another suite"}
@@ -125,7 +169,10 @@ def test_a_captioning_judge_of_the_suite_is_a_captioner(lake: Lake) -> None:
 
 
 def with_images(item_id: str, *names: str, **more: Any) -> Row:
-    return {**item(item_id, **more), "images": [{"uri": f"{name}.png", "sha256": SHA.get(name)} for name in names]}
+    return {
+        **item(item_id, **more),
+        "images": [{"uri": f"{name}.png", "sha256": SHA.get(name)} for name in names],
+    }
 
 
 def test_images_and_boxes_are_part_of_the_context_where_they_are_shown(lake: Lake) -> None:
@@ -136,7 +183,10 @@ def test_images_and_boxes_are_part_of_the_context_where_they_are_shown(lake: Lak
     ((uris, regions, shown),) = wanted(lake, columns, Wants(("vqa",), image=True))
     assert (uris, regions) == (["x.png", "y.png"], [])
     # caption, images, boxes, rubric, levels, parted by 0x1F; lists by 0x1E
-    assert shown == hashlib.sha256(f"\x1f{SHA['x']}\x1e{SHA['y']}\x1f\x1f\x1f".encode()).hexdigest()[:16]
+    assert (
+        shown
+        == hashlib.sha256(f"\x1f{SHA['x']}\x1e{SHA['y']}\x1f\x1f\x1f".encode()).hexdigest()[:16]
+    )
     ((_, regions, boxed),) = wanted(lake, columns, Wants(("vqa",), image=True, regions=True))
     assert regions == [box]
     text = f"\x1f{SHA['x']}\x1e{SHA['y']}\x1f1.0 2.0 3.0 4.5\x1f\x1f"
@@ -159,20 +209,35 @@ def test_a_swapped_image_is_another_of_the_benchmark_whatever_the_limit(lake: La
     assert sorted(one.values()) == ["x.png", "y.png", "z.png"]  # each is shown once
     assert all(uri != f"{name}.png" for name, uri in one.items())
     assert found["i3"] == [one["x"], one["y"]]
-    assert wanted(lake, columns, swapped)[4] == ("i4", ["gone.png"], [None])  # what is not there cannot be swapped
+    assert wanted(lake, columns, swapped)[4] == (
+        "i4",
+        ["gone.png"],
+        [None],
+    )  # what is not there cannot be swapped
     assert wanted(lake, columns, swapped, limit=1) == wanted(lake, columns, swapped)[:1]
-    seeds = [tuple(wanted(lake, columns, dataclasses.replace(swapped, seed=seed))[0][1]) for seed in range(8)]
+    seeds = [
+        tuple(wanted(lake, columns, dataclasses.replace(swapped, seed=seed))[0][1])
+        for seed in range(8)
+    ]
     assert set(seeds) == {("y.png",), ("z.png",)}
 
 
 def test_a_benchmark_of_one_image_has_none_to_swap_it_for(lake: Lake) -> None:
     ingest(lake, [with_images("i0", "x")], [answer("i0", "t")])
-    assert wanted(lake, "images", Wants(("vqa",), image="swapped")) == [([{"uri": "x.png", "sha256": None}],)]
+    assert wanted(lake, "images", Wants(("vqa",), image="swapped")) == [
+        ([{"uri": "x.png", "sha256": None}],)
+    ]
 
 
 def rubric_rows(*links: tuple[str, str]) -> dict[str, Any]:
-    rubrics = [{"rubric_id": name, "criterion": f"Is it {name}?", "levels": ["no", "yes"]} for name in ("r1", "r2")]
-    return {"rubrics": rubrics, "item_rubrics": [{"item_id": one, "rubric_id": name} for one, name in links]}
+    rubrics = [
+        {"rubric_id": name, "criterion": f"Is it {name}?", "levels": ["no", "yes"]}
+        for name in ("r1", "r2")
+    ]
+    return {
+        "rubrics": rubrics,
+        "item_rubrics": [{"item_id": one, "rubric_id": name} for one, name in links],
+    }
 
 
 def test_a_case_for_each_rubric_of_an_item(lake: Lake) -> None:
@@ -180,12 +245,19 @@ def test_a_case_for_each_rubric_of_an_item(lake: Lake) -> None:
     answers = [answer("i0", "x"), answer("i1", "y")]
     ingest(lake, [CAT, DOG], answers, **rubric_rows(("i0", "r1")))
     rubrics = Wants(("vqa",), rubrics=True)
-    alone = [("i0", "Is it r1?", ["no", "yes"], ["rubric"], "rubric"), ("i1", None, None, ["rubric"], "rubric")]
+    alone = [
+        ("i0", "Is it r1?", ["no", "yes"], ["rubric"], "rubric"),
+        ("i1", None, None, ["rubric"], "rubric"),
+    ]
     assert wanted(lake, columns, rubrics) == alone
-    ingest(lake, [CAT, DOG], answers, minute=5, **rubric_rows(("i0", "r1"), ("i0", "r2"), ("i1", "r1")))
+    ingest(
+        lake, [CAT, DOG], answers, minute=5, **rubric_rows(("i0", "r1"), ("i0", "r2"), ("i1", "r1"))
+    )
     labels = wanted(lake, "item_id, criterion", rubrics)
     assert labels == [("i0", "rubric:r1"), ("i0", "rubric:r2"), ("i1", "rubric:r1")]
-    assert len({row[0] for row in wanted(lake, "context_digest", rubrics)}) == 2  # the same rubric is the same context
+    assert (
+        len({row[0] for row in wanted(lake, "context_digest", rubrics)}) == 2
+    )  # the same rubric is the same context
 
 
 # ---- pairs
@@ -214,7 +286,15 @@ def test_all_pairs_of_different_contents_in_both_orders(lake: Lake) -> None:
 
 def test_one_order_is_seeded(lake: Lake) -> None:
     items = [item(f"i{number}") for number in range(60)]
-    ingest(lake, items, [answer(row["item_id"], text, model) for row in items for text, model in (("x", "m1"), ("y", "m2"))])
+    ingest(
+        lake,
+        items,
+        [
+            answer(row["item_id"], text, model)
+            for row in items
+            for text, model in (("x", "m1"), ("y", "m2"))
+        ],
+    )
     one = dataclasses.replace(PAIRS, both_orders=False, seed=4)
     orders = dict(wanted(lake, "item_id, shown_first", one))
     assert len(orders) == 60
@@ -224,13 +304,26 @@ def test_one_order_is_seeded(lake: Lake) -> None:
 
 
 def test_an_order_once_drawn_stays(lake: Lake) -> None:
-    """Whatever the draw would be now: another seed draws another order of about half of the pairs, but for those that were cases before."""
+    """Whatever the draw would be now: another seed draws another order of about half of the pairs,
+    but for those that were cases before.
+    """
     items = [item(f"i{number}") for number in range(20)]
-    ingest(lake, items, [answer(row["item_id"], text, model) for row in items for text, model in (("x", "m1"), ("y", "m2"))])
+    ingest(
+        lake,
+        items,
+        [
+            answer(row["item_id"], text, model)
+            for row in items
+            for text, model in (("x", "m1"), ("y", "m2"))
+        ],
+    )
     one = dataclasses.replace(PAIRS, both_orders=False, seed=4)
     columns = "item_id, content_digest, other_digest, shown_first"
     first = wanted(lake, columns, one)
-    rows = [case_row(A, name, a, other_digest=b, shown_first=shown, criterion="overall") for name, a, b, shown in first[:10]]
+    rows = [
+        case_row(A, name, a, other_digest=b, shown_first=shown, criterion="overall")
+        for name, a, b, shown in first[:10]
+    ]
     append_records(lake, "cases", rows)
     again = wanted(lake, columns, dataclasses.replace(one, seed=5))
     assert [row for row in again if row in first[:10]] == first[:10]
@@ -242,7 +335,13 @@ def test_an_order_once_drawn_stays(lake: Lake) -> None:
 def test_pairs_that_people_compared_and_answers_without_a_model(lake: Lake) -> None:
     answers = [answer("i0", text, None, answer_id=text) for text in ("x", "y", "z")]
     ingest(
-        lake, [CAT], answers, human_preferences=[preference("i0", "z", "x", "a"), preference("i0", "x", "z", "b", annotator="p2")]
+        lake,
+        [CAT],
+        answers,
+        human_preferences=[
+            preference("i0", "z", "x", "a"),
+            preference("i0", "x", "z", "b", annotator="p2"),
+        ],
     )
     human = dataclasses.replace(PAIRS, matchups="human", both_orders=False)
     assert [sorted(row[1:3]) for row in models_of(lake, human)] == [["x", "z"]]
@@ -250,16 +349,33 @@ def test_pairs_that_people_compared_and_answers_without_a_model(lake: Lake) -> N
 
 
 def test_each_answer_against_the_reference(lake: Lake) -> None:
-    ingest(lake, [CAT, item("i2", references=())], [answer("i0", "x"), answer("i0", "y", "m2"), answer("i2", "x")])
+    ingest(
+        lake,
+        [CAT, item("i2", references=())],
+        [answer("i0", "x"), answer("i0", "y", "m2"), answer("i2", "x")],
+    )
     reference = dataclasses.replace(PAIRS, matchups="reference", both_orders=False)
-    assert models_of(lake, reference) == [("i0", "x", "cat", "b"), ("i0", "y", "cat", "b")]  # the reference first
-    assert wanted(lake, "other_digest", reference)[0] == (hashlib.sha256(b"reference:cat").hexdigest()[:16],)
+    assert models_of(lake, reference) == [
+        ("i0", "x", "cat", "b"),
+        ("i0", "y", "cat", "b"),
+    ]  # the reference first
+    assert wanted(lake, "other_digest", reference)[0] == (
+        hashlib.sha256(b"reference:cat").hexdigest()[:16],
+    )
 
 
 def test_drawn_matchups_are_kept_and_extended(lake: Lake) -> None:
     models = [f"m{number}" for number in range(5)]
     items = [item(f"i{number}") for number in range(4)]
-    ingest(lake, items[:3], [answer(row["item_id"], f"text of {model}", model) for row in items[:3] for model in models])
+    ingest(
+        lake,
+        items[:3],
+        [
+            answer(row["item_id"], f"text of {model}", model)
+            for row in items[:3]
+            for model in models
+        ],
+    )
     drawing = dataclasses.replace(PAIRS, matchups=5, both_orders=False)
     connection = warehouse(lake)
     drawn = keep_wanted(connection, identity(drawing), "s", ["b"], None)
@@ -270,7 +386,12 @@ def test_drawn_matchups_are_kept_and_extended(lake: Lake) -> None:
     assert (
         keep_wanted(warehouse(lake), identity(drawing, B), "s", ["b"], None).height == 0
     )  # another judge compares the same pairs
-    ingest(lake, items, [answer(row["item_id"], f"text of {model}", model) for row in items for model in models], minute=5)
+    ingest(
+        lake,
+        items,
+        [answer(row["item_id"], f"text of {model}", model) for row in items for model in models],
+        minute=5,
+    )
     new = keep_wanted(warehouse(lake), identity(drawing), "s", ["b"], None)
     assert set(new["item_id"]) == {"i3"}
     assert [row for row in models_of(lake, drawing) if row[0] != "i3"] == before
@@ -280,9 +401,26 @@ def test_drawn_matchups_are_kept_and_extended(lake: Lake) -> None:
 
 
 def test_a_captioning_judge_wants_each_image_once(lake: Lake) -> None:
-    ingest(lake, [with_images("i0", "x", "y"), with_images("i1", "x"), with_images("i2", "gone"), item("i3")], [])
-    found = wanted(lake, "item_id, images[1].uri, context_digest, criteria", Wants(("vqa",), unit="image", image=True))
-    expected = [("i0", "x.png", SHA["x"][:16]), ("i0", "y.png", SHA["y"][:16]), ("i2", "gone.png", "gone.png")]
+    ingest(
+        lake,
+        [
+            with_images("i0", "x", "y"),
+            with_images("i1", "x"),
+            with_images("i2", "gone"),
+            item("i3"),
+        ],
+        [],
+    )
+    found = wanted(
+        lake,
+        "item_id, images[1].uri, context_digest, criteria",
+        Wants(("vqa",), unit="image", image=True),
+    )
+    expected = [
+        ("i0", "x.png", SHA["x"][:16]),
+        ("i0", "y.png", SHA["y"][:16]),
+        ("i2", "gone.png", "gone.png"),
+    ]
     assert found == [(*row, ["caption"]) for row in expected]
 
 
@@ -290,9 +428,14 @@ def test_feedbacks_of_two_judges_on_one_answer(lake: Lake) -> None:
     ingest(lake, [CAT, DOG], [answer("i0", "x"), answer("i1", "y"), answer("i0", "x", "m2")])
     append_records(lake, "judges", [judge_row("one", A), judge_row("two", B)])
     for judge_id, text in ((A, "Good."), (B, "Bad.")):
-        rows = [(("i0", digest_of(CAT, "x")), text), *([(("i1", digest_of(DOG, "y")), text)] if judge_id == A else [])]
+        rows = [
+            (("i0", digest_of(CAT, "x")), text),
+            *([(("i1", digest_of(DOG, "y")), text)] if judge_id == A else []),
+        ]
         append_records(lake, "cases", [case_row(judge_id, *key) for key, _ in rows])
-        append_records(lake, "verdicts", [verdict_row(judge_id, *key, 3, rationale=said) for key, said in rows])
+        append_records(
+            lake, "verdicts", [verdict_row(judge_id, *key, 3, rationale=said) for key, said in rows]
+        )
     wants = Wants(("vqa",), unit="feedback", feedback_of=("two", "one"))
     found = wanted(lake, "item_id, answer, feedbacks, shown_first, content_digest", wants)
     assert found == [("i0", "x", ["Bad.", "Good."], first, digest_of(CAT, "x")) for first in "ab"]
@@ -307,13 +450,26 @@ def test_new_are_the_wanted_cases_that_the_lake_does_not_hold_as_current(lake: L
     ingest(lake, [CAT, DOG], [answer("i0", "x"), answer("i1", "y")])
 
     def find_new(judge_id: str = A) -> list[str]:
-        return sorted(select_file(keep(lake), "queries/new_cases.sql", {"judge_id": judge_id})["item_id"])
+        return sorted(
+            select_file(keep(lake), "queries/new_cases.sql", {"judge_id": judge_id})["item_id"]
+        )
 
     assert find_new() == ["i0", "i1"]
-    append_records(lake, "cases", [case_row(A, "i0", digest_of(CAT, "x")), case_row(A, "i1", digest_of(DOG, "an old answer"))])
+    append_records(
+        lake,
+        "cases",
+        [
+            case_row(A, "i0", digest_of(CAT, "x")),
+            case_row(A, "i1", digest_of(DOG, "an old answer")),
+        ],
+    )
     assert find_new() == ["i1"]
     assert find_new(B) == ["i0", "i1"]
-    append_records(lake, "cases", [case_row(A, "i0", digest_of(CAT, "x"), context_digest="of a caption", planned_at=at(5))])
+    append_records(
+        lake,
+        "cases",
+        [case_row(A, "i0", digest_of(CAT, "x"), context_digest="of a caption", planned_at=at(5))],
+    )
     assert find_new() == ["i0", "i1"]  # the context it had in between is current no more
 
 
@@ -321,14 +477,27 @@ def test_a_case_is_kept_for_each_of_its_criteria(lake: Lake) -> None:
     ingest(lake, [CAT], [answer("i0", "x")])
     append_records(lake, "cases", [case_row(A, "i0", digest_of(CAT, "x"))])
     connection = keep(lake, Wants(("vqa",), criteria=(("correctness", "overall"),)))
-    assert select_file(connection, "queries/new_cases.sql", {"judge_id": A})["criterion"].to_list() == ["overall"]
+    assert select_file(connection, "queries/new_cases.sql", {"judge_id": A})[
+        "criterion"
+    ].to_list() == ["overall"]
 
 
 def find_pending(
-    lake: Lake, *retry: str, reading: str = "r1", run_id: str | None = None, insist: bool = False, **wants: Any
+    lake: Lake,
+    *retry: str,
+    reading: str = "r1",
+    run_id: str | None = None,
+    insist: bool = False,
+    **wants: Any,
 ) -> list[Row]:
     connection = keep(lake, dataclasses.replace(WANTS, **wants))
-    parameters = {"judge_id": A, "reading": reading, "retry": list(retry), "run_id": run_id, "insist": insist}
+    parameters = {
+        "judge_id": A,
+        "reading": reading,
+        "retry": list(retry),
+        "run_id": run_id,
+        "insist": insist,
+    }
     return select_file(connection, "queries/pending_cases.sql", parameters).to_dicts()
 
 
@@ -355,7 +524,11 @@ def test_pending_are_the_wanted_cases_without_a_verdict_that_stands(lake: Lake) 
 
 def test_what_failed_before_anything_was_asked_is_tried_again_only_when_told(lake: Lake) -> None:
     ingest(lake, [CAT], [answer("i0", "x")])
-    append_records(lake, "verdicts", [verdict_row(A, "i0", digest_of(CAT, "x"), None, status="failed", reason="no references")])
+    append_records(
+        lake,
+        "verdicts",
+        [verdict_row(A, "i0", digest_of(CAT, "x"), None, status="failed", reason="no references")],
+    )
     assert find_pending(lake, "failed") == []
     assert len(find_pending(lake, "failed", insist=True)) == 1
 
@@ -365,7 +538,9 @@ def test_a_case_is_pending_until_each_of_its_criteria_has_a_verdict(lake: Lake) 
     both = (("correctness", "overall"),)
     append_records(lake, "verdicts", [verdict_row(A, "i0", digest_of(CAT, "x"), 3)])
     assert len(find_pending(lake, criteria=both)) == 1
-    append_records(lake, "verdicts", [verdict_row(A, "i0", digest_of(CAT, "x"), 3, criterion="overall")])
+    append_records(
+        lake, "verdicts", [verdict_row(A, "i0", digest_of(CAT, "x"), 3, criterion="overall")]
+    )
     assert find_pending(lake, criteria=both) == []
 
 
@@ -382,8 +557,22 @@ def test_equal_requests_and_equal_images_lie_side_by_side(lake: Lake) -> None:
     items = [item(f"i{number}", references=references[number % 3]) for number in range(6)]
     ingest(lake, items, [answer(f"i{number}", "x") for number in range(6)])
     rows = find_pending(lake)
-    assert [row["item_id"] for row in rows] == ["i0", "i2", "i3", "i5", "i1", "i4"]  # references {x, y}, then {z}
-    pictured = [with_images(f"i{number}", "xy"[number % 2], prompt=f"Q{number}") for number in range(4)]
+    assert [row["item_id"] for row in rows] == [
+        "i0",
+        "i2",
+        "i3",
+        "i5",
+        "i1",
+        "i4",
+    ]  # references {x, y}, then {z}
+    pictured = [
+        with_images(f"i{number}", "xy"[number % 2], prompt=f"Q{number}") for number in range(4)
+    ]
     ingest(lake, pictured, [answer(f"i{number}", "x") for number in range(4)], minute=5)
     first = "x" if SHA["x"] < SHA["y"] else "y"
-    assert [row["images"][0]["uri"][0] == first for row in find_pending(lake, image=True)] == [True, True, False, False]
+    assert [row["images"][0]["uri"][0] == first for row in find_pending(lake, image=True)] == [
+        True,
+        True,
+        False,
+        False,
+    ]

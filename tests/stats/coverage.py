@@ -1,4 +1,6 @@
-"""Populations of clustered scores, and how often intervals from samples of them hold the population's coefficient."""
+"""Populations of clustered scores, and how often intervals from samples of them hold the
+population's coefficient.
+"""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -7,9 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from tasks.stats.bootstrap import resample_correlations
-from tasks.stats.correlation import COEFFICIENTS
-from tasks.stats.resampling import draw_cluster_weights, expanded_interval, percentile_interval
+from judgelake.tasks.stats.bootstrap import resample_correlations
+from judgelake.tasks.stats.correlation import COEFFICIENTS
+from judgelake.tasks.stats.resampling import (
+    draw_cluster_weights,
+    expanded_interval,
+    percentile_interval,
+)
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -21,7 +27,9 @@ _SAMPLES_A_DRAW = 50
 
 
 class Coverage(NamedTuple):
-    """Shares of samples whose interval holds the truth: the project's intervals and plain percentiles."""
+    """Shares of samples whose interval holds the truth: the project's intervals and plain
+    percentiles.
+    """
 
     expanded: float
     percentile: float
@@ -44,27 +52,37 @@ def two_normals(n_clusters: int, rng: np.random.Generator) -> tuple[Floats, Floa
     return draw_normal(np.full(n_clusters, 5), 0.6, rng)
 
 
-def binary_judge_of_three_levels(n_clusters: int, rng: np.random.Generator) -> tuple[Floats, Floats, Codes]:
+def binary_judge_of_three_levels(
+    n_clusters: int, rng: np.random.Generator
+) -> tuple[Floats, Floats, Codes]:
     x, y, clusters = draw_normal(1 + rng.poisson(3, n_clusters), 0.7, rng)
     return cut(x, [0.3]), cut(y, [0.25, 0.35]), clusters
 
 
-def probability_of_three_levels(n_clusters: int, rng: np.random.Generator) -> tuple[Floats, Floats, Codes]:
+def probability_of_three_levels(
+    n_clusters: int, rng: np.random.Generator
+) -> tuple[Floats, Floats, Codes]:
     x, y, clusters = draw_normal(1 + rng.poisson(3, n_clusters), 0.5, rng)
     return stats.norm.cdf(x), cut(y, [0.25, 0.35]), clusters
 
 
-def rubric_of_five_levels(n_clusters: int, rng: np.random.Generator) -> tuple[Floats, Floats, Codes]:
+def rubric_of_five_levels(
+    n_clusters: int, rng: np.random.Generator
+) -> tuple[Floats, Floats, Codes]:
     x, y, clusters = draw_normal(rng.geometric(0.2, n_clusters), 0.8, rng)
     return cut(x, [0.03, 0.12, 0.35, 0.75]), cut(y, [0.03, 0.12, 0.35, 0.75]), clusters
 
 
-def log_normal_of_three_levels(n_clusters: int, rng: np.random.Generator) -> tuple[Floats, Floats, Codes]:
+def log_normal_of_three_levels(
+    n_clusters: int, rng: np.random.Generator
+) -> tuple[Floats, Floats, Codes]:
     x, y, clusters = draw_normal(1 + rng.poisson(3, n_clusters), 0.5, rng)
     return np.exp(x), cut(y, [0.25, 0.35]), clusters
 
 
-def single_items_of_five_levels(n_clusters: int, rng: np.random.Generator) -> tuple[Floats, Floats, Codes]:
+def single_items_of_five_levels(
+    n_clusters: int, rng: np.random.Generator
+) -> tuple[Floats, Floats, Codes]:
     x, y, clusters = draw_normal(np.ones(n_clusters, dtype=np.int64), 0.8, rng)
     return cut(x, [0.03, 0.12, 0.35, 0.75]), cut(y, [0.03, 0.12, 0.35, 0.75]), clusters
 
@@ -80,7 +98,9 @@ SEVERAL_ROWS: dict[str, Population] = {
 def measure_coverage(
     population: Population, n_clusters: int, samples: int, resamples: int, rng: np.random.Generator
 ) -> dict[str, Coverage]:
-    """Coverage of 95 % intervals of each coefficient over many samples; the truth comes from one very large sample."""
+    """Coverage of 95 % intervals of each coefficient over many samples; the truth comes from one
+    very large sample.
+    """
     x, y, _ = population(_CLUSTERS_OF_TRUTH, rng)
     truth = {name: coefficient(x, y) for name, coefficient in COEFFICIENTS.items()}
     held = {name: np.zeros(2) for name in COEFFICIENTS}

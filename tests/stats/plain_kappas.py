@@ -1,9 +1,17 @@
-"""Agreement and kappas of one sample, as the statistics of cells give them where every row counts once."""
+"""Agreement and kappas of one sample, as the statistics of cells give them where every row counts
+once.
+"""
 
 import numpy as np
 
-from tasks.stats.agreement import LabelPairs, Weighting, agree_cells, fold_labels, kappa_of_cells
-from tasks.stats.cluster_sums import Floats, Indices
+from judgelake.tasks.stats.agreement import (
+    LabelPairs,
+    Weighting,
+    agree_cells,
+    fold_labels,
+    kappa_of_cells,
+)
+from judgelake.tasks.stats.cluster_sums import Floats, Indices
 
 
 def observed_agreement(a: Floats, b: Floats) -> float:

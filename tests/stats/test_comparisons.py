@@ -5,12 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from tasks.stats.comparisons import count_meetings, count_wins, select_comparisons
-from tasks.stats.estimates import estimate_mean
-from tasks.stats.resampling import draw_cluster_weights
+from judgelake.tasks.stats.comparisons import count_meetings, count_wins, select_comparisons
+from judgelake.tasks.stats.estimates import estimate_mean
+from judgelake.tasks.stats.resampling import draw_cluster_weights
 
 NAN = math.nan
-# Rows of three models (code 2 meets nobody but 1): 0 beats 1 twice, loses once, one tie; 1 beats 2; one row is missing.
+# Rows of three models (code 2 meets nobody but 1): 0 beats 1 twice, loses once, one tie; 1 beats 2;
+# one row is missing.
 A = np.array([0, 0, 1, 1, 1, 2])
 B = np.array([1, 1, 0, 0, 2, 1])
 PREFERENCE_B = np.array([0.0, 0.0, 0.0, 0.5, 0.0, NAN])
@@ -51,6 +52,10 @@ def test_means_of_resamples_are_means_of_repeated_rows() -> None:
         ([0, 1], [1, 2], [1.0], "shapes"),
     ],
 )
-def test_wrong_rows_are_refused(a: list[int], b: list[int], preference: list[float], message: str) -> None:
+def test_wrong_rows_are_refused(
+    a: list[int], b: list[int], preference: list[float], message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
-        select_comparisons(np.array(a), np.array(b), np.array(preference), np.zeros(len(a), dtype=np.int64), 4)
+        select_comparisons(
+            np.array(a), np.array(b), np.array(preference), np.zeros(len(a), dtype=np.int64), 4
+        )

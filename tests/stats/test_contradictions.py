@@ -9,15 +9,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.stats.coin_flips import flip_coins
-from tasks.stats.contradictions import build_graphs, find_contradictions
+from judgelake.tasks.stats.contradictions import build_graphs, find_contradictions, flip_coins
 
 NAN = math.nan
 RNG = np.random.default_rng
 Rows = list[tuple[int, int, int, float]]
 
 any_rows = st.lists(
-    st.tuples(st.integers(0, 3), st.integers(0, 5), st.integers(0, 5), st.sampled_from([0.0, 1.0, 0.5, NAN])), max_size=30
+    st.tuples(
+        st.integers(0, 3),
+        st.integers(0, 5),
+        st.integers(0, 5),
+        st.sampled_from([0.0, 1.0, 0.5, NAN]),
+    ),
+    max_size=30,
 ).map(lambda rows: [row for row in rows if row[1] != row[2]])
 
 
@@ -40,7 +45,9 @@ def edges_of(rows: Rows, question: int) -> set[tuple[int, int]]:
     for q, a, b, preference in rows:
         if q == question and not math.isnan(preference):
             low, high = min(a, b), max(a, b)
-            votes[low, high] = votes.get((low, high), 0) + np.sign(preference - 0.5) * (1 if b > a else -1)
+            votes[low, high] = votes.get((low, high), 0) + np.sign(preference - 0.5) * (
+                1 if b > a else -1
+            )
     return {(high, low) if vote > 0 else (low, high) for (low, high), vote in votes.items() if vote}
 
 
@@ -49,8 +56,11 @@ def complete(preferences: dict[tuple[int, int], float], question: int = 0) -> Ro
 
 
 def test_the_papers_example() -> None:
-    # Figure 23: the 6.9B model (2) over the 1.4B (1), that over the 410M (0), which is over the 6.9B: a circle.
-    rows = complete({(2, 1): 0.0, (1, 0): 0.0, (0, 2): 0.0}) + complete({(2, 1): 0.0, (1, 0): 0.0, (0, 2): 1.0}, 9)
+    # Figure 23: the 6.9B model (2) over the 1.4B (1), that over the 410M (0), which is over the
+    # 6.9B: a circle.
+    rows = complete({(2, 1): 0.0, (1, 0): 0.0, (0, 2): 0.0}) + complete(
+        {(2, 1): 0.0, (1, 0): 0.0, (0, 2): 1.0}, 9
+    )
     found = find_contradictions(build_graphs(*columns_of(rows)))
     assert found.questions.tolist() == [0, 9]
     assert found.has_cycle.tolist() == [True, False]
@@ -59,7 +69,9 @@ def test_the_papers_example() -> None:
 
 
 def test_ties_and_missing_preferences_are_no_edges() -> None:
-    rows = complete({(2, 1): 0.0, (1, 0): 0.0, (0, 2): 0.5}) + complete({(2, 1): 0.0, (1, 0): 0.0, (0, 2): NAN}, 1)
+    rows = complete({(2, 1): 0.0, (1, 0): 0.0, (0, 2): 0.5}) + complete(
+        {(2, 1): 0.0, (1, 0): 0.0, (0, 2): NAN}, 1
+    )
     found = find_contradictions(build_graphs(*columns_of([*rows, (2, 0, 1, 0.5), (3, 0, 1, NAN)])))
     assert found.questions.tolist() == [0, 1, 2]  # nobody has a preference in question 3
     assert not found.has_cycle.any()
@@ -75,9 +87,21 @@ def test_circles_of_more_than_three_on_graphs_that_are_not_complete() -> None:
 def test_several_samples_of_a_pair_are_one_edge() -> None:
     # 2 over 0 by two of three: a circle; by one of two: no edge.
     ring = {(2, 1): 1.0, (1, 0): 1.0}
-    rows = [*complete(ring), (0, 0, 2, 1.0), (0, 2, 0, 0.0), (0, 0, 2, 0.0), *complete(ring, 1), (1, 0, 2, 1.0), (1, 2, 0, 1.0)]
+    rows = [
+        *complete(ring),
+        (0, 0, 2, 1.0),
+        (0, 2, 0, 0.0),
+        (0, 0, 2, 0.0),
+        *complete(ring, 1),
+        (1, 0, 2, 1.0),
+        (1, 2, 0, 1.0),
+    ]
     found = find_contradictions(build_graphs(*columns_of(rows)))
-    assert found.has_cycle.tolist() == [has_circle(edges_of(rows, 0)), has_circle(edges_of(rows, 1))] == [True, False]
+    assert (
+        found.has_cycle.tolist()
+        == [has_circle(edges_of(rows, 0)), has_circle(edges_of(rows, 1))]
+        == [True, False]
+    )
 
 
 @settings(deadline=None)
@@ -85,14 +109,18 @@ def test_several_samples_of_a_pair_are_one_edge() -> None:
 def test_any_graph_is_brute_force(rows: Rows) -> None:
     found = find_contradictions(build_graphs(*columns_of(rows)))
     assert found.questions.tolist() == sorted({row[0] for row in rows if not math.isnan(row[3])})
-    assert found.has_cycle.tolist() == [has_circle(edges_of(rows, question)) for question in found.questions.tolist()]
+    assert found.has_cycle.tolist() == [
+        has_circle(edges_of(rows, question)) for question in found.questions.tolist()
+    ]
 
 
 @settings(deadline=None)
 @given(st.integers(3, 6), st.randoms(use_true_random=False))
 def test_closed_form_counts_the_circular_triples(n: int, random: Random) -> None:
     beats = {(a, b): random.randint(0, 1) for a, b in itertools.combinations(range(n), 2)}
-    counted = sum(beats[a, b] == beats[b, c] != beats[a, c] for a, b, c in itertools.combinations(range(n), 3))
+    counted = sum(
+        beats[a, b] == beats[b, c] != beats[a, c] for a, b, c in itertools.combinations(range(n), 3)
+    )
     rows = complete({pair: float(value) for pair, value in beats.items()})
     found = find_contradictions(build_graphs(*columns_of(rows)))
     assert found.cyclic_triples.tolist() == [counted]
@@ -101,9 +129,17 @@ def test_closed_form_counts_the_circular_triples(n: int, random: Random) -> None
 
 def test_coin_flips_on_complete_graphs_have_a_closed_form() -> None:
     # Of 2^C(n, 2) tournaments n! have no circle: 6 of 8, 24 of 64, 120 of 1,024, 10! of 2^45.
-    for n, expected in ((2, 0), (3, 1 / 4), (4, 5 / 8), (5, 1 - 120 / 1024), (10, 1 - math.factorial(10) / 2**45)):
+    for n, expected in (
+        (2, 0),
+        (3, 1 / 4),
+        (4, 5 / 8),
+        (5, 1 - 120 / 1024),
+        (10, 1 - math.factorial(10) / 2**45),
+    ):
         rows = complete(dict.fromkeys(itertools.combinations(range(n), 2), 1.0))
-        assert flip_coins(build_graphs(*columns_of(rows)), 10, RNG(0)).rate == pytest.approx(expected, abs=1e-15)
+        assert flip_coins(build_graphs(*columns_of(rows)), 10, RNG(0)).rate == pytest.approx(
+            expected, abs=1e-15
+        )
 
 
 def test_a_ring_contradicts_itself_two_ways_of_two_to_the_n() -> None:
@@ -119,7 +155,12 @@ def test_a_ring_contradicts_itself_two_ways_of_two_to_the_n() -> None:
 def test_coin_flips_on_any_graph_are_brute_force(pairs: set[tuple[int, int]]) -> None:
     graphs = build_graphs(*columns_of(complete(dict.fromkeys(pairs, 0.0))))
     flips = itertools.product((False, True), repeat=len(pairs))
-    circling = [has_circle({(b, a) if turned else (a, b) for (a, b), turned in zip(pairs, flip, strict=True)}) for flip in flips]
+    circling = [
+        has_circle(
+            {(b, a) if turned else (a, b) for (a, b), turned in zip(pairs, flip, strict=True)}
+        )
+        for flip in flips
+    ]
     found = flip_coins(graphs, 10, RNG(0))
     if pairs:
         assert found.chance.tolist() == pytest.approx([sum(circling) / len(circling)])
@@ -129,13 +170,18 @@ def test_coin_flips_on_any_graph_are_brute_force(pairs: set[tuple[int, int]]) ->
 
 
 def test_larger_graphs_are_simulated_and_counted() -> None:
-    # A ring of 11 is too large to count: 2 of 2,048 are circles; a ring of three hangs on it by one edge: 1/4.
+    # A ring of 11 is too large to count: 2 of 2,048 are circles; a ring of three hangs on it by one
+    # edge: 1/4.
     ring = [(i, (i + 1) % 11) for i in range(11)] + [(11, 12), (12, 13), (13, 11), (0, 11)]
-    rows = complete(dict.fromkeys(ring, 1.0)) + complete(dict.fromkeys([(0, 1), (1, 2), (2, 0)], 1.0), 1)
+    rows = complete(dict.fromkeys(ring, 1.0)) + complete(
+        dict.fromkeys([(0, 1), (1, 2), (2, 0)], 1.0), 1
+    )
     graphs = build_graphs(*columns_of(rows))
     found = flip_coins(graphs, 40_000, RNG(3))
     expected = 1 - (1 - 2 / 2048) * 3 / 4
-    assert found.chance[0] == pytest.approx(expected, abs=5 * math.sqrt(expected * (1 - expected) / 40_000))
+    assert found.chance[0] == pytest.approx(
+        expected, abs=5 * math.sqrt(expected * (1 - expected) / 40_000)
+    )
     assert found.chance[1] == 1 / 4
     assert found.n_simulated == 1
     assert flip_coins(graphs, 50, RNG(3)).chance[0] == flip_coins(graphs, 50, RNG(3)).chance[0]
@@ -146,7 +192,12 @@ def test_coin_flips_contradict_themselves_as_often_as_said() -> None:
     rng = RNG(0)
     pairs = np.array(list(itertools.combinations(range(5), 2)))
     chosen = np.concatenate([pairs[rng.permutation(10)[:5]] for _ in range(400)])
-    columns = (np.repeat(np.arange(400), 5), chosen[:, 0], chosen[:, 1], rng.integers(0, 2, 2_000).astype(np.float64))
+    columns = (
+        np.repeat(np.arange(400), 5),
+        chosen[:, 0],
+        chosen[:, 1],
+        rng.integers(0, 2, 2_000).astype(np.float64),
+    )
     graphs = build_graphs(*columns)
     expected = flip_coins(graphs, 10, rng)
     error = math.sqrt((expected.chance * (1 - expected.chance)).sum()) / 400

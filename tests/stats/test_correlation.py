@@ -9,9 +9,16 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from tasks.stats.correlation import COEFFICIENTS, kendall_tau_b, kendall_tau_c, pearson, spearman
+from judgelake.tasks.stats.correlation import (
+    COEFFICIENTS,
+    kendall_tau_b,
+    kendall_tau_c,
+    pearson,
+    spearman,
+)
 
-# x = 1 2 2 3, y = 1 1 2 2. Pairs: (1,2) tied in y, (1,3) concordant, (1,4) concordant, (2,3) tied in x, (2,4) concordant,
+# x = 1 2 2 3, y = 1 1 2 2. Pairs: (1,2) tied in y, (1,3) concordant, (1,4) concordant, (2,3) tied
+# in x, (2,4) concordant,
 # (3,4) tied in y: C = 3, D = 0 of 6 pairs, one tied in x, two in y.
 X = np.array([1.0, 2.0, 2.0, 3.0])
 Y = np.array([1.0, 1.0, 2.0, 2.0])
@@ -24,7 +31,8 @@ def test_hand_arithmetic() -> None:
     assert kendall_tau_c(X, Y) == pytest.approx(0.75, abs=1e-15)
     # Deviations of x: -1 0 0 1, of y: -.5 -.5 .5 .5; products 0.5 + 0.5 = 1; squares 2 and 1
     assert pearson(X, Y) == pytest.approx(1 / math.sqrt(2), abs=1e-15)
-    # Mid-ranks of x 1 2.5 2.5 4 (deviations -1.5 0 0 1.5), of y 1.5 1.5 3.5 3.5 (-1 -1 1 1): 3 / sqrt(4.5 * 4)
+    # Mid-ranks of x 1 2.5 2.5 4 (deviations -1.5 0 0 1.5), of y 1.5 1.5 3.5 3.5 (-1 -1 1 1): 3 /
+    # sqrt(4.5 * 4)
     assert spearman(X, Y) == pytest.approx(3 / math.sqrt(18), abs=1e-15)
 
 
@@ -43,11 +51,16 @@ def test_equals_scipy(rows: list[tuple[int, int]]) -> None:
     is_defined = np.unique(x).size > 1 and np.unique(y).size > 1
     expected = scipy_values(x, y) if is_defined else dict.fromkeys(COEFFICIENTS, math.nan)
     for name, coefficient in COEFFICIENTS.items():
-        np.testing.assert_allclose(coefficient(x, y), expected[name], rtol=0, atol=1e-12, err_msg=name)
+        np.testing.assert_allclose(
+            coefficient(x, y), expected[name], rtol=0, atol=1e-12, err_msg=name
+        )
 
 
 @pytest.mark.parametrize("name", COEFFICIENTS)
-@pytest.mark.parametrize(("x", "y"), [([], []), ([1.0], [2.0]), ([1.0, 1.0, 1.0], [1.0, 2.0, 3.0]), ([0.1, 0.2], [0.3, 0.3])])
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [([], []), ([1.0], [2.0]), ([1.0, 1.0, 1.0], [1.0, 2.0, 3.0]), ([0.1, 0.2], [0.3, 0.3])],
+)
 def test_undefined_is_nan(name: str, x: list[float], y: list[float]) -> None:
     assert math.isnan(COEFFICIENTS[name](np.array(x), np.array(y)))
 

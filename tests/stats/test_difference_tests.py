@@ -1,4 +1,6 @@
-"""Tests of two judges against published examples, other implementations' figures, and all permutations written out."""
+"""Tests of two judges against published examples, other implementations' figures, and all
+permutations written out.
+"""
 
 import itertools
 import math
@@ -9,9 +11,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from tasks.stats.bootstrap import bootstrap_correlations
-from tasks.stats.difference_tests import permute_both, replicate_t_test, williams_test
-from tasks.stats.resampling import draw_cluster_weights
+from judgelake.tasks.stats.bootstrap import bootstrap_correlations
+from judgelake.tasks.stats.difference_tests import permute_both, replicate_t_test, williams_test
+from judgelake.tasks.stats.resampling import draw_cluster_weights
 
 Floats = NDArray[np.float64]
 
@@ -21,7 +23,9 @@ def test_williams_test_agrees_with_psych() -> None:
     found = williams_test(0.4, 0.5, 0.1, 103)
     assert (round(found.t, 2), round(found.p, 2), found.degrees) == (-0.89, 0.37, 100)
     # nlpstats' test of the same package: |r| of its 45 seeded rows, two-sided p 0.5433956.
-    assert williams_test(0.28582915107, 0.15950937603, 0.02655585689, 45).p == pytest.approx(0.5433956, abs=5e-8)
+    assert williams_test(0.28582915107, 0.15950937603, 0.02655585689, 45).p == pytest.approx(
+        0.5433956, abs=5e-8
+    )
 
 
 def test_williams_test_is_antisymmetric_and_undefined_for_copies() -> None:
@@ -33,7 +37,8 @@ def test_williams_test_is_antisymmetric_and_undefined_for_copies() -> None:
 
 
 def test_williams_test_keeps_its_level() -> None:
-    # Two judges equally near a normal target, 2,000 samples of 40 independent rows: p < 0.05 in 5 % (standard deviation 0.5 %).
+    # Two judges equally near a normal target, 2,000 samples of 40 independent rows: p < 0.05 in 5 %
+    # (standard deviation 0.5 %).
     rng = np.random.default_rng(1)
     y = rng.normal(size=(2_000, 40))
     x = y[None] + rng.normal(size=(2, 2_000, 40))
@@ -42,7 +47,9 @@ def test_williams_test_keeps_its_level() -> None:
         return np.asarray((stats.zscore(a, axis=1) * stats.zscore(b, axis=1)).mean(axis=1))
 
     r = zip(correlate(x[0], y), correlate(x[1], y), correlate(x[0], x[1]), strict=True)
-    rejected = np.mean([williams_test(float(a), float(b), float(ab), 40).p < 0.05 for a, b, ab in r])
+    rejected = np.mean(
+        [williams_test(float(a), float(b), float(ab), 40).p < 0.05 for a, b, ab in r]
+    )
     assert 0.035 < rejected < 0.065
 
 
@@ -53,7 +60,10 @@ def test_replicate_t_test_rejects_whatever_is_resampled_often_enough() -> None:
     p = []
     for resamples in (20, 2_000):
         weights = draw_cluster_weights(100, resamples, np.random.default_rng(0))
-        a, b = (bootstrap_correlations(x[:, judge], y, np.arange(100), weights)["spearman"] for judge in (0, 1))
+        a, b = (
+            bootstrap_correlations(x[:, judge], y, np.arange(100), weights)["spearman"]
+            for judge in (0, 1)
+        )
         found = replicate_t_test(np.append(a, math.nan), b)
         expected = stats.ttest_ind(a, b, equal_var=False)
         assert found == pytest.approx((expected.statistic, expected.df, expected.pvalue), rel=1e-12)
@@ -62,14 +72,19 @@ def test_replicate_t_test_rejects_whatever_is_resampled_often_enough() -> None:
 
 
 def permute_all(x: Floats, other: Floats, y: Floats) -> float:
-    """The p-value over all swaps of systems (rows) and items (columns), the sample's own among them."""
+    """The p-value over all swaps of systems (rows) and items (columns), the sample's own among
+    them.
+    """
     a, b = (x - x.mean()) / x.std(), (other - other.mean()) / other.std()
     differences = []
     for systems in itertools.product([False, True], repeat=x.shape[0]):
         for items in itertools.product([False, True], repeat=x.shape[1]):
             swap = np.array(systems)[:, None] ^ np.array(items)
             first, second = np.where(swap, b, a), np.where(swap, a, b)
-            differences.append(stats.pearsonr(first.ravel(), y.ravel())[0] - stats.pearsonr(second.ravel(), y.ravel())[0])
+            differences.append(
+                stats.pearsonr(first.ravel(), y.ravel())[0]
+                - stats.pearsonr(second.ravel(), y.ravel())[0]
+            )
     return float((np.abs(differences) >= abs(differences[0]) - 1e-12).mean())
 
 
@@ -77,7 +92,9 @@ def test_permutations_agree_with_all_of_them() -> None:
     rng = np.random.default_rng(3)
     x, other, y = rng.normal(size=(3, 3, 4))
     y, (system, item) = y + x, np.indices((3, 4))
-    found = permute_both(x.ravel(), other.ravel(), y.ravel(), system.ravel(), item.ravel(), 4_000, rng)["pearson"]
+    found = permute_both(
+        x.ravel(), other.ravel(), y.ravel(), system.ravel(), item.ravel(), 4_000, rng
+    )["pearson"]
     assert found.p == pytest.approx(permute_all(x, other, y), abs=0.03)
     assert found.difference == pytest.approx(
         stats.pearsonr(x.ravel(), y.ravel())[0] - stats.pearsonr(other.ravel(), y.ravel())[0]
@@ -86,12 +103,19 @@ def test_permutations_agree_with_all_of_them() -> None:
 
 
 def test_system_level_swaps_change_the_means() -> None:
-    # Two systems of one item: y 0 1, x 0 2, other 5 1. Means as scores; swapping both or none gives 1 - (-1) = 2 in size, swapping one
-    # gives (standardised x -1 1, other 1 -1) first judge 1 1: undefined. So every permutation counts against the difference.
+    # Two systems of one item: y 0 1, x 0 2, other 5 1. Means as scores; swapping both or none gives
+    # 1 - (-1) = 2 in size, swapping one
+    # gives (standardised x -1 1, other 1 -1) first judge 1 1: undefined. So every permutation
+    # counts against the difference.
     scores = np.array([0.0, 2.0]), np.array([5.0, 1.0]), np.array([0.0, 1.0])
-    found = permute_both(*scores, np.arange(2), np.zeros(2, dtype=np.int64), 400, np.random.default_rng(4), level="system")[
-        "pearson"
-    ]
+    found = permute_both(
+        *scores,
+        np.arange(2),
+        np.zeros(2, dtype=np.int64),
+        400,
+        np.random.default_rng(4),
+        level="system",
+    )["pearson"]
     assert (found.difference, found.p) == pytest.approx((2.0, 1.0))
     assert 150 < found.n_undefined < 250
 
@@ -100,7 +124,9 @@ LEVELS: tuple[Literal["global", "system"], ...] = ("global", "system")
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_a_much_better_judge_is_found_and_an_equal_one_is_not(level: Literal["global", "system"]) -> None:
+def test_a_much_better_judge_is_found_and_an_equal_one_is_not(
+    level: Literal["global", "system"],
+) -> None:
     rng = np.random.default_rng(5)
     systems, items = (codes.ravel() for codes in np.indices((12, 40)))
     y = rng.normal(size=480) + np.linspace(-2, 2, 12)[systems]

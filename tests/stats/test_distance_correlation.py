@@ -1,4 +1,6 @@
-"""Distance correlation: hand arithmetic, its definition in loops, exact permutations, and planted associations."""
+"""Distance correlation: hand arithmetic, its definition in loops, exact permutations, and planted
+associations.
+"""
 
 import itertools
 import math
@@ -8,14 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.stats.distance_correlation import correlate_distances
+from judgelake.tasks.stats.scaling import correlate_distances
 
 NAN = math.nan
 RNG = np.random.default_rng
 
 
 def plain_by_definition(x: np.ndarray, y: np.ndarray) -> float:
-    """Covariances of distances, term by term (Szekely, Rizzo & Bakirov 2007, equations 2.9 and 2.10)."""
+    """Covariances of distances, term by term (Szekely, Rizzo & Bakirov 2007, equations 2.9 and
+    2.10).
+    """
     n = len(x)
 
     def covariance(u: np.ndarray, v: np.ndarray) -> float:
@@ -31,9 +35,12 @@ def plain_by_definition(x: np.ndarray, y: np.ndarray) -> float:
 
 
 def test_three_points_by_hand() -> None:
-    # x = 0, 1, 2: distances 0 1 2 / 1 0 1 / 2 1 0, means 1, 2/3, 1 and 8/9: centred -10/9 2/9 8/9 / 2/9 -4/9 2/9 / 8/9 2/9 -10/9.
-    # y = 0, 0, 1: means 1/3, 1/3, 2/3 and 4/9: centred -2/9 -2/9 4/9 / -2/9 -2/9 4/9 / 4/9 4/9 -8/9.
-    # Products, in 81sts: xy 20 - 4 + 32 - 4 + 8 + 8 + 32 + 8 + 80 = 180; xx 100 + 4 + 64 + 4 + 16 + 4 + 64 + 4 + 100 = 360;
+    # x = 0, 1, 2: distances 0 1 2 / 1 0 1 / 2 1 0, means 1, 2/3, 1 and 8/9: centred -10/9 2/9 8/9 /
+    # 2/9 -4/9 2/9 / 8/9 2/9 -10/9.
+    # y = 0, 0, 1: means 1/3, 1/3, 2/3 and 4/9: centred -2/9 -2/9 4/9 / -2/9 -2/9 4/9 / 4/9 4/9
+    # -8/9.
+    # Products, in 81sts: xy 20 - 4 + 32 - 4 + 8 + 8 + 32 + 8 + 80 = 180; xx 100 + 4 + 64 + 4 + 16 +
+    # 4 + 64 + 4 + 100 = 360;
     # yy 4 + 4 + 16 + 4 + 4 + 16 + 16 + 16 + 64 = 144. R = sqrt(180 / sqrt(360 * 144)).
     found = correlate_distances(np.array([0.0, 1, 2]), np.array([0.0, 0, 1]), 10, RNG(0))
     assert found.plain == pytest.approx(math.sqrt(180 / math.sqrt(360 * 144)))
@@ -46,11 +53,14 @@ def test_plain_is_its_definition() -> None:
     for n in (5, 12):
         x = rng.normal(size=n)
         y = x**2 + rng.normal(size=n)
-        assert correlate_distances(x, y, 0, rng).plain == pytest.approx(plain_by_definition(x, y), abs=1e-12)
+        assert correlate_distances(x, y, 0, rng).plain == pytest.approx(
+            plain_by_definition(x, y), abs=1e-12
+        )
 
 
 def test_bias_corrected_is_its_definition() -> None:
-    # Szekely & Rizzo 2013: A* = n/(n-1) (A - a/n) off the diagonal and n/(n-1) (row mean - mean) on it;
+    # Szekely & Rizzo 2013: A* = n/(n-1) (A - a/n) off the diagonal and n/(n-1) (row mean - mean) on
+    # it;
     # U(A, B) = sum of products off the diagonal - 2/(n-2) of those on it.
     rng = RNG(2)
     x = rng.normal(size=9)
@@ -74,7 +84,11 @@ def test_bias_corrected_is_its_definition() -> None:
 
 
 @settings(deadline=None)
-@given(st.lists(st.floats(-100, 100), min_size=5, max_size=12, unique=True), st.floats(0.01, 50), st.booleans())
+@given(
+    st.lists(st.floats(-100, 100), min_size=5, max_size=12, unique=True),
+    st.floats(0.01, 50),
+    st.booleans(),
+)
 def test_lines_have_one(values: list[float], slope: float, falls: bool) -> None:
     x = np.round(np.array(values), 3)
     if np.unique(x).size < 4:
@@ -89,7 +103,10 @@ def test_p_is_that_of_all_orders() -> None:
     x, y = rng.normal(size=(2, 5))
     y += x
     observed = correlate_distances(x, y, 0, rng).bias_corrected
-    every = [correlate_distances(x, y[list(order)], 0, rng).bias_corrected for order in itertools.permutations(range(5))]
+    every = [
+        correlate_distances(x, y[list(order)], 0, rng).bias_corrected
+        for order in itertools.permutations(range(5))
+    ]
     exact = np.mean(np.array(every) >= observed - 1e-12)
     assert correlate_distances(x, y, 4_000, RNG(0)).p_value == pytest.approx(
         exact, abs=5 * math.sqrt(exact * (1 - exact) / 4_000)
@@ -102,15 +119,24 @@ def test_curves_are_found_and_noise_is_not() -> None:
     curve = correlate_distances(x, x**2, 199, rng)
     assert abs(np.corrcoef(x, x**2)[0, 1]) < 1e-9
     assert curve.p_value == 1 / 200  # no permutation comes near, and p is never 0
-    noise = [correlate_distances(rng.normal(size=20), rng.normal(size=20), 0, rng) for _ in range(200)]
-    assert np.mean([each.plain for each in noise]) > 0.3  # the plain form is far from 0 for 20 models
+    noise = [
+        correlate_distances(rng.normal(size=20), rng.normal(size=20), 0, rng) for _ in range(200)
+    ]
+    assert (
+        np.mean([each.plain for each in noise]) > 0.3
+    )  # the plain form is far from 0 for 20 models
     assert np.mean([each.bias_corrected for each in noise]) == pytest.approx(0, abs=0.03)
 
 
 def test_p_is_uniform_without_association() -> None:
     rng = RNG(5)
-    values = [correlate_distances(rng.normal(size=12), rng.normal(size=12), 39, rng).p_value for _ in range(400)]
-    assert np.mean(np.array(values) <= 0.25) == pytest.approx(0.25, abs=4 * math.sqrt(0.25 * 0.75 / 400))
+    values = [
+        correlate_distances(rng.normal(size=12), rng.normal(size=12), 39, rng).p_value
+        for _ in range(400)
+    ]
+    assert np.mean(np.array(values) <= 0.25) == pytest.approx(
+        0.25, abs=4 * math.sqrt(0.25 * 0.75 / 400)
+    )
 
 
 def test_missing_and_constant_values() -> None:
@@ -121,8 +147,12 @@ def test_missing_and_constant_values() -> None:
     for constant in (np.ones(6), np.full(6, NAN)):
         assert np.isnan(correlate_distances(constant, np.arange(6.0), 10, RNG(0))[:3]).all()
     # Of four values three are equal: every U-centred distance is 0.
-    assert math.isnan(correlate_distances(np.array([0.1, 0.1, 0.1, 1]), np.arange(4.0), 10, RNG(0)).bias_corrected)
-    assert math.isnan(correlate_distances(np.array([0.1, 0.1, 0.1, 1]), np.arange(4.0), 10, RNG(0)).p_value)
+    assert math.isnan(
+        correlate_distances(np.array([0.1, 0.1, 0.1, 1]), np.arange(4.0), 10, RNG(0)).bias_corrected
+    )
+    assert math.isnan(
+        correlate_distances(np.array([0.1, 0.1, 0.1, 1]), np.arange(4.0), 10, RNG(0)).p_value
+    )
 
 
 def test_wrong_input_is_refused() -> None:

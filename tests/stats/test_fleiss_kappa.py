@@ -7,16 +7,19 @@ import pytest
 from statsmodels.stats.inter_rater import aggregate_raters
 from statsmodels.stats.inter_rater import fleiss_kappa as theirs
 
-from tasks.stats.cluster_sums import draw_once
-from tasks.stats.fleiss_kappa import fleiss_kappa
-from tasks.stats.resampling import draw_cluster_weights
+from judgelake.tasks.stats.cluster_sums import draw_once
+from judgelake.tasks.stats.reliability import fleiss_kappa
+from judgelake.tasks.stats.resampling import draw_cluster_weights
 
 
 def test_kappa_by_hand() -> None:
-    # Three raters, labels 0 and 1: units 111, 110, 000, 100. P = 1, 1/3, 1, 1/3: mean 2/3. Half of 12 labels are 1: P_e = 1/2.
+    # Three raters, labels 0 and 1: units 111, 110, 000, 100. P = 1, 1/3, 1, 1/3: mean 2/3. Half of
+    # 12 labels are 1: P_e = 1/2.
     # kappa = (2/3 - 1/2) / (1/2) = 1/3.
     labels = np.array([1.0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 0, 0])
-    found = fleiss_kappa(np.repeat(np.arange(4), 3), labels, 3, np.repeat(np.arange(4), 3), draw_once(4))
+    found = fleiss_kappa(
+        np.repeat(np.arange(4), 3), labels, 3, np.repeat(np.arange(4), 3), draw_once(4)
+    )
     assert found.kappa.value == pytest.approx(1 / 3)
     assert (found.kappa.n, found.kappa.n_clusters, found.n_left_out) == (4, 4, 0)
 
@@ -34,9 +37,12 @@ def test_value_and_resamples_are_statsmodels() -> None:
 
 
 def test_two_raters_who_use_labels_alike_have_scotts_pi() -> None:
-    # Rows 11, 11, 00, 10: P = 3/4; 5 of 8 labels are 1: P_e = (25 + 9) / 64; pi = (48/64 - 34/64) / (30/64) = 7/15.
+    # Rows 11, 11, 00, 10: P = 3/4; 5 of 8 labels are 1: P_e = (25 + 9) / 64; pi = (48/64 - 34/64) /
+    # (30/64) = 7/15.
     labels = np.array([1.0, 1, 1, 1, 0, 0, 1, 0])
-    found = fleiss_kappa(np.repeat(np.arange(4), 2), labels, 2, np.zeros(8, dtype=np.int64), draw_once(1))
+    found = fleiss_kappa(
+        np.repeat(np.arange(4), 2), labels, 2, np.zeros(8, dtype=np.int64), draw_once(1)
+    )
     assert found.kappa.value == pytest.approx(7 / 15)
 
 
@@ -52,7 +58,9 @@ def test_units_without_all_labels_are_left_out_and_counted() -> None:
 def test_one_label_throughout_is_undefined() -> None:
     weights = draw_cluster_weights(3, 5, np.random.default_rng(0))
     for labels in (np.ones(6), np.full(6, math.nan)):
-        found = fleiss_kappa(np.repeat(np.arange(3), 2), labels, 2, np.repeat(np.arange(3), 2), weights).kappa
+        found = fleiss_kappa(
+            np.repeat(np.arange(3), 2), labels, 2, np.repeat(np.arange(3), 2), weights
+        ).kappa
         assert math.isnan(found.value)
         assert found.n_undefined == 5
 

@@ -8,14 +8,16 @@ from numpy.typing import NDArray
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from tasks.stats.bootstrap import correlate
-from tasks.stats.judge_comparison import adjust_holm, compare_correlations, mark_best
-from tasks.stats.resampling import draw_cluster_weights
+from judgelake.tasks.stats.bootstrap import correlate
+from judgelake.tasks.stats.judge_comparison import adjust_holm, compare_correlations, mark_best
+from judgelake.tasks.stats.resampling import draw_cluster_weights
 
 Floats = NDArray[np.float64]
 
 
-def plant_judges(noise: list[float], n: int, rng: np.random.Generator) -> tuple[Floats, Floats, NDArray[np.int64]]:
+def plant_judges(
+    noise: list[float], n: int, rng: np.random.Generator
+) -> tuple[Floats, Floats, NDArray[np.int64]]:
     """Judges that see a three-level target through so much noise; three rows a cluster."""
     y = rng.integers(0, 3, n).astype(np.float64)
     x = y[:, None] + rng.normal(size=(n, len(noise))) * noise
@@ -25,14 +27,21 @@ def plant_judges(noise: list[float], n: int, rng: np.random.Generator) -> tuple[
 def test_the_best_judge_is_marked_and_only_where_it_is_surely_best() -> None:
     rng = np.random.default_rng(3)
     x, y, clusters = plant_judges([1.0, 0.3, 1.2], 600, rng)
-    for column in compare_correlations(x, y, clusters, draw_cluster_weights(200, 400, rng)).values():
+    for column in compare_correlations(
+        x, y, clusters, draw_cluster_weights(200, 400, rng)
+    ).values():
         assert column.leader == 1
         assert mark_best(column) == 1
         assert [difference.other for difference in column.differences] == [0, 2]
-        assert all(difference.low > 0 and difference.p == 2 / 401 for difference in column.differences)
+        assert all(
+            difference.low > 0 and difference.p == 2 / 401 for difference in column.differences
+        )
     x, y, clusters = plant_judges([1.0, 1.0, 1.0], 600, rng)
     assert all(
-        mark_best(column) is None for column in compare_correlations(x, y, clusters, draw_cluster_weights(200, 400, rng)).values()
+        mark_best(column) is None
+        for column in compare_correlations(
+            x, y, clusters, draw_cluster_weights(200, 400, rng)
+        ).values()
     )
 
 
@@ -44,16 +53,28 @@ def test_differences_are_of_the_rows_both_scored() -> None:
     column = compare_correlations(x, y, clusters, weights)["spearman"]
     assert [own.n for own in column.own] == [67, 57]
     alone = ~np.isnan(x[:, 1]) & ~np.isnan(y)
-    assert column.own[1] == correlate(x[alone, 1], y[alone], clusters[alone], 50, weights)["spearman"]
+    assert (
+        column.own[1] == correlate(x[alone, 1], y[alone], clusters[alone], 50, weights)["spearman"]
+    )
     (difference,) = column.differences
     both = ~np.isnan(x).any(axis=1) & ~np.isnan(y)
-    assert (difference.n_common, difference.n_clusters) == (both.sum(), np.unique(clusters[both]).size) == (37, 13)
+    assert (
+        (difference.n_common, difference.n_clusters)
+        == (both.sum(), np.unique(clusters[both]).size)
+        == (37, 13)
+    )
     drawn = []
     for counts in weights:
         rows = np.repeat(np.flatnonzero(both), counts[clusters[both]])
-        drawn.append(stats.spearmanr(x[rows, 0], y[rows]).statistic - stats.spearmanr(x[rows, 1], y[rows]).statistic)
+        drawn.append(
+            stats.spearmanr(x[rows, 0], y[rows]).statistic
+            - stats.spearmanr(x[rows, 1], y[rows]).statistic
+        )
     sign = 1 if column.leader == 0 else -1
-    whole = stats.spearmanr(x[both, 0], y[both]).statistic - stats.spearmanr(x[both, 1], y[both]).statistic
+    whole = (
+        stats.spearmanr(x[both, 0], y[both]).statistic
+        - stats.spearmanr(x[both, 1], y[both]).statistic
+    )
     assert difference.difference == pytest.approx(sign * whole, abs=1e-12)
     against = (np.array(drawn) * whole <= 0).sum()
     assert difference.p == pytest.approx(min(1.0, 2 * (against + 1) / 51))
@@ -62,7 +83,9 @@ def test_differences_are_of_the_rows_both_scored() -> None:
 def test_two_copies_of_a_judge_never_differ() -> None:
     rng = np.random.default_rng(5)
     x, y, clusters = plant_judges([0.5], 60, rng)
-    column = compare_correlations(np.repeat(x, 2, axis=1), y, clusters, draw_cluster_weights(20, 30, rng))["pearson"]
+    column = compare_correlations(
+        np.repeat(x, 2, axis=1), y, clusters, draw_cluster_weights(20, 30, rng)
+    )["pearson"]
     assert column.differences[0][4:7] == (0, 0, 0)  # difference, low, high
     assert column.differences[0].p == 1
     assert mark_best(column) is None
@@ -72,7 +95,9 @@ def test_judges_without_a_coefficient_are_not_compared() -> None:
     rng = np.random.default_rng(6)
     x, y, clusters = plant_judges([0.2, 5.0, 1.0, 1.0], 300, rng)
     x[:, 2], x[:, 3] = 0.5, math.nan  # always the same score; nothing scored
-    column = compare_correlations(x, y, clusters, draw_cluster_weights(100, 100, rng))["kendall_tau_b"]
+    column = compare_correlations(x, y, clusters, draw_cluster_weights(100, 100, rng))[
+        "kendall_tau_b"
+    ]
     assert [difference.other for difference in column.differences] == [1]
     assert mark_best(column) == 0
     assert math.isnan(column.own[2].value)
@@ -96,9 +121,15 @@ def test_means_of_cells_are_compared_over_the_cells_of_both() -> None:
     weights = draw_cluster_weights(30, 40, rng)
     column = compare_correlations(x, y, clusters, weights, cells)["spearman"]
     in_cells = [
-        [stats.spearmanr(x[cells == code, judge], y[cells == code]).statistic for code in range(3 - judge)] for judge in (0, 1)
+        [
+            stats.spearmanr(x[cells == code, judge], y[cells == code]).statistic
+            for code in range(3 - judge)
+        ]
+        for judge in (0, 1)
     ]
-    assert [own.value for own in column.own] == pytest.approx([np.mean(values) for values in in_cells], abs=1e-12)
+    assert [own.value for own in column.own] == pytest.approx(
+        [np.mean(values) for values in in_cells], abs=1e-12
+    )
     assert (column.n_cells, [own.n for own in column.own]) == ([3, 2], [90, 60])
     (difference,) = column.differences
     gap = np.mean(in_cells[0][:2]) - np.mean(in_cells[1])
@@ -118,16 +149,25 @@ def test_judges_without_a_common_row_have_no_difference() -> None:
 
 
 def test_undefined_resamples_count_against_a_difference() -> None:
-    # Two clusters of which one has all of target 1: half of the resamples are of one cluster and undefined.
-    x, y = np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 0.0], [3.0, 0.0]]), np.array([0.0, 0.0, 1.0, 1.0])
-    column = compare_correlations(x, y, np.array([0, 0, 1, 1]), np.array([[1, 1], [2, 0], [0, 2], [1, 1]]))["pearson"]
+    # Two clusters of which one has all of target 1: half of the resamples are of one cluster and
+    # undefined.
+    x, y = (
+        np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 0.0], [3.0, 0.0]]),
+        np.array([0.0, 0.0, 1.0, 1.0]),
+    )
+    column = compare_correlations(
+        x, y, np.array([0, 0, 1, 1]), np.array([[1, 1], [2, 0], [0, 2], [1, 1]])
+    )["pearson"]
     assert column.differences[0].n_undefined == 2
     assert column.differences[0].p == 1.0  # 2 (2 + 1) / 5, at most 1
 
 
 def test_holm_by_hand_and_statsmodels() -> None:
-    # Sorted .01 .02 .02 .04 times 4 3 2 1: .04 .06 .04 .04, each at least the one before: .04 .06 .06 .06.
-    np.testing.assert_allclose(adjust_holm(np.array([0.04, 0.02, 0.01, 0.02])), [0.06, 0.06, 0.04, 0.06], rtol=1e-12)
+    # Sorted .01 .02 .02 .04 times 4 3 2 1: .04 .06 .04 .04, each at least the one before: .04 .06
+    # .06 .06.
+    np.testing.assert_allclose(
+        adjust_holm(np.array([0.04, 0.02, 0.01, 0.02])), [0.06, 0.06, 0.04, 0.06], rtol=1e-12
+    )
     for n in (1, 7):
         p = np.random.default_rng(n).random(n)
         np.testing.assert_allclose(adjust_holm(p), multipletests(p, method="holm")[1], rtol=1e-12)
@@ -136,17 +176,25 @@ def test_holm_by_hand_and_statsmodels() -> None:
 
 def test_mismatched_shapes_are_refused() -> None:
     with pytest.raises(ValueError, match=r"x has shape \(3,\)"):
-        compare_correlations(np.zeros(3), np.zeros(3), np.zeros(3, dtype=np.int64), np.ones((2, 1), dtype=np.int64))
+        compare_correlations(
+            np.zeros(3), np.zeros(3), np.zeros(3, dtype=np.int64), np.ones((2, 1), dtype=np.int64)
+        )
 
 
 @pytest.mark.full
 def test_equal_judges_are_seldom_marked() -> None:
-    # Two equally good judges, 300 columns: one is called best in 5 % of them on average (standard deviation 1.3 %).
+    # Two equally good judges, 300 columns: one is called best in 5 % of them on average (standard
+    # deviation 1.3 %).
     rng = np.random.default_rng(8)
     marked = 0
     for _ in range(300):
         x, y, clusters = plant_judges([1.0, 1.0], 300, rng)
         marked += (
-            mark_best(compare_correlations(x, y, clusters, draw_cluster_weights(100, 400, rng))["kendall_tau_b"]) is not None
+            mark_best(
+                compare_correlations(x, y, clusters, draw_cluster_weights(100, 400, rng))[
+                    "kendall_tau_b"
+                ]
+            )
+            is not None
         )
     assert 4 <= marked <= 28

@@ -1,4 +1,6 @@
-"""Intervals of agreement: equal to the same statistic on repeated rows, and they cover what they should."""
+"""Intervals of agreement: equal to the same statistic on repeated rows, and they cover what they
+should.
+"""
 
 import math
 
@@ -6,9 +8,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from tasks.stats.agreement import Weighting
-from tasks.stats.kappa_bootstrap import agree_on_matchups, agree_raters, grade_grader
-from tasks.stats.resampling import draw_cluster_weights, expanded_interval
+from judgelake.tasks.stats.agreement import Weighting, agree_on_matchups, agree_raters, grade_grader
+from judgelake.tasks.stats.resampling import draw_cluster_weights, expanded_interval
 from tests.stats.plain_kappas import cohen_kappa, matchup_kappa, observed_agreement
 
 WEIGHTINGS: tuple[Weighting, ...] = ("nominal", "linear", "quadratic")
@@ -31,23 +32,33 @@ def test_each_resample_is_the_statistic_of_its_rows() -> None:
     for one in weights:
         rows = np.repeat(np.arange(a.size), one[clusters])
         alone = agree_raters(a, b, clusters, one[None], WEIGHTINGS)
-        assert alone["agreement"].low == pytest.approx(observed_agreement(a[rows], b[rows]), abs=1e-12)
+        assert alone["agreement"].low == pytest.approx(
+            observed_agreement(a[rows], b[rows]), abs=1e-12
+        )
         for weighting in WEIGHTINGS:
             expected = cohen_kappa(a[rows], b[rows], weighting)
             assert alone[f"kappa_{weighting}"].low == pytest.approx(expected, abs=1e-12)
         by_matchup = agree_on_matchups(a, b, matchups, clusters, one[None])
-        assert by_matchup["kappa_matchups"].low == pytest.approx(matchup_kappa(a[rows], b[rows], matchups[rows]), abs=1e-12)
+        assert by_matchup["kappa_matchups"].low == pytest.approx(
+            matchup_kappa(a[rows], b[rows], matchups[rows]), abs=1e-12
+        )
 
 
 def test_the_chance_term_is_recomputed_in_each_resample() -> None:
-    # With the chance term held fixed the interval would be (p_o - p_e) / (1 - p_e) of the ends of agreement.
+    # With the chance term held fixed the interval would be (p_o - p_e) / (1 - p_e) of the ends of
+    # agreement.
     rng = np.random.default_rng(1)
     a = (rng.random(60) < 0.9).astype(np.float64)
     b = np.where(rng.random(60) < 0.9, a, 1 - a)
     weights = draw_cluster_weights(60, 150, rng)
-    drawn = [cohen_kappa_score(a[rows], b[rows]) for rows in (np.repeat(np.arange(60), one) for one in weights)]
+    drawn = [
+        cohen_kappa_score(a[rows], b[rows])
+        for rows in (np.repeat(np.arange(60), one) for one in weights)
+    ]
     found = agree_raters(a, b, np.arange(60), weights)["kappa_nominal"]
-    assert (found.low, found.high) == pytest.approx(expanded_interval(np.array(drawn), 60)[:2], abs=1e-12)
+    assert (found.low, found.high) == pytest.approx(
+        expanded_interval(np.array(drawn), 60)[:2], abs=1e-12
+    )
 
 
 def test_only_rows_of_both_count() -> None:
@@ -71,7 +82,9 @@ def test_undefined_resamples_are_counted() -> None:
 
 def test_no_common_rows() -> None:
     nothing = np.full(3, math.nan)
-    found = agree_raters(nothing, np.ones(3), np.arange(3), draw_cluster_weights(3, 7, np.random.default_rng(0)))
+    found = agree_raters(
+        nothing, np.ones(3), np.arange(3), draw_cluster_weights(3, 7, np.random.default_rng(0))
+    )
     for estimate in found.values():
         assert math.isnan(estimate.value)
         assert (estimate.n, estimate.n_clusters, estimate.n_undefined) == (0, 0, 7)
@@ -94,7 +107,7 @@ def test_two_threads_count_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     a, b, clusters = draw_raters(rng)
     weights = draw_cluster_weights(30, 101, rng)
     expected = agree_raters(a, b, clusters, weights)
-    monkeypatch.setattr("tasks.stats.cluster_sums._WORTH_TWO_THREADS", 1)
+    monkeypatch.setattr("judgelake.tasks.stats.cluster_sums._WORTH_TWO_THREADS", 1)
     assert agree_raters(a, b, clusters, weights) == expected
 
 
@@ -103,15 +116,18 @@ def test_resamples_in_slices_give_the_same(monkeypatch: pytest.MonkeyPatch) -> N
     a, b, clusters = draw_raters(rng)
     weights = draw_cluster_weights(30, 101, rng)
     expected = agree_raters(a, b, clusters, weights, WEIGHTINGS)
-    monkeypatch.setattr("tasks.stats.cluster_sums._CHUNK_BYTES", 3_000)
+    monkeypatch.setattr("judgelake.tasks.stats.cluster_sums._CHUNK_BYTES", 3_000)
     assert agree_raters(a, b, clusters, weights, WEIGHTINGS) == expected
 
 
 def test_grader_against_people_by_hand() -> None:
-    # 10 right by people, the grader misses 3 of them; 5 wrong, it passes 1: accuracy 11/15, false positives 1/5, negatives 3/10.
+    # 10 right by people, the grader misses 3 of them; 5 wrong, it passes 1: accuracy 11/15, false
+    # positives 1/5, negatives 3/10.
     human = np.array([1.0] * 10 + [0.0] * 5 + [1.0])
     graded = np.array([1.0] * 7 + [0.0] * 3 + [0.0] * 4 + [1.0] + [math.nan])
-    found = grade_grader(graded, human, np.arange(16), draw_cluster_weights(16, 200, np.random.default_rng(0)))
+    found = grade_grader(
+        graded, human, np.arange(16), draw_cluster_weights(16, 200, np.random.default_rng(0))
+    )
     assert found["accuracy"].value == pytest.approx(11 / 15)
     assert found["false_positive_rate"].value == pytest.approx(1 / 5)
     assert found["false_negative_rate"].value == pytest.approx(3 / 10)
@@ -121,7 +137,9 @@ def test_grader_against_people_by_hand() -> None:
 
 def test_grader_labels_are_right_or_wrong() -> None:
     with pytest.raises(ValueError, match=r"a label is 0\.5"):
-        grade_grader(np.array([1.0, 0.5]), np.ones(2), np.arange(2), np.ones((1, 2), dtype=np.uint16))
+        grade_grader(
+            np.array([1.0, 0.5]), np.ones(2), np.arange(2), np.ones((1, 2), dtype=np.uint16)
+        )
 
 
 @pytest.mark.parametrize(
@@ -132,27 +150,35 @@ def test_grader_labels_are_right_or_wrong() -> None:
         (np.arange(3), np.ones(3, dtype=np.uint16), r"weights have shape \(3,\)"),
     ],
 )
-def test_wrong_clusters_are_refused(clusters: np.ndarray, weights: np.ndarray, message: str) -> None:
+def test_wrong_clusters_are_refused(
+    clusters: np.ndarray, weights: np.ndarray, message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
         agree_raters(np.ones(3), np.ones(3), clusters, weights)
 
 
 @pytest.mark.full
 def test_intervals_cover_the_planted_kappa() -> None:
-    # Two raters see the truth through noise of their own; kappa of the population by 2,000,000 rows. 60 clusters of 4 rows that
+    # Two raters see the truth through noise of their own; kappa of the population by 2,000,000
+    # rows. 60 clusters of 4 rows that
     # share a difficulty: 93 to 97 % of 600 intervals must hold it (binomial error 0.9 %).
     rng = np.random.default_rng(11)
 
     def draw(n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
         error = np.repeat(rng.beta(2, 6, n_clusters), 4)
         truth = rng.random(error.size) < 0.6
-        a, b = (np.where(rng.random(error.size) < error, ~truth, truth).astype(np.float64) for _ in range(2))
+        a, b = (
+            np.where(rng.random(error.size) < error, ~truth, truth).astype(np.float64)
+            for _ in range(2)
+        )
         return a, b
 
     planted = cohen_kappa(*draw(500_000))
     held = 0
     for _ in range(600):
         a, b = draw(60)
-        found = agree_raters(a, b, np.arange(240) // 4, draw_cluster_weights(60, 500, rng))["kappa_nominal"]
+        found = agree_raters(a, b, np.arange(240) // 4, draw_cluster_weights(60, 500, rng))[
+            "kappa_nominal"
+        ]
         held += found.low <= planted <= found.high
     assert 0.92 <= held / 600 <= 0.98

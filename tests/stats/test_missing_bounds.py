@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tasks.stats.correlation import COEFFICIENTS, pearson
-from tasks.stats.missing_bounds import bound_missing, bound_systems
+from judgelake.tasks.stats.correlation import COEFFICIENTS, pearson
+from judgelake.tasks.stats.missing_bounds import bound_missing, bound_systems
 
 Floats = NDArray[np.float64]
 
@@ -26,26 +26,40 @@ def fill_everywhere(x: Floats, y: Floats, grid: Floats, name: str = "pearson") -
 
 
 def test_one_missing_score_by_hand() -> None:
-    # Rows (0, 0), (1, 1) and one of target 0 whose score u is missing: deviations of y are -1/3, 2/3, -1/3, so the sums are
-    # xy = 2/3 - u/3, yy = 2/3, xx = 1 + u^2 - (1 + u)^2/3. u = 0: (2/3) / sqrt(2/3 * 2/3) = 1. u = 1: (1/3) / (2/3) = 0.5.
-    found = bound_missing(np.array([0.0, 1.0, math.nan]), np.array([0.0, 1.0, 0.0]), (0.0, 1.0))["pearson"]
+    # Rows (0, 0), (1, 1) and one of target 0 whose score u is missing: deviations of y are -1/3,
+    # 2/3, -1/3, so the sums are
+    # xy = 2/3 - u/3, yy = 2/3, xx = 1 + u^2 - (1 + u)^2/3. u = 0: (2/3) / sqrt(2/3 * 2/3) = 1. u =
+    # 1: (1/3) / (2/3) = 0.5.
+    found = bound_missing(np.array([0.0, 1.0, math.nan]), np.array([0.0, 1.0, 0.0]), (0.0, 1.0))[
+        "pearson"
+    ]
     assert (found.low, found.high) == pytest.approx((0.5, 1.0), abs=1e-9)
     assert found[2:] == (1, True)
 
 
 def test_the_best_score_may_lie_inside_the_scale() -> None:
     # On the line through (1, 0) and (5, 4) a target of 1 belongs to score 2: then r = 1.
-    found = bound_missing(np.array([1.0, 5.0, math.nan]), np.array([0.0, 4.0, 1.0]), (1.0, 5.0))["pearson"]
+    found = bound_missing(np.array([1.0, 5.0, math.nan]), np.array([0.0, 4.0, 1.0]), (1.0, 5.0))[
+        "pearson"
+    ]
     assert found.high == pytest.approx(1.0, abs=1e-9)
-    assert found.low == pytest.approx(pearson(np.array([1.0, 5.0, 5.0]), np.array([0.0, 4.0, 1.0])), abs=1e-9)
+    assert found.low == pytest.approx(
+        pearson(np.array([1.0, 5.0, 5.0]), np.array([0.0, 4.0, 1.0])), abs=1e-9
+    )
 
 
-ROWS = st.lists(st.tuples(st.sampled_from([0.0, 0.25, 0.5, 1.0, 0.83]), st.integers(0, 3)), min_size=2, max_size=9)
+ROWS = st.lists(
+    st.tuples(st.sampled_from([0.0, 0.25, 0.5, 1.0, 0.83]), st.integers(0, 3)),
+    min_size=2,
+    max_size=9,
+)
 
 
 @given(ROWS, st.lists(st.integers(0, 3), min_size=1, max_size=2))
 @settings(max_examples=25, deadline=None)
-def test_no_filling_in_of_pearson_goes_beyond(rows: list[tuple[float, int]], unscored: list[int]) -> None:
+def test_no_filling_in_of_pearson_goes_beyond(
+    rows: list[tuple[float, int]], unscored: list[int]
+) -> None:
     x, y = np.array([*rows, *[(math.nan, target) for target in unscored]]).T
     found = bound_missing(x, y, (0.0, 1.0))["pearson"]
     everywhere = fill_everywhere(x, y, np.linspace(0, 1, 7))
@@ -95,8 +109,10 @@ def test_scores_off_the_scale_are_refused(scale: tuple[float, float]) -> None:
 
 
 def test_bounds_of_three_models_by_hand() -> None:
-    # Targets 0, 0.5, 1; the models' scores are 0.4, 0.5 and (0.6, missing): the last mean lies between 0.3 and 0.8. At 0.8 all rise with the
-    # target, tau-b 1; at 0.3 of the pairs one is concordant (0.4 before 0.5) and two are discordant: -1/3.
+    # Targets 0, 0.5, 1; the models' scores are 0.4, 0.5 and (0.6, missing): the last mean lies
+    # between 0.3 and 0.8. At 0.8 all rise with the
+    # target, tau-b 1; at 0.3 of the pairs one is concordant (0.4 before 0.5) and two are
+    # discordant: -1/3.
     x, y = np.array([0.4, 0.5, 0.6, math.nan]), np.array([0.0, 0.5, 1.0, 1.0])
     found = bound_systems(x, y, np.array([4, 5, 7, 7]), (0.0, 1.0))["kendall_tau_b"]
     assert (found.low, found.high) == pytest.approx((-1 / 3, 1.0))

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tasks.stats.preferences import orient_matchups
+from judgelake.tasks.stats.comparisons import orient_matchups
 from tests.stats.plain_kappas import matchup_kappa
 
 NAN = math.nan
@@ -27,7 +27,9 @@ def test_matchup_kappa_after_turning_pairs_about() -> None:
     turned = rng.random(200) < 0.5
     straight = [orient_matchups(a, b, rater) for rater in (one, other)]
     about = [
-        orient_matchups(np.where(turned, b, a), np.where(turned, a, b), np.where(turned, 1 - rater, rater))
+        orient_matchups(
+            np.where(turned, b, a), np.where(turned, a, b), np.where(turned, 1 - rater, rater)
+        )
         for rater in (one, other)
     ]
     kappas = [matchup_kappa(x.preference, y.preference, x.matchup) for x, y in (straight, about)]

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tasks.stats.rater_labels import spread_labels
+from judgelake.tasks.stats.agreement import spread_labels
 from tests.stats.plain_kappas import cohen_kappa, matchup_kappa
 
 NAN = math.nan

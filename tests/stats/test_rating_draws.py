@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from tasks.stats.rating_draws import rank_models, summarise_ratings
-from tasks.stats.resampling import expanded_interval
+from judgelake.tasks.stats.comparisons import rank_models, summarise_ratings
+from judgelake.tasks.stats.resampling import expanded_interval
 
 NAN, INF = math.nan, math.inf
 
@@ -25,13 +25,16 @@ def test_few_clusters_widen_the_ends() -> None:
     plain, many, few = (summarise_ratings(drawn, n) for n in (None, 100_000, 10))
     np.testing.assert_allclose(many.high, plain.high, atol=0.01)
     for model in range(2):
-        assert (few.low[model], few.high[model]) == pytest.approx(expanded_interval(drawn[:, model], 10)[:2])
+        assert (few.low[model], few.high[model]) == pytest.approx(
+            expanded_interval(drawn[:, model], 10)[:2]
+        )
     assert (few.high - few.low > 1.1 * (plain.high - plain.low)).all()
     assert np.isnan(summarise_ratings(drawn, 1).low).all()
 
 
 def test_infinite_draws_are_ends_of_the_line() -> None:
-    # Of 101 draws, 0 to 100, the upper end is 97.5: infinite where 98 is, too; where 99 is the first such it is finite.
+    # Of 101 draws, 0 to 100, the upper end is 97.5: infinite where 98 is, too; where 99 is the
+    # first such it is finite.
     drawn = np.repeat(np.arange(101.0)[:, None], 2, axis=1)
     drawn[-3:, 0] = drawn[-2:, 1] = INF
     band = summarise_ratings(drawn, None)

@@ -5,7 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from tasks.stats.resampling import draw_cluster_weights, expanded_interval, percentile_interval
+from judgelake.tasks.stats.resampling import (
+    draw_cluster_weights,
+    expanded_interval,
+    percentile_interval,
+)
 
 
 def test_each_resample_draws_as_many_clusters_as_there_are() -> None:
@@ -15,7 +19,8 @@ def test_each_resample_draws_as_many_clusters_as_there_are() -> None:
 
 
 def test_draws_follow_the_multinomial() -> None:
-    # Each count is binomial(50, 1/50): mean 1, variance 1 - 1/50 = 0.98; two clusters have covariance -1/50.
+    # Each count is binomial(50, 1/50): mean 1, variance 1 - 1/50 = 0.98; two clusters have
+    # covariance -1/50.
     weights = draw_cluster_weights(50, 20_000, np.random.default_rng(11)).astype(np.float64)
     covariance = np.cov(weights.T)
     np.testing.assert_allclose(weights.mean(axis=0), 1, atol=0.04)
@@ -40,8 +45,11 @@ def test_negative_sizes_are_refused() -> None:
 
 
 def test_percentiles_of_the_defined_values() -> None:
-    # 0, 1, ..., 100 shuffled: the 2.5 % and 97.5 % points are 2.5 and 97.5; at level 0.5 they are 25 and 75.
-    values = np.append(np.random.default_rng(0).permutation(101).astype(np.float64), [math.nan, math.nan])
+    # 0, 1, ..., 100 shuffled: the 2.5 % and 97.5 % points are 2.5 and 97.5; at level 0.5 they are
+    # 25 and 75.
+    values = np.append(
+        np.random.default_rng(0).permutation(101).astype(np.float64), [math.nan, math.nan]
+    )
     assert percentile_interval(values) == pytest.approx((2.5, 97.5, 2))
     assert percentile_interval(values, level=0.5) == pytest.approx((25.0, 75.0, 2))
 
@@ -60,11 +68,15 @@ def test_level_is_a_fraction(level: float) -> None:
 
 
 def test_few_clusters_widen_the_percentiles() -> None:
-    # 15 clusters: t(14) at 97.5 % is 2.1448, times sqrt(15/14) 2.2201; Phi(-2.2201) = 0.013207, so the 1.32 % and 98.68 % points.
+    # 15 clusters: t(14) at 97.5 % is 2.1448, times sqrt(15/14) 2.2201; Phi(-2.2201) = 0.013207, so
+    # the 1.32 % and 98.68 % points.
     values = np.append(np.random.default_rng(0).permutation(10_001) / 10_000, math.nan)
     assert expanded_interval(values, 15) == pytest.approx((0.013207, 1 - 0.013207, 1), abs=2e-6)
     assert expanded_interval(values, 10**9) == pytest.approx((0.025, 0.975, 1), abs=1e-6)
-    widths = [interval.high - interval.low for interval in (expanded_interval(values, n) for n in (2, 3, 10, 100))]
+    widths = [
+        interval.high - interval.low
+        for interval in (expanded_interval(values, n) for n in (2, 3, 10, 100))
+    ]
     assert widths == sorted(widths, reverse=True)
 
 

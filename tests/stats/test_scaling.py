@@ -5,15 +5,16 @@ import math
 import numpy as np
 import pytest
 
-from tasks.stats.comparisons import select_comparisons
-from tasks.stats.resampling import draw_cluster_weights
-from tasks.stats.scaling import agree_with_attribute, superscore
+from judgelake.tasks.stats.comparisons import select_comparisons
+from judgelake.tasks.stats.resampling import draw_cluster_weights
+from judgelake.tasks.stats.scaling import agree_with_attribute, superscore
 
 NAN = math.nan
 
 
 def test_agreement_with_size_by_hand() -> None:
-    # Sizes 1, 2, 2 and unknown. Larger model wins, loses, ties, wins; equal and unknown sizes are left out: 2.5 of 4.
+    # Sizes 1, 2, 2 and unknown. Larger model wins, loses, ties, wins; equal and unknown sizes are
+    # left out: 2.5 of 4.
     sizes = np.array([1.0, 2, 2, NAN])
     a, b = np.array([0, 1, 0, 2, 1, 0]), np.array([1, 0, 2, 0, 2, 3])
     drawn = select_comparisons(a, b, np.array([1.0, 1.0, 0.5, 0.0, 1.0, 0.0]), np.arange(6), 4)
@@ -27,10 +28,13 @@ def test_agreement_with_size_by_hand() -> None:
 
 
 def test_superscore_by_hand() -> None:
-    # Both forms on five answers: long right on 0, 1; short on 1, 2; either on 0, 1, 2. The last two lack a form.
+    # Both forms on five answers: long right on 0, 1; short on 1, 2; either on 0, 1, 2. The last two
+    # lack a form.
     long = np.array([1.0, 1, 0, 0, 0, 1, NAN])
     short = np.array([0.0, 1, 1, 0, 0, NAN, 1])
-    found = superscore(long, short, np.arange(7), draw_cluster_weights(7, 300, np.random.default_rng(0)))
+    found = superscore(
+        long, short, np.arange(7), draw_cluster_weights(7, 300, np.random.default_rng(0))
+    )
     assert (found.long.value, found.short.value, found.either.value) == (2 / 5, 2 / 5, 3 / 5)
     assert found.either.n == 5
     assert found.either.low < 0.6 < found.either.high

@@ -1,4 +1,6 @@
-"""The tensors of a pass, by hand and against transformers' own loss; which weights change; that a restart changes nothing."""
+"""The tensors of a pass, by hand and against transformers' own loss; which weights change; that a
+restart changes nothing.
+"""
 
 import itertools
 import math
@@ -10,45 +12,61 @@ import pytest
 import torch
 import transformers
 
-from tasks.backends.local_settings import LocalModel
-from tasks.errors import BackendError
-from tasks.judging.types import Decoding, Message, Request
-from tasks.training import loop
-from tasks.training.examples import Example
-from tasks.training.loop import Training, find_pace, plan_steps
-from tasks.training.rows import IGNORED, RowMaker, collate, cut_batches
-from tasks.training.settings import TrainingSettings
-from tasks.training.weights import load_base
+from judgelake.tasks.backends.local.settings import LocalModel
+from judgelake.tasks.errors import BackendError
+from judgelake.tasks.suite.training import TrainingSettings
+from judgelake.tasks.training import loop
+from judgelake.tasks.training.examples import Example
+from judgelake.tasks.training.loop import Training, find_pace, load_base, plan_steps
+from judgelake.tasks.training.rows import IGNORED, RowMaker, collate, cut_batches
+from judgelake.tasks.types import Decoding, Message, Request
 from tests.backends import tiny_vlms
+from tests.backends.local.test_eyes import load_processor, save_qwen2_vl
 from tests.backends.local_asking import encode, picture
-from tests.backends.test_local_eyes import load_processor, save_qwen2_vl
 from tests.backends.tiny_models import save_decoder, save_llava, save_t5
 
 TARGET = "the cat is on a dog So the overall score is {}.\n[RESULT] {}"
 
 
 def make_example(number: int, *pictures: int, words: int = 3) -> Example:
-    message = Message("user", f"question: {'what is the cat ' * words}{number}", tuple(map(picture, pictures)))
+    message = Message(
+        "user", f"question: {'what is the cat ' * words}{number}", tuple(map(picture, pictures))
+    )
     score = 1 + number % 5
     request = Request("m", (message,), Decoding(0.0, max_tokens=200))
-    return Example(request, TARGET.format(score, score), score, "b", f"i{number}", is_held_out=False)
+    return Example(
+        request, TARGET.format(score, score), score, "b", f"i{number}", is_held_out=False
+    )
 
 
 def begin(
-    folder: Path, checkpoint: Path | None = None, dtype: Any = "float32", batch_tokens: int = 4096, **settings: Any
+    folder: Path,
+    checkpoint: Path | None = None,
+    dtype: Any = "float32",
+    batch_tokens: int = 4096,
+    **settings: Any,
 ) -> Training:
     base = LocalModel(str(folder), dtype=dtype, batch_tokens=batch_tokens)
     loaded = load_base(base)
-    given: dict[str, Any] = {"batch_size": 2, "learning_rate": 0.01, "gradient_checkpointing": False, **settings}
+    given: dict[str, Any] = {
+        "batch_size": 2,
+        "learning_rate": 0.01,
+        "gradient_checkpointing": False,
+        **settings,
+    }
     chosen = TrainingSettings("student", "teacher", str(folder), **given)
-    return Training(loaded, chosen, RowMaker(loaded, encode), checkpoint or folder.parent / "run.checkpoint")
+    return Training(
+        loaded, chosen, RowMaker(loaded, encode), checkpoint or folder.parent / "run.checkpoint"
+    )
 
 
 def quiet(_: str) -> None:
     return
 
 
-def train(training: Training, examples: list[Example], tell: Callable[[str], None] = quiet) -> dict[str, torch.Tensor]:
+def train(
+    training: Training, examples: list[Example], tell: Callable[[str], None] = quiet
+) -> dict[str, torch.Tensor]:
     training.look_through(examples, tell)
     training.run(examples, tell)
     return {name: one.detach().clone() for name, one in training.weights.items()}
@@ -58,7 +76,9 @@ def train(training: Training, examples: list[Example], tell: Callable[[str], Non
 
 
 def test_the_pace_rises_then_falls_as_half_a_cosine() -> None:
-    """10 steps, a fifth to rise: 1/2, 1, then (1 + cos(pi k / 8)) / 2 for k = 0 ... 7; k = 4 is half way."""
+    """10 steps, a fifth to rise: 1/2, 1, then (1 + cos(pi k / 8)) / 2 for k = 0 ... 7; k = 4 is
+    half way.
+    """
     paces = [find_pace(number, 10, 0.2) for number in range(10)]
     assert paces[:3] == [0.5, 1.0, 1.0]
     assert paces[6] == pytest.approx(0.5)
@@ -80,12 +100,20 @@ def test_every_epoch_takes_each_example_once_in_an_order_of_its_own() -> None:
 
 
 def test_only_the_reply_is_learnt_and_its_end_with_it(tmp_path: Path) -> None:
-    """`<s>`, then the prompt; the labels are the target's own ids and `</s>` (2), each at the place of the token before it."""
+    """`<s>`, then the prompt; the labels are the target's own ids and `</s>` (2), each at the place
+    of the token before it.
+    """
     loaded = load_base(LocalModel(str(save_decoder(tmp_path / "m")), dtype="float32"))
     maker = RowMaker(loaded, encode)
     rows = [maker.make(make_example(1)), maker.make(make_example(2, words=9))]
-    prompts = [loaded.tokenizer(f"question: {'what is the cat ' * words}{n}")["input_ids"] for n, words in ((1, 3), (2, 9))]
-    targets = [loaded.tokenizer(TARGET.format(n, n), add_special_tokens=False)["input_ids"] + [2] for n in (2, 3)]
+    prompts = [
+        loaded.tokenizer(f"question: {'what is the cat ' * words}{n}")["input_ids"]
+        for n, words in ((1, 3), (2, 9))
+    ]
+    targets = [
+        loaded.tokenizer(TARGET.format(n, n), add_special_tokens=False)["input_ids"] + [2]
+        for n in (2, 3)
+    ]
     assert [list(row.prompt.ids) for row in rows] == prompts
     batch = collate(rows, torch.device("cpu"), torch.float32)
     kept = batch.inputs["logits_to_keep"] - 1
@@ -107,8 +135,13 @@ def test_passes_hold_so_many_padded_tokens(tmp_path: Path) -> None:
     rows = [maker.make(make_example(number, words=number)) for number in range(6)]
     for most in (1, rows[5].n_tokens * 2, rows[5].n_tokens * 3 + 1, 10_000):
         batches = cut_batches(rows, most)
-        assert sorted(row.n_tokens for batch in batches for row in batch) == [row.n_tokens for row in rows]
-        assert all(len(batch) == 1 or len(batch) * max(row.n_tokens for row in batch) <= most for batch in batches)
+        assert sorted(row.n_tokens for batch in batches for row in batch) == [
+            row.n_tokens for row in rows
+        ]
+        assert all(
+            len(batch) == 1 or len(batch) * max(row.n_tokens for row in batch) <= most
+            for batch in batches
+        )
     assert [len(batch) for batch in cut_batches(rows, rows[5].n_tokens * 3)] == [3, 3]
 
 
@@ -126,7 +159,9 @@ FAMILIES: dict[str, Callable[[Path], Path]] = {
 def test_the_loss_of_many_is_that_of_each_alone_by_the_model_s_own_code(
     family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Pictures of different sizes, prompts of different lengths; the oracle is transformers' loss of one row with `labels`."""
+    """Pictures of different sizes, prompts of different lengths; the oracle is transformers' loss
+    of one row with `labels`.
+    """
     folder = FAMILIES[family](tmp_path / family)
     monkeypatch.setattr(transformers.AutoProcessor, "from_pretrained", load_processor)
     training = begin(folder, train="all")
@@ -169,7 +204,9 @@ def test_the_projector_learns_and_nothing_else_changes(tmp_path: Path, dtype: st
     assert changed == {*training.weights}
 
 
-def test_a_run_that_was_killed_goes_on_to_the_same_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_was_killed_goes_on_to_the_same_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = save_decoder(tmp_path / "m", attention_dropout=0.1)
     examples = [make_example(number) for number in range(6)]
     settings: dict[str, Any] = {"train": "all", "epochs": 2, "checkpoint_steps": 2}
@@ -194,7 +231,9 @@ def test_a_run_that_was_killed_goes_on_to_the_same_weights(tmp_path: Path, monke
     assert all(torch.equal(whole[name], again[name]) for name in whole)
 
 
-def test_a_pass_too_large_for_the_memory_is_taken_in_smaller_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pass_too_large_for_the_memory_is_taken_in_smaller_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The same weights come out; with room for not even one example the error says what to do."""
     folder = save_decoder(tmp_path / "m")
     examples = [make_example(number) for number in range(4)]
@@ -211,15 +250,22 @@ def test_a_pass_too_large_for_the_memory_is_taken_in_smaller_ones(tmp_path: Path
     apart = train(begin(folder, tmp_path / "b", **settings), examples)
     assert all(torch.allclose(whole[name], apart[name], atol=1e-4) for name in whole)
     most = 0
-    with pytest.raises(BackendError, match=r"the memory does not take a pass of one example \([0-9]+ tokens\); expected room"):
+    with pytest.raises(
+        BackendError,
+        match=r"the memory does not take a pass of one example \([0-9]+ tokens\); expected room",
+    ):
         train(begin(folder, tmp_path / "c", **settings), examples)
 
 
 def test_what_the_model_cannot_take_is_left_out_and_counted(tmp_path: Path) -> None:
-    """A limit of 160 tokens, of which the feedback takes some 50; two pictures are no fault of a model without eyes alone."""
+    """A limit of 160 tokens, of which the feedback takes some 50; two pictures are no fault of a
+    model without eyes alone.
+    """
     training = begin(save_decoder(tmp_path / "m", max_position_embeddings=160), train="all")
     long = make_example(1)._replace(target=f"{'x' * 220} {TARGET.format(2, 2)}")
-    short_budget = make_example(1)._replace(request=Request("m", make_example(1).request.messages, Decoding(0.0, max_tokens=9)))
+    short_budget = make_example(1)._replace(
+        request=Request("m", make_example(1).request.messages, Decoding(0.0, max_tokens=9))
+    )
     survey = training.look_through([make_example(0), long, make_example(2, 1), short_budget], quiet)
     assert survey.fits == [0]
     assert survey.left_out == {
@@ -230,19 +276,30 @@ def test_what_the_model_cannot_take_is_left_out_and_counted(tmp_path: Path) -> N
 
 
 def test_bases_that_cannot_be_trained_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(BackendError, match=r"has no projector .*; set `train: all`, with a smaller learning_rate"):
+    with pytest.raises(
+        BackendError, match=r"has no projector .*; set `train: all`, with a smaller learning_rate"
+    ):
         begin(save_decoder(tmp_path / "decoder"))
-    with pytest.raises(BackendError, match="a model that has an encoder of text is not trained here"):
+    with pytest.raises(
+        BackendError, match="a model that has an encoder of text is not trained here"
+    ):
         begin(save_t5(tmp_path / "t5"))
-    with pytest.raises(BackendError, match="a model that is recurrent, or looks at a prompt both ways is not trained here"):
+    with pytest.raises(
+        BackendError,
+        match="a model that is recurrent, or looks at a prompt both ways is not trained here",
+    ):
         begin(tiny_vlms.save_paligemma(tmp_path / "paligemma"))
 
 
-def test_a_loss_that_is_no_number_ends_the_training_before_it_spoils_the_weights(tmp_path: Path) -> None:
+def test_a_loss_that_is_no_number_ends_the_training_before_it_spoils_the_weights(
+    tmp_path: Path,
+) -> None:
     training = begin(save_decoder(tmp_path / "m"), train="all")
     name = next(iter(training.weights))
     with torch.no_grad():
         training.weights[name].fill_(math.nan)
-    with pytest.raises(BackendError, match="step 1: the loss is nan; expected a number; lower learning_rate"):
+    with pytest.raises(
+        BackendError, match="step 1: the loss is nan; expected a number; lower learning_rate"
+    ):
         train(training, [make_example(0)])
     assert training.losses == []

@@ -15,24 +15,31 @@ import safetensors.torch
 import torch
 import transformers
 
-from flows.train_command import run_train
-from tasks.errors import BackendError, SuiteError
-from tasks.judging.shard import ShardOrder, run_judge_shard
-from tasks.lake import Lake
-from tasks.planning import register_judges, write_work
-from tasks.suite import Scope, read_suite
-from tasks.training import loop, weights
-from tasks.training.judge_training import MANIFEST
+from judgelake.flows.train_command import run_train
+from judgelake.tasks.engine.shard import ShardOrder, run_judge_shard
+from judgelake.tasks.errors import BackendError, SuiteError
+from judgelake.tasks.lake.lake import Lake
+from judgelake.tasks.planning.cases import register_judges, write_work
+from judgelake.tasks.suite.suite import Scope, read_suite
+from judgelake.tasks.training import loop
+from judgelake.tasks.training import loop as weights
+from judgelake.tasks.training.judge_training import MANIFEST
 from tests.backends.tiny_models import CHAT, save_decoder, save_llava
 from tests.conftest import CHECKOUT
 from tests.lakes import Row, query
 from tests.training.lessons import FEEDBACK, taught, teach, write_suite
 
-SHORT = "{{ response }}\n{{ criterion }} Score 1: {{ levels[0] }} Score 5: {{ levels[4] }}\n###Feedback:"
+SHORT = (
+    "{{ response }}\n{{ criterion }} Score 1: {{ levels[0] }} Score 5: {{ levels[4] "
+    "}}\n###Feedback:"
+)
 
 
 def train(suite: Path, lake: Lake) -> dict[str, Any]:
-    assert run_train(argparse.Namespace(suite=suite, lake=str(lake.root), wait=0.0, log_format="text")) == 0
+    assert (
+        run_train(argparse.Namespace(suite=suite, lake=str(lake.root), wait=0.0, log_format="text"))
+        == 0
+    )
     found: dict[str, Any] = json.loads((suite.with_suffix("") / MANIFEST).read_text())
     return found
 
@@ -44,31 +51,56 @@ def judge(file: Path, lake: Lake, limit: int | None = None) -> list[Row]:
     (work,) = write_work(lake, suite, Scope(limit), "first")
     for shard in work.shards:
         images = suite.image_root(lake.root)
-        run_judge_shard(ShardOrder(lake, "first", suite.judges["student"], work.identity, suite.limits, shard, images))
-    return query(lake, "select item_id, status, rating, rationale from stg_verdicts order by item_id")
+        run_judge_shard(
+            ShardOrder(
+                lake, "first", suite.judges["student"], work.identity, suite.limits, shard, images
+            )
+        )
+    return query(
+        lake, "select item_id, status, rating, rationale from stg_verdicts order by item_id"
+    )
 
 
 def read_weights(folder: Path) -> dict[str, torch.Tensor]:
     return safetensors.torch.load_file(folder / "model.safetensors")
 
 
-def test_a_judge_that_has_learnt_its_cases_by_heart_says_what_its_teacher_said(tmp_path: Path) -> None:
-    """Between training and judging nothing may differ by a token: the model knows these prompts alone."""
+def test_a_judge_that_has_learnt_its_cases_by_heart_says_what_its_teacher_said(
+    tmp_path: Path,
+) -> None:
+    """Between training and judging nothing may differ by a token: the model knows these prompts
+    alone.
+    """
     lake = teach(tmp_path, [taught(n, n + 1) for n in range(5)])
     (tmp_path / "prometheus.txt").write_text(SHORT)
-    base = save_decoder(tmp_path / "base", chat=CHAT, initializer_range=0.05, hidden_size=64, intermediate_size=128)
-    learning = "train: all, epochs: 60, batch_size: 5, learning_rate: 0.01, gradient_checkpointing: false"
+    base = save_decoder(
+        tmp_path / "base", chat=CHAT, initializer_range=0.05, hidden_size=64, intermediate_size=128
+    )
+    learning = (
+        "train: all, epochs: 60, batch_size: 5, learning_rate: 0.01, gradient_checkpointing: false"
+    )
     suite = write_suite(tmp_path, base, f"image: absent, templates: {tmp_path}", learning)
     manifest = train(suite, lake)
     assert manifest["loss_by_step"][-1] < 0.02 < manifest["loss_by_step"][0]
     assert judge(suite, lake) == [
-        {"item_id": f"i{n}", "status": "ok", "rating": n + 1, "rationale": f"{FEEDBACK[n]}. So the overall score is {n + 1}."}
+        {
+            "item_id": f"i{n}",
+            "status": "ok",
+            "rating": n + 1,
+            "rationale": f"{FEEDBACK[n]}. So the overall score is {n + 1}.",
+        }
         for n in range(5)
     ]
 
 
-def test_the_folder_is_the_base_with_another_projector(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    lake = teach(tmp_path, [taught(n, 1 + n % 5, f"Words {n}.") for n in range(12)] + [taught(0, None, sample=1)], n_items=12)
+def test_the_folder_is_the_base_with_another_projector(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    lake = teach(
+        tmp_path,
+        [taught(n, 1 + n % 5, f"Words {n}.") for n in range(12)] + [taught(0, None, sample=1)],
+        n_items=12,
+    )
     base = save_llava(tmp_path / "base")
     model = transformers.LlavaForConditionalGeneration.from_pretrained(base, dtype=torch.float16)
     model.save_pretrained(base)  # as LLaVA 1.5 is published
@@ -76,7 +108,8 @@ def test_the_folder_is_the_base_with_another_projector(tmp_path: Path, capfd: py
     suite = write_suite(tmp_path, base, judged, "batch_size: 4, checkpoint_steps: 1", held_out=0.2)
     manifest = train(suite, lake)
     said = capfd.readouterr().out
-    # the held-out share is of clusters, drawn by digest: which of the twelve is the same on every machine
+    # the held-out share is of clusters, drawn by digest: which of the twelve is the same on every
+    # machine
     assert (manifest["n_examples"], manifest["n_held_out"], manifest["n_steps"]) == (9, 3, 3)
     assert len(manifest["loss_by_step"]) == 3
     assert len(manifest["held_out_items"]) == 3
@@ -89,10 +122,17 @@ def test_the_folder_is_the_base_with_another_projector(tmp_path: Path, capfd: py
     before, after = read_weights(base), read_weights(tmp_path / "judge")
     assert before.keys() == after.keys()
     changed = {name for name in before if not torch.equal(before[name], after[name])}
-    assert {name.rpartition("projector")[0] + "projector" for name in changed} == {"multi_modal_projector"}
+    assert {name.rpartition("projector")[0] + "projector" for name in changed} == {
+        "multi_modal_projector"
+    }
     assert {one.dtype for one in after.values()} == {torch.float16}
-    assert sorted(path.name for path in tmp_path.iterdir() if "judge" in path.name) == ["judge", "judge.yaml"]
-    assert [row["status"] for row in judge(suite, lake, limit=1)] == ["truncated"]  # random weights seldom end a reply
+    assert sorted(path.name for path in tmp_path.iterdir() if "judge" in path.name) == [
+        "judge",
+        "judge.yaml",
+    ]
+    assert [row["status"] for row in judge(suite, lake, limit=1)] == [
+        "truncated"
+    ]  # random weights seldom end a reply
 
 
 def test_the_same_command_again_does_nothing_and_another_training_needs_another_folder(
@@ -107,11 +147,16 @@ def test_the_same_command_again_does_nothing_and_another_training_needs_another_
     assert (tmp_path / "judge" / "model.safetensors").stat().st_mtime_ns == written
     suite.write_text(suite.read_text().replace("batch_size: 2", "batch_size: 3"))
     with pytest.raises(
-        SuiteError, match=r"judge: holds a judge trained from .*base@files:.* with other settings or data; expected"
+        SuiteError,
+        match=r"judge: holds a judge trained from .*base@files:.* with other settings or data; "
+        r"expected",
     ):
         train(suite, lake)
     (tmp_path / "judge" / MANIFEST).unlink()
-    with pytest.raises(SuiteError, match="judge: exists and is no judge that was trained here; expected a new folder"):
+    with pytest.raises(
+        SuiteError,
+        match="judge: exists and is no judge that was trained here; expected a new folder",
+    ):
         train(suite, lake)
 
 
@@ -134,7 +179,9 @@ def test_a_training_that_was_killed_while_it_wrote_goes_on_and_no_other_takes_it
     text = suite.read_text()
     suite.write_text(text.replace("batch_size: 2", "seed: 1"))
     with pytest.raises(
-        SuiteError, match=r"judge\.training: holds an unfinished training .* from another base, other settings or data"
+        SuiteError,
+        match=r"judge\.training: holds an unfinished training .* from another base, other "
+        r"settings or data",
     ):
         train(suite, lake)
     suite.write_text(text)
@@ -151,32 +198,59 @@ def test_a_training_that_was_killed_while_it_wrote_goes_on_and_no_other_takes_it
 def test_errors_say_what_to_do(tmp_path: Path) -> None:
     lake = teach(tmp_path, [])
     suite = write_suite(tmp_path, tmp_path / "nowhere")
-    with pytest.raises(SuiteError, match=r"training\.teacher: 'gpt-4v': .* has no such judge; expected a prometheus or recorded"):
+    with pytest.raises(
+        SuiteError,
+        match=r"training\.teacher: 'gpt-4v': .* has no such judge; expected a prometheus or "
+        r"recorded",
+    ):
         train(suite, lake)
     (tmp_path / "two").mkdir()
     taught_lake = teach(tmp_path / "two", [taught(n, n + 1) for n in range(5)])
-    suite.write_text(suite.read_text().replace(f"images: {tmp_path}", f"images: {tmp_path / 'two'}"))
+    suite.write_text(
+        suite.read_text().replace(f"images: {tmp_path}", f"images: {tmp_path / 'two'}")
+    )
     with pytest.raises(BackendError, match="nowhere: cannot be loaded from the hub"):
         train(suite, taught_lake)
     text = suite.read_text()
     suite.write_text(text[: text.index("training:")])
-    with pytest.raises(SuiteError, match=r"judge\.yaml: has no training; expected `training: \{student: "):
+    with pytest.raises(
+        SuiteError, match=r"judge\.yaml: has no training; expected `training: \{student: "
+    ):
         train(suite, lake)
 
 
 @pytest.mark.full
 def test_a_training_that_is_killed_goes_on_to_what_it_would_have_come_to(tmp_path: Path) -> None:
-    """kill -9 between two checkpoints; the figures are those of a training that nobody disturbed."""
+    """kill -9 between two checkpoints; the figures are those of a training that nobody
+    disturbed.
+    """
     lake = teach(tmp_path, [taught(n, n + 1) for n in range(5)])
     (tmp_path / "prometheus.txt").write_text(SHORT)
     base = save_decoder(tmp_path / "base", attention_dropout=0.1)
-    learning = "train: all, epochs: 30, batch_size: 2, checkpoint_steps: 5, gradient_checkpointing: false"
+    learning = (
+        "train: all, epochs: 30, batch_size: 2, checkpoint_steps: 5, gradient_checkpointing: false"
+    )
     blind = f"image: absent, templates: {tmp_path}"
-    calm, killed = (write_suite(tmp_path, base, blind, learning, name) for name in ("calm", "killed"))
+    calm, killed = (
+        write_suite(tmp_path, base, blind, learning, name) for name in ("calm", "killed")
+    )
 
     def start(suite: Path) -> "subprocess.Popen[bytes]":
-        command = [sys.executable, "-m", "flows.cli", "train", str(suite), "--lake", str(lake.root)]
-        return subprocess.Popen(command, cwd=CHECKOUT, env={**os.environ, "OMP_NUM_THREADS": "1"}, start_new_session=True)
+        command = [
+            sys.executable,
+            "-m",
+            "judgelake.flows.cli",
+            "train",
+            str(suite),
+            "--lake",
+            str(lake.root),
+        ]
+        return subprocess.Popen(
+            command,
+            cwd=CHECKOUT,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            start_new_session=True,
+        )
 
     running = start(killed)
     try:

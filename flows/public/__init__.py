@@ -1,0 +1,1 @@
+"""judgelake: judges the judges of vision-language models."""

@@ -1,0 +1,150 @@
+"""Which prompts run together, and what they have in common is computed once. Pure: prompts are
+sequences of numbers, nothing is run here.
+
+Prompts in alphabetical order form a tree of common beginnings; a branch becomes batches of its own
+where that saves more tokens than the further forward passes cost.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+LEAST_SHARED = 16
+"""Tokens: a shorter beginning is not worth a forward pass of its own."""
+_DEEPEST = 60
+_CLEARLY = 0.85
+
+
+class Asked(NamedTuple):
+    """A prompt as far as planning goes. Images stand in `key` as negative numbers, one for each
+    different picture.
+
+    `keep`: tokens at the end that no beginning may take, for their logits are wanted. `images_end`:
+    where its last image ends, 0 for none.
+    """
+
+    key: tuple[int, ...]
+    room: int
+    keep: int = 1
+    images_end: int = 0
+
+    @property
+    def shareable(self) -> int:
+        """How much of it may be another prompt's beginning too."""
+        return max(0, len(self.key) - self.keep)
+
+
+class PromptBatch(NamedTuple):
+    """Prompts (by their number) that run together; `shared` are the lengths of beginnings, each
+    computed upon the one before.
+    """
+
+    rows: tuple[int, ...]
+    shared: tuple[int, ...]
+
+
+class Rules(NamedTuple):
+    """`overhead`: what a forward pass costs before its first token, in tokens. `pass_tokens`: the
+    most of one forward pass.
+
+    Rows that are longer than `window` with their room are not padded.
+    """
+
+    batch_tokens: int
+    overhead: int
+    pass_tokens: int
+    shares: bool = True
+    window: int | None = None
+
+
+def plan_batches(asked: Sequence[Asked], rules: Rules) -> list[PromptBatch]:
+    """All prompts in batches; those with images only together with prompts of the same images,
+    which stand in what they share.
+    """
+    order = sorted(range(len(asked)), key=lambda number: asked[number].key)
+    tree = _Tree(asked, order, rules)
+    return [batch for group in tree.plan() for batch in _cut(asked, group, rules)]
+
+
+def count_common(one: Sequence[int], other: Sequence[int], most: int) -> int:
+    """How many of the first `most` tokens agree."""
+    low, high = 0, min(len(one), len(other), most)
+    while low < high:  # slices compare at the speed of C
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+class _Tree:
+    def __init__(self, asked: Sequence[Asked], order: list[int], rules: Rules) -> None:
+        self._asked, self._order, self._rules = asked, order, rules
+        self._common = [0] * len(order)
+        for place in range(1, len(order)):
+            one, other = asked[order[place - 1]], asked[order[place]]
+            self._common[place] = count_common(
+                one.key, other.key, min(one.shareable, other.shareable)
+            )
+
+    def plan(self) -> list[PromptBatch]:
+        return self._plan(0, len(self._order), (), 0)[1] if self._order else []
+
+    def _plan(
+        self, start: int, end: int, steps: tuple[int, ...], depth: int
+    ) -> tuple[int, list[PromptBatch]]:
+        """The cheapest way for the prompts at the places from `start`, and its cost in tokens, with
+        `steps` computed already.
+        """
+        base = steps[-1] if steps else 0
+        rows = tuple(self._order[start:end])
+        needed = max(self._asked[row].images_end for row in rows)
+        shared = min(self._common[start + 1 : end], default=0) if len(rows) > 1 else needed
+        own = self._take(steps, shared, needed)
+        top = own[-1] if own else 0
+        together = (
+            top - base + sum(len(self._asked[row].key) - top for row in rows) + self._rules.overhead
+        )
+        if len(rows) == 1:
+            return together, [PromptBatch(rows, own)]
+        cuts = [place for place in range(start + 1, end) if self._common[place] == shared]
+        apart, batches = top - base, list[PromptBatch]()
+        if depth < _DEEPEST or top < needed:
+            for low, high in zip([start, *cuts], [*cuts, end], strict=True):
+                cost, found = self._plan(low, high, own, depth + 1)
+                apart, batches = apart + cost, [*batches, *found]
+        if top >= needed and (not batches or together * _CLEARLY <= apart):
+            return together, [PromptBatch(rows, own)]
+        return apart, batches
+
+    def _take(self, steps: tuple[int, ...], shared: int, needed: int) -> tuple[int, ...]:
+        base = steps[-1] if steps else 0
+        if not self._rules.shares or shared < needed:  # no beginning ends among the images
+            return steps
+        return (*steps, shared) if base < needed or shared - base >= LEAST_SHARED else steps
+
+
+def _cut(asked: Sequence[Asked], group: PromptBatch, rules: Rules) -> Iterator[PromptBatch]:
+    """A group's prompts by length, the longest first, so many at a time as the budget takes."""
+    rows = sorted(group.rows, key=lambda row: -len(asked[row].key))
+    start = 0
+    while start < len(rows):
+        longest = len(asked[rows[start]].key)
+        room = max(asked[row].room for row in rows[start:])
+        end = start + max(
+            1,
+            min(
+                rules.batch_tokens // (longest + room),
+                rules.pass_tokens // (longest - sum(group.shared[-1:])),
+            ),
+        )
+        if rules.window is not None and longest + room > rules.window:
+            end = min(
+                end,
+                next(
+                    (at for at in range(start, len(rows)) if len(asked[rows[at]].key) < longest),
+                    len(rows),
+                ),
+            )
+        yield PromptBatch(tuple(rows[start:end]), group.shared)
+        start = end

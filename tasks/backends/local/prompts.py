@@ -1,0 +1,270 @@
+"""Requests as token ids: through the model's chat template where it has one, with its images
+prepared; and token ids as text again.
+
+Nothing is computed with the model's weights here (`tasks.backends.local.decoding`).
+"""
+
+import base64
+import inspect
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from judgelake.tasks.backends.local.loading import Loaded
+from judgelake.tasks.types import Image, Message, Request
+
+_PICTURES = 256
+_ANCHOR = "a"
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What goes into the model. `key` has a negative number where `ids` has an image's placeholder,
+    one for each different picture.
+
+    `scored`: ids of the text to be scored, of a decoder-only model the last ones of `ids`. `media`:
+    tensors of the images; `per_token` and `positions` (axes, tokens): what the model wants beside
+    each token, where it wants more than its place in the row.
+    """
+
+    ids: tuple[int, ...]
+    key: tuple[int, ...]
+    scored: tuple[int, ...] = ()
+    images_end: int = 0
+    media: dict[str, Any] = field(default_factory=dict)
+    per_token: dict[str, Any] = field(default_factory=dict)
+    positions: Any = None
+    adapted: str | None = None
+
+
+class Prompter:
+    """Makes prompts for one model; `encode_image` gives an image as a data URL."""
+
+    def __init__(self, loaded: Loaded, encode_image: Callable[[Image], str]) -> None:
+        self._loaded, self._tokenizer = loaded, loaded.tokenizer
+        self._template = loaded.processor if loaded.processor is not None else loaded.tokenizer
+        self._open = lru_cache(_PICTURES)(lambda image: open_picture(encode_image(image)))
+        self._numbers: dict[Image, int] = {}
+        self._takes = set(inspect.signature(loaded.model.forward).parameters) - {
+            "labels"
+        }  # PaliGemma's processor makes them
+        self._mark = _find_mark(loaded)
+
+    def make(self, request: Request) -> Prompt:
+        """The prompt of a request; raises ValueError where this model cannot be asked it."""
+        images = [image for message in request.messages for image in message.images]
+        if images and self._loaded.processor is None:
+            raise ValueError(
+                f"the model sees no images, and the request has {len(images)}; expected a "
+                f"vision model"
+            )
+        if images and request.scored:
+            raise ValueError(
+                "a text cannot be scored after images; expected messages without images"
+            )
+        text, is_templated, adapted = self._render(request.messages)
+        if images:
+            return self._look(text, images, adapted)
+        ids, scored = self._tokenise(text, request.scored, special=not is_templated)
+        if not ids:
+            raise ValueError("the prompt is empty; expected at least one token")
+        return Prompt(ids, ids, scored, adapted=adapted)
+
+    def _render(self, messages: Sequence[Message]) -> tuple[str, bool, str | None]:
+        """The text of a conversation, whether a template made it, and what had to be changed for
+        it.
+        """
+        if not getattr(self._template, "chat_template", None):
+            marks = getattr(self._loaded.processor, "image_token", "")
+            return (
+                "\n".join(f"{marks}\n" * len(one.images) + one.text for one in messages),
+                False,
+                None,
+            )
+        try:
+            return self._apply_template(messages), True, None
+        except Exception as error:  # jinja's, of whatever the template objects to
+            merged = _merge_system(messages)
+            if merged == messages:
+                raise ValueError(f"its chat template refuses the conversation: {error}") from None
+        return self._apply_template(merged), True, "system message in the user's"
+
+    def _apply_template(self, messages: Sequence[Message]) -> str:
+        sees = self._loaded.processor is not None
+        turns = [
+            {"role": one.role, "content": _list_parts(one) if sees else one.text}
+            for one in messages
+        ]
+        return str(
+            self._template.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+        )
+
+    def _tokenise(
+        self, text: str, scored: str, *, special: bool
+    ) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        tokenizer = self._tokenizer
+        if self._loaded.kind == "seq2seq":
+            decoded = tokenizer(scored, add_special_tokens=False)["input_ids"] if scored else ()
+            return tuple(tokenizer(text, add_special_tokens=special)["input_ids"]), tuple(decoded)
+        if scored and not tokenizer.is_fast:
+            head, tail = (
+                tokenizer(text, add_special_tokens=special)["input_ids"],
+                tokenizer(scored, add_special_tokens=False)["input_ids"],
+            )
+            return (*head, *tail), tuple(tail)
+        found = tokenizer(
+            text + scored, add_special_tokens=special, return_offsets_mapping=bool(scored)
+        )
+        ids = tuple(found["input_ids"])
+        if (
+            len(ids) > 1
+            and ids[-1] == tokenizer.eos_token_id
+            and not text.endswith(tokenizer.eos_token)
+        ):
+            ids = ids[
+                :-1
+            ]  # some tokenizers end each text so, after which a model writes something else
+        if not scored:
+            return ids, ()
+        first = next(
+            (at for at, (_, end) in enumerate(found["offset_mapping"]) if end > len(text)), len(ids)
+        )
+        return ids, ids[first:]
+
+    def _look(self, text: str, images: Sequence[Image], adapted: str | None) -> Prompt:
+        processor = self._loaded.processor
+        begins = bool(self._tokenizer.bos_token) and text.startswith(self._tokenizer.bos_token)
+        pictures = [self._open(image) for image in images]
+        found = dict(
+            processor(
+                text=[text], images=pictures, return_tensors="pt", add_special_tokens=not begins
+            )
+        )
+        ids, mask = found.pop("input_ids"), found.pop("attention_mask", None)
+        per_token = {name: value for name, value in found.items() if value.shape == ids.shape}
+        media = {name: value for name, value in found.items() if name not in per_token}
+        positions = self._find_positions(ids, mask, found)
+        listed = tuple(ids[0].tolist())
+        places = [at for at, token in enumerate(listed) if token == self._mark]
+        if not places:
+            raise ValueError(
+                f"its processor puts no image into the prompt; expected the token {self._mark}"
+            )
+        return Prompt(
+            listed,
+            self._key(listed, places, images),
+            images_end=places[-1] + 1,
+            media={name: value for name, value in media.items() if name in self._takes},
+            per_token={name: value for name, value in per_token.items() if name in self._takes},
+            positions=positions,
+            adapted=adapted,
+        )
+
+    def _key(
+        self, ids: tuple[int, ...], places: Sequence[int], images: Sequence[Image]
+    ) -> tuple[int, ...]:
+        """The ids with a number for all the pictures together at each placeholder: prompts share
+        them all or none.
+        """
+        seen = Image(
+            "|".join(f"{image.uri}#{image.sha256}#{image.boxes}" for image in images), None
+        )
+        number = -1 - self._numbers.setdefault(seen, len(self._numbers))
+        key = list(ids)
+        for place in places:
+            key[place] = number
+        return tuple(key)
+
+    def _find_positions(self, ids: Any, mask: Any, found: dict[str, Any]) -> Any:
+        """Positions of several axes, where the model's rotary embedding has them for images
+        (Qwen2-VL's and its kin).
+        """
+        compute = getattr(self._loaded.model.base_model, "get_rope_index", None)
+        if compute is None:
+            return None
+        wanted = inspect.signature(compute).parameters
+        given = {
+            name: value
+            for name, value in {**found, "input_ids": ids, "attention_mask": mask}.items()
+            if name in wanted
+        }
+        return compute(**given)[0][:, 0]
+
+
+class Speller:
+    """Token ids as text: a reply whole, a token alone as it stands after another one."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        # a processor that adds marks of its own (Idefics 3's) takes the others out of the list of
+        # special ids
+        marks = {
+            number for number, token in tokenizer.added_tokens_decoder.items() if token.special
+        }
+        self._special = marks | set(tokenizer.all_special_ids)
+        self._anchor = tokenizer(_ANCHOR, add_special_tokens=False)["input_ids"][-1:]
+        self._before = self._decode(self._anchor)
+        self._known: dict[int, str] = {}
+
+    def spell(self, ids: Sequence[int]) -> str:
+        """The text of a reply, without special tokens."""
+        return self._decode([one for one in ids if one not in self._special])
+
+    def spell_token(self, token: int) -> str:
+        """One token, its blank before it kept; a special one by its name."""
+        if token not in self._known:
+            self._known[token] = self._spell_alone(token)
+        return self._known[token]
+
+    def _spell_alone(self, token: int) -> str:
+        if token in self._special:
+            return str(self._tokenizer.convert_ids_to_tokens(token))
+        behind = self._decode([*self._anchor, token])
+        return (
+            behind.removeprefix(self._before)
+            if self._before and behind.startswith(self._before)
+            else self._decode([token])
+        )
+
+    def _decode(self, ids: Sequence[int]) -> str:
+        return str(self._tokenizer.decode(list(ids), clean_up_tokenization_spaces=False))
+
+
+def _find_mark(loaded: Loaded) -> int | None:
+    """The token at whose places the model puts an image's features; a processor's own mark may be
+    another one (Gemma 3's).
+    """
+    config = loaded.model.config
+    named = (getattr(config, name, None) for name in ("image_token_id", "image_token_index"))
+    return next(
+        (one for one in named if one is not None), getattr(loaded.processor, "image_token_id", None)
+    )
+
+
+def _list_parts(message: Message) -> list[dict[str, str]]:
+    return [*({"type": "image"} for _ in message.images), {"type": "text", "text": message.text}]
+
+
+def _merge_system(messages: Sequence[Message]) -> Sequence[Message]:
+    """The system messages' texts at the beginning of the first user message."""
+    said = "\n\n".join(one.text for one in messages if one.role == "system")
+    rest = [one for one in messages if one.role != "system"]
+    if not said or not rest or rest[0].role != "user":
+        return messages
+    return [Message("user", f"{said}\n\n{rest[0].text}", rest[0].images), *rest[1:]]
+
+
+def open_picture(url: str) -> Any:
+    """A data URL as an RGB picture; raises ValueError for an address."""
+    from PIL import Image as Pillow
+
+    head, _, content = url.partition(";base64,")
+    if not head.startswith("data:"):
+        raise ValueError(
+            f"image {url}: lies elsewhere; expected a file under the suite's `images` for a "
+            f"model that runs here"
+        )
+    with Pillow.open(io.BytesIO(base64.b64decode(content))) as picture:
+        return picture.convert("RGB")

@@ -1,0 +1,123 @@
+"""Which model a judge runs in its own process, and what of that changes its replies. Loading it is
+`tasks.backends.local.loading`.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from judgelake.tasks.digests import digest_json
+
+FileStates = tuple[tuple[str, int, int], ...]
+"""Path, size in bytes and time of change (ns) of each file: a cache key for what is computed from
+the files' content.
+"""
+
+
+def find_folder(model: str) -> Path | None:
+    """The local folder, where `model` names one."""
+    path = Path(model).expanduser()
+    return path if path.is_dir() else None
+
+
+def list_states(folder: Path) -> FileStates:
+    """The files of a model's folder, by path."""
+    files = sorted(file for file in folder.iterdir() if file.is_file())
+    return tuple((str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files)
+
+
+def check_numbers(batch_tokens: int, revision: str | None, folder: Path | None) -> None:
+    """Raise ValueError for a batch of no token, or for a revision of a folder."""
+    if batch_tokens < 1:
+        raise ValueError(f"batch_tokens: {batch_tokens}; expected a whole number from 1")
+    if revision is not None and folder:
+        raise ValueError(
+            f"revision: {revision!r}; expected none for a local folder, whose files say what it is"
+        )
+
+
+Dtype = Literal["auto", "float32", "bfloat16", "float16"]
+Quantization = Literal["8bit", "4bit"]
+_DEVICE = re.compile(r"auto|cpu|mps|cuda(:\d+)?")
+_SAMPLE = 65_536
+_WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
+DEFAULT_BATCH_TOKENS = 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class LocalModel:
+    """A model by its hub id or its folder, whose path is taken as it is. `device_map` spreads it
+    over several GPUs (`auto`, `balanced`).
+
+    `batch_tokens`: padded tokens of a batch, prompts and room for replies together; it and where
+    the model runs change rounding alone.
+    """
+
+    model: str
+    revision: str | None = None
+    dtype: Dtype = "auto"
+    device: str = "auto"
+    device_map: str | None = None
+    quantization: Quantization | None = None
+    batch_tokens: int = DEFAULT_BATCH_TOKENS
+
+    def __post_init__(self) -> None:
+        if not _DEVICE.fullmatch(self.device):
+            raise ValueError(f"device: {self.device!r}; expected auto, cpu, cuda or cuda:N")
+        if self.device_map is not None and self.device != "auto":
+            raise ValueError(
+                f"device_map: {self.device_map!r}; expected without `device: {self.device}`; "
+                f"remove one of the two"
+            )
+        check_numbers(self.batch_tokens, self.revision, self.folder)
+
+    @property
+    def folder(self) -> Path | None:
+        """The local folder, where `model` names one."""
+        return find_folder(self.model)
+
+    @property
+    def place(self) -> str:
+        """What transformers loads it by."""
+        return str(self.folder or self.model)
+
+    @property
+    def snapshot(self) -> str:
+        """Which weights these are: `files:<16 hex digits>` of a folder, else the revision."""
+        return (
+            self.revision or "main"
+            if self.folder is None
+            else f"files:{_digest_folder(list_states(self.folder))}"
+        )
+
+    def sign(self) -> dict[str, object]:
+        """The parts of a call signature: what changes the numbers of a reply."""
+        return {
+            "backend": "transformers",
+            "revision": self.snapshot,
+            "dtype": self.dtype,
+            "quantization": self.quantization or "none",
+        }
+
+
+@cache
+def _digest_folder(states: FileStates) -> str:
+    """16 hex digits over names and contents; of weights their size and three samples, for reading
+    them all would take minutes.
+    """
+    return digest_json(
+        [[Path(name).name, size, _digest_content(Path(name), size)] for name, size, _ in states]
+    )[:16]
+
+
+def _digest_content(file: Path, size: int) -> str:
+    with file.open("rb") as stream:
+        if file.suffix not in _WEIGHTS or size <= 3 * _SAMPLE:
+            return digest_json(stream.read().hex())
+        found = []
+        for start in (0, size // 2, size - _SAMPLE):
+            stream.seek(start)
+            found.append(stream.read(_SAMPLE).hex())
+    return digest_json(found)

@@ -1,0 +1,217 @@
+"""What a model does not take, learnt from its refusals: which settings are left out, renamed or
+capped for it from then on.
+
+Pure. Bodies are written in `tasks.backends.openai.format`, refusals met in
+`tasks.backends.openai.client`.
+
+What a refusal for good is, `tasks.backends.openai.client` says; what follows from it,
+`tasks.engine.shard`.
+"""
+
+import asyncio
+import dataclasses
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from judgelake.tasks.backends.base import Backend, Limited
+from judgelake.tasks.errors import LakeError
+from judgelake.tasks.lake.storage import LakePath, read_file, write_whole
+from judgelake.tasks.types import UNASKED, Failure, Pending, Reply, Request
+
+_NOT_TAKEN = re.compile(
+    r"unsupported|not support|n[o']t supported|unrecognized|unknown|not permitted|extra "
+    r"inputs|not allowed|only the default|"
+    r"does not (?:accept|allow|take)|not available|not enabled|invalid (?:parameter|argument)",
+    re.IGNORECASE,
+)
+_SETTINGS = (
+    "temperature",
+    "top_p",
+    "seed",
+    "top_logprobs",
+    "logprobs",
+    "max_completion_tokens",
+    "max_tokens",
+)
+_CAP = re.compile(
+    r"(?:less than or equal to|at most|maximum(?: value)?(?: is| of|:)?|between 0 and|<=|up "
+    r"to|greater than)\s*`?(\d{1,2})\b",
+    re.IGNORECASE,
+)
+_CAP_FOR_SURE = 5
+_SYSTEM = re.compile(
+    r"system[` '\"]*(?:role|message|prompt|instruction)|does not support "
+    r"['\"`]system|developer instruction",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Adaptation:
+    """How bodies for a model differ from the usual; `words` tells it."""
+
+    swaps_limit: bool = False
+    left_out: tuple[str, ...] = ()
+    top_logprobs: int | None = None
+    merges_system: bool = False
+
+    @property
+    def words(self) -> str:
+        """What is recorded beside each reply; '' for nothing."""
+        told = [f"without {name}" for name in self.left_out]
+        if self.top_logprobs is not None:
+            told.append(f"top_logprobs {self.top_logprobs}")
+        if self.merges_system:
+            told.append("system message in the user's")
+        return ", ".join(told)  # the limit's name changes nothing about the reply
+
+
+def learn(known: Adaptation, body: bytes, refusal: bytes) -> Adaptation | None:
+    """What to do after a refusal (status 400 or 422) of `body`; None where it is about something
+    else, or was heeded already.
+    """
+    sent: dict[str, Any] = orjson.loads(body)
+    param, code, message = _read_refusal(refusal)
+    if code in ("context_length_exceeded", "content_filter"):
+        return None
+    is_about = bool(_NOT_TAKEN.search(message)) or (code or "").startswith("unsupported")
+    roles = [one.get("role") for one in sent.get("messages", ())]
+    if "system" in roles and _SYSTEM.search(message):
+        return dataclasses.replace(known, merges_system=True)
+    name = _find_setting(param, message, sent)
+    if name is None:
+        return None
+    if name == "top_logprobs" and (cap := _find_cap(message, sent["top_logprobs"])) is not None:
+        return dataclasses.replace(known, top_logprobs=cap)
+    if not is_about:
+        return None
+    if name in ("max_tokens", "max_completion_tokens"):
+        return None if known.swaps_limit else dataclasses.replace(known, swaps_limit=True)
+    left = "logprobs" if name == "top_logprobs" else name
+    return (
+        None
+        if left in known.left_out
+        else dataclasses.replace(known, left_out=(*known.left_out, left))
+    )
+
+
+def apply(adaptation: Adaptation, body: Mapping[str, Any]) -> dict[str, Any]:
+    """The body as the model takes it."""
+    adapted = dict(body)
+    for name in adaptation.left_out:
+        adapted.pop(name, None)
+        if name == "logprobs":
+            adapted.pop("top_logprobs", None)
+    if adaptation.top_logprobs is not None and "top_logprobs" in adapted:
+        adapted["top_logprobs"] = min(adapted["top_logprobs"], adaptation.top_logprobs)
+    if adaptation.swaps_limit:
+        names = ("max_tokens", "max_completion_tokens")
+        old, new = names if "max_tokens" in adapted else names[::-1]
+        adapted[new] = adapted.pop(old)
+    if adaptation.merges_system:
+        adapted["messages"] = _merge_system(adapted["messages"])
+    return adapted
+
+
+def _read_refusal(content: bytes) -> tuple[str, str | None, str]:
+    """The parameter that an error names ('' for none), its code, and all its words."""
+    try:
+        error = orjson.loads(content)
+    except ValueError:
+        return "", None, content.decode(errors="replace")
+    error = error.get("error", error) if isinstance(error, dict) else {}
+    if not isinstance(error, dict):
+        return "", None, str(error)
+    param, code = error.get("param"), error.get("code")
+    message = error.get("message") or error.get("detail") or error
+    return (
+        param if isinstance(param, str) else "",
+        code if isinstance(code, str) else None,
+        str(message),
+    )
+
+
+def _find_setting(param: str, message: str, sent: Mapping[str, Any]) -> str | None:
+    """The setting of `sent` that the refusal is about."""
+    if param in sent:
+        return param if param in _SETTINGS else None
+    return next(
+        (name for name in _SETTINGS if name in sent and re.search(rf"\b{name}\b", message)), None
+    )
+
+
+def _find_cap(message: str, asked: int) -> int | None:
+    found = _CAP.search(message)
+    if found is None:
+        return None
+    cap = int(found[1])
+    return cap if 0 < cap < asked else _CAP_FOR_SURE if asked > _CAP_FOR_SURE else None
+
+
+def _merge_system(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The system messages' texts at the beginning of the first user message."""
+    said = "\n\n".join(str(one["content"]) for one in messages if one["role"] == "system")
+    rest = [dict(one) for one in messages if one["role"] != "system"]
+    first = next((one for one in rest if one["role"] == "user"), None)
+    if first is None:
+        return [{"role": "user", "content": said}, *rest]
+    if isinstance(first["content"], str):
+        first["content"] = f"{said}\n\n{first['content']}"
+    else:
+        first["content"] = [{"type": "text", "text": said}, *first["content"]]
+    return rest
+
+
+_PATIENCE_S = 10.0
+"""A refusal comes at once; an answer that takes longer holds the rest up no more."""
+
+
+class FirstContact:
+    """A backend whose first request is answered before the second is sent. Where it is refused for
+    good, nothing further is sent.
+
+    How it went stands in `file` for the run's other shards. `refusal` has the endpoint's own words,
+    '' for none.
+    """
+
+    def __init__(self, backend: Backend, file: LakePath) -> None:
+        self.window = backend.window
+        self._backend, self._file = backend, file
+        told = read_file(file)
+        self.refusal = (told or b"").decode()
+        self._answered = asyncio.Event() if told is None else None
+        self._is_first = told is None
+
+    async def reply(self, request: Request) -> Reply | Failure | Pending:
+        """The backend's reply, or that it was not asked."""
+        if self._is_first and self._answered is not None:
+            self._is_first = False
+            try:
+                return self._note(await self._backend.reply(request))
+            finally:
+                self._answered.set()
+        if self._answered is not None and not self._answered.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._answered.wait(), _PATIENCE_S)
+        return UNASKED if self.refusal else await self._backend.reply(request)
+
+    def set_limits(self, concurrency: int, requests_per_minute: float | None) -> None:
+        """Hands them on."""
+        if isinstance(self._backend, Limited):
+            self._backend.set_limits(concurrency, requests_per_minute)
+
+    async def close(self) -> None:
+        """Closes the backend."""
+        await self._backend.close()
+
+    def _note(self, reply: Reply | Failure | Pending) -> Reply | Failure | Pending:
+        self.refusal = reply.reason if isinstance(reply, Failure) and reply.is_final else ""
+        if self.refusal or isinstance(reply, Reply):
+            with suppress(LakeError):  # a full disk: whoever keeps the replies tells of it
+                write_whole(self._file, self.refusal.encode())
+        return reply

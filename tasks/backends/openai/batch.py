@@ -1,0 +1,461 @@
+"""Judges through OpenAI's Batch API: requests wait in files until a shard ends, then go to the
+provider; a later run collects the replies.
+
+Nothing is asked here that is in an open batch already. The provider's calls are
+`tasks.backends.openai.batch`, the lake's rows `tasks.backends.openai.batch_book`; collecting is
+`tasks.engine.collecting`.
+
+Calls are few, so the openai package sends them (its errors carry the key and stop here).
+"""
+
+import asyncio
+import contextlib
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeVar
+
+import openai
+import orjson
+from openai.types import Batch as ProviderBatch
+
+from judgelake.tasks.backends.base import make_reason, request_digest
+from judgelake.tasks.backends.openai.adapting import Adaptation, learn
+from judgelake.tasks.backends.openai.batch_book import Batch, BatchBook, Key
+from judgelake.tasks.backends.openai.client import is_filtered
+from judgelake.tasks.backends.openai.endpoints import (
+    OPENAI_URL,
+    Endpoint,
+    find_endpoint,
+    sent_model,
+)
+from judgelake.tasks.backends.openai.format import (
+    EncodeImage,
+    decode_reply,
+    encode_request,
+    read_error,
+)
+from judgelake.tasks.backends.openai.throttle import BackOff
+from judgelake.tasks.backends.openai.wire import HttpAnswer
+from judgelake.tasks.errors import BackendError
+from judgelake.tasks.types import QUEUED, Failure, Pending, Reply, Request
+
+T = TypeVar("T")
+ROUTE: Literal["/v1/chat/completions"] = "/v1/chat/completions"
+KEY = "judgelake_batch"
+"""The entry of a batch's metadata that holds our key."""
+ENDED = ("completed", "failed", "expired", "cancelled")
+_CLOCKS_APART_S = 3600.0
+_PAGE = 100
+
+
+class BatchError(BackendError):
+    """A call that failed; `status` is None where no answer came. Where `sure`, the provider has
+    refused it and done nothing.
+    """
+
+    def __init__(self, words: str, status: int | None = None) -> None:
+        super().__init__(words)
+        self.words, self.status = words, status
+
+    @property
+    def sure(self) -> bool:
+        """Whether trying again would fare no better."""
+        return self.status is not None and self.status < 500 and self.status not in (408, 409, 429)
+
+    def __reduce__(self) -> tuple[type["BatchError"], tuple[str, int | None]]:
+        return BatchError, (self.words, self.status)
+
+
+class BatchNews(NamedTuple):
+    """How a batch stands at the provider; `code` and `reason` say why it failed as a whole."""
+
+    status: str
+    output_file: str | None
+    error_file: str | None
+    code: str | None
+    reason: str | None
+
+
+class BatchApi:
+    """One account's files and batches; raises BatchError."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        timeout_s: float,
+        max_attempts: int,
+        back_off: BackOff | None = None,
+    ) -> None:
+        self._endpoint, self._attempts, self._back_off = (
+            endpoint,
+            max_attempts,
+            back_off or BackOff(),
+        )
+        headers: dict[str, str | openai.Omit] = (
+            {endpoint.key_header: endpoint.key, "Authorization": openai.Omit()}
+            if endpoint.key_header
+            else {}
+        )
+        self._client = openai.OpenAI(
+            api_key=endpoint.key,
+            base_url=endpoint.base_url,
+            timeout=timeout_s,
+            max_retries=0,  # a batch that was perhaps made must be looked for first
+            http_client=openai.DefaultHttpxClient(trust_env=not endpoint.is_loopback),
+            default_headers=headers,  # type: ignore[arg-type]  # Omit takes a header away
+            default_query=dict(part.split("=") for part in endpoint.query.split("&"))
+            if endpoint.query
+            else None,
+        )
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._client.close()
+
+    def upload(self, file: Path, name: str) -> str:
+        """Upload requests under a name; returns the file's id. One that is uploaded twice costs
+        nothing.
+        """
+
+        def send() -> str:
+            with file.open("rb") as opened:
+                return self._client.files.create(file=(name, opened), purpose="batch").id
+
+        return self._try("upload a batch's file", send)
+
+    def find_file(self, name: str, n_bytes: int, since: datetime) -> str | None:
+        """The id of a file that was uploaded whole under this name."""
+
+        def look() -> str | None:
+            for file in self._client.files.list(purpose="batch", limit=_PAGE, order="desc"):
+                if file.created_at < since.timestamp() - _CLOCKS_APART_S:
+                    return None
+                if file.filename == name and file.bytes == n_bytes:
+                    return file.id
+            return None
+
+        return self._try("list files", look)
+
+    def start(self, file_id: str, key: str, since: datetime) -> str:
+        """Start the batch of an uploaded file; where no answer came it is looked for before it is
+        tried again, so that none is paid twice.
+        """
+
+        def send() -> str:
+            return self._client.batches.create(
+                input_file_id=file_id, endpoint=ROUTE, completion_window="24h", metadata={KEY: key}
+            ).id
+
+        return self._try("start a batch", send, before_again=lambda: self.find_batch(key, since))
+
+    def find_batch(self, key: str, since: datetime) -> str | None:
+        """The id of the batch that carries our key."""
+
+        def look() -> str | None:
+            for batch in self._client.batches.list(limit=_PAGE):
+                if batch.created_at < since.timestamp() - _CLOCKS_APART_S:
+                    return None
+                if (batch.metadata or {}).get(KEY) == key:
+                    return batch.id
+            return None
+
+        return self._try("list batches", look)
+
+    def ask(self, batch_id: str) -> BatchNews:
+        """How a batch stands."""
+        return _read_news(
+            self._try(f"ask after {batch_id}", lambda: self._client.batches.retrieve(batch_id))
+        )
+
+    def download(self, file_id: str, to: Path) -> None:
+        """Fetch a file of answers, which may be larger than memory should hold."""
+
+        def fetch() -> None:
+            with self._client.files.with_streaming_response.content(file_id) as response:
+                response.stream_to_file(to)
+
+        self._try(f"fetch {file_id}", fetch)
+
+    def _try(
+        self, what: str, call: Callable[[], T], before_again: Callable[[], T | None] = lambda: None
+    ) -> T:
+        """Call until it works, is refused for good, or `max_attempts` are over; `before_again` may
+        find that it has worked.
+        """
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                with self._explain(what):
+                    return call()
+            except BatchError as error:
+                if error.sure:
+                    raise
+                failed = error
+            if attempt < self._attempts:
+                time.sleep(self._back_off.wait_s(attempt))
+            found = before_again()
+            if found is not None:
+                return found
+            if attempt >= self._attempts:
+                raise failed
+
+    @contextmanager
+    def _explain(self, what: str) -> Iterator[None]:
+        """Turn the package's errors, which carry the key, into ours."""
+        try:
+            yield
+        except openai.APIStatusError as error:
+            response = error.response
+            raise self._fail(
+                what, f"{error.status_code} {read_error(response.content)}", error.status_code
+            ) from None
+        except (openai.APIError, OSError) as error:
+            raise self._fail(what, f"{type(error).__name__}: {error}", None) from None
+
+    def _fail(self, what: str, words: str, status: int | None) -> BatchError:
+        return BatchError(
+            make_reason(f"{self._endpoint.host}: cannot {what}: {words}", self._endpoint.key),
+            status,
+        )
+
+
+def _read_news(batch: ProviderBatch) -> BatchNews:
+    errors = (batch.errors.data if batch.errors else None) or []
+    reason = "; ".join(dict.fromkeys(error.message for error in errors if error.message)) or None
+    code = next((error.code for error in errors if error.code), None)
+    return BatchNews(batch.status, batch.output_file_id, batch.error_file_id, code, reason)
+
+
+_PASSING = (408, 409, 429)
+_ID = "request-"
+
+
+def write_line(place: int, body: bytes) -> bytes:
+    """The line of the request at `place` (from 0) of a file."""
+    head = orjson.dumps({"custom_id": f"{_ID}{place}", "method": "POST", "url": ROUTE})
+    return head[:-1] + b',"body":' + body + b"}\n"
+
+
+def read_line(line: bytes) -> tuple[int, Reply | str | None]:
+    """Which request a line of an output or error file is about, and what came: a reply, a refusal's
+    body, None where it was not answered.
+
+    Raises ValueError where it is no such line.
+    """
+    said: dict[str, Any] = orjson.loads(line)
+    try:
+        place = int(str(said["custom_id"]).removeprefix(_ID))
+        response = said.get("response")
+        if response is None:
+            return place, None  # expired, cancelled, or the provider's own failure
+        status, content = int(response["status_code"]), orjson.dumps(response["body"])
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"a line without {error}: {line[:200].decode(errors='replace')}") from None
+    return place, _read_answer(HttpAnswer(status, {}, content))
+
+
+def _read_answer(answer: HttpAnswer) -> Reply | str | None:
+    if is_filtered(answer):
+        return Reply("", "content_filter", refusal=make_reason(read_error(answer.content)))
+    if answer.status in _PASSING or answer.status >= 500:
+        return None
+    if not 200 <= answer.status < 300:
+        return answer.content.decode()
+    try:
+        return decode_reply(answer.content)
+    except ValueError as error:
+        return str(error)
+
+
+class FileLimits(NamedTuple):
+    """What the provider takes in one file."""
+
+    n_requests: int = 50_000
+    n_bytes: int = 200_000_000
+
+
+OPENAI_LIMITS = FileLimits()
+
+
+@dataclass
+class _File:
+    """Requests that wait on this machine's disk; written by one adaptation, which the batch's
+    replies then carry.
+    """
+
+    path: Path
+    adaptation: Adaptation
+    requests: list[Key] = field(default_factory=list)
+    n_bytes: int = 0
+
+    def has_room(self, line: bytes, limits: FileLimits) -> bool:
+        return len(self.requests) < limits.n_requests and self.n_bytes + len(line) <= limits.n_bytes
+
+    def add(self, key: Key, line: bytes) -> None:
+        try:
+            with self.path.open("ab") as opened:
+                opened.write(line)
+        except OSError:  # no room for the whole line: half of it would spoil the next one, too
+            os.truncate(self.path, self.n_bytes)
+            raise
+        self.requests.append(key)
+        self.n_bytes += len(line)
+
+
+class BatchBackend:
+    """Keeps requests for the next batch; `submit` sends them. A request that an open batch holds is
+    pending, one that was refused fails.
+
+    `endpoint` is the judge's name for the model. What a model does not take is learnt from the
+    refusals that this run has collected.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        book: BatchBook,
+        base_url: str | None,
+        api_key_variable: str,
+        endpoint: str,
+        window: int,
+        timeout_s: float,
+        max_attempts: int,
+        encode_image: EncodeImage,
+        *,
+        limits: FileLimits = OPENAI_LIMITS,
+    ) -> None:
+        self.window = window
+        self._model, self._name, self._book, self._limits = model, endpoint, book, limits
+        self._endpoint = find_endpoint(model, base_url, api_key_variable)
+        self._timeout_s, self._max_attempts = timeout_s, max_attempts
+        self._encode_image = encode_image
+        standing = book.read(model)
+        self._adaptation, self._refusals = standing.adaptation, standing.refusals
+        here = [batch for batch in standing.open if batch.base_url == self._endpoint.base_url]
+        self._open = {key: batch.name for batch in here for key in batch.requests}
+        self._folder = tempfile.TemporaryDirectory(prefix="judgelake-batch-")
+        self._files: list[_File] = []
+
+    async def reply(self, request: Request) -> Reply | Failure | Pending:
+        """Pending, or why the request can go into no batch."""
+        key = (request_digest(request), request.draw)
+        if key in self._open:
+            return Pending(self._open[key])
+        if request.scored:
+            return self._fail(request, "texts are scored live only; expected `mode: live`")
+        try:
+            looks = any(
+                message.images for message in request.messages
+            )  # an image is read and encoded, maybe from a bucket
+            refused = (
+                await asyncio.to_thread(self._heed, request, key)
+                if looks
+                else self._heed(request, key)
+            )
+            if refused is not None:
+                return self._fail(request, refused)
+            adaptation = self._adaptation
+            body = (
+                await asyncio.to_thread(self._encode, request, adaptation)
+                if looks
+                else self._encode(request, adaptation)
+            )
+            self._queue(key, body, adaptation)
+        except (BackendError, OSError, TypeError, ValueError) as error:
+            return self._fail(request, f"the request cannot be put into a batch: {error}")
+        return QUEUED
+
+    async def close(self) -> None:
+        """Drops what was not submitted."""
+        self._folder.cleanup()
+
+    async def submit(self) -> None:
+        """Send what waits: into the lake, then up, then started. Raises BatchError; what was not
+        planned is asked again by the next run.
+        """
+        if self._files:
+            await asyncio.to_thread(self._submit_all)
+
+    def _submit_all(self) -> None:
+        with contextlib.closing(
+            BatchApi(self._endpoint, self._timeout_s, self._max_attempts)
+        ) as api:
+            for file in self._files:
+                self._submit(api, file)
+        self._files.clear()
+
+    def _submit(self, api: BatchApi, file: _File) -> None:
+        base_url = self._endpoint.base_url
+        batch = self._book.plan(
+            self._name, self._model, base_url, file.requests, file.n_bytes, file.adaptation
+        )
+        try:
+            file_id = api.upload(file.path, batch.file_name)
+        except BatchError as error:  # without its file there is no batch
+            self._book.end(batch, "abandoned", error.words)
+            raise
+        start_batch(api, self._book, batch, file_id)
+
+    def _heed(self, request: Request, key: Key) -> str | None:
+        """Why a refused request would be refused again; None where it was not refused, or its
+        model's refusal said what to change.
+        """
+        if key not in self._refusals:
+            return None
+        said, adaptation = self._refusals[key]
+        body = self._encode(request, adaptation)
+        self._adaptation = learn(self._adaptation, body, said.encode()) or self._adaptation
+        return (
+            read_error(said.encode()) if self._encode(request, self._adaptation) == body else None
+        )
+
+    def _encode(self, request: Request, adaptation: Adaptation) -> bytes:
+        newer_limit = self._endpoint.base_url == OPENAI_URL
+        return encode_request(
+            request, sent_model(request.model), self._encode_image, newer_limit, adaptation
+        )
+
+    def _queue(self, key: Key, body: bytes, adaptation: Adaptation) -> None:
+        """Put a request into the file that is being filled, or the first one of a new file."""
+        last = self._files[-1] if self._files else None
+        if last is not None:
+            line = write_line(len(last.requests), body)
+            if last.adaptation == adaptation and last.has_room(line, self._limits):
+                last.add(key, line)
+                self._open[key] = "queued"
+                return
+        line = write_line(0, body)
+        if len(line) > self._limits.n_bytes:
+            raise ValueError(
+                f"{len(line):,} bytes; expected at most {self._limits.n_bytes:,}; lower "
+                f"image_max_side"
+            )
+        path = Path(self._folder.name) / f"{len(self._files)}.jsonl"
+        self._files.append(_File(path, adaptation))
+        self._files[-1].add(key, line)
+        self._open[key] = "queued"
+
+    def _fail(self, request: Request, reason: str) -> Failure:
+        return Failure(
+            make_reason(f"{self._endpoint.host}, {request.model}: {reason}", self._endpoint.key)
+        )
+
+
+def start_batch(api: BatchApi, book: BatchBook, batch: Batch, file_id: str) -> Batch:
+    """Start the batch of a planned one's uploaded file; raises BatchError. Where it may have begun
+    all the same it stays planned.
+    """
+    try:
+        batch_id = api.start(file_id, batch.key, batch.planned_at)
+    except BatchError as error:
+        if error.sure:
+            book.end(batch, "failed", error.words)
+        raise
+    return book.submit(batch, file_id, batch_id)

@@ -1,0 +1,356 @@
+"""Judges behind any OpenAI-compatible endpoint: which endpoint and key, how often to try, when to
+stop asking.
+
+The body formats live in `tasks.backends.openai.format` and, of texts to be scored, `echo_format`,
+the exchange itself in `tasks.backends.openai.wire`, waiting in `tasks.backends.openai.throttle`.
+"""
+
+import asyncio
+import dataclasses
+import re
+import resource
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from judgelake.tasks.backends.base import make_reason
+from judgelake.tasks.backends.openai import format as echo_format
+from judgelake.tasks.backends.openai.adapting import Adaptation, learn
+from judgelake.tasks.backends.openai.endpoints import (
+    OPENAI_KEY,
+    OPENAI_URL,
+    find_endpoint,
+    sent_model,
+)
+from judgelake.tasks.backends.openai.format import (
+    AS_IT_IS,
+    EncodeImage,
+    decode_reply,
+    encode_request,
+    note_unheeded,
+    read_error,
+    read_error_code,
+)
+from judgelake.tasks.backends.openai.throttle import (
+    LONGEST_WAIT_S,
+    Allowances,
+    BackOff,
+    Pacer,
+    Slot,
+    Throttle,
+    read_retry_after,
+)
+from judgelake.tasks.backends.openai.wire import HttpAnswer, Wire, WireError
+from judgelake.tasks.errors import BackendError
+from judgelake.tasks.types import Failure, Image, Pending, Reply, Request
+
+BREAKING_STATUSES = (401, 403, 404)
+"""The key or the model is wrong: the next request would fare no better."""
+
+EQUAL_REFUSALS = 20
+OUTAGE_S = 60.0
+"""An endpoint that restarts is there again by then; one that says the same for longer may say it to
+all that is left.
+"""
+PUSH_BACKS = (429, 503, 529)
+FILTER_CODES = ("content_filter", "content_policy_violation")
+_SPARE_FILES = 128
+
+
+class _Setback(NamedTuple):
+    """A failed attempt: may another one succeed, and may one of another request? `pushes_back`: the
+    endpoint has too much to do.
+
+    `passes`: it says that it will be over.
+    """
+
+    reason: str
+    again: bool
+    breaks: bool = False
+    retry_after_s: float | None = None
+    pushes_back: bool = False
+    passes: bool = False
+
+
+class _Streak(NamedTuple):
+    """Failures in a row in the same words, and when the first of them was."""
+
+    words: str
+    n: int
+    since_s: float
+
+
+class OpenAIBackend:
+    """Asks a chat-completions endpoint; at most `concurrency` requests are under way at once, fewer
+    where it does not take so many.
+
+    `timeout_s` is that of one attempt. After a model's first 401, 403, 404 or exhausted quota, or
+    twenty equal refusals in a row, its further requests fail unsent; also where twenty in a row
+    ended all their attempts in the same words and `outage_s` passed without a reply. What a model
+    does not take (`temperature`, a system message, ...) is learnt from its first refusal.
+    `has_image`: whether `encode_image` of an image takes no time; else it runs in a thread.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        base_url: str | None = None,
+        api_key_variable: str = OPENAI_KEY,
+        concurrency: int = 64,
+        timeout_s: float = 120.0,
+        requests_per_minute: float | None = None,
+        max_attempts: int = 6,
+        *,
+        back_off: BackOff | None = None,
+        outage_s: float = OUTAGE_S,
+        encode_image: EncodeImage | None = None,
+        has_image: Callable[[Image], bool] = lambda _: True,
+    ) -> None:
+        self.window = concurrency
+        self._endpoint = find_endpoint(model, base_url, api_key_variable)
+        _allow_open_files(concurrency)
+        self._wire = Wire(self._endpoint, concurrency)
+        self._timeout_s, self._max_attempts = timeout_s, max_attempts
+        self._back_off, self._outage_s = back_off or BackOff(), outage_s
+        self._encode_image, self._has_image = encode_image or _refuse_image, has_image
+        self._fetching: dict[Image, asyncio.Task[str]] = {}
+        self._throttle = Throttle(concurrency)
+        self._pacer = Pacer(requests_per_minute)
+        self._allowances = Allowances()
+        self._adaptations: dict[str, Adaptation] = {}
+        self._broken: dict[str, str] = {}
+        self._refusals: dict[str, _Streak] = {}
+
+    async def reply(self, request: Request) -> Reply | Failure | Pending:
+        """The reply, or the last attempt's failure in the endpoint's own words."""
+        attempt = 0
+        while True:
+            attempt += 1
+            outcome = await self._attempt(request, again=attempt > 1)
+            if not isinstance(outcome, _Setback):
+                return outcome
+            if not outcome.again or attempt >= self._max_attempts:
+                return self._give_up(request, outcome, attempt)
+            await asyncio.sleep(self._back_off.wait_s(attempt, outcome.retry_after_s))
+
+    def set_limits(self, concurrency: int, requests_per_minute: float | None) -> None:
+        """From now on at most so many requests under way, at most `concurrency` of the beginning,
+        and so many a minute.
+        """
+        self._throttle.set_most(min(concurrency, self.window))
+        self._pacer.set_pace(requests_per_minute)
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        await self._wire.close()
+
+    async def _attempt(self, request: Request, again: bool) -> Reply | Failure | _Setback:
+        """Wait for a slot and send, once more where the model's refusal taught what it takes."""
+        slot = await self._throttle.take(first=again)
+        outcome: Reply | Failure | _Setback | None = None
+        try:
+            while outcome is None:
+                if request.model in self._broken:
+                    return Failure(self._broken[request.model])
+                try:
+                    body = await self._encode_in_turn(request)
+                except (BackendError, OSError, TypeError, ValueError) as error:
+                    return self._fail(request, f"the request cannot be encoded: {error}")
+                await self._pacer.admit()
+                await self._allowances.admit()
+                outcome = await self._exchange(request, body, slot)
+        finally:
+            pushed_back = isinstance(outcome, _Setback) and outcome.pushes_back
+            self._throttle.give_back(
+                slot, served=isinstance(outcome, Reply), pushed_back=pushed_back
+            )
+        return outcome
+
+    async def _encode_in_turn(self, request: Request) -> bytes:
+        missing = {
+            image
+            for message in request.messages
+            for image in message.images
+            if not self._has_image(image)
+        }
+        if missing:
+            await asyncio.gather(*map(self._fetch, missing))
+        return self._encode(request)
+
+    async def _fetch(self, image: Image) -> None:
+        """Have an image read (maybe from a bucket) and encoded in a thread, once for all requests
+        that wait for it.
+        """
+        task = self._fetching.get(image)
+        if task is None:
+            task = self._fetching[image] = asyncio.create_task(
+                asyncio.to_thread(self._encode_image, image)
+            )
+            task.add_done_callback(lambda _: self._fetching.pop(image))
+        await asyncio.shield(task)
+
+    def _encode(self, request: Request) -> bytes:
+        model = sent_model(request.model)
+        if request.scored:
+            return echo_format.encode_scoring(request, model)
+        adaptation = self._adaptations.get(request.model, AS_IT_IS)
+        newer_limit = self._endpoint.base_url == OPENAI_URL
+        return encode_request(request, model, self._encode_image, newer_limit, adaptation)
+
+    async def _exchange(self, request: Request, body: bytes, slot: Slot) -> Reply | _Setback | None:
+        """One request and what its answer means; None where it is to be sent at once in another
+        form.
+        """
+        started = time.perf_counter()
+        route = echo_format.ROUTE if request.scored else "/chat/completions"
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                answer = await self._wire.post(body, route)
+        except TimeoutError:
+            return _Setback(f"no answer within {self._timeout_s:g} s", again=True, pushes_back=True)
+        except WireError as error:
+            return _Setback(str(error), again=True)
+        latency_ms = 1000 * (time.perf_counter() - started)
+        self._allowances.note(answer.headers, slot.number, self._throttle.n_sent)
+        if 200 <= answer.status < 300:
+            return self._read(request, answer, latency_ms)
+        if is_filtered(answer):
+            self._refusals.pop(request.model, None)
+            return Reply(
+                "",
+                "content_filter",
+                refusal=make_reason(read_error(answer.content)),
+                latency_ms=latency_ms,
+            )
+        if (
+            answer.status in (400, 422)
+            and not request.scored
+            and self._adapt(request, body, answer)
+        ):
+            return None
+        setback = _judge_status(answer, echo_format.NEEDS if request.scored else "")
+        if setback.pushes_back and setback.retry_after_s:
+            self._throttle.pause(setback.retry_after_s)
+        return setback
+
+    def _read(self, request: Request, answer: HttpAnswer, latency_ms: float) -> Reply | _Setback:
+        try:
+            if request.scored:
+                reply = echo_format.decode_scores(request, answer.content, latency_ms)
+            else:
+                reply = decode_reply(answer.content, latency_ms)
+        except ValueError as error:
+            return _Setback(
+                f"{answer.status} {error}", again=not isinstance(error, echo_format.NoEchoError)
+            )
+        self._refusals.pop(request.model, None)
+        self._allowances.learn_cost((reply.prompt_tokens or 0) + (reply.completion_tokens or 0))
+        known = self._adaptations.get(request.model, AS_IT_IS)
+        words = (
+            known if request.scored else note_unheeded(known, request.decoding.top_logprobs, reply)
+        ).words
+        return dataclasses.replace(reply, adapted=words) if words else reply
+
+    def _adapt(self, request: Request, body: bytes, answer: HttpAnswer) -> bool:
+        """Whether the refusal says what to change, or another's has said it since this body was
+        written.
+        """
+        known = self._adaptations.get(request.model, AS_IT_IS)
+        learnt = learn(known, body, answer.content)
+        if learnt is not None and learnt != known:
+            self._adaptations[request.model] = learnt
+            return True
+        return self._encode(request) != body
+
+    def _give_up(self, request: Request, setback: _Setback, attempt: int) -> Failure:
+        tried = f"attempt {attempt} of {self._max_attempts}: " if attempt > 1 else ""
+        failure = dataclasses.replace(
+            self._fail(request, tried + setback.reason), is_final=setback.breaks
+        )
+        if setback.breaks:
+            self._broken.setdefault(request.model, failure.reason)
+        elif self._fails_all(request.model, setback):
+            words = (
+                f"not asked, as the last {EQUAL_REFUSALS} requests failed with: {setback.reason}"
+            )
+            self._broken.setdefault(request.model, self._fail(request, words).reason)
+        return failure
+
+    def _fails_all(self, model: str, setback: _Setback) -> bool:
+        """Whether this is the twentieth failure in a row in the same words, numbers and ids apart;
+        of what can pass, for long enough.
+        """
+        if setback.passes or (
+            setback.pushes_back and self._throttle.limit >= 2
+        ):  # fewer at once may fare better
+            return False
+        words, now_s = re.sub(r"\w*[0-9]\w*", "", setback.reason), time.monotonic()
+        streak = self._refusals.get(model)
+        streak = (
+            streak._replace(n=streak.n + 1)
+            if streak and streak.words == words
+            else _Streak(words, 1, now_s)
+        )
+        self._refusals[model] = streak
+        return streak.n >= EQUAL_REFUSALS and now_s - streak.since_s >= (
+            self._outage_s if setback.again else 0
+        )
+
+    def _fail(self, request: Request, reason: str) -> Failure:
+        return Failure(
+            make_reason(f"{self._endpoint.host}, {request.model}: {reason}", self._endpoint.key)
+        )
+
+
+def is_filtered(answer: HttpAnswer) -> bool:
+    """Whether the provider's filter stopped the request itself: asked again, it would again."""
+    return answer.status == 400 and read_error_code(answer.content) in FILTER_CODES
+
+
+def _judge_status(answer: HttpAnswer, needs: str) -> _Setback:
+    """What a status other than success means; `needs` is what the request takes of an endpoint,
+    told where it was refused for good.
+    """
+    refused = answer.status in (400, 404, 405, 422)
+    reason = (
+        f"{answer.status} "
+        f"{f'{needs}; it says: ' if needs and refused else ''}{read_error(answer.content)}"
+    )
+    if (
+        answer.status in BREAKING_STATUSES
+        or read_error_code(answer.content) == "insufficient_quota"
+    ):
+        return _Setback(reason, again=False, breaks=True)
+    if answer.status not in (408, 409, 429) and answer.status < 500:
+        return _Setback(reason, again=False)
+    wait = read_retry_after(answer.headers)
+    if wait is not None and wait > LONGEST_WAIT_S:
+        return _Setback(f"{reason} (it asks to wait {wait:.0f} s)", again=False)
+    passes = wait is not None or answer.status == 429
+    return _Setback(
+        reason,
+        again=True,
+        retry_after_s=wait,
+        pushes_back=answer.status in PUSH_BACKS,
+        passes=passes,
+    )
+
+
+def _allow_open_files(connections: int) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = connections + _SPARE_FILES
+    if hard != resource.RLIM_INFINITY and wanted > hard:
+        most = hard - _SPARE_FILES
+        raise BackendError(
+            f"concurrency: {connections} connections; expected at most {most}; raise the limit "
+            f"on open files"
+        )
+    if soft != resource.RLIM_INFINITY and wanted > soft:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def _refuse_image(image: Image) -> str:
+    raise BackendError(
+        f"image {image.uri!r}: this judge sends text only; expected a request without images; "
+        f"use a vision protocol"
+    )

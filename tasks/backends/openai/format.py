@@ -1,0 +1,375 @@
+"""Between the project's words and the chat-completions format: a request as a body, a body as a
+reply, an error body as words.
+
+Pure; sending lives in `tasks.backends.openai.wire`, what is done about an error in
+`tasks.backends.openai.client`.
+"""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+import orjson
+from openai.types.chat import (
+    ChatCompletion,
+    ChatCompletionContentPartParam,
+    ChatCompletionMessageParam,
+)
+from openai.types.chat.chat_completion_token_logprob import ChatCompletionTokenLogprob
+from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
+
+from judgelake.tasks.backends.openai.adapting import Adaptation, apply
+from judgelake.tasks.types import Decoding, Image, Message, Reply, Request, TokenLogprobs
+
+BEGINNINGS = (b"data:", b"event:", b":")
+
+
+def join_stream(content: bytes) -> bytes:
+    """The one body that the events add up to; raises ValueError where the stream broke off or is
+    none of a completion.
+    """
+    try:
+        events = [
+            orjson.loads(line[5:])
+            for line in content.splitlines()
+            if line.startswith(b"data:") and line[5:].strip() != b"[DONE]"
+        ]
+        failed = next((event for event in events if event.get("error")), None)
+        return orjson.dumps(failed or _join_events(events))
+    except (AttributeError, TypeError, orjson.JSONDecodeError):
+        raise ValueError(
+            f"the answer is no stream of a chat completion ({len(content)} bytes)"
+        ) from None
+
+
+def _join_events(events: list[dict[str, Any]]) -> dict[str, Any]:
+    choices = [
+        choice
+        for event in events
+        for choice in event.get("choices") or ()
+        if not choice.get("index")
+    ]
+    reasons = [choice["finish_reason"] for choice in choices if choice.get("finish_reason")]
+    if not reasons:
+        raise ValueError(f"the answer is a stream that broke off after {len(events)} events")
+    deltas = [choice.get("delta") or {} for choice in choices]
+    said = {
+        name: "".join(delta.get(name) or "" for delta in deltas) or None
+        for name in ("content", "refusal")
+    }
+    positions = [
+        position
+        for choice in choices
+        for position in (choice.get("logprobs") or {}).get("content") or ()
+    ]
+    whole = {name: value for event in events for name, value in event.items() if value is not None}
+    only = {"index": 0, "finish_reason": reasons[-1], "message": {"role": "assistant", **said}}
+    return {
+        **whole,
+        "object": "chat.completion",
+        "choices": [only | ({"logprobs": {"content": positions}} if positions else {})],
+    }
+
+
+EncodeImage = Callable[[Image], str]
+"""From an image to a data URL."""
+
+
+AS_IT_IS = Adaptation()
+_NO_LOGPROBS = msgspec.Raw(b"null")
+_HEAD = 64
+
+
+class _Entry(msgspec.Struct, gc=False):
+    token: str
+    logprob: float
+
+
+class _Position(_Entry, gc=False):
+    top_logprobs: list[_Entry] | None = None
+
+
+class _Logprobs(msgspec.Struct):
+    content: list[_Position] | None = None
+
+
+class _Choice(msgspec.Struct):
+    logprobs: msgspec.Raw = _NO_LOGPROBS
+
+
+class _Frame(msgspec.Struct):
+    choices: list[_Choice]
+
+
+_FRAMES, _LOGPROBS = msgspec.json.Decoder(_Frame), msgspec.json.Decoder(_Logprobs | None)
+Positions = Sequence[_Position | ChatCompletionTokenLogprob]
+
+
+def encode_request(
+    request: Request,
+    model: str,
+    encode_image: EncodeImage,
+    newer_limit: bool,
+    adaptation: Adaptation = AS_IT_IS,
+) -> bytes:
+    """The body to send. `newer_limit` names the limit `max_completion_tokens`, which OpenAI's
+    reasoning models insist on.
+    """
+    messages = [_encode_message(message, encode_image) for message in request.messages]
+    body: CompletionCreateParamsNonStreaming = {"model": model, "messages": messages}
+    _add_decoding(body, request.decoding, request.draw)
+    body["max_completion_tokens" if newer_limit else "max_tokens"] = request.decoding.max_tokens
+    return orjson.dumps(body if adaptation is AS_IT_IS else apply(adaptation, body))
+
+
+def _add_decoding(body: CompletionCreateParamsNonStreaming, decoding: Decoding, draw: int) -> None:
+    if decoding.temperature is not None:
+        body["temperature"] = decoding.temperature
+    if decoding.top_p is not None:
+        body["top_p"] = decoding.top_p
+    if decoding.top_logprobs:
+        body["logprobs"], body["top_logprobs"] = True, decoding.top_logprobs
+    if decoding.seed is not None:
+        body["seed"] = decoding.seed + draw  # one seed for all draws would make them the same draw
+
+
+def _encode_message(message: Message, encode_image: EncodeImage) -> ChatCompletionMessageParam:
+    if message.role == "system":
+        return {"role": "system", "content": message.text}
+    if message.role == "assistant":
+        return {"role": "assistant", "content": message.text}
+    if not message.images:
+        return {"role": "user", "content": message.text}
+    parts: list[ChatCompletionContentPartParam] = [
+        {"type": "image_url", "image_url": {"url": encode_image(image)}} for image in message.images
+    ]
+    return {"role": "user", "content": [*parts, {"type": "text", "text": message.text}]}
+
+
+def decode_reply(content: bytes, latency_ms: float | None = None) -> Reply:
+    """The reply in a completion; raises ValueError in one line where the body is cut off, no JSON,
+    or no completion.
+    """
+    if content.lstrip().startswith(BEGINNINGS):
+        content = join_stream(content)
+    rest, positions = _part_logprobs(content)
+    completion = _read_completion(rest)
+    try:
+        return _make_reply(completion, positions, latency_ms)
+    except (AttributeError, IndexError, TypeError, KeyError):
+        raise ValueError(f"the answer is no chat completion: {read_error(content)}") from None
+
+
+def _part_logprobs(content: bytes) -> tuple[bytes, Positions]:
+    """A completion without its log-probabilities, and these; as objects of the SDK, twenty a token,
+    they cost more than all the rest.
+    """
+    try:
+        raw = bytes(_FRAMES.decode(content).choices[0].logprobs)
+        logprobs = _LOGPROBS.decode(raw)
+    except (msgspec.MsgspecError, IndexError):
+        return content, ()
+    start = content.find(raw[:_HEAD])  # all of it takes longer to search than to read
+    if logprobs is None or content[start : start + len(raw)] != raw:
+        return content, ()
+    return content[:start] + b"null" + content[start + len(raw) :], logprobs.content or ()
+
+
+def note_unheeded(known: Adaptation, asked: int, reply: Reply) -> Adaptation:
+    """Log-probabilities that were asked for and did not come: some servers take the setting and
+    ignore it (`transformers serve`).
+    """
+    if not asked or reply.top_logprobs or not reply.text or "logprobs" in known.left_out:
+        return known
+    return dataclasses.replace(known, left_out=(*known.left_out, "logprobs"))
+
+
+def _read_completion(content: bytes) -> ChatCompletion:
+    try:
+        return ChatCompletion.model_validate_json(content)
+    except ValueError:
+        # other servers leave out fields and have finish reasons of their own: read what is there,
+        # as the SDK does
+        pass
+    try:
+        values = orjson.loads(content)
+    except ValueError:
+        raise ValueError(
+            f"the answer is no whole JSON ({len(content)} bytes): {read_error(content)}"
+        ) from None
+    if not isinstance(values, dict):
+        raise ValueError(f"the answer is no chat completion: {read_error(content)}")
+    return ChatCompletion.construct(**values)
+
+
+def _make_reply(
+    completion: ChatCompletion, positions: Positions, latency_ms: float | None
+) -> Reply:
+    choice, usage = completion.choices[0], completion.usage
+    if choice.logprobs:  # they could not be parted
+        positions = choice.logprobs.content or ()
+    return Reply(
+        text=_read_content(choice.message.content),
+        finish_reason=_read_text(choice.finish_reason) or "stop",
+        top_logprobs=tuple(_alternatives(position) for position in positions),
+        resolved_model=_read_text(getattr(completion, "model", None)),
+        prompt_tokens=usage.prompt_tokens if usage else None,
+        completion_tokens=usage.completion_tokens if usage else None,
+        latency_ms=latency_ms,
+        refusal=_read_text(getattr(choice.message, "refusal", None)) or None,
+        cached_tokens=_read_cached(getattr(usage, "prompt_tokens_details", None)),
+    )
+
+
+def _read_content(content: object) -> str:
+    """A message's text; of parts (Mistral's reasoning models) those of text."""
+    if not isinstance(content, list):
+        return _read_text(content)
+    return "".join(_read_text(part["text"]) for part in content if part.get("type") == "text")
+
+
+def _read_cached(details: object) -> int | None:
+    found = getattr(details, "cached_tokens", None)
+    return found if isinstance(found, int) else None
+
+
+def _read_text(value: object) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _alternatives(position: _Position | ChatCompletionTokenLogprob) -> TokenLogprobs:
+    listed = [(entry.token, float(entry.logprob)) for entry in position.top_logprobs or ()]
+    for token, _ in listed:
+        if token == position.token:
+            return tuple(listed)
+    return ((position.token, float(position.logprob)), *listed)
+
+
+def read_error(content: bytes) -> str:
+    """An endpoint's own words for what went wrong: `error.message`, `message` or `detail` of its
+    JSON, else the text itself.
+    """
+    try:
+        body: Any = orjson.loads(content)
+    except ValueError:
+        return _shorten(content.decode(errors="replace")) or "an empty body"
+    error = body.get("error", body) if isinstance(body, dict) else body
+    if isinstance(error, dict):
+        error = error.get("message") or error.get("detail") or error
+    return _shorten(error if isinstance(error, str) else orjson.dumps(error).decode())
+
+
+def _shorten(text: str) -> str:
+    # longer than a reason may be: a key must be masked before it is cut
+    return " ".join(text.split())[:2000]
+
+
+def read_error_code(content: bytes) -> str | None:
+    """The `error.code` of an error body, `insufficient_quota` for one."""
+    try:
+        code = orjson.loads(content)["error"]["code"]
+    except (ValueError, TypeError, KeyError, IndexError):
+        return None
+    return code if isinstance(code, str) else None
+
+
+ROUTE = "/completions"
+NEEDS = (
+    "log-probabilities of a given text take an endpoint whose /completions knows `echo` "
+    "with `logprobs`: vLLM, davinci-002"
+)
+
+
+class NoEchoError(ValueError):
+    """The endpoint answered without the log-probabilities of the text that it was sent; asking
+    again will not help.
+    """
+
+
+def encode_scoring(request: Request, model: str) -> bytes:
+    """The body that has `request.scored` scored after the messages' texts; raises ValueError where
+    there are images.
+    """
+    if any(message.images for message in request.messages):
+        raise ValueError(
+            "a text cannot be scored after images by /completions; expected messages without images"
+        )
+    body = {"model": model, "prompt": make_prompt(request) + request.scored}
+    return orjson.dumps(body | {"echo": True, "logprobs": 1, "max_tokens": 0, "temperature": 0.0})
+
+
+def make_prompt(request: Request) -> str:
+    """The texts of the messages, one below the other: such models know no roles."""
+    return "\n".join(message.text for message in request.messages)
+
+
+def decode_scores(request: Request, content: bytes, latency_ms: float) -> Reply:
+    """The reply with one entry for each token of the scored text; raises NoEchoError where it is
+    not scored, ValueError for no JSON.
+    """
+    try:
+        completion = orjson.loads(content)
+    except ValueError:
+        raise ValueError(
+            f"the answer is no whole JSON ({len(content)} bytes): {read_error(content)}"
+        ) from None
+    try:
+        logprobs = completion["choices"][0]["logprobs"]
+        tokens, values, offsets = (
+            logprobs[name] for name in ("tokens", "token_logprobs", "text_offset")
+        )
+        kept = _find_scored(tokens, offsets, make_prompt(request), request.scored)
+        scored = tuple(_entry(tokens[at], values[at]) for at in kept if values[at] is not None)
+    except (KeyError, IndexError, TypeError, AttributeError):
+        scored = ()
+    if not scored:
+        raise NoEchoError(f"the answer has no log-probabilities of the text that was sent; {NEEDS}")
+    return _make_echo_reply(completion, scored, latency_ms)
+
+
+def _entry(token: str, logprob: float) -> TokenLogprobs:
+    return ((token, float(logprob)),)
+
+
+def _make_echo_reply(
+    completion: dict[str, Any], scored: tuple[TokenLogprobs, ...], latency_ms: float
+) -> Reply:
+    usage, model = completion.get("usage"), completion.get("model")
+    prompt_tokens = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+    return Reply(
+        text="",
+        top_logprobs=scored,
+        resolved_model=model if isinstance(model, str) else "",
+        prompt_tokens=prompt_tokens if isinstance(prompt_tokens, int) else None,
+        completion_tokens=0,
+        latency_ms=latency_ms,
+    )
+
+
+def _find_scored(tokens: Sequence[str], offsets: Sequence[int], prompt: str, scored: str) -> range:
+    """The places of the scored text's tokens: those at the end that joined give it, else those
+    whose offset lies in it.
+
+    Offsets alone do not do: where a server puts a token before the text (`<s>`), vLLM counts its
+    characters. Tokens alone do not do where a character is cut in several. A last token that was
+    generated against our wish is left out.
+    """
+    for end in (len(tokens), len(tokens) - 1):
+        tail, start = "", end
+        while start > 0 and len(tail) < len(scored):
+            start -= 1
+            tail = tokens[start].replace("▁", " ") + tail
+        if tail == scored.replace("▁", " "):
+            return range(start, end)
+    shift = 0 if (prompt + scored).startswith(tokens[0].replace("▁", " ")) else len(tokens[0])
+    inside = [
+        at
+        for at, offset in enumerate(offsets)
+        if len(prompt) <= offset - shift < len(prompt) + len(scored)
+    ]
+    return range(inside[0], inside[-1] + 1)

@@ -1,0 +1,330 @@
+"""How many requests an endpoint gets at once: more while that brings more replies, fewer at once
+where it says so.
+
+When one request is sent again is `tasks.backends.openai.throttle`; what an answer means is
+`tasks.backends.openai.client`.
+
+Which endpoint is asked, and what its answers mean, lives in `tasks.backends.openai.client`.
+"""
+
+import asyncio
+import math
+import random
+import re
+import statistics
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+
+_FIRST = 32
+_FALL = 0.7
+_FULL = 0.8
+_WORTH = 1.05
+"""A step that brings less than 5 % more replies a second only makes each wait longer."""
+_STEP = 1.25
+_HOLD_ROUNDS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A request under way: when it was sent, how many were under way then, whether that was about
+    the limit, and its number.
+    """
+
+    sent_s: float
+    n_under_way: int
+    is_full: bool
+    number: int
+
+
+class Throttle:
+    """At most `most` requests under way, and as many as the endpoint takes well.
+
+    Starts at a quarter (at least 32), doubles a round trip until the endpoint pushes back or more
+    at once bring no more replies a second (requests under way ÷ median latency, Little's law), then
+    adds one a round trip. A push-back cuts the limit by 0.7, once for all that were under way;
+    `pause` holds everything back.
+    """
+
+    def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most, self._clock = most, clock
+        self.limit = float(min(most, max(_FIRST, most // 4)))
+        self._under_way = self._sent = self._hold = self._round_ends = 0
+        self._doubling = True
+        self._resume_s = self._fell_s = -1.0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._round: list[tuple[int, float]] = []
+        self._best = (0.0, 0.0)  # requests under way, replies a second
+        self._wake_up: asyncio.TimerHandle | None = None
+
+    async def take(self, *, first: bool = False) -> Slot:
+        """A slot, as soon as there is one; `first`: before all that wait (a request that is sent
+        again).
+        """
+        if self._waiting or not self._is_free():
+            turn = asyncio.get_running_loop().create_future()
+            self._waiting.appendleft(turn) if first else self._waiting.append(turn)
+            self._wake()
+            try:
+                await turn
+            except asyncio.CancelledError:
+                if turn.done() and not turn.cancelled():  # it had got the slot just then
+                    self._under_way -= 1
+                    self._wake()
+                raise
+        else:
+            self._under_way += 1
+        self._sent += 1
+        return Slot(
+            self._clock(), self._under_way, self._under_way >= _FULL * int(self.limit), self._sent
+        )
+
+    def give_back(self, slot: Slot, *, served: bool, pushed_back: bool = False) -> None:
+        """End of an exchange: `served` with a reply, `pushed_back` by the endpoint (429, 503), else
+        neither.
+        """
+        self._under_way -= 1
+        if pushed_back:
+            self._fall(slot)
+        elif served:
+            self._grow(slot)
+        self._wake()
+
+    def set_most(self, most: int) -> None:
+        """Allow another number from now on; more are tried by doubling again, and of too many those
+        under way end first.
+        """
+        if most > self._most:
+            self._doubling, self._hold = True, 0
+        self._most, self.limit = most, min(self.limit, float(most))
+
+    def pause(self, seconds: float) -> None:
+        """Send nothing for so long."""
+        self._resume_s = max(self._resume_s, self._clock() + seconds)
+
+    @property
+    def n_sent(self) -> int:
+        """How many slots were taken so far."""
+        return self._sent
+
+    def _is_free(self) -> bool:
+        return self._under_way < int(self.limit) and self._clock() >= self._resume_s
+
+    def _wake(self) -> None:
+        while self._waiting and self._is_free():
+            turn = self._waiting.popleft()
+            if not turn.done():
+                self._under_way += 1
+                turn.set_result(None)
+        left = self._resume_s - self._clock()
+        if self._waiting and left > 0 and self._wake_up is None:
+            self._wake_up = asyncio.get_running_loop().call_later(left, self._end_pause)
+
+    def _end_pause(self) -> None:
+        self._wake_up = None
+        self._wake()
+
+    def _fall(self, slot: Slot) -> None:
+        under_way = max(
+            slot.n_under_way, self._under_way + 1
+        )  # the first of a burst was sent alone, and met all of it
+        self._doubling = under_way == 1  # refused alone, it says nothing of how many are too many
+        if (
+            slot.sent_s > self._fell_s
+        ):  # those sent before the last fall tell of the limit that it ended
+            self._fell_s = self._clock()
+            self.limit = max(1.0, min(self.limit, under_way) * _FALL)
+            self._round.clear()
+
+    def _grow(self, slot: Slot) -> None:
+        if not slot.is_full:
+            return  # fewer were wanted than allowed: that says nothing about the limit
+        if not self._round:
+            self._round_ends = int(self.limit)
+        self._round.append((slot.n_under_way, self._clock() - slot.sent_s))
+        if not self._hold:
+            self.limit = min(
+                float(self._most), self.limit + (1.0 if self._doubling else 1.0 / self.limit)
+            )
+        if len(self._round) >= self._round_ends:
+            self._end_round()
+
+    def _end_round(self) -> None:
+        """Go back to where a larger limit stopped paying, and try again some rounds later."""
+        under_way = statistics.fmean(n for n, _ in self._round)
+        rate = under_way / max(1e-6, statistics.median(latency for _, latency in self._round))
+        self._round.clear()
+        self._hold = max(0, self._hold - 1)
+        before, best = self._best
+        if rate >= best * _WORTH or not before:
+            self._best = (under_way, rate)
+        elif under_way >= before * _STEP:
+            self._doubling, self._hold = False, _HOLD_ROUNDS
+            self.limit, self._best = max(1.0, before), (before, 0.95 * best)
+
+
+_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d|$)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "": 1.0}
+
+
+_LONGEST_WAIT_S = 120.0
+"""Beyond this the endpoint may say so itself."""
+
+
+class Allowances:
+    """Limits of requests and of tokens together, by the endpoint's last word; nothing waits where
+    it says nothing.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._requests, self._tokens = Allowance("requests", clock), Allowance("tokens", clock)
+        self._mean_tokens = 0.0
+
+    def learn_cost(self, tokens: int) -> None:
+        """Take the tokens of a reply, its prompt's among them, into the running mean."""
+        self._mean_tokens += (tokens - self._mean_tokens) * (0.05 if self._mean_tokens else 1.0)
+
+    def note(self, headers: Mapping[str, str], number: int, n_sent: int) -> None:
+        """Take the headers of the answer to request `number`, when `n_sent` had gone out."""
+        self._requests.note(headers, number, n_sent, 1.0)
+        self._tokens.note(headers, number, n_sent, self._mean_tokens)
+
+    async def admit(self) -> None:
+        """Returns when a request of the usual cost fits."""
+        wait = max(self._requests.wait_s(1.0), self._tokens.wait_s(self._mean_tokens))
+        self._requests.spend(1.0)
+        self._tokens.spend(self._mean_tokens)
+        if 0 < wait <= _LONGEST_WAIT_S:
+            await asyncio.sleep(wait)
+
+
+class Allowance:
+    """What is left of one limit (`requests` or `tokens`), refilled since at the rate that the
+    endpoint's words imply.
+
+    The rate is (limit - remaining) ÷ reset: the headers name the time until the bucket is full
+    again, a minute's or a day's alike.
+    """
+
+    def __init__(self, kind: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._kind, self._clock = kind, clock
+        self._number, self._left, self._rate, self._at_s = 0, 0.0, 0.0, 0.0
+
+    def note(self, headers: Mapping[str, str], number: int, n_sent: int, cost: float) -> None:
+        """Take the headers of the answer to request `number`; since then `n_sent - number` more
+        went out, each at about `cost`.
+        """
+        names = ("limit", "remaining", "reset")
+        limit, remaining, reset_s = (
+            read_duration(headers.get(f"x-ratelimit-{name}-{self._kind}")) for name in names
+        )
+        if (
+            number < self._number
+            or limit is None
+            or remaining is None
+            or not reset_s
+            or limit <= remaining
+        ):
+            return
+        self._number, self._at_s, self._rate = number, self._clock(), (limit - remaining) / reset_s
+        self._left = remaining - (n_sent - number) * cost
+
+    def wait_s(self, cost: float) -> float:
+        """Seconds until a request at `cost` fits; 0 where nothing is known."""
+        if not self._rate:
+            return 0.0
+        left = self._left + (self._clock() - self._at_s) * self._rate
+        return max(0.0, (cost - left) / self._rate)
+
+    def spend(self, cost: float) -> None:
+        """A request at `cost` goes out."""
+        self._left -= cost
+
+
+def read_duration(text: str | None) -> float | None:
+    """Seconds of `6m0s`, `20ms`, `1.5s`, or a plain number as it is; None for anything else."""
+    parts = _PART.findall(text or "")
+    if not text or "".join(number + unit for number, unit in parts) != text:
+        return None
+    return sum(float(number) * _SECONDS[unit] for number, unit in parts)
+
+
+LONGEST_WAIT_S = 300.0
+"""A `Retry-After` beyond this ends the request: a run should say so rather than sleep."""
+
+_CATCH_UP_S = 0.25
+"""As long as other processes, or a write, keep an event loop from its turn on a busy machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackOff:
+    """Waits that double from `first_s` up to `longest_s`, each shortened at random by up to half;
+    `first_s` 0 does not wait.
+    """
+
+    first_s: float = 0.5
+    longest_s: float = 30.0
+    jitter: random.Random = field(default_factory=random.Random, compare=False)
+
+    def wait_s(self, attempt: int, retry_after_s: float | None = None) -> float:
+        """How long to wait after the given failed attempt (from 1); never less than what the
+        endpoint asked for.
+        """
+        wait = min(self.longest_s, self.first_s * 2.0 ** (attempt - 1)) * self.jitter.uniform(
+            0.5, 1.0
+        )
+        return wait if retry_after_s is None else retry_after_s + 0.1 * wait
+
+
+def read_retry_after(headers: Mapping[str, str], now_s: float | None = None) -> float | None:
+    """Seconds that the endpoint asks to wait: `retry-after-ms`, else `retry-after` in seconds or as
+    an HTTP date.
+    """
+    milliseconds = _read_number(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    asked = headers.get("retry-after")
+    seconds = _read_number(asked)
+    if seconds is not None or asked is None:
+        return seconds
+    try:
+        until = parsedate_to_datetime(asked).timestamp()
+    except (ValueError, OverflowError):
+        return None
+    return max(0.0, until - (time.time() if now_s is None else now_s))
+
+
+def _read_number(text: str | None) -> float | None:
+    try:
+        number = float(text) if text else math.nan
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and number >= 0 else None
+
+
+class Pacer:
+    """Admits requests evenly, at most `per_minute` in any minute; None admits all at once.
+
+    One that the event loop wakes late is caught up with by at most 250 ms; the interval is that
+    much (of 60 s) longer in return.
+    """
+
+    def __init__(self, per_minute: float | None) -> None:
+        self.set_pace(per_minute)
+        self._next_s: float | None = None
+        self._turn = asyncio.Lock()
+
+    def set_pace(self, per_minute: float | None) -> None:
+        """Another pace from the next but one on."""
+        self._interval_s = (60 + _CATCH_UP_S) / per_minute if per_minute else 0.0
+
+    async def admit(self) -> None:
+        """Returns when the caller may send."""
+        if not self._interval_s:
+            return
+        async with self._turn:
+            due_s = time.monotonic() if self._next_s is None else self._next_s
+            await asyncio.sleep(max(0.0, due_s - time.monotonic()))
+            self._next_s = max(due_s, time.monotonic() - _CATCH_UP_S) + self._interval_s

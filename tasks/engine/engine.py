@@ -1,0 +1,189 @@
+"""Drives many judges together: as many cases open as keep the backend's window full, every reply
+handed to the ledger.
+
+What a protocol asks is its own file's matter, how a request travels the backend's, what is kept
+`tasks.engine.ledger`'s.
+"""
+
+import asyncio
+import gc
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple, Protocol
+
+from judgelake.tasks.backends.base import Backend, request_digest
+from judgelake.tasks.types import Case, Failure, Judge, Pending, Reply, Request, Verdict
+
+DRAIN_S = 30.0
+"""How long requests in flight may finish after a stop was asked for."""
+_LOOK_S = 0.2
+_YOUNG_OBJECTS, _USUAL = 20_000, gc.get_threshold()
+
+
+class Keeper(Protocol):
+    """What the engine needs of a ledger."""
+
+    def find_reply(self, digest: str, draw: int) -> Reply | None:
+        """A reply that the lake (or this shard) already has."""
+
+    def keep_reply(self, digest: str, request: Request, reply: Reply) -> None:
+        """Take over a reply that has just come."""
+
+    def keep_verdicts(self, case: Case, verdicts: list[Verdict], digests: list[str]) -> None:
+        """Take over what a judge concluded, with the digests of the requests it rests on."""
+
+    def leave_open(self, pending: Sequence[Pending]) -> None:
+        """Take note of a case of which these replies will come in a later run."""
+
+    async def wait_until_kept(self) -> None:
+        """Return at once, or, while what came in cannot be written, when it was."""
+
+
+async def judge_cases(
+    cases: Iterable[Case],
+    start: Callable[[Case], Judge],
+    backend: Backend,
+    keeper: Keeper,
+    should_stop: Callable[[], bool],
+    should_halt: Callable[[], bool] = lambda: False,
+) -> None:
+    """Judge all `cases`, at most twice the backend's window at a time; after a stop nothing new
+    begins and the rest has 30 s.
+
+    While the keeper cannot keep what came, nothing new begins either; where `should_halt`, what is
+    in flight is dropped at once.
+    """
+    queue = iter(cases)
+    asker = _Asker(backend, keeper)
+
+    async def work() -> None:
+        for case in queue:
+            await keeper.wait_until_kept()
+            if should_stop():
+                return
+            await _judge_case(case, start(case), asker, keeper)
+
+    workers = [asyncio.create_task(work()) for _ in range(2 * backend.window)]
+    watch = asyncio.create_task(_cancel_after_drain(workers, should_stop, should_halt))
+    try:
+        await _gather_all(workers)
+    finally:  # however it ends, nothing of it goes on asking
+        await _end([watch, *workers])
+        await _end(asker.in_flight)
+
+
+async def _gather_all(workers: list[asyncio.Task[None]]) -> None:
+    """Wait for all, or raise the first error; a cancelled worker (drain over) is not an error."""
+    done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+    errors = [worker.exception() for worker in done if not worker.cancelled()]
+    for error in errors:
+        if error is not None:
+            raise error
+
+
+async def _end(tasks: Sequence[asyncio.Task[Any]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _cancel_after_drain(
+    workers: list[asyncio.Task[None]],
+    should_stop: Callable[[], bool],
+    should_halt: Callable[[], bool],
+) -> None:
+    while not should_stop():
+        await asyncio.sleep(_LOOK_S)
+    deadline = time.monotonic() + DRAIN_S
+    while time.monotonic() < deadline and not should_halt():
+        await asyncio.sleep(_LOOK_S)
+    for worker in workers:
+        worker.cancel()
+
+
+@contextmanager
+def collect_less() -> Iterator[None]:
+    """For a while have the collector look seldom, and pass over what is there already.
+
+    Going through all the modules holds hundreds of requests up, and what a reply is made of is gone
+    again without it.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_YOUNG_OBJECTS, *_USUAL[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*_USUAL)
+        gc.unfreeze()
+
+
+class _Conclusion(NamedTuple):
+    verdicts: list[Verdict]
+
+
+async def _judge_case(case: Case, judge: Judge, asker: "_Asker", keeper: Keeper) -> None:
+    digests: list[str] = []
+    step = _advance(judge, None)
+    while not isinstance(step, _Conclusion):
+        asked = [(request_digest(request), request) for request in step]
+        digests += [digest for digest, _ in asked]
+        replies = (
+            [await asker.ask(*asked[0])]
+            if len(asked) == 1
+            else await asyncio.gather(*(asker.ask(*one) for one in asked))
+        )
+        pending = [reply for reply in replies if isinstance(reply, Pending)]
+        if pending:
+            keeper.leave_open(pending)
+            return
+        step = _advance(judge, [reply for reply in replies if not isinstance(reply, Pending)])
+    keeper.keep_verdicts(case, step.verdicts, digests)
+
+
+def _advance(judge: Judge, replies: list[Reply | Failure] | None) -> list[Request] | _Conclusion:
+    """What a judge asks next, or what it concluded; a protocol's bug costs its case a verdict, not
+    the run.
+    """
+    try:
+        return next(judge) if replies is None else judge.send(replies)
+    except StopIteration as end:
+        return _Conclusion(end.value)
+    except Exception as error:
+        return _Conclusion(
+            [Verdict("failed", reason=f"the protocol raised {type(error).__name__}: {error}")]
+        )
+
+
+class _Asker:
+    """Asks each distinct request once: from the lake, from a request already in flight, else from
+    the backend.
+    """
+
+    def __init__(self, backend: Backend, keeper: Keeper) -> None:
+        self._backend = backend
+        self._keeper = keeper
+        self._in_flight: dict[tuple[str, int], asyncio.Task[Reply | Failure | Pending]] = {}
+
+    @property
+    def in_flight(self) -> list[asyncio.Task[Reply | Failure | Pending]]:
+        """The requests that are with the backend now."""
+        return list(self._in_flight.values())
+
+    async def ask(self, digest: str, request: Request) -> Reply | Failure | Pending:
+        stored = self._keeper.find_reply(digest, request.draw)
+        if stored is not None:
+            return stored
+        key = (digest, request.draw)
+        task = self._in_flight.get(key)
+        if task is None:
+            task = self._in_flight[key] = asyncio.create_task(self._send(digest, request))
+            task.add_done_callback(lambda _: self._in_flight.pop(key, None))
+        return await asyncio.shield(task)
+
+    async def _send(self, digest: str, request: Request) -> Reply | Failure | Pending:
+        reply = await self._backend.reply(request)
+        if isinstance(reply, Reply):
+            self._keeper.keep_reply(digest, request, reply)
+        return reply

@@ -1,0 +1,481 @@
+"""What a shard keeps: replies and verdicts, in the lake within 10 s or 2,000 of them; replies
+always before the verdicts on them.
+
+Which request is asked is the engine's matter; which verdict of a case counts is SQL's.
+
+A protocol's mistake costs its case a verdict, with a reason, and never the shard. Probabilities are
+kept in single precision: whether they hold mass enough, and what is computed from them, the
+protocol has decided before.
+"""
+
+import asyncio
+import dataclasses
+import math
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from judgelake.schemas.tables import TABLES
+from judgelake.tasks.backends.prices import Price, price_reply
+from judgelake.tasks.engine.budget import OVER_BUDGET
+from judgelake.tasks.engine.spill import spill_folder, spill_replies
+from judgelake.tasks.errors import LakeError
+from judgelake.tasks.judging.token_reading import round_single
+from judgelake.tasks.lake.lake import Lake, append_rows
+from judgelake.tasks.lake.leases import SteadyClock
+from judgelake.tasks.types import (
+    TABLE_OF,
+    UNASKED,
+    Case,
+    Pending,
+    Reply,
+    Request,
+    TokenLogprobs,
+    Unit,
+    Verdict,
+)
+from judgelake.tasks.warehouse.warehouse import open_warehouse, select_file, select_frame
+
+_LOGPROBS = "top_logprobs"
+
+
+def frame_replies(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Rows of the table `replies`; under `top_logprobs` each has what a `Reply` has there."""
+    schema = TABLES["replies"].polars_schema
+    frame = pl.DataFrame(
+        rows, schema={name: kind for name, kind in schema.items() if name != _LOGPROBS}
+    )
+    column = _frame_logprobs([row[_LOGPROBS] for row in rows]).cast(schema[_LOGPROBS])
+    return frame.with_columns(column.alias(_LOGPROBS)).select(schema.keys())
+
+
+def _frame_logprobs(replies: Sequence[tuple[TokenLogprobs, ...]]) -> pl.Series:
+    positions = [position for reply in replies for position in reply]
+    tokens = pa.array([token for position in positions for token, _ in position], pa.large_string())
+    values = pa.array([value for position in positions for _, value in position], pa.float64())
+    entries = pa.StructArray.from_arrays([tokens, values], ["token", "logprob"])
+    tops = pa.LargeListArray.from_arrays(_count_up(positions), entries)
+    return pl.Series(pl.from_arrow(pa.LargeListArray.from_arrays(_count_up(replies), tops)))
+
+
+def _count_up(lists: Sequence[Sequence[object]]) -> pa.Array:
+    """Where each list begins among the entries of all, and where the last one ends."""
+    return pa.array(np.cumsum([0, *map(len, lists)], dtype=np.int64))
+
+
+def read_reply(row: Mapping[str, Any]) -> Reply:
+    """A reply from a row with its fields, and no others."""
+    positions = row[_LOGPROBS] or ()
+    logprobs = tuple(
+        tuple((top["token"], top["logprob"]) for top in position) for position in positions
+    )
+    return Reply(**{**row, _LOGPROBS: logprobs})
+
+
+PREFERENCES: Mapping[str, float] = {"a": 0.0, "b": 1.0, "tie": 0.5}
+
+
+def settle_verdicts(case: Case, verdicts: list[Verdict], unit: Unit) -> list[Verdict]:
+    """One verdict a criterion; a verdict that names none is about every criterion of the case that
+    has no verdict of its own.
+    """
+    criteria = case.criteria or (case.criterion,)
+    named = {verdict.criterion: verdict for verdict in verdicts if verdict.criterion is not None}
+    about_all = next((verdict for verdict in verdicts if verdict.criterion is None), None)
+    silent = about_all or Verdict(
+        "failed", reason="the protocol gave no verdict about this criterion"
+    )
+    return [
+        _settle(_round(replace(named.get(criterion, silent), criterion=criterion)), unit)
+        for criterion in criteria
+    ]
+
+
+def _round(verdict: Verdict) -> Verdict:
+    shares, mass = verdict.probabilities, verdict.captured_mass
+    return replace(
+        verdict,
+        probabilities=None
+        if shares is None
+        else {level: round_single(share) for level, share in shares.items()},
+        captured_mass=None if mass is None else round_single(mass),
+    )
+
+
+def _settle(verdict: Verdict, unit: Unit) -> Verdict:
+    if verdict.status != "ok":
+        return replace(
+            verdict,
+            rating=None,
+            score_0_1=None,
+            choice=None,
+            preference_b=None,
+            score_a=None,
+            score_b=None,
+            text=None,
+        )
+    wrong = _find_wrong(verdict, unit)
+    if wrong is not None:
+        return Verdict(
+            "failed",
+            criterion=verdict.criterion,
+            rationale=verdict.rationale,
+            reason=f"the protocol gave {wrong}",
+        )
+    if verdict.choice is not None and verdict.preference_b is None:
+        return replace(verdict, preference_b=PREFERENCES[verdict.choice])
+    return verdict
+
+
+def _find_wrong(verdict: Verdict, unit: Unit) -> str | None:
+    if unit == "image":
+        return None if verdict.text else "no caption"
+    if unit in ("pair", "feedback"):
+        share = 0.5 if verdict.preference_b is None else verdict.preference_b
+        return (
+            None
+            if verdict.choice in PREFERENCES and 0 <= share <= 1
+            else f"the choice {verdict.choice!r} ({share})"
+        )
+    score, rating = verdict.score_0_1, verdict.rating
+    if score is None or rating is None or not (0 <= score <= 1 and math.isfinite(rating)):
+        return f"the rating {rating} and the score {score}, which is not in [0, 1]"
+    return None
+
+
+FLUSH_SECONDS = 10.0
+FLUSH_REPLIES = 2000
+PATIENCE_S = 180.0
+"""How long a lake that cannot be written is tried again before what was paid for is spilled."""
+_LONGEST_PAUSE_S = 30.0
+_BATCH_ROWS, _BATCHES_HELD = 5000, 3
+Key = tuple[str, int]
+"""Request digest and draw."""
+NO_PRICES: Mapping[str, Price | None] = {}
+_CASE_FIELDS = (
+    "benchmark",
+    "item_id",
+    "content_digest",
+    "other_digest",
+    "shown_first",
+    "context_digest",
+    "sample",
+)
+_REPLY_FIELDS = tuple(one.name for one in dataclasses.fields(Reply))
+_VERDICT_FIELDS = (
+    "criterion",
+    "status",
+    "rating",
+    "score_0_1",
+    "choice",
+    "preference_b",
+    "score_a",
+    "score_b",
+    "captured_mass",
+    "rationale",
+    "reason",
+    "text",
+)
+
+
+@dataclass
+class Tally:
+    """What a shard has done so far. `cost_usd` is without the `n_unpriced` calls whose price is not
+    known.
+    """
+
+    n_calls: int = 0
+    n_replies_reused: int = 0
+    n_cases: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float = 0.0
+    n_unpriced: int = 0
+    n_open: int = 0
+    statuses: Counter[str] = field(default_factory=Counter)
+
+
+class StoredReplies(Mapping[Key, Reply]):
+    """Replies of a lake by request digest and draw. Held are their keys, and rows of the last few
+    batches that were asked for.
+    """
+
+    def __init__(self, lake: Lake, judge_id: str | None, keys: Iterable[Key]) -> None:
+        self._lake, self._judge_id = lake, judge_id
+        self._keys = [*keys]
+        self._places = {key: place for place, key in enumerate(self._keys)}
+        self._fetch = lru_cache(_BATCHES_HELD)(self._read_batch)
+
+    def add(self, keys: Sequence[Key]) -> None:
+        """Take note of replies that have come into the lake."""
+        self._places |= {key: place for place, key in enumerate(keys, len(self._keys))}
+        self._keys += keys
+        self._fetch.cache_clear()  # the last batch has grown
+
+    def _read_batch(self, number: int) -> tuple[pl.DataFrame, dict[Key, int]]:
+        keys = self._keys[number * _BATCH_ROWS : (number + 1) * _BATCH_ROWS]
+        given = {
+            "judge_id": self._judge_id,
+            "digests": list(dict.fromkeys(digest for digest, _ in keys)),
+        }
+        rows = select_file(
+            open_warehouse(self._lake, lazy=True), "queries/stored_replies.sql", given
+        )
+        return rows, {
+            key: place
+            for place, key in enumerate(zip(rows["request_digest"], rows["draw"], strict=True))
+        }
+
+    def __getitem__(self, key: Key) -> Reply:
+        rows, places = self._fetch(self._places[key] // _BATCH_ROWS)
+        row: dict[str, Any] = rows.row(places[key], named=True)
+        del row["request_digest"], row["draw"]
+        return read_reply(row)
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+def load_replies(
+    lake: Lake,
+    judge_id: str | None = None,
+    reading: str = "",
+    retry: tuple[str, ...] = (),
+    run_id: str = "",
+) -> StoredReplies:
+    """The replies in a lake, of one judge or (None) of all; not those that `run_id` has to ask
+    again (`retry`: statuses of verdicts).
+    """
+    given = {"judge_id": judge_id, "reading": reading, "retry": [*retry], "run_id": run_id}
+    rows = select_file(open_warehouse(lake, lazy=True), "queries/stored_reply_keys.sql", given)
+    return StoredReplies(lake, judge_id, zip(rows["request_digest"], rows["draw"], strict=True))
+
+
+class Ledger:
+    """One shard's keeper (see `tasks.engine.engine.Keeper`); `flush` writes what has come since the
+    last one.
+    """
+
+    def __init__(
+        self,
+        lake: Lake,
+        run_id: str,
+        judge_id: str,
+        reading: str,
+        unit: Unit = "answer",
+        *,
+        retry: tuple[str, ...] = (),
+        prices: Mapping[str, Price | None] = NO_PRICES,
+        flush_replies: int = FLUSH_REPLIES,
+        patience: Callable[[], float] = lambda: PATIENCE_S,
+    ) -> None:
+        self.tally = Tally()
+        self._prices = prices
+        self._lake, self._run_id, self._judge_id, self._reading = lake, run_id, judge_id, reading
+        self._unit = unit
+        self._stored = load_replies(lake, judge_id, reading, retry, run_id)
+        self._recent: dict[Key, Reply] = {}
+        self._replies: list[dict[str, object]] = []
+        self._verdicts: list[dict[str, object]] = []
+        self._flush_replies = flush_replies
+        self._patience, self._n_spilled = patience, 0
+        self._clock = SteadyClock(_find_latest(lake, judge_id, unit))
+        self._full = asyncio.Event()
+        self._kept = asyncio.Event()
+        self._kept.set()
+        self._writing = asyncio.Lock()
+
+    def find_reply(self, digest: str, draw: int) -> Reply | None:
+        """A reply of this shard or of the lake."""
+        found = self._recent.get((digest, draw)) or self._stored.get((digest, draw))
+        self.tally.n_replies_reused += found is not None
+        return found
+
+    def keep_reply(self, digest: str, request: Request, reply: Reply) -> None:
+        """Take a fresh reply; it is in the lake after the next flush."""
+        self._recent[digest, request.draw] = reply
+        price = self._prices.get(request.endpoint)
+        cost = price_reply(price, reply.prompt_tokens, reply.completion_tokens, reply.cached_tokens)
+        self._replies.append(
+            {
+                **{name: getattr(reply, name) for name in _REPLY_FIELDS},
+                "judge_id": self._judge_id,
+                "request_digest": digest,
+                "draw": request.draw,
+                "requested_model": request.model,
+                "cost_usd": cost,
+                "run_id": self._run_id,
+                "replied_at": self._clock.now(),
+            }
+        )
+        self.tally.n_calls += 1
+        self.tally.prompt_tokens += reply.prompt_tokens or 0
+        self.tally.completion_tokens += reply.completion_tokens or 0
+        self.tally.cost_usd += cost or 0.0
+        self.tally.n_unpriced += cost is None
+        if len(self._replies) >= self._flush_replies:
+            self._full.set()
+
+    def keep_verdicts(self, case: Case, verdicts: list[Verdict], digests: list[str]) -> None:
+        """Take what a judge concluded on a case: one row for each of its criteria."""
+        self.tally.n_cases += 1
+        for verdict in settle_verdicts(case, verdicts, self._unit):
+            self.tally.statuses[verdict.status] += 1
+            self._verdicts.append(self._verdict_row(case, verdict, digests))
+
+    def leave_open(self, pending: Sequence[Pending]) -> None:
+        """Count a case that waits for a batch at the provider; what is left for want of money or of
+        a key was never asked.
+        """
+        self.tally.n_open += OVER_BUDGET not in pending and UNASKED not in pending
+
+    async def wait_until_kept(self) -> None:
+        """Return at once, or, while the lake cannot be written, when it can."""
+        await self._kept.wait()
+
+    def _verdict_row(self, case: Case, verdict: Verdict, digests: list[str]) -> dict[str, object]:
+        values: dict[str, object] = {name: getattr(case, name) for name in _CASE_FIELDS}
+        values |= {name: getattr(verdict, name) for name in _VERDICT_FIELDS}
+        values |= {
+            "image_uri": case.images[0].uri if case.images else "",
+            "judged_at": self._clock.now(),
+        }
+        levels = verdict.probabilities or {}
+        values["probabilities"] = [
+            {"level": level, "probability": value} for level, value in levels.items()
+        ]
+        values |= {
+            "judge_id": self._judge_id,
+            "reading": self._reading,
+            "reply_digests": digests,
+            "run_id": self._run_id,
+        }
+        return {name: values[name] for name in TABLES[TABLE_OF[self._unit]].polars_schema}
+
+    async def flush(self) -> None:
+        """Write replies, then the verdicts that rest on them, as new part files; cancelled or
+        failed, none of them is lost.
+        """
+        await asyncio.shield(
+            self._flush()
+        )  # a write that has begun ends before the next one begins
+
+    async def _flush(self) -> None:
+        async with self._writing:
+            n_verdicts = len(
+                self._verdicts
+            )  # those that come during the write rest on replies that it does not hold
+            keys = [(str(row["request_digest"]), int(str(row["draw"]))) for row in self._replies]
+            await self._write("replies", self._replies, len(keys), frame_replies)
+            self._stored.add(keys)
+            for key in keys:
+                self._recent.pop(key, None)
+            self._full.clear()
+            table = TABLE_OF[self._unit]
+            await self._write(
+                table,
+                self._verdicts,
+                n_verdicts,
+                partial(pl.DataFrame, schema=TABLES[table].polars_schema),
+            )
+
+    async def _write(
+        self,
+        name: str,
+        rows: list[dict[str, object]],
+        count: int,
+        frame: Callable[[list[dict[str, object]]], pl.DataFrame],
+    ) -> None:
+        await asyncio.to_thread(lambda: append_rows(self._lake, name, frame(rows[:count])))
+        del rows[:count]
+
+    async def flush_patiently(self) -> None:
+        """`flush`, tried again while the lake refuses; once patience is over, replies are spilled
+        and LakeError says where they lie.
+        """
+        began, pause_s = time.monotonic(), 1.0
+        while True:
+            try:
+                await self.flush()
+            except LakeError as error:
+                left_s = self._patience() - (time.monotonic() - began)
+                if left_s <= 0 or self._n_spilled:
+                    raise self._spill(error) from None
+                if self._kept.is_set():
+                    sys.stderr.write(
+                        f"judgelake: {error}\njudgelake: trying again for {left_s:.0f} s; what "
+                        f"was paid for is kept\n"
+                    )
+                self._kept.clear()
+            else:
+                self._kept.set()
+                return
+            await asyncio.sleep(min(pause_s, max(left_s, 0.0)))
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+    def _spill(self, refused: LakeError) -> LakeError:
+        """Keep the replies elsewhere; verdicts go, for they follow from the replies and must not be
+        in the lake without them.
+        """
+        self._verdicts.clear()
+        rows = frame_replies(self._replies)
+        try:
+            if rows.height:
+                spill_replies(self._lake, rows)
+        except LakeError as error:
+            return LakeError(
+                f"{refused}\n{rows.height:,} replies that were paid for are lost: {error}"
+            )
+        self._replies.clear()
+        self._n_spilled += rows.height
+        if not self._n_spilled:
+            return LakeError(
+                f"{refused}\nall replies that were paid for are in the lake; run again to go on"
+            )
+        return LakeError(
+            f"{refused}\n{self._n_spilled:,} replies that were paid for lie in "
+            f"{spill_folder(self._lake)}; the next run on this machine takes "
+            "them in"
+        )
+
+    async def flush_regularly(self, seconds: float, on_tick: Callable[[Tally], None]) -> None:
+        """Flush every `seconds` or when 2,000 replies wait, until cancelled; `on_tick` is called
+        about every second.
+        """
+        waited = 0.0
+        while True:
+            try:
+                await asyncio.wait_for(self._full.wait(), timeout=1.0)
+            except TimeoutError:
+                waited += 1.0
+            on_tick(self.tally)
+            if self._full.is_set() or waited >= seconds:
+                waited = 0.0
+                await self.flush_patiently()
+
+
+def _find_latest(lake: Lake, judge_id: str, unit: Unit) -> datetime | None:
+    """The time of a judge's latest row: what comes now is stamped later, so that the latest attempt
+    is the last one by any clock.
+    """
+    text = "select greatest((select max(replied_at) from raw_replies where judge_id = $judge_id), "
+    text += (
+        f"(select max(judged_at) from raw_{TABLE_OF[unit]} where judge_id = $judge_id)) as latest"
+    )
+    found = select_frame(
+        open_warehouse(lake, lazy=True), text, "latest row of a judge", {"judge_id": judge_id}
+    )
+    latest: datetime | None = found.item()
+    return latest

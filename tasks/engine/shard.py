@@ -1,0 +1,327 @@
+"""One shard of a judge's cases, from the shard file to verdicts in the lake; plain asyncio, run in
+whatever process it lands in.
+
+A shard plans again when it starts: cases that an earlier attempt finished are left out, stored
+replies are not asked for again.
+"""
+
+import asyncio
+import contextlib
+import functools
+import itertools
+import json
+import threading
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import polars as pl
+
+from judgelake.tasks.backends.base import Backend
+from judgelake.tasks.backends.image_encoding import ImageEncoder
+from judgelake.tasks.backends.openai.adapting import FirstContact
+from judgelake.tasks.backends.openai.batch_book import BatchBook
+from judgelake.tasks.backends.replay import ReplayBackend, RoutingBackend, SilentBackend
+from judgelake.tasks.engine.budget import Budget, BudgetedBackend
+from judgelake.tasks.engine.engine import collect_less, judge_cases
+from judgelake.tasks.engine.ledger import FLUSH_SECONDS, PATIENCE_S, Ledger, Tally, load_replies
+from judgelake.tasks.engine.shares import find_share, follow_share, mark_done
+from judgelake.tasks.engine.spill import take_in_spilled
+from judgelake.tasks.errors import BackendError, LakeError
+from judgelake.tasks.judging.cases import find_missing_image, read_cases
+from judgelake.tasks.judging.protocols import PROTOCOLS
+from judgelake.tasks.lake.lake import Lake, open_lake
+from judgelake.tasks.lake.parquet import read_frame
+from judgelake.tasks.lake.stop_flag import StopFlag
+from judgelake.tasks.lake.storage import LakePath, write_whole
+from judgelake.tasks.suite.judges import EndpointSettings, JudgeSettings
+from judgelake.tasks.suite.suite import LimitSettings
+from judgelake.tasks.types import Case, Identity, Judge, Verdict
+from judgelake.tasks.warehouse.warehouse import open_warehouse, select_file
+
+_BUCKET_S = 5.0
+
+
+class Teller:
+    """Writes a shard's progress to `file`: on a disk at every tick, in a bucket every 5 s and from
+    a thread, so that judging never waits.
+    """
+
+    def __init__(self, file: LakePath, budget: Budget | None) -> None:
+        self._file, self._budget = file, budget
+        self._thread: threading.Thread | None = None
+        self._next = time.monotonic()
+
+    def tick(self, tally: Tally) -> None:
+        """Tell, where it is time to."""
+        if isinstance(self._file, Path):
+            self._write(_encode(tally))
+        elif time.monotonic() >= self._next and not (self._thread and self._thread.is_alive()):
+            self._next = time.monotonic() + _BUCKET_S
+            self._thread = threading.Thread(target=self._write, args=(_encode(tally),), daemon=True)
+            self._thread.start()
+
+    def tell(self, tally: Tally) -> None:
+        """Tell now: the last word."""
+        if self._thread:
+            self._thread.join()
+        self._write(_encode(tally))
+
+    def _write(self, told: bytes) -> None:
+        with contextlib.suppress(LakeError):  # a full disk, a silent bucket: the ledger tells of it
+            if self._budget is not None:
+                self._budget.save()
+            write_whole(self._file, told)
+
+
+def _encode(tally: Tally) -> bytes:
+    told = {
+        "calls": tally.n_calls,
+        "reused": tally.n_replies_reused,
+        "cases": tally.n_cases,
+        "statuses": dict(tally.statuses),
+    }
+    told |= {
+        "tokens": tally.prompt_tokens + tally.completion_tokens,
+        "cost_usd": tally.cost_usd,
+        "unpriced": tally.n_unpriced,
+    }
+    return json.dumps(told).encode()
+
+
+_HURRIED_S = 3.0
+"""How long a lake that cannot be written is tried again once the run was asked to stop."""
+
+
+@dataclass(frozen=True)
+class ShardOrder:
+    """All a worker needs: paths and settings, no frames, no keys. `standin` is the address that
+    endpoints of that backend have.
+
+    `retry`: statuses of verdicts whose requests are sent again although the lake has their replies.
+    `slots`: how many shards may ask at a time, over which the limits (see `tasks.engine.shares`)
+    and what is left of the budget are divided. Unless it `asks`, a case whose replies are not in
+    the lake is left as it is.
+    """
+
+    lake: Lake
+    run_id: str
+    judge: JudgeSettings
+    identity: Identity
+    limits: LimitSettings
+    cases_file: LakePath
+    image_root: LakePath
+    standin: str | None = None
+    retry: tuple[str, ...] = ()
+    slots: int = 1
+    asks: bool = True
+
+    @property
+    def progress_file(self) -> LakePath:
+        """Where the shard tells how far it is."""
+        return self.cases_file.with_suffix(".progress.json")
+
+
+@dataclass(frozen=True)
+class ShardResult:
+    """What a shard did; `statuses` are (status, count) pairs. `cost_usd` is without the
+    `n_unpriced` calls whose price is not known.
+
+    `refusal`: why an endpoint took none of its requests.
+    """
+
+    n_calls: int
+    n_replies_reused: int
+    prompt_tokens: int
+    completion_tokens: int
+    statuses: tuple[tuple[str, int], ...]
+    cost_usd: float = 0.0
+    n_unpriced: int = 0
+    over_budget: bool = False
+    n_open: int = 0
+    refusal: str = ""
+
+
+def run_judge_shard(order: ShardOrder) -> ShardResult:
+    """Judge the cases of one shard; raises LakeError where nothing can be kept. A backend that
+    cannot be used is a refusal.
+    """
+    try:
+        return asyncio.run(_run(order))
+    except BackendError as error:  # no key, no memory: the suite's other judges go on
+        return replace(sum_up(Tally()), refusal=f"judge {order.identity.alias}: {error}")
+
+
+async def _run(order: ShardOrder) -> ShardResult:
+    take_in_spilled(order.lake)
+    budget, flag = make_budget(order), StopFlag(order.lake, order.run_id)
+    routing, ledger = make_backend(order), _make_ledger(order, flag)
+    backend = _limit_backend(routing, order, budget)
+    teller = Teller(order.progress_file, budget)
+    cases = itertools.takewhile(
+        lambda _: not ((budget and budget.reached) or routing.refusal),
+        read_cases(remaining_cases(order)),
+    )
+    start = functools.partial(start_judge, judge=order.judge, identity=order.identity)
+    judging = asyncio.create_task(
+        judge_cases(cases, start, backend, ledger, flag.is_set, flag.is_halting)
+    )
+    flushing = asyncio.create_task(ledger.flush_regularly(FLUSH_SECONDS, teller.tick))
+    following = asyncio.create_task(
+        follow_share(order.limits, order.slots, order.cases_file, routing.set_limits)
+    )
+    try:
+        with collect_less():
+            await asyncio.wait({judging, flushing}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in (flushing, judging, following):
+            task.cancel() if not task.done() else None
+        outcomes = await asyncio.gather(judging, flushing, following, return_exceptions=True)
+        try:
+            await ledger.flush_patiently()
+            if not judging.cancelled() and judging.exception() is None and not flag.is_set():
+                await routing.submit()
+        finally:
+            await backend.close()
+    mark_done(order.cases_file)
+    for outcome in outcomes:
+        if isinstance(outcome, Exception):
+            raise outcome
+    teller.tell(ledger.tally)
+    refusal = (
+        f"judge {order.identity.alias}: {routing.refusal}; nothing further was asked of it"
+        if routing.refusal
+        else ""
+    )
+    return replace(
+        sum_up(ledger.tally, over_budget=budget is not None and budget.reached), refusal=refusal
+    )
+
+
+def _make_ledger(order: ShardOrder, flag: StopFlag) -> Ledger:
+    judge = order.identity
+    return Ledger(
+        order.lake,
+        order.run_id,
+        judge.judge_id,
+        judge.reading,
+        judge.wants.unit,
+        retry=order.retry,
+        prices=order.judge.prices,
+        patience=lambda: _HURRIED_S if flag.is_set() else PATIENCE_S,
+    )
+
+
+def make_budget(order: ShardOrder) -> Budget | None:
+    """The shard's part of the run's budget; None where the suite sets none, or nobody is asked."""
+    budget_usd = order.limits.budget_usd if order.asks else None
+    return None if budget_usd is None else Budget(budget_usd, order.cases_file, 1 / order.slots)
+
+
+def _limit_backend(backend: Backend, order: ShardOrder, budget: Budget | None) -> Backend:
+    if budget is None:
+        return backend
+    return BudgetedBackend(backend, budget, order.judge.prices, order.judge.endpoint.image_max_side)
+
+
+def start_judge(case: Case, judge: JudgeSettings, identity: Identity) -> Judge:
+    """The protocol's generator, or one that ends at once where an image that it must see is not
+    there.
+    """
+    protocol = PROTOCOLS[judge.protocol]
+    looks = identity.wants.image != "absent" and not protocol.tells_missing_images
+    missing = find_missing_image(case, looks)
+    return (
+        protocol.judge(case, judge.options, judge.models) if missing is None else _refuse(missing)
+    )
+
+
+def _refuse(reason: str) -> Judge:
+    yield from ()  # asks nothing
+    return [Verdict("missing_image", reason=reason)]
+
+
+def make_backend(order: ShardOrder) -> RoutingBackend:
+    """The backends that the suite names, one for each different endpoint; keys come from this
+    process's environment.
+    """
+    endpoints = order.judge.endpoints
+    if not order.asks:
+        return RoutingBackend(dict.fromkeys(endpoints, SilentBackend()))
+    first = {settings: name for name, settings in reversed(endpoints.items())}
+    made = {settings: _make_one(name, settings, order) for settings, name in first.items()}
+    return RoutingBackend({name: made[settings] for name, settings in endpoints.items()})
+
+
+def _make_one(name: str, endpoint: EndpointSettings, order: ShardOrder) -> Backend:
+    if endpoint.cassette is not None:
+        return ReplayBackend(load_replies(open_lake(endpoint.cassette)))
+    encoder = ImageEncoder(order.image_root, endpoint.image_max_side)
+    if endpoint.is_local:
+        from judgelake.tasks.backends.local.backend import LocalBackend  # heavy
+
+        return LocalBackend(endpoint.local, encoder.encode)
+    if endpoint.mode == "batch":
+        from judgelake.tasks.backends.openai.batch import (
+            BatchBackend,  # openai takes most of a second, which planning does not need
+        )
+
+        return BatchBackend(
+            model=endpoint.model,
+            book=BatchBook(order.lake, order.identity.judge_id, order.run_id),
+            base_url=endpoint.base_url,
+            api_key_variable=endpoint.api_key_variable,
+            endpoint=name,
+            window=order.limits.concurrency,
+            timeout_s=endpoint.timeout_s,
+            max_attempts=endpoint.max_attempts,
+            encode_image=encoder.encode,
+        )
+    from judgelake.tasks.backends.openai.client import OpenAIBackend
+
+    backend = OpenAIBackend(
+        model=endpoint.model,
+        base_url=order.standin if endpoint.backend == "standin" else endpoint.base_url,
+        api_key_variable=endpoint.api_key_variable,
+        concurrency=order.limits.concurrency,
+        timeout_s=endpoint.timeout_s,
+        requests_per_minute=order.limits.requests_per_minute,
+        max_attempts=endpoint.max_attempts,
+        encode_image=encoder.encode,
+        has_image=encoder.has,
+    )
+    backend.set_limits(*find_share(order.limits, order.slots, order.cases_file))
+    return FirstContact(
+        backend, order.cases_file.with_name(f"{order.identity.alias}.{name}.contact")
+    )
+
+
+def remaining_cases(order: ShardOrder) -> pl.DataFrame:
+    """The shard's cases without those that an earlier attempt of this run already judged."""
+    connection = open_warehouse(order.lake, lazy=True)
+    connection.register("planned_cases", read_frame(order.cases_file).to_arrow())
+    connection.execute("create temp table wanted_cases as select * from planned_cases")
+    connection.unregister("planned_cases")
+    key = {
+        "judge_id": order.identity.judge_id,
+        "reading": order.identity.reading,
+        "run_id": order.run_id,
+    }
+    return select_file(
+        connection, "queries/pending_cases.sql", key | {"retry": [], "insist": False}
+    )
+
+
+def sum_up(tally: Tally, over_budget: bool = False) -> ShardResult:
+    """What a tally came to."""
+    return ShardResult(
+        tally.n_calls,
+        tally.n_replies_reused,
+        tally.prompt_tokens,
+        tally.completion_tokens,
+        tuple(sorted(tally.statuses.items())),
+        tally.cost_usd,
+        tally.n_unpriced,
+        over_budget,
+        tally.n_open,
+    )

@@ -1,0 +1,336 @@
+"""Readers of CHIRP's judges: which of two labelled responses is preferred, and whether a response
+is graded correct.
+
+A reader never raises and never gives a verdict that the reply does not hold; where it is not clear
+it gives none. What stands in quotation marks, code or a block quote is somebody's words and no
+verdict. A verdict told as one (alone on the first or last line, or after `Final answer:` and the
+like) counts before mere statements, the last of several; a statement after it that says otherwise
+leaves none.
+
+Each is part of a judge's generator and ends with what is to be read, or with the verdict where
+nothing is.
+"""
+
+import re
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from judgelake.tasks.judging.reading import read_yes_no, reply_status
+from judgelake.tasks.judging.templates import neutralise
+from judgelake.tasks.types import JUDGE, Decoding, Failure, Message, Models, Reply, Request, Verdict
+
+Shown = Literal["first", "second", "tie"]
+Grade = Literal["correct", "partially correct", "incorrect"]
+
+_AROUND = " \t\r\n.,!()[]{}\"'“”‘’"
+_AROUND_LINE = " \t\r.,!()[]{}"
+"""Around a verdict that is the whole reply; on a line of several, quotation marks make it
+somebody's words.
+"""
+_LONGEST_LINE = 80
+_QUOTED = re.compile(
+    r"(?<![\w.])\"[^\"]*(?:\"|\Z)|“[^”]*(?:”|\Z)|«[^»]*(?:»|\Z)|`+[^`]*(?:`+|\Z)"
+    r"|(?<!\w)['‘][^'’\n]*['’](?!\w)|^[ \t]*>[^\n]*",
+    re.MULTILINE,
+)
+_EMPHASIS = re.compile(r"[*_]+")
+_BLANKS = re.compile(r"[^\S\n]+")
+_HYPOTHESIS = re.compile(
+    r"\b(?:if|whether|unless|would|could|might|may|although|though|while|suppose|assuming|when)\b",
+    re.IGNORECASE,
+)
+_DENIAL = re.compile(
+    r"\b(?:not|no(?!,)|never|neither|nor|none|cannot|hardly)\b|n['’]t\b", re.IGNORECASE
+)
+
+_OWN = (
+    r"(?:(?:better|best|preferred|winning|chosen|stronger) (?:assistant|answer|response|one)"
+    r"|verdict|winner|preference|choice|decision|grade|grading)"
+)
+_FINAL = (
+    r"(?:(?:final|overall|my) (?:answer|evaluation|selection|conclusion|judge?ment|assessment))"
+)
+"""A response may have a final answer of its own: without a label it is a verdict only where it
+begins a clause.
+"""
+_IS = r" ?(?::|=|is\b:?|goes to\b) ?(?:the )?"
+_TOLD = rf"(?:{_OWN}|{_FINAL}){_IS}"
+_LABEL = (
+    r"(?:assistant|response|answer|option) ?(?:number |no\.? |\#)?([12])(?![\w/%]|\.\d)"
+    r"(?!,? ?(?:or|and|&|,|-|–) ?(?:\w+ )?[12])"
+)
+_CLAUSE_ENDS = r"(?= ?\)?(?:$|[.;:!,](?! ?\d)|[—–]| (?:- |(?:because|since|as|due)\b)))"
+_SURELY = (
+    r"(?:(?:clearly|slightly|overall|much|far|therefore|thus|definitely|still|strongly|personally"
+    r"|the|a) ){0,3}"
+)
+
+_ALONE = re.compile(
+    rf"(?i)(?:{_TOLD}|answer ?: ?)?(?:{_LABEL}|([12])|(?:it is |it['’]s )?(?:a )?(tie))"
+)
+_LABEL_ALONE = re.compile(rf"(?i){_LABEL}")
+_LIST_ITEM = re.compile(r"^ ?[12][.)](?: |$)", re.MULTILINE)
+_CHOICE_TOLD = re.compile(
+    rf"(?im)\b{_TOLD}{_LABEL}"
+    rf"|(?:(?<!['’]s )\b{_OWN}"
+    rf"|(?:^\W{{0,6}}|[.!?,;:] )(?:(?:so|thus|therefore|hence|overall),? )?(?:the )?{_FINAL}){_IS}"
+    rf"(?:([12])|(?:a )?(tie))\b{_CLAUSE_ENDS}"
+)
+_CHOICE_STATED = re.compile(
+    rf"(?i)\bI (?:would )?{_SURELY}(?:prefer|choose|select|pick|favou?r) "
+    rf"(?:the )?(?:(?:response|answer) (?:of|from|by) )?{_LABEL}"
+    rf"|{_LABEL}(?:['’]s (?:response|answer))? (?:is|was) "
+    rf"{_SURELY}(?:better|best|preferred|preferable|superior|stronger|winner)\b"
+    r"(?! (?:at|in|on|for|with|when|regarding)\b)"
+)
+
+_PARTLY = (
+    r"(?:partially|partly|somewhat|mostly|largely"
+    r"|not (?:entirely|fully|completely|wholly|quite|strictly))[ -]"
+)
+_GRADE = (
+    rf"(?:({_PARTLY})|(not ))?(incorrect|correct)\b"
+    r"(?!['’/-]\w|,? (?:or|and|but|however|although|though|except|only|partially|partly)\b)"
+)
+_GRADE_ALONE = re.compile(rf"(?i)(?:{_TOLD}|(?:answer|result|evaluation) ?: ?)?{_GRADE}")
+_GRADE_FIRST = re.compile(
+    rf"(?im)\W{{0,6}}{_GRADE}"
+    r"(?= ?(?:$|[.,;!—–]|:(?! ?(?:yes|no|true|false|\d))| (?:- |(?:because|since|as)\b)))"
+)
+_GRADE_TOLD = re.compile(rf"(?im)\b{_TOLD}{_GRADE}{_CLAUSE_ENDS}")
+_GRADE_STATED = re.compile(
+    r"(?im)\b(?:response|answer|reply|student|assistant|candidate)(?: [\w'’]+)? (?:is|was) "
+    r"(?:(?:therefore|thus|clearly|indeed|considered) )?"
+    rf"{_GRADE}{_CLAUSE_ENDS}"
+)
+
+
+class _Found(NamedTuple):
+    """A verdict and its place in the text; `value` is None where what was said is denied."""
+
+    place: int
+    value: str | None
+
+
+def read_choice(text: str, ties: bool) -> Shown | None:
+    """Which response is preferred: that labelled 1 (`first`) or 2, or neither where `ties` allows
+    it; None where that is not clear.
+    """
+    value = _read(text, _ALONE, _CHOICE_TOLD, _CHOICE_STATED, _choice_of)
+    if value == "1":
+        return "first"
+    if value == "2":
+        return "second"
+    return "tie" if value == "tie" and ties else None
+
+
+def read_grade(text: str) -> Grade | None:
+    """Whether a response is graded correct; `not entirely correct` and the like are partially
+    correct; None where it is not clear.
+    """
+    value = _read(text, _GRADE_ALONE, _GRADE_TOLD, _GRADE_STATED, _grade_of, _GRADE_FIRST)
+    if (read_yes_no(text), value) in ((False, "correct"), (True, "incorrect")):
+        return None  # `No, the answer is correct.`
+    grades: tuple[Grade, ...] = ("correct", "partially correct", "incorrect")
+    return next((grade for grade in grades if grade == value), None)
+
+
+_Value = Callable[["re.Match[str]"], str | None]
+
+
+def _read(
+    text: str,
+    alone: re.Pattern[str],
+    told: re.Pattern[str],
+    stated: re.Pattern[str],
+    value: _Value,
+    first: re.Pattern[str] | None = None,
+) -> str | None:
+    bare = (
+        _BLANKS.sub(" ", _EMPHASIS.sub("", text.replace("`", ""))).strip(_AROUND)
+        if len(text) <= _LONGEST_LINE
+        else ""
+    )
+    whole = alone.fullmatch(bare)
+    if whole:
+        return value(whole)
+    seen = _BLANKS.sub(" ", _EMPHASIS.sub("", _QUOTED.sub("…", text)))
+    verdicts = [*_read_ends(seen, alone, value), *_read_clauses(seen, told, value)]
+    opening = first.match(seen) if first else None
+    if opening:
+        verdicts.append(_Found(0, value(opening)))
+    return _settle(verdicts, list(_read_clauses(seen, stated, value)))
+
+
+def _read_ends(seen: str, alone: re.Pattern[str], value: _Value) -> Iterator[_Found]:
+    """A verdict alone on the first or the last line; a number of a list, and a label that heads a
+    part of the text, are none.
+    """
+    lines = [line for line in _split_lines(seen) if line[1].strip()]
+    for place, line in lines[:1] + lines[1:][-1:]:
+        bare = line.strip(_AROUND_LINE) if len(line) <= _LONGEST_LINE else ""
+        found = alone.fullmatch(bare)
+        if found is None or (bare in ("1", "2") and _LIST_ITEM.search(seen)):
+            continue
+        if _LABEL_ALONE.fullmatch(bare) and _heads_a_part(seen):
+            continue
+        yield _Found(place, value(found))
+
+
+def _split_lines(text: str) -> Iterator[tuple[int, str]]:
+    place = 0
+    for line in text.split("\n"):
+        yield place, line
+        place += len(line) + 1
+
+
+def _heads_a_part(seen: str) -> bool:
+    """Whether both labels stand alone on lines, as headings do."""
+    heads = (
+        _LABEL_ALONE.fullmatch(line.strip(_AROUND_LINE + ":"))
+        for line in seen.splitlines()
+        if len(line) <= _LONGEST_LINE
+    )
+    return len({head[1] for head in heads if head}) == 2
+
+
+def _read_clauses(seen: str, pattern: re.Pattern[str], value: _Value) -> Iterator[_Found]:
+    """What the text says outside a hypothesis or concession; the denial of a verdict has no
+    value.
+    """
+    for found in pattern.finditer(seen):
+        begin = found.start() - len(
+            re.split(r"[.!?\n]", seen[max(0, found.start() - 300) : found.start()])[-1]
+        )
+        verdict = min(
+            found.start(number) for number, group in enumerate(found.groups(), 1) if group
+        )
+        if not _HYPOTHESIS.search(seen, begin, found.start()):
+            yield _Found(
+                found.start(), None if _DENIAL.search(seen, begin, verdict) else value(found)
+            )
+
+
+def _settle(told: list[_Found], stated: list[_Found]) -> str | None:
+    if told:
+        last = max(told)
+        return (
+            last.value
+            if {one.value for one in stated if one.place > last.place} <= {last.value}
+            else None
+        )
+    values = {one.value for one in stated}
+    return values.pop() if len(values) == 1 else None
+
+
+def _choice_of(found: "re.Match[str]") -> str:
+    return next(group for group in found.groups() if group).lower()
+
+
+def _grade_of(found: "re.Match[str]") -> str | None:
+    part, denied, word = found.groups()
+    if part:
+        return "partially correct"
+    if denied:
+        return "incorrect" if word.lower() == "correct" else None  # `not incorrect` says neither
+    return word.lower()
+
+
+Style = Literal["simple", "reasoning", "two_turn"]
+EXTRACTOR = "extractor"
+MARKERS = (
+    "Question:",
+    "Assistant 1 Response:",
+    "Assistant 2 Response:",
+    "Assistant Response:",
+    "Correct Answer:",
+    "Student's Answer:",
+    "Evaluation:",
+)
+"""The delimiters of all of CHIRP's prompts."""
+
+
+class FinalReply(NamedTuple):
+    """The text that holds the verdict, and the text that explains it."""
+
+    text: str
+    rationale: str
+
+
+Turns = Generator[list[Request], list[Reply | Failure], FinalReply | Verdict]
+
+
+@dataclass(frozen=True)
+class Asker:
+    """What all requests of a case share."""
+
+    models: Models
+    decoding: Decoding
+    draw: int
+
+    def request(self, messages: tuple[Message, ...], endpoint: str = JUDGE) -> Request:
+        """One request to the model of an endpoint; who only extracts is asked at temperature 0."""
+        decoding = (
+            Decoding(temperature=0.0, max_tokens=self.decoding.max_tokens)
+            if endpoint == EXTRACTOR
+            else self.decoding
+        )
+        return Request(self.models[endpoint], messages, decoding, self.draw, endpoint)
+
+    def ask(self, messages: tuple[Message, ...], endpoint: str = JUDGE) -> Turns:
+        """One question, whose reply holds the verdict."""
+        (reply,) = yield [self.request(messages, endpoint)]
+        return check_reply(reply)
+
+    def ask_after_own_answer(
+        self, question: tuple[Message, ...], messages: tuple[Message, ...], endpoint: str = JUDGE
+    ) -> Turns:
+        """The judge answers the question itself; its answer stands in the conversation when it is
+        asked to judge.
+
+        An own answer that is cut off at the limit of tokens is still one.
+        """
+        (own,) = yield [self.request(question, endpoint)]
+        told = check_reply(own)
+        if isinstance(own, Failure) or (isinstance(told, Verdict) and told.status != "truncated"):
+            return told
+        if not own.text.strip():
+            return Verdict("unparsed", reason="the judge gave no answer of its own to the question")
+        return (
+            yield from self.ask((*question, Message("assistant", own.text), *messages), endpoint)
+        )
+
+    def ask_and_extract(
+        self,
+        messages: tuple[Message, ...],
+        extraction: Callable[[str], tuple[Message, ...]],
+        endpoint: str = JUDGE,
+    ) -> Turns:
+        """The judge reasons; a second model, which sees the judge's text alone, tells the verdict
+        of it.
+        """
+        reasoned = yield from self.ask(messages, endpoint)
+        if isinstance(reasoned, Verdict):
+            return reasoned
+        if not reasoned.text.strip():
+            return Verdict("unparsed", reason="the judge gave no reasoning")
+        (reply,) = yield [self.request(extraction(clean(reasoned.text)), EXTRACTOR)]
+        return check_reply(reply, reasoned.text)
+
+
+def check_reply(reply: Reply | Failure, rationale: str | None = None) -> FinalReply | Verdict:
+    """What a reply tells, or the verdict that it cannot be read; `rationale` is a text that
+    explains more than the reply does.
+    """
+    if isinstance(reply, Failure):
+        return Verdict("failed", rationale=rationale, reason=reply.reason)
+    status = reply_status(reply)
+    if status is not None:
+        return Verdict(status, rationale=rationale or reply.text or None, reason=reply.refusal)
+    return FinalReply(reply.text, rationale or reply.text)
+
+
+def clean(text: str) -> str:
+    """Data for a field of a prompt: none of the delimiters in it."""
+    return neutralise(text.strip(), MARKERS)

@@ -1,0 +1,333 @@
+"""Requests to an S3 bucket through s3fs: the settings of the connection, what fails in words,
+listings, exclusive creation.
+
+What works on a disk as in a bucket is `tasks.lake.storage`, which the rest uses. Nothing here is
+imported by a run on a local lake.
+
+The first key goes through that client, and the rest are asked for as it asked: the same address,
+region and credentials. Used by `tasks.lake.mirror`.
+"""
+
+import contextlib
+import errno
+import os
+import secrets
+import time
+import re
+from collections.abc import (Callable, Collection, Iterable, Iterator, Sequence)
+from concurrent.futures import (ThreadPoolExecutor)
+from judgelake.tasks.errors import (LakeError)
+from pathlib import (Path)
+from typing import (Any, NamedTuple, TYPE_CHECKING)
+from urllib.parse import (quote)
+
+if TYPE_CHECKING:
+    from upath import (UPath)
+
+
+SCHEME = "s3://"
+_HINTS = {
+    "NoCredentialsError": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or " "run where a role is given",
+    "PartialCredentialsError": "set both AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    "ProfileNotFound": "correct AWS_PROFILE or ~/.aws/config",
+    "EndpointConnectionError": "check AWS_ENDPOINT_URL_S3 and the network",
+    "PermissionError": "allow its s3:ListBucket, s3:GetObject, s3:PutObject and " "s3:DeleteObject to these credentials, or use others",
+    "FileNotFoundError": "create the bucket, or name another",
+}
+_AGAIN = "check the bucket and the network, and run again: what was written is kept"
+_NONCE = "judgelake-nonce"
+_CONFLICT_TRIES, _CONFLICT_S = 8, 0.2
+_AT_ONCE = 32
+_LEAST_PAGES, _WANTED_A_PAGE = 2, 64
+"""A page of a listing (1,000 keys) takes as long as about 64 single requests at 32 at once."""
+
+
+def open_bucket(url: str) -> "UPath":
+    """The path `s3://bucket/prefix`; raises LakeError for a URL that is none."""
+    bucket, _, prefix = url.removeprefix(SCHEME).partition("/")
+    parts = [part for part in prefix.split("/") if part]
+    if not bucket or {".", ".."} & set(parts):
+        raise LakeError(f"{url}: names no place in a bucket; expected s3://bucket/prefix; " f"correct it")
+    from upath import UPath
+
+    place: UPath = UPath(SCHEME + "/".join([bucket, *parts]), **_storage_options())
+    return place
+
+
+def _storage_options() -> dict[str, Any]:
+    """What every path into a bucket carries: no key, no endpoint; both come from the environment of
+    the process that uses it.
+
+    With a custom endpoint boto addresses path-style unless AWS's config says otherwise. Checksums
+    beyond the signature are left out unless asked for, since several other servers than AWS's
+    refuse them; part files are checked by their own digest.
+    """
+    config = {
+        "retries": {"mode": "standard", "total_max_attempts": 6},
+        "connect_timeout": 10,
+        "read_timeout": 30,
+        "max_pool_connections": 64,
+        "request_checksum_calculation": os.environ.get("AWS_REQUEST_CHECKSUM_CALCULATION", "when_required"),
+        "response_checksum_validation": os.environ.get("AWS_RESPONSE_CHECKSUM_VALIDATION", "when_required"),
+    }
+    return {"use_listings_cache": False, "config_kwargs": config}
+
+
+@contextlib.contextmanager
+def explain_bucket(path: "Path | UPath") -> Iterator[None]:
+    """Around requests to a bucket: what fails becomes a LakeError that names the place and the
+    remedy; FileNotFoundError of a key passes.
+    """
+    if isinstance(path, Path):
+        yield
+        return
+    import aiohttp
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        yield
+    except FileNotFoundError as error:
+        if not isinstance(error.__cause__, ClientError) or error.__cause__.response["Error"].get("Code") != "NoSuchBucket":
+            raise
+        raise _explain(path, error) from None
+    except (OSError, BotoCoreError, aiohttp.ClientError) as error:
+        raise _explain(path, error) from None
+
+
+def _explain(path: "UPath", error: Exception) -> LakeError:
+    kind = type(error).__name__
+    said = getattr(error, "strerror", None) or str(error) or kind
+    remedy = next((_HINTS[one.__name__] for one in type(error).__mro__ if one.__name__ in _HINTS), _AGAIN)
+    return LakeError(f"{path}: the bucket refuses ({kind}: {said}); expected one that can be " f"read and written; {remedy}")
+
+
+def get_key(path: "UPath", most_bytes: int | None) -> bytes:
+    """The bytes of a key, not more than `most_bytes` of it; raises FileNotFoundError."""
+    try:
+        start = None if most_bytes is None else 0
+        content: bytes = path.fs.cat_file(path.path, start=start, end=most_bytes, max_concurrency=1)  # one request
+    except OSError as error:
+        if most_bytes is None or error.errno != errno.EINVAL or path.fs.info(path.path)["size"]:
+            raise
+        return b""  # nothing has no range
+    return content
+
+
+def download(path: "UPath", file: Path) -> None:
+    """Copy a key into a local file; raises FileNotFoundError, and OSError with a file name or
+    ENOSPC for what is wrong here.
+    """
+    path.fs.get_file(path.path, str(file), max_concurrency=1)  # several at once per file are not tried again where one is cut off
+
+
+def create_key(path: "UPath", data: bytes) -> bool:
+    """A put with `If-None-Match: *`. A put that is sent again after its answer was lost finds its
+    own key, so a nonce tells whose it is.
+    """
+    nonce = secrets.token_hex(16)
+    for _ in range(_CONFLICT_TRIES):
+        with explain_bucket(path):
+            try:
+                path.fs.pipe_file(path.path, data, mode="create", Metadata={_NONCE: nonce})
+            except FileExistsError:
+                return _read_nonce(path) == nonce
+            except OSError as error:
+                if "ConditionalRequestConflict" not in str(error.__cause__):
+                    raise
+                time.sleep(_CONFLICT_S)  # somebody writes or deletes this very key now
+                continue
+            return True
+    return False
+
+
+def _read_nonce(path: "UPath") -> str | None:
+    head = head_key(path)  # none: removed meanwhile
+    return None if head is None else head["Metadata"].get(_NONCE)
+
+
+def list_keys(folder: "UPath", ending: str = "") -> dict[str, int]:
+    """Keys below a folder of a bucket, relative to it and sorted, with their bytes: one listing of
+    what is there now.
+    """
+    before = f"{folder.path.rstrip('/')}/"
+    with explain_bucket(folder):
+        if folder.name:  # as a prefix: s3fs looks again, twice, for an empty folder that it was asked for by path
+            found = folder.fs.find(folder.parent.path.rstrip("/"), prefix=f"{folder.name}/", detail=True)
+        else:
+            found = folder.fs.find(before.rstrip("/"), detail=True)
+    keys = sorted(key for key in found if key.endswith(ending) and not key.endswith("/"))
+    return {key.removeprefix(before): int(found[key]["size"]) for key in keys}
+
+
+def stamp_keys(root: "UPath", names: Collection[str]) -> dict[str, tuple[int, str]]:
+    """Bytes and ETag of those keys below `root` that are there; by pages of a listing, or one
+    request each where few of many are asked.
+    """
+    wanted, found = set(names), {}
+    place = {"Bucket": _name(root)["Bucket"], "Prefix": f"{_name(root)['Key']}/".lstrip("/")}
+    start, last = len(place["Prefix"]), place["Prefix"] + max(wanted, default="")
+    with explain_bucket(root):
+        for _ in range(_LEAST_PAGES + len(wanted) // _WANTED_A_PAGE):
+            page = root.fs.call_s3("list_objects_v2", **place)
+            for one in page.get("Contents", ()):
+                if one["Key"][start:] in wanted:
+                    found[one["Key"][start:]] = (int(one["Size"]), str(one["ETag"]))
+            if not page.get("IsTruncated") or one["Key"] >= last:
+                return found
+            place["ContinuationToken"] = page["NextContinuationToken"]
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="stamp") as threads:
+        heads = threads.map(lambda name: head_key(root / name), sorted(wanted - found.keys()))
+        told = zip(sorted(wanted - found.keys()), heads, strict=True)
+        return found | {name: (int(head["ContentLength"]), str(head["ETag"])) for name, head in told if head}
+
+
+def head_key(path: "UPath") -> dict[str, Any] | None:
+    """What is said of a key; None where there is none."""
+    with explain_bucket(path):
+        try:
+            head: dict[str, Any] = path.fs.call_s3("head_object", **_name(path))
+        except FileNotFoundError:
+            return None
+        return head
+
+
+def remove_keys(folder: "UPath") -> None:
+    """Delete all keys below a folder."""
+    _delete(folder, [_name(folder / key)["Key"] for key in list_keys(folder)])
+
+
+def _delete(folder: "UPath", keys: Sequence[str]) -> None:
+    with explain_bucket(folder):
+        for start in range(0, len(keys), 1000):  # S3's most in one request
+            named = [{"Key": key} for key in keys[start : start + 1000]]
+            folder.fs.call_s3("delete_objects", Bucket=_name(folder)["Bucket"], Delete={"Objects": named, "Quiet": True})
+
+
+def replace_keys(folder: "UPath", files: Path) -> None:
+    """Put the files below a local folder under `folder`, many at once, and delete the keys there
+    that are none of them.
+    """
+    names = [file.relative_to(files).as_posix() for file in sorted(files.rglob("*")) if file.is_file()]
+    gone = list_keys(folder).keys() - set(names)
+    with explain_bucket(folder), ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="put") as threads:
+        list(threads.map(lambda name: folder.fs.put_file(str(files / name), (folder / name).path), names))
+    _delete(folder, [_name(folder / name)["Key"] for name in sorted(gone)])
+
+
+def _name(path: "UPath") -> dict[str, str]:
+    bucket, _, key = str(path.path).partition("/")
+    return {"Bucket": bucket, "Key": key}
+
+
+Keep = Callable[[str, bytes], object]
+_GETS_AT_ONCE = 32
+_CONNECT_S, _READ_S = 10.0, 30.0
+_EVENT = "before-send.s3.GetObject"
+_SCOPE = re.compile(r"AWS4-HMAC-SHA256 Credential=[^,]+/\d{8}/(?P<region>[^/]+)/s3/aws4_request")
+
+
+class _Way(NamedTuple):
+    """How the client asked for a key: what stands before its name in the URL, and the region it
+    signed for.
+    """
+
+    before: str
+    region: str
+
+
+def get_keys(root: "UPath", names: Iterable[str], keep: Keep) -> None:
+    """Hand `keep` the name (relative to `root`) and the bytes of those that come at the first try;
+    the others are left out unsaid.
+    """
+    from fsspec.asyn import sync
+
+    sync(root.fs.loop, _get_all, root, iter(names), keep)
+
+
+async def _get_all(root: "UPath", names: Iterator[str], keep: Keep) -> None:
+    import asyncio
+
+    import aiohttp
+    from botocore.utils import get_environ_proxies
+
+    way = await _watch_client(root, next(names, None), keep)
+    if way is None:
+        return
+    sign = await _make_signer(root, way)
+    wait = aiohttp.ClientTimeout(None, sock_connect=_CONNECT_S, sock_read=_READ_S)
+    proxy = get_environ_proxies(way.before).get(way.before.partition(":")[0])
+    async with aiohttp.ClientSession(timeout=wait, proxy=proxy, auto_decompress=False) as session:
+        await asyncio.gather(*(_get_some(session, way, sign, names, keep) for _ in range(_GETS_AT_ONCE)))
+
+
+async def _watch_client(root: "UPath", name: str | None, keep: Keep) -> _Way | None:
+    """Get one key through the client and tell how it did; None where that failed, or was not signed
+    as SigV4 for S3 is.
+    """
+    import aiohttp
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    if name is None:
+        return None
+    sent: list[Any] = []
+
+    def note(request: Any, **_: object) -> None:
+        sent.append(request)
+
+    await root.fs.set_session()
+    bucket, _, key = str((root / name).path).partition("/")
+    client = await root.fs.get_s3(bucket)
+    client.meta.events.register_last(_EVENT, note)
+    try:
+        answer = await client.get_object(Bucket=bucket, Key=key)
+        async with answer["Body"] as body:
+            keep(name, await body.read())
+    except (OSError, aiohttp.ClientError, BotoCoreError, ClientError):
+        return None
+    finally:
+        client.meta.events.unregister(_EVENT, note)
+    ours = [request for request in sent if request.url.endswith(_encode(name))]
+    scope = _SCOPE.match(_text(ours[-1].headers.get("Authorization"))) if ours else None
+    return _Way(ours[-1].url.removesuffix(_encode(name)), scope["region"]) if scope else None
+
+
+def _encode(name: str) -> str:
+    return quote(name, safe="/~")  # as SigV4 has it
+
+
+def _text(header: object) -> str:
+    return header.decode() if isinstance(header, bytes) else str(header)
+
+
+async def _make_signer(root: "UPath", way: _Way) -> Callable[[str], dict[str, str]]:
+    """Gives the headers that a GET of a URL needs."""
+    from botocore.auth import S3SigV4Auth
+    from botocore.awsrequest import AWSRequest
+
+    credentials = await root.fs.session.get_credentials()
+    auth = S3SigV4Auth(await credentials.get_frozen_credentials(), "s3", way.region)
+
+    def sign(url: str) -> dict[str, str]:
+        request = AWSRequest("GET", url)
+        auth.add_auth(request)
+        return dict(request.headers.items())
+
+    return sign
+
+
+async def _get_some(session: Any, way: _Way, sign: Callable[[str], dict[str, str]], names: Iterator[str], keep: Keep) -> None:
+    """Get one after the other, up to the first that does not come: where many fail, the slower and
+    more patient way is the better one.
+    """
+    import aiohttp
+    from yarl import URL
+
+    for name in names:
+        url = way.before + _encode(name)
+        try:
+            async with session.get(URL(url, encoded=True), headers=sign(url), allow_redirects=False) as answer:
+                if answer.status != 200:  # anything else is for the client
+                    return
+                keep(name, await answer.read())
+        except (OSError, TimeoutError, aiohttp.ClientError):
+            return

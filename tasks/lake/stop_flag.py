@@ -1,0 +1,57 @@
+"""The flag of a run by which people, signals and lost leases end it; every process of the run reads
+it. Who sets it is the flows' matter.
+"""
+
+import contextlib
+import time
+from judgelake.tasks.errors import (LakeError)
+from judgelake.tasks.lake.lake import (Lake)
+from judgelake.tasks.lake.storage import (LakePath, read_file, write_whole)
+from pathlib import (Path)
+
+
+STOP, HALT, LOST = b"", b"halt", b"lost"
+"""What the flag says: nothing new is asked and what is in flight finishes; end now; stop, since
+another run took over a lease.
+
+The first is nothing, because an empty file can be made on a full disk.
+"""
+_LOOK_S, _LOOK_BUCKET_S = 0.2, 2.0
+
+
+def stop_file(lake: Lake, run_id: str) -> LakePath:
+    """Where the flag of a run lies once it is set."""
+    return lake.work_folder(run_id) / "stop"
+
+
+def set_stop(lake: Lake, run_id: str, says: bytes) -> None:
+    """Set a run's flag."""
+    write_whole(stop_file(lake, run_id), says)
+
+
+class StopFlag:
+    """A run's flag, looked at often: read again only after a moment (on a disk 0.2 s, in a bucket 2
+    s).
+    """
+
+    def __init__(self, lake: Lake, run_id: str) -> None:
+        self._file = stop_file(lake, run_id)
+        self._every_s = _LOOK_S if isinstance(self._file, Path) else _LOOK_BUCKET_S
+        self._said: bytes | None = None
+        self._next = time.monotonic()
+
+    def read(self) -> bytes | None:
+        """What the flag says; None where it is not set."""
+        if time.monotonic() >= self._next:
+            with contextlib.suppress(LakeError):  # a bucket that does not answer now is no reason to end
+                self._said = read_file(self._file)
+            self._next = time.monotonic() + self._every_s
+        return self._said
+
+    def is_set(self) -> bool:
+        """Whether nothing new may be asked."""
+        return self.read() is not None
+
+    def is_halting(self) -> bool:
+        """Whether what is in flight is not waited for either."""
+        return self.read() == HALT

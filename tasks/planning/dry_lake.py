@@ -1,0 +1,64 @@
+"""A lake to plan in when nothing has been ingested yet: a temporary one that shows the real lake's
+part files beside fresh ingests.
+
+What is counted in it is `tasks.planning.estimate`. The real lake is only read.
+"""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from judgelake.schemas.tables import TABLES
+from judgelake.tasks.lake.lake import Lake, open_lake
+from judgelake.tasks.lake.storage import LakePath, has_file
+from judgelake.tasks.sources.ingestion import find_current, ingest_benchmark
+from judgelake.tasks.sources.registry import BenchmarkSettings
+from judgelake.tasks.suite.suite import Suite
+
+
+@contextmanager
+def lake_to_plan(root: LakePath, suite: Suite, limit: int | None) -> Iterator[Lake]:
+    """The lake at `root` where it holds the suite's benchmarks as they are now, else one that is
+    removed after the block.
+    """
+    real = open_lake(root) if has_file(root / "lake.json") else None
+    stale = [
+        one
+        for one in suite.benchmarks.values()
+        if real is None or not _is_current(real, one, suite, limit)
+    ]
+    if real is not None and not stale:
+        yield real
+        return
+    with tempfile.TemporaryDirectory(prefix="judgelake-plan-") as folder:
+        lake = open_lake(Path(folder) / "lake", create=True)
+        if real is not None:
+            _link_parts(real, lake, {one.name for one in stale})
+        for one in stale:
+            drawn = (
+                lake.root / "images" if one.source == "demo" else suite.image_root(root)
+            )  # the demo draws its pictures there
+            ingest_benchmark(lake, one, drawn, limit, suite.limits.images)
+        yield lake
+
+
+def _is_current(lake: Lake, benchmark: BenchmarkSettings, suite: Suite, limit: int | None) -> bool:
+    return (
+        find_current(lake, benchmark, limit, suite.image_root(lake.root), suite.limits.images)
+        is not None
+    )
+
+
+def _link_parts(real: Lake, lake: Lake, but: set[str]) -> None:
+    """Symbolic links to the part files of `real`, but for the inputs of the benchmarks `but`."""
+    for name, files in real.find_parts(*TABLES).items():
+        for file in files:
+            if (
+                "benchmark" in TABLES[name].partitions
+                and file.parent.name.removeprefix("benchmark=") in but
+            ):
+                continue
+            link = lake.root / Path(file).relative_to(real.mirror)
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(file)

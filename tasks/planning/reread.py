@@ -1,0 +1,46 @@
+"""Another reading of replies that the lake has: verdicts without a call, a key or an endpoint. What
+a reading is, each protocol says.
+"""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from judgelake.tasks.engine.shard import ShardOrder, ShardResult, run_judge_shard
+from judgelake.tasks.lake.lake import Lake
+from judgelake.tasks.planning.cases import Work, write_work
+from judgelake.tasks.suite.suite import Scope, Suite, stages_of
+
+
+class Reread(NamedTuple):
+    """What became of one judge: how many cases it had left to read, and what its shards came to
+    (`n_open`: replies are not there).
+    """
+
+    alias: str
+    n_pending: int
+    shards: list[ShardResult]
+
+    @property
+    def n_left(self) -> int:
+        """Cases that stay without a verdict under this reading, for a reply of theirs is not in the
+        lake.
+        """
+        return sum(shard.n_open for shard in self.shards)
+
+
+def reread_judges(lake: Lake, suite: Suite, scope: Scope, run_id: str) -> Iterator[Reread]:
+    """Judge what is left of `suite` (already narrowed) from stored replies alone, one judge after
+    the other.
+    """
+    for stage in stages_of(dataclasses.replace(suite, metrics=())):
+        for work in write_work(lake, stage, scope, run_id):
+            yield Reread(work.identity.alias, work.n_pending, [*_reread(lake, suite, run_id, work)])
+
+
+def _reread(lake: Lake, suite: Suite, run_id: str, work: Work) -> Iterator[ShardResult]:
+    judge, images = suite.judges[work.identity.alias], suite.image_root(lake.root)
+    for file in work.shards:
+        yield run_judge_shard(
+            ShardOrder(lake, run_id, judge, work.identity, suite.limits, file, images, asks=False)
+        )

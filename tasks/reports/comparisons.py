@@ -1,0 +1,462 @@
+"""Judges held to one target side by side: pooled, inside each model, in the mean over models, and
+as rankings of the models.
+
+The tests of differences are `tasks.stats.judge_comparison`'s, the bounds
+`tasks.stats.missing_bounds`'s.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from judgelake.tasks.reports.scored_rows import ANNOTATOR, Draws, Floats, Indices, Series, Target
+from judgelake.tasks.stats.bootstrap import Resampled
+from judgelake.tasks.stats.combining import correlate_systems
+from judgelake.tasks.stats.correlation import COEFFICIENTS
+from judgelake.tasks.stats.difference_tests import (
+    PermutationTest,
+    permute_both,
+    replicate_t_test,
+    williams_test,
+)
+from judgelake.tasks.stats.judge_comparison import (
+    Cell,
+    Column,
+    Found,
+    PairedDifference,
+    Rows,
+    adjust_holm,
+    compare_cells,
+    mark_best,
+    split_cells,
+)
+from judgelake.tasks.stats.missing_bounds import MissingBounds, bound_missing, bound_systems
+from judgelake.tasks.suite.suite import DifferenceTest
+
+POOLED, WITHIN_MODELS, SYSTEMS = "*", "(mean of models)", "(systems)"
+LEAST_SYSTEMS = 3
+"""Models from which the system level is told: with two every coefficient is 1 or -1."""
+TOLD_WHOLE = ("mean", "lave")
+"""Rules under which judges are compared inside models too, and over benchmarks; under the others
+pooled only.
+"""
+
+_RATED_ON_A_SCALE = ("judge", "recorded")
+_UNKNOWN = MissingBounds(float("nan"), float("nan"), 0, False)
+Row = dict[str, object]
+Bounds = dict[str, MissingBounds]
+
+
+class Competition(NamedTuple):
+    """Judges held to one target: `x`, (rows, series), on the target's rows, with each row's cluster
+    and model (-1: not named).
+
+    Only the `competing` series are compared with each other; `names` are the models'.
+    """
+
+    series: list[Series]
+    competing: list[int]
+    target: Target
+    x: Floats
+    clusters: Indices
+    models: Indices
+    names: list[str]
+    draws: Draws
+
+
+class Level(NamedTuple):
+    """A place of comparison: rows (their numbers in the competition), their cells by model, and the
+    columns, one a coefficient.
+    """
+
+    model: str
+    rows: Indices
+    cells: dict[int, Cell]
+    columns: dict[str, Column]
+
+    def summarise(self, judge: int, name: str) -> Row:
+        """A judge's own coefficient as columns, `n_cells` where it is a mean."""
+        column = self.columns[name]
+        n_cells = column.n_cells[judge] if self.model == WITHIN_MODELS else None
+        return {**drop_nan(column.own[judge]._asdict()), "n_cells": n_cells}
+
+
+def measure_levels(competition: Competition) -> Iterator[Level]:
+    """Pooled, then, where people are more than one annotator's word, each model, their mean and the
+    system level.
+    """
+    pooled = measure_pooled(competition)
+    yield pooled
+    rule, models = competition.target.rule, competition.models
+    if rule.startswith(ANNOTATOR):
+        return
+    named = np.flatnonzero(models >= 0)
+    cells = _split_models(competition, pooled, named)
+    compared = competition.competing if rule in TOLD_WHOLE and len(cells) > 1 else []
+    for code, cell in cells.items():
+        rows = named[models[named] == code]
+        yield Level(competition.names[code], rows, {code: cell}, compare_cells([cell], compared))
+    if len(cells) > 1:
+        yield Level(WITHIN_MODELS, named, cells, compare_cells(list(cells.values()), compared))
+    if len(cells) >= LEAST_SYSTEMS and rule == "mean":
+        whole = _make_systems(competition, named)
+        yield Level(SYSTEMS, named, {0: whole}, compare_cells([whole], compared))
+
+
+def measure_pooled(competition: Competition) -> Level:
+    """All rows in one cell; judges are compared unless the target is one annotator."""
+    target, weights = competition.target, competition.draws.clusters
+    cells = split_cells(competition.x, target.values, competition.clusters, weights)
+    compared = [] if target.rule.startswith(ANNOTATOR) else competition.competing
+    return Level(
+        POOLED, np.arange(target.values.size), cells, compare_cells(list(cells.values()), compared)
+    )
+
+
+def list_comparisons(competition: Competition, levels: Sequence[Level]) -> Iterator[Row]:
+    """Each competing judge beside the best of the others, the leader beside the runner-up, at every
+    level where they were compared.
+    """
+    target = competition.target
+    told = [
+        level
+        for level in levels
+        if level.model == POOLED or any(one.leader is not None for one in level.columns.values())
+    ]
+    for judge in competition.competing:
+        one, missing, bounds = (
+            competition.series[judge],
+            _find_missing(competition, judge),
+            _bound_levels(competition, told, judge),
+        )
+        for level in told:
+            n_missing = int(missing[level.rows].sum())
+            for name, column in level.columns.items():
+                own, bound = (
+                    column.own[judge],
+                    bounds[level.model][name] if bounds and n_missing else _UNKNOWN,
+                )
+                yield {
+                    "model": level.model,
+                    "human_criterion": target.criterion,
+                    "human_rule": target.rule,
+                    "coefficient": name,
+                    "judge": one.judge,
+                    "judge_criterion": one.criterion,
+                    "n": own.n,
+                    "n_missing": n_missing,
+                    **_keep_numbers(
+                        value=own.value,
+                        low=own.low,
+                        high=own.high,
+                        least=bound.low,
+                        most=bound.high,
+                    ),
+                    **_tell_difference(column, judge, competition.series),
+                    "is_best": judge == mark_best(column),
+                }
+
+
+def select_competitors(series: list[Series], criterion: str) -> list[int]:
+    """The judges' scores on the target's criterion; of a judge without one all its criteria. The
+    reference judge's own do not compete.
+    """
+    matched = {one.judge for one in series if one.criterion == criterion}
+    return [
+        k
+        for k, one in enumerate(series)
+        if one.competes and (one.criterion == criterion or one.judge not in matched)
+    ]
+
+
+def drop_nan(values: Row) -> Row:
+    """NaN as null."""
+    return {
+        name: None if isinstance(value, float) and np.isnan(value) else value
+        for name, value in values.items()
+    }
+
+
+def _split_models(competition: Competition, pooled: Level, named: Indices) -> dict[int, Cell]:
+    models = competition.models[named]
+    if named.size and named.size == competition.models.size and (models == models[0]).all():
+        return {int(models[0]): pooled.cells[0]}  # the same rows: nothing to measure again
+    parts = competition.x[named], competition.target.values[named], competition.clusters[named]
+    return split_cells(*parts, competition.draws.clusters, models) if named.size else {}
+
+
+def _make_systems(competition: Competition, named: Indices) -> Cell:
+    draws, target = competition.draws, competition.target
+
+    def measure(judge: int, rows: Rows) -> Found:
+        picked = named[rows]
+        models, clusters = competition.models[picked], competition.clusters[picked]
+        n_models = np.unique(models).size
+        if n_models < LEAST_SYSTEMS:
+            return dict.fromkeys(
+                COEFFICIENTS,
+                Resampled(float("nan"), np.full(len(draws.clusters), np.nan), n_models, 0),
+            )
+        sides = competition.x[picked, judge], target.values[picked]
+        return correlate_systems(*sides, models, clusters, draws.clusters, draws.models)
+
+    return Cell(~np.isnan(competition.x[named]), measure)
+
+
+def _tell_difference(column: Column, judge: int, series: list[Series]) -> Row:
+    names = (
+        "common_value",
+        "other_value",
+        "difference",
+        "difference_low",
+        "difference_high",
+        "p_holm",
+    )
+    found = _find_difference(column, judge)
+    if found is None:
+        return {
+            "other": None,
+            "other_criterion": None,
+            "n_common": None,
+            "n_undefined": None,
+            **dict.fromkeys(names),
+        }
+    other = series[found.other]
+    numbers = found.value, found.other_value, found.difference, found.low, found.high, found.p_holm
+    about: Row = {
+        "other": other.judge,
+        "other_criterion": other.criterion,
+        "n_common": found.n_common,
+    }
+    return {
+        **about,
+        "n_undefined": found.n_undefined,
+        **_keep_numbers(**dict(zip(names, numbers, strict=True))),
+    }
+
+
+def _find_difference(column: Column, judge: int) -> PairedDifference | None:
+    """The difference of a judge from the leader; of the leader from the runner-up."""
+    if judge == column.leader:
+        return max(
+            column.differences, key=lambda found: column.own[found.other].value, default=None
+        )
+    for found in column.differences:
+        if found.other == judge:
+            turned = found._replace(
+                judge=judge, other=found.judge, value=found.other_value, other_value=found.value
+            )
+            return turned._replace(difference=-found.difference, low=-found.high, high=-found.low)
+    return None
+
+
+def _find_missing(competition: Competition, judge: int) -> Rows:
+    missing: Rows = (
+        np.isnan(competition.x[:, judge])
+        & competition.series[judge].wanted[competition.target.answers]
+    )
+    return missing
+
+
+def _bound_levels(
+    competition: Competition, levels: Sequence[Level], judge: int
+) -> dict[str, Bounds]:
+    """Worst-case bounds over a judge's missing scores, by level; those of the mean over models are
+    the means of the models'.
+    """
+    if not _has_bounds(competition, judge):
+        return {}
+    found = {
+        level.model: _bound_rows(competition, level.model, level.rows, judge)
+        for level in levels
+        if level.model != WITHIN_MODELS
+    }
+    for level in levels:
+        if level.model == WITHIN_MODELS:
+            models = competition.models[
+                level.rows
+            ]  # some of them may be no level of their own: too few rows to compare judges on
+            parts = {competition.names[code]: level.rows[models == code] for code in level.cells}
+            cells = [
+                found.get(name) or _bound_rows(competition, name, rows, judge)
+                for name, rows in parts.items()
+            ]
+            found[WITHIN_MODELS] = {
+                name: _average_bounds([cell[name] for cell in cells]) for name in COEFFICIENTS
+            }
+    return found
+
+
+def _has_bounds(competition: Competition, judge: int) -> bool:
+    x = competition.x[:, judge]
+    scored = x[~np.isnan(x)]
+    on_scale = competition.series[judge].kind in _RATED_ON_A_SCALE and bool(
+        ((scored >= 0) & (scored <= 1)).all()
+    )
+    return on_scale and bool(_find_missing(competition, judge).any())
+
+
+def _bound_rows(competition: Competition, model: str, rows: Indices, judge: int) -> Bounds:
+    wanted = rows[competition.series[judge].wanted[competition.target.answers[rows]]]
+    x, y = competition.x[wanted, judge], competition.target.values[wanted]
+    if not wanted.size:
+        return dict.fromkeys(COEFFICIENTS, _UNKNOWN)
+    if model == SYSTEMS:
+        return bound_systems(x, y, competition.models[wanted], (0.0, 1.0))
+    return bound_missing(x, y, (0.0, 1.0))
+
+
+def _average_bounds(cells: list[MissingBounds]) -> MissingBounds:
+    known = [cell for cell in cells if not np.isnan(cell.low)]
+    if not known:
+        return _UNKNOWN
+    low, high = (float(np.mean([cell[k] for cell in known])) for k in (0, 1))
+    return MissingBounds(low, high, sum(cell.n_missing for cell in known), False)
+
+
+def _keep_numbers(**values: float) -> Row:
+    return {name: None if np.isnan(value) else value for name, value in values.items()}
+
+
+_LEAST_ROWS = 4
+"""Williams' test has n - 3 degrees of freedom."""
+
+
+class _Pair(NamedTuple):
+    """A leader's and another judge's scores of the rows that both scored, with the target's."""
+
+    x: Floats
+    other: Floats
+    y: Floats
+    models: Indices
+    clusters: Indices
+
+
+def list_difference_tests(
+    competition: Competition, levels: Sequence[Level], tests: Sequence[DifferenceTest]
+) -> Iterator[Row]:
+    """Each test of each column's leader with each other judge, Holm-corrected over those others.
+
+    Williams' test and LAVE's are told of all rows and of each model's, PERM-BOTH of all rows;
+    Williams' and PERM-BOTH of the models' means.
+    """
+    for test in tests:
+        for level in levels:
+            if not _is_told(test, level.model):
+                continue
+            permuted = _permute_pairs(competition, level) if test == "perm_both" else {}
+            for name, column in level.columns.items():
+                found = [
+                    permuted[one.judge, one.other][name]
+                    if permuted
+                    else _test_pair(test, competition, level, name, one)
+                    for one in column.differences
+                ]
+                about: Row = {"model": level.model, "test": test, "coefficient": name}
+                for one, row in zip(column.differences, _correct(found), strict=True):
+                    yield {**about, **_describe(competition, one), **drop_nan(row)}
+
+
+def _is_told(test: DifferenceTest, model: str) -> bool:
+    told = {
+        "williams": model != WITHIN_MODELS,
+        "perm_both": model in (POOLED, SYSTEMS),
+        "replicates": model not in (WITHIN_MODELS, SYSTEMS),
+    }
+    return told[test]
+
+
+def _test_pair(
+    test: DifferenceTest,
+    competition: Competition,
+    level: Level,
+    name: str,
+    compared: PairedDifference,
+) -> Row:
+    if test == "replicates":
+        (cell,) = level.cells.values()
+        sides = (
+            cell.find(compared.judge, compared.other)[name].drawn,
+            cell.find(compared.other, compared.judge)[name].drawn,
+        )
+        return _write(compared, *replicate_t_test(*sides))
+    pair = _pair_scores(competition, level, compared.judge, compared.other)
+    x, other, y = (
+        _mean_systems(side, pair.models) if level.model == SYSTEMS else side for side in pair[:3]
+    )
+    if y.size < _LEAST_ROWS:
+        return _write(compared, float("nan"), float("nan"), float("nan"))
+    return _write(
+        compared,
+        *williams_test(compared.value, compared.other_value, COEFFICIENTS[name](x, other), y.size),
+    )
+
+
+def _permute_pairs(competition: Competition, level: Level) -> dict[tuple[int, int], dict[str, Row]]:
+    """PERM-BOTH of each pair that some coefficient compares."""
+    found: dict[tuple[int, int], dict[str, Row]] = {}
+    compared = {
+        (one.judge, one.other): one
+        for column in level.columns.values()
+        for one in column.differences
+    }
+    for judge, other in compared:
+        pair, draws = _pair_scores(competition, level, judge, other), competition.draws
+        rng = np.random.default_rng([*draws.seed, judge, other])
+        tested = permute_both(
+            *pair, len(draws.clusters), rng, "system" if level.model == SYSTEMS else "global"
+        )
+        found[judge, other] = {name: _write_permuted(one) for name, one in tested.items()}
+    return found
+
+
+def _pair_scores(competition: Competition, level: Level, judge: int, other: int) -> _Pair:
+    scores = competition.x[level.rows][:, [judge, other]]
+    both = level.rows[~np.isnan(scores).any(axis=1)]
+    x = competition.x[both]
+    models = np.unique(competition.models[both], return_inverse=True)[1]
+    return _Pair(
+        x[:, judge],
+        x[:, other],
+        competition.target.values[both],
+        models,
+        competition.clusters[both],
+    )
+
+
+def _mean_systems(scores: Floats, models: Indices) -> Floats:
+    return np.asarray(np.bincount(models, scores) / np.bincount(models))
+
+
+def _write(compared: PairedDifference, statistic: float, degrees: float, p: float) -> Row:
+    return {"difference": compared.difference, "statistic": statistic, "degrees": degrees, "p": p}
+
+
+def _write_permuted(found: PermutationTest) -> Row:
+    return {"difference": found.difference, "p": found.p, "n_undefined": found.n_undefined}
+
+
+def _correct(found: list[Row]) -> list[Row]:
+    """The rows with p corrected over those that have one."""
+    p = np.array([row["p"] for row in found], dtype=np.float64)
+    corrected = np.full(p.size, np.nan)
+    corrected[~np.isnan(p)] = adjust_holm(p[~np.isnan(p)])
+    return [{**row, "p_holm": value} for row, value in zip(found, corrected.tolist(), strict=True)]
+
+
+def _describe(competition: Competition, compared: PairedDifference) -> Row:
+    target, judge, other = (
+        competition.target,
+        competition.series[compared.judge],
+        competition.series[compared.other],
+    )
+    return {
+        "human_criterion": target.criterion,
+        "human_rule": target.rule,
+        "judge": judge.judge,
+        "judge_criterion": judge.criterion,
+        "other": other.judge,
+        "other_criterion": other.criterion,
+        "n_common": compared.n_common,
+    }

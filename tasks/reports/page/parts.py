@@ -1,0 +1,316 @@
+"""What a person sees of one benchmark, shaped from rows of the report views: headline lines,
+drawings, counts, disagreements.
+
+Pure: rows in, values out. Reading the lake and writing the page live in
+`tasks.reports.page.render`, drawing in `tasks.reports.page.figures`.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from judgelake.tasks.reports.page.figures import (
+    STATUS_COLOURS,
+    Estimate,
+    draw_estimates,
+    draw_statuses,
+)
+
+POOLED = "*"
+_SHOWN_BELOW = ("median", "majority", "mean_of_others")
+
+Record = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """One correlation of a judge with people, pooled over models; `label` says what sets it apart
+    from its neighbours.
+    """
+
+    label: str
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeLine:
+    """A line of the headline: a judge or metric, its mean for each model, its agreements with
+    people.
+    """
+
+    name: str
+    signature: str
+    cells: tuple[Record | None, ...]
+    agreements: tuple[Agreement, ...]
+
+
+class Drawing(NamedTuple):
+    """A figure with the words that stand under it."""
+
+    caption: str
+    svg: str
+
+
+class Coverage(NamedTuple):
+    """Counts of cases by (benchmark, judge), then by status; `statuses` are those that occur, in
+    their usual order.
+    """
+
+    statuses: tuple[str, ...]
+    counts: Mapping[tuple[str, str], Mapping[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkRows:
+    """The rows of one benchmark as the views gave them."""
+
+    name: str
+    metrics: Sequence[Record]
+    correlations: Sequence[Record]
+    counts: Mapping[str, Mapping[str, int]]
+    disagreements: Sequence[Record]
+    n_rated: int
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkPart:
+    """All that the page says of one benchmark. `against` names what the agreements are with, ''
+    where there are none.
+    """
+
+    name: str
+    models: tuple[str, ...]
+    lines: tuple[JudgeLine, ...]
+    against: str
+    n_rated: int
+    drawings: tuple[Drawing, ...]
+    judges: tuple[str, ...]
+    disagreements: tuple[Record, ...]
+
+
+def describe_benchmark(rows: BenchmarkRows, figure_prefix: str) -> BenchmarkPart:
+    """Shape one benchmark for the page; `figure_prefix` keeps the identifiers of its figures apart
+    from others'.
+    """
+    pooled = select_headline(rows.correlations)
+    agreements = label_agreements(pooled, rows.metrics)
+    models = sorted(
+        {row["model"] for row in rows.metrics}, key=lambda model: (model == POOLED, model or "")
+    )
+    against = ", ".join(
+        sorted({"people" if row["against"] == "human" else str(row["against"]) for row in pooled})
+    )
+    disagreements = tuple(_index_verdicts(row, rows.metrics) for row in rows.disagreements)
+    return BenchmarkPart(
+        name=rows.name,
+        models=tuple(models),
+        lines=tuple(_headline_lines(rows.metrics, models, agreements)),
+        against=against,
+        n_rated=rows.n_rated,
+        drawings=tuple(_draw_benchmark(rows, agreements, against, figure_prefix)),
+        judges=tuple(sorted({judge for row in disagreements for judge in row["verdicts"]})),
+        disagreements=disagreements,
+    )
+
+
+def select_headline(correlations: Iterable[Record]) -> list[Record]:
+    """Pooled Spearman rows, with people where there are any, on matching criteria where a judge has
+    them.
+    """
+    pooled = [
+        row for row in correlations if row["model"] == POOLED and row["coefficient"] == "spearman"
+    ]
+    pooled = [row for row in pooled if row["against"] == "human"] or pooled
+    pooled = [
+        row
+        for row in pooled
+        if row["sample_rule"] == "mean" and row["human_rule"] not in _SHOWN_BELOW
+    ]
+    matched = {row["judge"] for row in pooled if row["judge_criterion"] == row["human_criterion"]}
+    return [
+        row
+        for row in pooled
+        if row["judge"] not in matched or row["judge_criterion"] == row["human_criterion"]
+    ]
+
+
+def label_agreements(
+    pooled: Sequence[Record], metrics: Sequence[Record]
+) -> dict[str, list[Agreement]]:
+    """Agreements by judge; a label names only the fields that differ between the rows of this
+    benchmark.
+    """
+    fields = ("judge_criterion", "human_criterion", "human_rule", "sample_rule", "against")
+    differing = [field for field in fields if len({row[field] for row in pooled}) > 1]
+    agreements: dict[str, list[Agreement]] = {}
+    for row in pooled:
+        label = ", ".join(
+            dict.fromkeys(str(row[field]) for field in differing if row[field] is not None)
+        )
+        value, low, high = (keep_finite(row[field]) for field in ("value", "low", "high"))
+        agreements.setdefault(_shorten_judge(row["judge"], metrics), []).append(
+            Agreement(label, value, low, high, row["n"])
+        )
+    return agreements
+
+
+def pivot_coverage(rows: Iterable[Record]) -> Coverage:
+    """Counts by benchmark, judge and status; a status without cases is left out."""
+    counts: dict[tuple[str, str], dict[str, int]] = {}
+    for row in rows:
+        by_status = counts.setdefault((row["benchmark"], row["judge"]), {})
+        if row["n"]:
+            by_status[row["status"]] = by_status.get(row["status"], 0) + row["n"]
+    seen = {status for by_status in counts.values() for status in by_status}
+    known = [status for status in STATUS_COLOURS if status in seen]
+    return Coverage((*known, *sorted(seen.difference(known))), counts)
+
+
+def keep_finite(value: float | None) -> float | None:
+    """The number, or None where it is missing or not finite."""
+    return None if value is None or not math.isfinite(value) else value
+
+
+def _headline_lines(
+    metrics: Sequence[Record], models: Sequence[str], agreements: Mapping[str, Sequence[Agreement]]
+) -> list[JudgeLine]:
+    """Lines by falling agreement, then by name; a judge that has only one of means and agreements
+    has its line too.
+    """
+    cells: dict[tuple[str, str], dict[str, Record]] = {}
+    for row in metrics:
+        cells.setdefault((row["metric"], row["signature"] or ""), {})[row["model"]] = row
+    named = {name for name, _ in cells}
+    keys = [*cells, *((judge, "") for judge in agreements if judge not in named)]
+    lines = [
+        JudgeLine(
+            key[0],
+            key[1],
+            tuple(cells.get(key, {}).get(model) for model in models),
+            tuple(agreements.get(key[0], ())),
+        )
+        for key in keys
+    ]
+    return sorted(
+        lines, key=lambda line: (-_best_value(line.agreements), line.name, line.signature)
+    )
+
+
+def _best_value(agreements: Iterable[Agreement]) -> float:
+    return max((a.value for a in agreements if a.value is not None), default=-math.inf)
+
+
+def _shorten_judge(judge: str, metrics: Iterable[Record]) -> str:
+    """`metric:<signature>` as the metric's short name, where the metrics tell it; an alias as it
+    is.
+    """
+    if not judge.startswith("metric:"):
+        return judge
+    signature = judge.removeprefix("metric:")
+    return next(
+        (row["metric"] for row in metrics if row["signature"] in (signature, judge)), signature
+    )
+
+
+def _draw_benchmark(
+    rows: BenchmarkRows, agreements: Mapping[str, Sequence[Agreement]], against: str, prefix: str
+) -> Iterable[Drawing]:
+    models_only = [row for row in rows.metrics if row["model"] != POOLED] or rows.metrics
+    if means := [estimate for row in models_only if (estimate := _mean_estimate(row)) is not None]:
+        svg = draw_estimates(means, "mean score × 100", f"{prefix}-means")
+        yield Drawing("Mean score of each model by judge and metric, with its interval.", svg)
+    ranked = sorted(agreements, key=lambda judge: (-_best_value(agreements[judge]), judge))
+    if dots := [
+        Estimate(judge, a.label, a.value, a.low, a.high)
+        for judge in ranked
+        for a in agreements[judge]
+        if a.value is not None
+    ]:
+        svg = draw_estimates(dots, "Spearman correlation", f"{prefix}-agreement", span=(0.0, 1.0))
+        yield Drawing(
+            f"Spearman correlation with {against} over all models, with its interval.", svg
+        )
+    counts = {_shorten_judge(judge, rows.metrics): n for judge, n in rows.counts.items()}
+    if incomplete := {judge: n for judge, n in counts.items() if set(n) - {"ok"}}:
+        yield Drawing(
+            "How each judge's cases ended, where not all ended with a score.",
+            draw_statuses(incomplete, f"{prefix}-status"),
+        )
+
+
+def _mean_estimate(row: Record) -> Estimate | None:
+    mean, low, high = (
+        None if (x := keep_finite(row[field])) is None else 100 * x
+        for field in ("mean", "low", "high")
+    )
+    model = "all models" if row["model"] == POOLED else row["model"] or "model not named"
+    return None if mean is None else Estimate(model, row["metric"], mean, low, high)
+
+
+def _index_verdicts(row: Record, metrics: Sequence[Record]) -> Record:
+    """A disagreement with its verdicts by judge and its references counted."""
+    verdicts = {_shorten_judge(verdict["judge"], metrics): verdict for verdict in row["verdicts"]}
+    return {
+        **row,
+        "verdicts": verdicts,
+        "references": tuple(Counter(row["references"] or ()).items()),
+    }
+
+
+Kind = Literal["key", "count", "number", "percent", "code"]
+ROWS_SHOWN = 400
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: a field of the view, its heading, and how it is shown. `interval` names the
+    fields of its interval's ends.
+    """
+
+    field: str
+    heading: str
+    kind: Kind = "key"
+    interval: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Section:
+    """One table of the page; `where` keeps some rows of the view, `nothing` is said where it has
+    none (None: the section is left out).
+
+    `benchmarks`: the list of those that a row of the view is about.
+    """
+
+    name: str
+    title: str
+    view: str
+    caption: str
+    columns: tuple[Column, ...]
+    nothing: str | None = None
+    where: str = "true"
+    benchmarks: str = "[benchmark]"
+
+    @property
+    def query(self) -> str:
+        """The rows of the chosen benchmarks, one more than are shown."""
+        chosen = (
+            f"($benchmarks::varchar[] is null or list_has_any($benchmarks::varchar[], "
+            f"{self.benchmarks}))"
+        )
+        fields = ", ".join(
+            dict.fromkeys(
+                field
+                for column in self.columns
+                for field in (column.field, *(column.interval or ()))
+            )
+        )
+        keys = ", ".join(column.field for column in self.columns if column.kind == "key")
+        return (
+            f"select {fields} from {self.view} where {chosen} and {self.where} order by "
+            f"{keys} limit {ROWS_SHOWN + 1}"
+        )

@@ -1,0 +1,318 @@
+"""The report as one HTML file: reads the report views, shapes what a person sees, renders
+`report.html` and writes it whole.
+
+No statistics here: every number was computed in SQL or in `tasks.stats` and is only shown. Shaping
+lives in `tasks.reports.page.parts`, drawing in `tasks.reports.page.figures`, wording and layout in
+`report.html` and `report.css`. The page loads nothing from anywhere and reads well without its
+script.
+"""
+
+import os
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import jinja2
+from markupsafe import Markup, escape
+
+from judgelake.tasks.errors import LakeError, QueryError
+from judgelake.tasks.reports.page.parts import (
+    ROWS_SHOWN,
+    BenchmarkRows,
+    Coverage,
+    Record,
+    describe_benchmark,
+    keep_finite,
+    pivot_coverage,
+)
+from judgelake.tasks.reports.page.sections import SECTIONS
+
+MIN_COVERAGE = 0.98
+ROWS_PER_BENCHMARK = 200
+_HEADLINE_LINES = 6
+_FOLD_CHARACTERS = 280
+_RUNS_SHOWN = 20
+
+_METRICS = """
+select * from rpt_metrics
+where $benchmarks::varchar[] is null or list_contains($benchmarks::varchar[], benchmark)
+order by benchmark, metric, signature, model
+"""
+_COVERAGE = """
+select benchmark, judge, status, n::bigint as n from rpt_coverage
+where $benchmarks::varchar[] is null or list_contains($benchmarks::varchar[], benchmark)
+order by benchmark, judge, status
+"""
+_CORRELATION = """
+select * from rpt_correlation
+where $benchmarks::varchar[] is null or list_contains($benchmarks::varchar[], benchmark)
+order by
+    benchmark, model, judge, judge_criterion, human_criterion, human_rule, sample_rule, against,
+    coefficient
+"""
+_QUARANTINE = """
+select * from rpt_quarantine
+where $benchmarks::varchar[] is null or list_contains($benchmarks::varchar[], benchmark)
+order by benchmark, n desc, source_file, reason, column_name
+"""
+_RUNS = """
+select run_id, suite, epoch_us(started_at) as started_us, epoch_us(ended_at) as ended_us,
+    outcome, n_calls, n_replies_reused, prompt_tokens, completion_tokens, n_failed
+from core_runs order by started_at desc limit $n
+"""
+_BENCHMARKS = """
+select distinct benchmark from core_answers
+where $benchmarks::varchar[] is null or list_contains($benchmarks::varchar[], benchmark)
+"""
+_N_RATED = (
+    "select count(distinct (item_id, answer_id)) as n from core_human where benchmark = "
+    "$benchmark and score_0_1 is not null"
+)
+# Grain of `judged`: answer, criterion, judge and reading, samples averaged. People are compared on
+# the same criterion, and where
+# they rated others only, by their mean over those. Where people rated nothing that was judged, the
+# gap is the one between the judges.
+# Only the answers that can be among the largest are read, and texts only of those that are:
+# millions of others have scores too.
+_DISAGREEMENTS = """
+with people as (
+    select item_id, answer_id, criterion, score_0_1 as score from core_human
+    where benchmark = $benchmark and score_0_1 is not null
+    qualify row_number() over (
+        partition by item_id, answer_id, criterion order by human_rule <> 'mean', human_rule
+    ) = 1
+),
+people_overall as (
+    select item_id, answer_id, avg(score) as score from people group by all
+),
+compares as (
+    select count(*) > 0 as with_people
+    from core_scores semi join people_overall using (item_id, answer_id)
+    where benchmark = $benchmark and status = 'ok' and score_0_1 is not null
+),
+wanted as (
+    select item_id, answer_id from people_overall where (select with_people from compares)
+    union all
+    select item_id, answer_id from core_answers
+    where benchmark = $benchmark and not (select with_people from compares)
+),
+readings as (
+    select coalesce(alias, judge) as alias, count(distinct reading) as n_readings
+    from core_scores where benchmark = $benchmark group by all
+),
+scores as not materialized (
+    select item_id, answer_id, criterion, sample, status, score_0_1, rationale, reason,
+        case
+            when n_readings > 1 then readings.alias || ' / ' || reading else readings.alias
+        end as judge
+    from core_scores semi join wanted using (item_id, answer_id)
+    inner join readings on coalesce(core_scores.alias, core_scores.judge) = readings.alias
+    where benchmark = $benchmark
+),
+judged as (
+    select item_id, answer_id, criterion, judge, avg(score_0_1) filter (status = 'ok') as score
+    from scores group by all
+),
+compared as (
+    select judged.*, coalesce(people.score, people_overall.score) as human
+    from judged
+    left join people using (item_id, answer_id, criterion)
+    left join people_overall using (item_id, answer_id)
+),
+gaps as (
+    select item_id, answer_id, criterion, any_value(human) as human,
+        case
+            when any_value(human) is null then max(score) - min(score)
+            else max(abs(score - human))
+        end as gap,
+        avg(abs(score - human)) as mean_gap
+    from compared group by all
+),
+largest as (
+    select * from gaps where gap > 0
+    order by gap desc, mean_gap desc nulls last, item_id, answer_id, criterion limit $n
+),
+shown as (
+    select item_id, answer_id, criterion, judge,
+        avg(score_0_1) filter (status = 'ok') as score,
+        arg_min(status, sample) filter (status <> 'ok') as status,
+        arg_min(left(rationale, 4000), sample) filter (rationale is not null) as rationale,
+        arg_min(left(reason, 1000), sample) filter (reason is not null) as reason
+    from scores semi join largest using (item_id, answer_id, criterion) group by all
+),
+verdicts as (
+    select item_id, answer_id, criterion,
+        list({judge: judge, score: score, status: status, rationale: rationale, reason: reason}
+            order by judge) as verdicts
+    from shown group by all
+)
+select largest.*, verdicts, model, task, "references", category,
+        left(prompt, 20000) as prompt, left(text, 20000) as answer,
+    length(prompt) as n_prompt, length(text) as n_answer
+from largest
+inner join verdicts using (item_id, answer_id, criterion)
+inner join core_answers as answers on answers.benchmark = $benchmark
+    and answers.item_id = largest.item_id and answers.answer_id = largest.answer_id
+order by gap desc, mean_gap desc nulls last, item_id, answer_id, criterion
+"""
+
+
+def render_report(
+    connection: duckdb.DuckDBPyConnection,
+    suite_name: str,
+    out: Path,
+    notice: str | None,
+    made_at: datetime,
+    benchmarks: Sequence[str] | None = None,
+    min_coverage: float = MIN_COVERAGE,
+    exports: Sequence[str] = (),
+) -> Path:
+    """Write the report of `benchmarks` (all that the lake has, if None) as one self-contained HTML
+    file at `out`; `exports`: views beside it.
+    """
+    chosen = {"benchmarks": None if benchmarks is None else list(benchmarks)}
+    metrics = _select(connection, _METRICS, chosen)
+    correlations = _select(connection, _CORRELATION, chosen)
+    coverage = pivot_coverage(_select(connection, _COVERAGE, chosen))
+    answered = [row["benchmark"] for row in _select(connection, _BENCHMARKS, chosen)]
+    found = sorted(
+        {
+            *answered,
+            *(row["benchmark"] for row in metrics),
+            *(benchmark for benchmark, _ in coverage.counts),
+        }
+    )
+    names = found if benchmarks is None else list(dict.fromkeys(benchmarks))
+    rows = [_read_benchmark(connection, name, metrics, correlations, coverage) for name in names]
+    tables = [(section, _select(connection, section.query, chosen)) for section in SECTIONS]
+    page = _template().render(
+        suite_name=suite_name,
+        made_at=made_at.replace(tzinfo=UTC) if made_at.tzinfo is None else made_at.astimezone(UTC),
+        notice=notice,
+        parts=[describe_benchmark(part, f"f{k}") for k, part in enumerate(rows)],
+        metrics=metrics,
+        correlations=correlations,
+        coverage=coverage,
+        quarantine=_select(connection, _QUARANTINE, chosen),
+        sections=[shown for shown in tables if shown[1] or shown[0].nothing],
+        runs=_select(connection, _RUNS, {"n": _RUNS_SHOWN}),
+        min_coverage=min_coverage,
+        exports=exports,
+        nonce=secrets.token_urlsafe(16),
+    )
+    return _write_whole(out, page)
+
+
+def _read_benchmark(
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    metrics: Sequence[Record],
+    correlations: Sequence[Record],
+    coverage: Coverage,
+) -> BenchmarkRows:
+    return BenchmarkRows(
+        name=name,
+        metrics=[row for row in metrics if row["benchmark"] == name],
+        correlations=[row for row in correlations if row["benchmark"] == name],
+        counts={judge: n for (benchmark, judge), n in coverage.counts.items() if benchmark == name},
+        disagreements=_select(
+            connection, _DISAGREEMENTS, {"benchmark": name, "n": ROWS_PER_BENCHMARK}
+        ),
+        n_rated=_select(connection, _N_RATED, {"benchmark": name})[0]["n"],
+    )
+
+
+def _format_number(value: float | None, factor: float = 1.0, decimals: int = 3) -> str:
+    return "–" if (finite := keep_finite(value)) is None else f"{factor * finite:.{decimals}f}"
+
+
+def _format_interval(
+    value: float | None,
+    low: float | None,
+    high: float | None,
+    factor: float = 1.0,
+    decimals: int = 3,
+) -> str:
+    """An interval as its distances below and above: `-1.20/+1.15`; empty without one."""
+    value, low, high = map(keep_finite, (value, low, high))
+    if low is None or value is None or high is None:
+        return ""
+    return f"-{factor * (value - low):.{decimals}f}/+{factor * (high - value):.{decimals}f}"
+
+
+def _mark_code(text: str) -> Markup:
+    """Names between backticks as code."""
+    parts = str(escape(text)).split("`")
+    return Markup(  # noqa: S704  # escaped
+        "".join(f"<code>{part}</code>" if place % 2 else part for place, part in enumerate(parts))
+    )
+
+
+def _format_time(microseconds: int | None) -> str:
+    return (
+        "–"
+        if microseconds is None
+        else datetime.fromtimestamp(microseconds / 1e6, UTC).strftime("%Y-%m-%d %H:%M")
+    )
+
+
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {
+        "number": _format_number,
+        "interval": _format_interval,
+        "time": _format_time,
+        "finite": keep_finite,
+    }
+    environment.filters["coded"] = _mark_code
+    environment.globals |= {
+        "css": files("judgelake.tasks.reports.page").joinpath("report.css").read_text("utf-8"),
+        "n_rows": ROWS_PER_BENCHMARK,
+        "rows_shown": ROWS_SHOWN,
+        "fold": _FOLD_CHARACTERS,
+        "max_agreements": _HEADLINE_LINES,
+    }
+    return environment.from_string(
+        files("judgelake.tasks.reports.page").joinpath("report.html").read_text("utf-8")
+    )
+
+
+def _select(
+    connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    try:
+        cursor = connection.execute(sql, dict(parameters))
+        names = [column[0] for column in cursor.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+    except duckdb.Error as error:
+        first = re.sub(r"\s+", " ", str(error))[:300]
+        raise QueryError(
+            f"tasks/reports/page/report.html: {first}; expected the views of sql/reports; the "
+            f"statement was:\n{sql.strip()}"
+        ) from error
+
+
+def _write_whole(out: Path, text: str) -> Path:
+    """Write beside, sync, rename: a reader of `out` sees the old page or the new one."""
+    beside = out.with_name(f".{out.name}.{secrets.token_hex(4)}")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with beside.open("w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(out)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise LakeError(
+            f"{out}: the report cannot be written ({error.strerror}); expected a writable "
+            f"folder; name another file"
+        ) from error
+    return out

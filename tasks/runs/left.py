@@ -1,0 +1,59 @@
+"""Which stages of a suite have something to do; found without a server, without prefect and without
+dask.
+"""
+
+from judgelake.tasks.lake.lake import Lake
+from judgelake.tasks.planning.cases import find_work
+from judgelake.tasks.planning.scores import name_ingests
+from judgelake.tasks.reports.exports import is_fresh
+from judgelake.tasks.sources.ingestion import find_current
+from judgelake.tasks.suite.suite import Scope, Suite, identify_all, narrow
+from judgelake.tasks.warehouse.warehouse import open_warehouse, run_sql
+
+STAGES = ("ingest", "judge", "report")
+
+
+def find_left(
+    lake: Lake, full: Suite, scope: Scope, stages: tuple[str, ...], retry: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Which of `stages` have something to do; where an ingest is left, what comes after it is not
+    known and counts as left.
+    """
+    suite = narrow(full, scope)
+    if "ingest" in stages and is_ingest_left(lake, suite, scope):
+        return stages
+    left = (
+        ["judge"] if "judge" in stages and is_judging_left(lake, full, suite, scope, retry) else []
+    )
+    if "report" in stages and (left or not is_fresh(lake, suite)):
+        left.append("report")
+    return tuple(left)
+
+
+def is_ingest_left(lake: Lake, suite: Suite, scope: Scope) -> bool:
+    """Whether some source of `suite` (already narrowed) is not in the lake as it is now."""
+    images, limits = suite.image_root(lake.root), suite.limits.images
+    return not all(
+        find_current(lake, one, scope.limit, images, limits) for one in suite.benchmarks.values()
+    )
+
+
+def is_judging_left(
+    lake: Lake, full: Suite, suite: Suite, scope: Scope, retry: tuple[str, ...]
+) -> bool:
+    """Whether judges or metrics of `suite` (`full`, narrowed) have cases left, or the lake does not
+    know them yet.
+    """
+    text = (
+        "select count(*) from stg_judges where suite = $suite and list_contains($ids, "
+        "judge_id || reading)"
+    )
+    connection = open_warehouse(lake, lazy=True)
+    identities = identify_all(full, name_ingests(connection))
+    ids = [one.judge_id + one.reading for one in identities]
+    held = run_sql(
+        connection, text, "registered judges", {"suite": suite.name, "ids": ids}
+    ).fetchone()
+    return (held or (0,))[0] != len(identities) or any(
+        work.n_pending for work in find_work(lake, suite, scope, retry)
+    )

@@ -1,0 +1,107 @@
+"""How a run conducts itself towards people and other runs: the leases that it waits for, the lines
+it tells, where its log lies.
+"""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+from judgelake.tasks.errors import LakeError, redact
+from judgelake.tasks.lake.lake import Lake
+from judgelake.tasks.lake.leases import Held, SteadyClock, hold_leases
+from judgelake.tasks.lake.stop_flag import LOST, StopFlag, set_stop
+from judgelake.tasks.lake.storage import LakePath, read_file, write_whole
+
+Fact = str | float | Sequence[str]
+"""What a step tells: words as they are, a number with its name, several words."""
+LogFormat = Literal["text", "json"]
+
+
+@dataclass(frozen=True)
+class Conduct:
+    """How long a run waits for leases (None: until they are free), and how its lines look on
+    standard error.
+    """
+
+    wait_s: float | None = None
+    log_format: LogFormat = "text"
+
+
+USUAL = Conduct()
+
+
+def log_file(lake: Lake, run_id: str) -> LakePath:
+    """Where a run's lines lie as JSON; there once it has told one."""
+    return lake.root / "_logs" / f"{run_id}.jsonl"
+
+
+def hold_for_run(
+    lake: Lake, names: Sequence[str], suite: str, run_id: str, conduct: Conduct
+) -> AbstractContextManager[Held]:
+    """Hold `names` for a run; a lease that is lost ends the run as Ctrl-C does, and its stop flag
+    says why.
+    """
+    flag = StopFlag(lake, run_id)
+    return hold_leases(
+        lake, names, f"run {run_id} of {suite}", conduct.wait_s,
+        lambda words: log_step(lake, run_id, conduct, "lease", {"says": words}),
+        on_loss=lambda: set_stop(lake, run_id, LOST), should_stop=flag.is_set,
+    )  # fmt: skip
+
+
+@contextmanager
+def logged_step(lake: Lake, run_id: str, conduct: Conduct, step: str) -> Iterator[dict[str, Fact]]:
+    """A step that is told when it is done: what the block puts into the mapping, and how long it
+    took.
+    """
+    facts: dict[str, Fact] = {}
+    clock = SteadyClock()
+    yield facts
+    log_step(lake, run_id, conduct, step, {**facts, "seconds": round(clock.elapsed_s(), 1)})
+
+
+def log_step(
+    lake: Lake, run_id: str, conduct: Conduct, step: str, facts: Mapping[str, Fact]
+) -> None:
+    """Tell a line on standard error and keep it in the run's log; a lake that cannot be written now
+    costs the run only the log's line.
+    """
+    line = tell_step(run_id, conduct, step, facts)
+    file = log_file(lake, run_id)
+    try:
+        write_whole(file, (read_file(file) or b"") + f"{line}\n".encode())
+    except LakeError:
+        return
+
+
+def tell_step(run_id: str, conduct: Conduct, step: str, facts: Mapping[str, Fact]) -> str:
+    """Tell a line on standard error; returns it as JSON."""
+    at = datetime.now(UTC).isoformat(timespec="milliseconds")
+    line = redact(
+        json.dumps({"at": at, "run_id": run_id, "step": step, **facts}, ensure_ascii=False)
+    )
+    sys.stderr.write(
+        f"{line}\n"
+        if conduct.log_format == "json"
+        else redact(f"judgelake: {step}: {_say(facts)}\n")
+    )
+    return line
+
+
+def _say(facts: Mapping[str, Fact]) -> str:
+    """Facts as a person reads them: `40 items, 80 answers in 1.2 s`."""
+    said = [_say_one(name, value) for name, value in facts.items() if name != "seconds"]
+    seconds = f" in {facts['seconds']} s" if "seconds" in facts else ""
+    return ", ".join(word for word in said if word) + seconds
+
+
+def _say_one(name: str, value: Fact) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int | float):
+        return f"{value:,} {name.replace('_', ' ')}"
+    return ", ".join(value)

@@ -1,0 +1,177 @@
+"""How a run ended: its exit code, and the lines that tell what it did, what is wrong and where to
+look. The same for command and schedule.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import duckdb
+
+from judgelake.tasks.backends.openai.batch_book import count_open
+from judgelake.tasks.errors import ExitCode, combine_codes
+from judgelake.tasks.lake.lake import Lake
+from judgelake.tasks.lake.storage import has_file
+from judgelake.tasks.planning.scores import name_ingests
+from judgelake.tasks.reports.exports import page_path
+from judgelake.tasks.runs.log import log_file
+from judgelake.tasks.runs.record import RunRecord, count_shards
+from judgelake.tasks.suite.suite import Suite, identify_all
+from judgelake.tasks.warehouse.checks import check_lake
+from judgelake.tasks.warehouse.warehouse import open_warehouse, select_file
+
+_MOST_NAMES = 5
+_TRY = (
+    "select model, metric, n, round(100 * mean, 2) as mean from rpt_metrics where benchmark = "
+    "'{benchmark}'",
+    "select judge, status, n from rpt_coverage where benchmark = '{benchmark}'",
+)
+
+
+@dataclass(frozen=True)
+class RunEnd:
+    """The exit code of a run and what to tell of it."""
+
+    code: ExitCode
+    lines: tuple[str, ...]
+
+
+class _Section(NamedTuple):
+    code: ExitCode
+    lines: Sequence[str]
+
+
+def end_run(lake: Lake, suite: Suite, stages: tuple[str, ...], record: RunRecord) -> RunEnd:
+    """What a run of `stages` came to (`suite` narrowed as it was run), and its code into `record`;
+    one that was stopped is not checked.
+    """
+    parts = [_Section(ExitCode.DONE, [_sum_up(record)]), *_tell_record(record)]
+    if not record.stopped:
+        connection = open_warehouse(lake, lazy=True)
+        parts.append(_tell_batches(connection, suite))
+        parts.append(_tell_checks(lake, connection))
+        if "report" in stages:
+            parts += [
+                _Section(ExitCode.DONE, _name_places(lake, suite)),
+                _tell_coverage(connection, suite),
+            ]
+    log = log_file(lake, record.run_id)
+    parts.append(_Section(ExitCode.DONE, [f"log: {log}"] if has_file(log) else []))
+    record.code = combine_codes(part.code for part in parts)
+    return RunEnd(record.code, tuple(line for part in parts for line in part.lines))
+
+
+def _sum_up(record: RunRecord) -> str:
+    counts = count_shards(record.shards)
+    tokens = counts.pop("prompt_tokens") + counts.pop("completion_tokens")
+    said = ", ".join(
+        f"{count:,} {name.replace('_', ' ')}"
+        for name, count in {**counts, "tokens": tokens}.items()
+    )
+    cost = (
+        ""
+        if record.cost_usd == 0
+        else ", cost not known"
+        if record.cost_usd is None
+        else f", {record.cost_usd:.2f} USD"
+    )
+    return (
+        f"run {record.run_id}: {record.outcome} in {record.clock.elapsed_s():.1f} s; {said}{cost}"
+    )
+
+
+def _tell_record(record: RunRecord) -> list[_Section]:
+    """What the run's own record says: stopped, lost, a metric that could not run, budget reached,
+    batches open.
+    """
+    told = []
+    if record.lost:
+        line = (
+            "stopped: another run has taken over a lease of this one; what came in is kept; "
+            "run again when it has ended"
+        )
+        told.append(_Section(ExitCode.LEASED, [line]))
+    elif record.stopped:
+        line = "stopped before the end: what came in is kept; run the same command again to go on"
+        told.append(_Section(ExitCode.STOPPED, [line]))
+    if record.failures:
+        told.append(_Section(ExitCode.USAGE, [f"judgelake: {line}" for line in record.failures]))
+    if record.over_budget:
+        line = (
+            "budget: reached, and what was in flight is kept; raise limits.budget_usd and "
+            "run again to go on"
+        )
+        told.append(_Section(ExitCode.BUDGET, [line]))
+    if record.n_open:
+        line = (
+            f"open: {record.n_open:,} cases wait for a batch at the provider; run the same "
+            f"command again to collect it"
+        )
+        told.append(_Section(ExitCode.OPEN, [line]))
+    return told
+
+
+def _tell_batches(connection: duckdb.DuckDBPyConnection, suite: Suite) -> _Section:
+    """The batches that wait at the provider, by the names that it knows them by."""
+    rows = count_open(
+        connection, [one.judge_id for one in identify_all(suite) if one.kind != "metric"]
+    )
+    if rows.is_empty():
+        return _Section(ExitCode.DONE, [])
+    names = ", ".join(rows["name"][:_MOST_NAMES]) + (
+        f", and {rows.height - _MOST_NAMES:,} more" if rows.height > _MOST_NAMES else ""
+    )
+    return _Section(ExitCode.DONE, [f"batches: {rows['n_requests'].sum():,} requests in {names}"])
+
+
+def _tell_checks(lake: Lake, connection: duckdb.DuckDBPyConnection) -> _Section:
+    """5 where a check finds rows that are wrong, 0 where none or only warnings do, and say which
+    and how to see them.
+    """
+    findings, lines = check_lake(lake, connection), []
+    for finding in findings:
+        kind = "warning" if finding.warns else "check"
+        rows = "1 row" if finding.n == 1 else f"{finding.n:,} rows"
+        lines.append(f"{kind}: {rows} against: {finding.says}")
+        lines.append(f'see: judgelake sql --lake {lake.root} "select * from {finding.view}"')
+    return _Section(
+        ExitCode.CHECK if any(not finding.warns for finding in findings) else ExitCode.DONE, lines
+    )
+
+
+def _name_places(lake: Lake, suite: Suite) -> list[str]:
+    first = next(iter(suite.benchmarks))
+    queries = [
+        f'try: judgelake sql --lake {lake.root} "{query.format(benchmark=first)}"' for query in _TRY
+    ]
+    return [f"report: {page_path(lake, suite)}", *queries]
+
+
+def _tell_coverage(connection: duckdb.DuckDBPyConnection, suite: Suite) -> _Section:
+    """3 where a judge or metric of the suite has fewer scores than `min_coverage` of those wanted,
+    and say which.
+    """
+    least = suite.report.min_coverage
+    parameters = {
+        "benchmarks": list(suite.benchmarks),
+        "ids": [
+            one.judge_id + one.reading for one in identify_all(suite, name_ingests(connection))
+        ],
+        "least": least,
+    }
+    thin = select_file(connection, "queries/thin_coverage.sql", parameters)
+    lines = [
+        f"coverage: {judge} has {100 * share:.1f} % of its scores on {benchmark}; expected "
+        f"{100 * least:.1f} %" + _tell_reason(connection, benchmark, judge)
+        for benchmark, judge, share in thin.iter_rows()
+    ]
+    return _Section(ExitCode.COVERAGE if lines else ExitCode.DONE, lines)
+
+
+def _tell_reason(connection: duckdb.DuckDBPyConnection, benchmark: str, judge: str) -> str:
+    """Why most of a judge's verdicts failed, where some did; these are asked for again by the next
+    run.
+    """
+    asked = {"benchmark": benchmark, "judge": judge}
+    n, reason = select_file(connection, "queries/failure_reason.sql", asked).row(0)
+    return f"; {n:,} failed, most with: {reason}; run again to ask for them" if n else ""

@@ -1,0 +1,101 @@
+"""Whether a worker somewhere else can do its part of a run: see the lake and the images, reach
+Prefect, hold the endpoints' keys.
+
+Which workers are asked, and what follows, is `flows.cluster`.
+"""
+
+import urllib.error
+import urllib.request
+import uuid
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from judgelake.tasks.errors import JudgelakeError, LakeError
+from judgelake.tasks.lake.lake import Lake
+from judgelake.tasks.lake.storage import LakePath, write_whole
+from judgelake.tasks.suite.judges import EndpointSettings
+from judgelake.tasks.suite.suite import Suite
+
+_ANSWER_S = 10.0
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What a worker must reach: a token in the lake; images, cassettes and files that judges'
+    options name; Prefect's API; endpoints.
+    """
+
+    token_file: LakePath
+    token: str
+    paths: tuple[LakePath, ...] = ()
+    api_url: str | None = None
+    endpoints: tuple[EndpointSettings, ...] = ()
+
+    def without_keys(self) -> "Probe":
+        """The same of a worker that asks no endpoint."""
+        return replace(self, endpoints=())
+
+
+def make_probe(lake: Lake, suite: Suite, run_id: str, api_url: str | None) -> Probe:
+    """What the judges of a suite need, with a token written into the run's work folder."""
+    token = uuid.uuid4().hex
+    file = lake.work_folder(run_id) / "probe"
+    write_whole(file, token.encode())
+    endpoints = tuple(
+        dict.fromkeys(one for judge in suite.judges.values() for one in judge.endpoints.values())
+    )
+    images = (suite.images,) if suite.images is not None else ()
+    cassettes = tuple(one.cassette for one in endpoints if one.cassette is not None)
+    named = tuple(
+        value
+        for judge in suite.judges.values()
+        for value in vars(judge.options).values()
+        if isinstance(value, Path)
+    )
+    return Probe(
+        file, token, tuple(dict.fromkeys((*images, *cassettes, *named))), api_url, endpoints
+    )
+
+
+def probe_place(probe: Probe) -> list[str]:
+    """What this process cannot do of a probe, a line each; a key itself is never told."""
+    lines = _probe_lake(probe)
+    lines += [f"{path} is not there" for path in probe.paths if not path.exists()]
+    if probe.api_url is not None:
+        lines += _probe_api(probe.api_url)
+    return lines + [line for endpoint in probe.endpoints for line in _probe_key(endpoint)]
+
+
+def _probe_lake(probe: Probe) -> list[str]:
+    try:
+        if probe.token_file.read_text() != probe.token:
+            return [f"{probe.token_file} is another lake's"]
+        write_whole(probe.token_file.with_name(f"probe-{uuid.uuid4().hex}"), probe.token.encode())
+    except (OSError, LakeError) as error:
+        return [f"cannot read and write the lake ({error})"]
+    return []
+
+
+def _probe_api(url: str) -> list[str]:
+    try:
+        urllib.request.urlopen(f"{url}/health", timeout=_ANSWER_S).close()  # noqa: S310  # Prefect's own address
+    except urllib.error.HTTPError:
+        return []  # it answers; whether it lets us in is not asked here
+    except OSError as error:
+        return [
+            f"cannot reach Prefect at {url} ({error}); set PREFECT_API_URL to a server that "
+            f"workers reach"
+        ]
+    return []
+
+
+def _probe_key(endpoint: EndpointSettings) -> list[str]:
+    if endpoint.backend != "openai":
+        return []
+    from judgelake.tasks.backends.openai.endpoints import find_endpoint
+
+    try:
+        find_endpoint(endpoint.model, endpoint.base_url, endpoint.api_key_variable)
+    except JudgelakeError as error:
+        return [str(error)]
+    return []

@@ -1,0 +1,308 @@
+"""From a benchmark's source to the lake: read, validate, quarantine, write, make current. Formats
+are `tasks.sources`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import polars as pl
+
+from judgelake.schemas.tables import TABLES
+from judgelake.tasks.digests import content_digest, digest_json
+from judgelake.tasks.errors import SourceError
+from judgelake.tasks.lake.images import ImageLimits, check_images, stamp_images
+from judgelake.tasks.lake.lake import Lake, append_records, append_rows, retire
+from judgelake.tasks.lake.storage import LakePath
+from judgelake.tasks.lake.validation import QUARANTINE, collapse_repeats, quarantine, validate_rows
+from judgelake.tasks.sources.frames import SourceFrames
+from judgelake.tasks.sources.registry import BenchmarkSettings, read_source, source_digest
+from judgelake.tasks.warehouse.warehouse import open_warehouse, select_frame
+
+_SLICE = 20_000
+_INGESTED = (*(part.name for part in fields(SourceFrames) if part.name != "rejected"), "quarantine")
+_Reference = tuple[list[str], str, dict[str, str]]
+_ITEM: _Reference = (["item_id"], "items", {})
+_ANSWER: _Reference = (["item_id", "answer_id"], "answers", {})
+_PAIR = tuple(
+    (["item_id", side], "answers", {"answer_id": side}) for side in ("answer_a", "answer_b")
+)
+_REFERS: Mapping[str, tuple[_Reference, ...]] = {
+    "answers": (_ITEM,),
+    "human_ratings": (_ANSWER,),
+    "human_preferences": _PAIR,
+    "choice_sets": (_ITEM,),
+    "feedback_preferences": (_ANSWER,),
+    "recorded_verdicts": (_ANSWER,),
+    "recorded_duels": _PAIR,
+    "recorded_scores": (_ANSWER,),
+    "failure_labels": (_ANSWER,),
+    "item_labels": (_ITEM,),
+    "item_rubrics": (_ITEM, (["rubric_id"], "rubrics", {})),
+}
+"""Table -> what its rows refer to: (key columns, table referred to, how that table's columns are
+called here).
+"""
+
+
+@dataclass(frozen=True)
+class IngestSummary:
+    """What one ingest did; `skipped` where the lake already held this very source."""
+
+    benchmark: str
+    n_items: int
+    n_answers: int
+    n_quarantined: int
+    skipped: bool = False
+
+
+def find_current(
+    lake: Lake,
+    benchmark: BenchmarkSettings,
+    limit: int | None,
+    image_root: LakePath | None = None,
+    image_limits: ImageLimits = ImageLimits(),  # noqa: B008  # frozen
+) -> IngestSummary | None:
+    """The lake's ingest of this source if it is still what an ingest (of `limit` items) would give,
+    else None.
+    """
+    if not _parts_of(lake, benchmark.name, "ingests"):
+        return None  # nothing to ask; opening every view takes longer than a small ingest
+    source = source_digest(benchmark.settings)
+    connection = open_warehouse(lake, lazy=True)
+    rows = select_frame(
+        connection,
+        "select n_items, n_answers, n_quarantined, item_limit, source_digest from stg_ingests "
+        "where benchmark = $benchmark and source = $source",
+        "current ingest",
+        {"benchmark": benchmark.name, "source": benchmark.source},
+    ).rows()
+    if not rows or not (rows[0][3] is None or (limit is not None and limit <= rows[0][3])):
+        return None
+    text = "select distinct unnest(images).uri as uri from stg_items where benchmark = $benchmark"
+    uris = select_frame(
+        connection, text, "images of the current ingest", {"benchmark": benchmark.name}
+    )["uri"].drop_nulls()
+    images = stamp_images(image_root or lake.root / "images", uris, image_limits)
+    if rows[0][4] != _digest_inputs(source, images) or (benchmark.strict and rows[0][2]):
+        return None
+    n_items, n_answers, n_quarantined = rows[0][:3]
+    return IngestSummary(benchmark.name, n_items, n_answers, n_quarantined, skipped=True)
+
+
+def _digest_inputs(source: str, images: str) -> str:
+    """A source's digest, with that of its images' state where it has local ones: an image that
+    appears later is a new input.
+    """
+    return digest_json([source, images]) if images else source
+
+
+def ingest_benchmark(
+    lake: Lake,
+    benchmark: BenchmarkSettings,
+    image_root: LakePath,
+    limit: int | None,
+    image_limits: ImageLimits = ImageLimits(),  # noqa: B008  # frozen
+) -> IngestSummary:
+    """Read one source into the lake in place of its former ingest; a source that has not changed is
+    left alone.
+    """
+    current = find_current(lake, benchmark, limit, image_root, image_limits)
+    if current is not None:
+        return current
+    source = source_digest(
+        benchmark.settings
+    )  # before the reading, so that a file changed meanwhile is read again
+    now = datetime.now(UTC)
+    ingest_id = digest_json([benchmark.name, benchmark.source, source, limit, now.isoformat()])[:16]
+    checked, images = check_source(benchmark, image_root, limit, image_limits, ingest_id)
+    digest = _digest_inputs(source, images)
+    if benchmark.strict:
+        _refuse_quarantined(benchmark.name, checked["quarantine"])
+    replaced = _parts_of(lake, benchmark.name, *_INGESTED, "ingests")
+    for name in _INGESTED:
+        append_rows(lake, name, checked[name])
+    summary = IngestSummary(
+        benchmark.name,
+        checked["items"].height,
+        checked["answers"].height,
+        checked["quarantine"].height,
+    )
+    record = {
+        "ingest_id": ingest_id,
+        "benchmark": benchmark.name,
+        "source": benchmark.source,
+        "source_digest": digest,
+    }
+    counts = {
+        field.name: getattr(summary, field.name)
+        for field in fields(summary)
+        if field.name.startswith("n_")
+    }
+    append_records(lake, "ingests", [{**record, **counts, "item_limit": limit, "ingested_at": now}])
+    if replaced:
+        retire(lake, replaced)
+    return summary
+
+
+class CheckedSource(NamedTuple):
+    """Table name -> rows that keep the contract, and `quarantine`; `images` is the state of the
+    local image files.
+    """
+
+    tables: dict[str, pl.DataFrame]
+    images: str
+
+
+def check_source(
+    benchmark: BenchmarkSettings,
+    image_root: LakePath,
+    limit: int | None,
+    image_limits: ImageLimits = ImageLimits(),  # noqa: B008  # frozen
+    ingest_id: str = "preview",
+) -> CheckedSource:
+    """Read and check a source as an ingest would, and write nothing."""
+    checked = _check(read_source(benchmark.settings, image_root), benchmark.name, ingest_id, limit)
+    uris = checked["items"]["images"].explode().struct.field("uri").drop_nulls().unique()
+    stamp = stamp_images(image_root, uris, image_limits)
+    images = check_images(checked["items"], image_root, image_limits)
+    faults = _stamp(images.quarantined, benchmark.name, ingest_id)
+    return CheckedSource(
+        checked | {"items": images.items, "quarantine": pl.concat([checked["quarantine"], faults])},
+        stamp,
+    )
+
+
+def _refuse_quarantined(benchmark: str, told: pl.DataFrame) -> None:
+    """Raises SourceError that names the first row where there is one."""
+    for row in told.head(1).iter_rows(named=True):
+        place = f"{row['source_file']}:{row['locator']}"
+        raise SourceError(
+            f"{place}: {benchmark} is strict and {told.height:,} rows would be quarantined; "
+            f"the first: {row['reason']} "
+            f"(column {row['column_name']}, value {row['value']!r}); expected none, nothing "
+            f"was written; {row['remedy']}"
+        )
+
+
+def _parts_of(lake: Lake, benchmark: str, *tables: str) -> list[LakePath]:
+    found = lake.list_parts(*(f"{name}/benchmark={benchmark}" for name in tables))
+    return [lake.root / name for names in found.values() for name in names]
+
+
+def _check(
+    frames: SourceFrames, benchmark: str, ingest_id: str, limit: int | None
+) -> dict[str, pl.DataFrame]:
+    """Table name -> rows: every row either keeps its contract or is in `quarantine`, with its
+    place.
+    """
+    bad = [_rejected(frames)]
+    good: dict[str, pl.DataFrame] = {}
+    for name, frame in frames.tables():
+        for keys, table, renames in _REFERS.get(name, ()):
+            frame = _known(name, frame, good[table].rename(renames), keys, bad)
+        if name == "choice_sets":
+            frame = _known_sets(frame, good["answers"], bad)
+        frame = _stamp(frame, benchmark, ingest_id)
+        if name == "answers":
+            frame = _digest_answers(frame, good["items"])
+        good[name] = _checked_table(name, frame, bad)
+    told = pl.concat(bad).with_columns(benchmark=pl.lit(benchmark), ingest_id=pl.lit(ingest_id))
+    return {**(good if limit is None else _cut(good, limit)), "quarantine": told}
+
+
+def _cut(good: dict[str, pl.DataFrame], limit: int) -> dict[str, pl.DataFrame]:
+    """Only the first `limit` items by key, and the rows about them."""
+    items = good["items"].sort("item_id").head(limit)
+    return {
+        name: frame.join(items, on="item_id", how="semi") if "item_id" in frame.columns else frame
+        for name, frame in good.items()
+    }
+
+
+def _stamp(frame: pl.DataFrame, benchmark: str, ingest_id: str) -> pl.DataFrame:
+    return frame.with_columns(benchmark=pl.lit(benchmark), ingest_id=pl.lit(ingest_id))
+
+
+def _checked_table(name: str, frame: pl.DataFrame, bad: list[pl.DataFrame]) -> pl.DataFrame:
+    """Rows that keep the contract, repeats collapsed; the others are added to `bad`."""
+    collapsed = collapse_repeats(name, frame)
+    if collapsed.conflicting.height:
+        remedy = "keep one of them, or give them different ids"
+        bad.append(
+            quarantine(
+                collapsed.conflicting, name, None, None, "rows with the same key differ", remedy
+            )
+        )
+    validated = validate_rows(name, collapsed.unique.select(TABLES[name].polars_schema.keys()))
+    bad.append(validated.quarantined)
+    return validated.good
+
+
+def _known(
+    name: str, frame: pl.DataFrame, known: pl.DataFrame, keys: list[str], bad: list[pl.DataFrame]
+) -> pl.DataFrame:
+    """Rows that refer to something that is there; the others are added to `bad`."""
+    unknown = frame.join(known, on=keys, how="anti")
+    what = {"item_id": "item", "rubric_id": "rubric"}.get(keys[-1], "answer")
+    remedy = f"add the {what} to its file, or remove this row"
+    bad.append(
+        quarantine(
+            unknown,
+            name,
+            keys[-1],
+            keys[-1],
+            f"the {what} it refers to is not there or did not pass",
+            remedy,
+        )
+    )
+    return frame.join(known, on=keys, how="semi")
+
+
+def _known_sets(sets: pl.DataFrame, answers: pl.DataFrame, bad: list[pl.DataFrame]) -> pl.DataFrame:
+    """Choice sets of which every answer is there; the others are added to `bad`, with the first one
+    that is not.
+    """
+    numbered = sets.with_row_index("set")
+    shown = numbered.select("set", "item_id", answer_id="answers").explode("answer_id").drop_nulls()
+    absent = shown.join(answers, on=["item_id", "answer_id"], how="anti").unique(
+        "set", keep="first", maintain_order=True
+    )
+    unknown = numbered.join(
+        absent.select("set", absent="answer_id"), on="set", maintain_order="left"
+    )
+    reason = "an answer of the set is not there or did not pass"
+    bad.append(
+        quarantine(
+            unknown,
+            "choice_sets",
+            "answers",
+            "absent",
+            reason,
+            "add the answer to its file, or correct its id",
+        )
+    )
+    return numbered.join(absent, on="set", how="anti", maintain_order="left").drop("set")
+
+
+def _digest_answers(answers: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
+    seen = answers.join(
+        items.select("item_id", "prompt", "references"),
+        on="item_id",
+        how="left",
+        maintain_order="left",
+    )
+    digests: list[str] = []
+    for part in seen.iter_slices(
+        _SLICE
+    ):  # the references of all answers as Python texts would take a gigabyte a million answers
+        digests += map(
+            content_digest, part["prompt"], part["references"].to_list(), part["text"].fill_null("")
+        )
+    return answers.with_columns(content_digest=pl.Series(digests, dtype=pl.String))
+
+
+def _rejected(frames: SourceFrames) -> pl.DataFrame:
+    rows = [[getattr(row, column) for column in QUARANTINE] for row in frames.rejected]
+    return pl.DataFrame(rows, schema=dict.fromkeys(QUARANTINE, pl.String), orient="row")

@@ -1,0 +1,333 @@
+"""CSV, TSV, JSON lines, JSON and Parquet files as batches of records with their places; damaged
+lines are told, the good ones go on.
+
+What the fields mean is `table`; compression is `compressed_lines`.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
+
+import orjson
+import pyarrow.parquet as pq
+import yaml
+
+from judgelake.tasks.errors import SourceError, nearest
+from judgelake.tasks.settings import Place, convert, sequence
+from judgelake.tasks.sources.readers.delimited import Cells, TellLine, read_cells
+from judgelake.tasks.sources.readers.lines import (
+    DamagedFileError,
+    plain_suffix,
+    read_raw_lines,
+    read_whole,
+)
+from judgelake.tasks.sources.readers.record_paths import Record, explode_record, find_path, root_of
+
+Format = Literal["csv", "tsv", "jsonl", "json", "parquet"]
+FORMATS: tuple[str, ...] = get_args(Format)
+_SUFFIXES: Mapping[str, Format] = {
+    ".ndjson": "jsonl",
+    ".jl": "jsonl",
+    ".pq": "parquet",
+    ".tab": "tsv",
+}
+_BATCH = 50_000
+_AGAIN = "correct the line in the file and ingest again"
+
+
+class Names(tuple[str, ...]):
+    """One name or a list of names."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_yaml(cls, place: Place, key: str) -> "Names":
+        """A scalar or a list of scalars."""
+        parts = sequence(place, key) if isinstance(place.node, yaml.SequenceNode) else [place]
+        return cls(convert(str, part, key) for part in parts)
+
+
+@dataclass(frozen=True)
+class FileSettings:
+    """How a file is read.
+
+    `file`: a path or a glob whose `{name}` parts become columns. `format`: else from the suffix,
+    under .gz or .zst. `records`: JSON: the path to the list of records, or to a map (its keys are
+    the column `key`). `explode`: one record per element of this nested list or map, or of several,
+    one within the other. `names`: the columns of a CSV or TSV without a header. `separator` and
+    `quotes` (false where a quotation mark is only a sign): CSV and TSV. `json`: columns whose cells
+    hold JSON text.
+    """
+
+    file: Path | None = None
+    format: Format | None = None
+    records: str | None = None
+    explode: Names = Names()  # noqa: RUF009  # immutable
+    encoding: str = "utf-8"
+    names: Names = Names()  # noqa: RUF009
+    separator: str | None = None
+    quotes: bool = True
+    json: Names = Names()  # noqa: RUF009
+
+
+class RecordBatch(NamedTuple):
+    """Records and where each stood, such as `line 12`."""
+
+    records: Sequence[Record]
+    locators: Sequence[str]
+
+
+def find_format(file: Path, settings: FileSettings) -> Format:
+    """The format of a file by the settings, else by its suffix."""
+    suffix = plain_suffix(file)
+    name = settings.format or _SUFFIXES.get(suffix) or suffix.removeprefix(".")
+    if name not in FORMATS:
+        raise SourceError(
+            f"{file}: its suffix names no format; expected one of {', '.join(FORMATS)}; write "
+            f"`format:` in the suite"
+        )
+    return name  # type: ignore[return-value]
+
+
+def read_batches(
+    file: Path, settings: FileSettings, wanted: Iterable[str], tell: TellLine
+) -> Iterator[RecordBatch]:
+    """The file's records, batch by batch; `tell` hears of every line that is none. Raises
+    SourceError where nothing can be read.
+    """
+    readers: Mapping[str, Callable[..., Iterator[tuple[Record, str]]]] = {
+        "csv": _read_delimited,
+        "tsv": _read_delimited,
+        "jsonl": _read_json_lines,
+        "json": _read_json,
+        "parquet": _read_parquet,
+    }
+    rows = readers[find_format(file, settings)](file, settings, tuple(wanted), tell)
+    if settings.json:
+        rows = _parse_cells(rows, settings.json, tell)
+    for path in settings.explode:
+        rows = _explode(rows, path)
+    records: list[Record] = []
+    locators: list[str] = []
+    for record, locator in rows:
+        records.append(record)
+        locators.append(locator)
+        if len(records) == _BATCH:
+            yield RecordBatch(records, locators)
+            records, locators = [], []
+    yield RecordBatch(records, locators)
+
+
+def check_columns(file: Path, place: str, found: Sequence[str], wanted: Iterable[str]) -> None:
+    """Raises SourceError where a wanted column is not among those found: file, place, both lists,
+    the nearest name.
+    """
+    names = sorted({path if path in found else root_of(path) for path in wanted})
+    absent = [name for name in names if name not in found]
+    if absent:
+        raise SourceError(
+            f"{file}:{place}: has no {' and no '.join(map(repr, absent))}, but the columns "
+            f"{', '.join(map(repr, found)) or 'of nothing'}; "
+            f"expected {', '.join(map(repr, names))}; correct the suite or the file: "
+            f"{nearest(absent[0], found) if found else 'it is empty'}"
+        )
+
+
+def _read_delimited(
+    file: Path, settings: FileSettings, wanted: Sequence[str], tell: TellLine
+) -> Iterator[tuple[Record, str]]:
+    separator = settings.separator or ("\t" if find_format(file, settings) == "tsv" else ",")
+    rows = read_cells(file, separator, settings.quotes, settings.encoding, tell)
+    names = list(settings.names) or next(rows, Cells(1, [])).cells
+    twice = next((name for number, name in enumerate(names) if name in names[:number]), None)
+    if twice is not None and twice in wanted:
+        raise SourceError(
+            f"{file}:1: two columns are named {twice!r}; expected distinct names; give them in "
+            f"`names:`"
+        )
+    if not settings.explode:
+        check_columns(file, "1", names, wanted)
+    n_good, misfits = 0, []
+    for line, cells in rows:
+        if len(cells) == len(names):
+            n_good += 1
+            yield dict(zip(names, cells, strict=True)), f"line {line}"
+        elif cells:
+            misfits.append((line, len(cells)))
+            told = f"the row has {len(cells)} cells, the header {len(names)}"
+            tell(
+                f"line {line}",
+                None,
+                separator.join(cells),
+                told,
+                "give the row as many cells as the header has",
+            )
+    if misfits and not n_good:
+        line, count = misfits[0]
+        raise SourceError(
+            f"{file}:{line}: no row fits the header: it has {len(names)} columns "
+            f"({', '.join(map(repr, names))}), this row {count} cells; "
+            "expected as many cells as columns; the header or the rows are shifted: correct "
+            "the file, or give `names:` in the suite"
+        )
+
+
+def _read_json_lines(
+    file: Path, settings: FileSettings, _: Sequence[str], tell: TellLine
+) -> Iterator[tuple[Record, str]]:
+    number = 0
+    try:
+        for number, line in enumerate(read_raw_lines(file), 1):
+            if not line.strip(b"\x00\t\r\n\xef\xbb\xbf "):
+                if b"\0" in line:
+                    tell(f"line {number}", None, "", "the line holds only NUL bytes", _AGAIN)
+                continue
+            try:
+                record = _load_line(line, settings.encoding)
+            except ValueError as error:
+                shown = line[:200].decode("utf-8", "replace")
+                tell(f"line {number}", None, shown, f"the line is not JSON ({error})", _AGAIN)
+                continue
+            if isinstance(record, dict):
+                yield record, f"line {number}"
+            else:
+                tell(
+                    f"line {number}",
+                    None,
+                    str(record)[:200],
+                    "the line holds no record ({...})",
+                    _AGAIN,
+                )
+    except DamagedFileError as error:
+        tell(
+            f"line {number + 1}",
+            None,
+            None,
+            f"the compressed file breaks off or is damaged here ({error})",
+            "fetch the file again",
+        )
+
+
+def _load_line(line: bytes, encoding: str) -> Any:
+    """orjson first; the standard library for what only it takes (NaN and Infinity, as Python's own
+    json writes them).
+    """
+    if encoding != "utf-8":
+        return json.loads(line.decode(encoding))
+    try:
+        return orjson.loads(line.removeprefix(b"\xef\xbb\xbf"))
+    except orjson.JSONDecodeError as error:
+        if b"NaN" not in line and b"Infinity" not in line:
+            raise
+        try:
+            return json.loads(line)
+        except ValueError:
+            raise error from None
+
+
+def _read_json(
+    file: Path, settings: FileSettings, _: Sequence[str], tell: TellLine
+) -> Iterator[tuple[Record, str]]:
+    data = read_whole(file)
+    try:
+        content = _load_line(data, settings.encoding)
+    except ValueError as error:
+        line, column = getattr(error, "lineno", 0), getattr(error, "colno", 0)
+        raise SourceError(
+            f"{file}:{line}:{column}: is not valid JSON ({getattr(error, 'msg', error)}); "
+            f"expected a whole JSON document "
+            f"in {settings.encoding}; fetch it again, or write `format: jsonl` where every "
+            f"line is a record"
+        ) from None
+    del data
+    if settings.records:
+        content = find_path(settings.records)(content) if isinstance(content, dict) else None
+    if isinstance(content, dict):
+        content = [
+            {"key": key, **value} if isinstance(value, dict) else {"key": key, "value": value}
+            for key, value in content.items()
+        ]
+    if not isinstance(content, list):
+        where = f"at {settings.records!r}" if settings.records else "at its top"
+        raise SourceError(
+            f"{file}: holds no list and no map {where}; expected records; give their path in "
+            f"`records:`"
+        )
+    for number, record in enumerate(content):
+        if isinstance(record, dict):
+            yield record, f"record {number}"
+        else:
+            tell(
+                f"record {number}",
+                None,
+                str(record)[:200],
+                "it is no record ({...})",
+                "correct the record in the file and ingest again",
+            )
+
+
+def _read_parquet(
+    file: Path, settings: FileSettings, wanted: Sequence[str], _: TellLine
+) -> Iterator[tuple[Record, str]]:
+    number = 0
+    with open_parquet(file) as parquet:
+        names = parquet.schema_arrow.names
+        roots = {
+            path if path in names else root_of(path) for path in (*wanted, *settings.explode)
+        } & set(names)
+        if not settings.explode:
+            check_columns(file, "schema", names, wanted)
+        try:
+            for part in parquet.iter_batches(
+                _BATCH, columns=None if settings.explode else sorted(roots)
+            ):
+                for record in part.to_pylist():
+                    yield record, f"record {number}"
+                    number += 1
+        except OSError as error:
+            raise _broken_parquet(file, error) from None
+
+
+def open_parquet(file: Path) -> pq.ParquetFile:
+    """An open Parquet file; raises SourceError where it is none, or damaged."""
+    try:
+        return pq.ParquetFile(file)
+    except (OSError, ValueError) as error:
+        raise _broken_parquet(file, error) from None
+
+
+def _broken_parquet(file: Path, error: Exception) -> SourceError:
+    reason = str(error).splitlines()[0]
+    return SourceError(
+        f"{file}: cannot be read as Parquet ({reason}); expected a whole Parquet file; fetch "
+        f"it again"
+    )
+
+
+def _parse_cells(
+    rows: Iterator[tuple[Record, str]], columns: Names, tell: TellLine
+) -> Iterator[tuple[Record, str]]:
+    for record, locator in rows:
+        parsed = dict(record)
+        try:
+            for column in columns:
+                text = record.get(column)
+                parsed[column] = orjson.loads(text) if text else None
+        except orjson.JSONDecodeError as error:
+            tell(
+                locator,
+                column,
+                str(text)[:200],
+                f"the cell is not JSON ({error.msg})",
+                "correct the cell, or take it out of `json:`",
+            )
+            continue
+        yield parsed, locator
+
+
+def _explode(rows: Iterator[tuple[Record, str]], path: str) -> Iterator[tuple[Record, str]]:
+    for record, locator in rows:
+        for inner, place in explode_record(record, path):
+            yield inner, f"{locator}, {place}"

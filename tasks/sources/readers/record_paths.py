@@ -1,0 +1,198 @@
+"""From records (nested dicts) to flat columns of text, by paths such as `a.b`, `a[0].b` and
+`a[*].b`. Where records come from is `reading_files`, what columns mean is `table`.
+
+A record that has the whole path as a key is asked by it: MTurk's `Answer.rating` is a column, not a
+path.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+import orjson
+import polars as pl
+import pyarrow as pa
+
+Record = Mapping[str, Any]
+Kind = Literal["text", "texts", "elements"]
+"""`text`: one value; `texts`: a list of values; `elements`: a list whose elements may be nested
+(they stay as JSON).
+"""
+FILE, LOCATOR = "::file", "::locator"
+DTYPES: Mapping[Kind, pl.DataType] = {
+    "text": pl.String(),
+    "texts": pl.List(pl.String),
+    "elements": pl.List(pl.String),
+}
+_STEP = re.compile(r"\[(\d+|\*)\]|(?:^|\.)([^.\[\]]+)")
+_ABSENT: Any = object()
+_ARROW = {
+    "text": pa.large_string(),
+    "texts": pa.large_list(pa.large_string()),
+    "elements": pa.large_list(pa.large_string()),
+}
+
+
+class Misfit(NamedTuple):
+    """A cell that is not of the shape its column needs: the record's number in the batch, the path,
+    the value, why.
+    """
+
+    row: int
+    path: str
+    value: str
+    reason: str
+
+
+class Flattened(NamedTuple):
+    """Columns named by their paths, the misfits, and the paths that at least one record had."""
+
+    columns: dict[str, pl.Series]
+    misfits: list[Misfit]
+    found: set[str]
+
+
+def flatten(records: Sequence[Record], wanted: Mapping[str, Kind]) -> Flattened:
+    """One column a path; a misfit's cell is null there."""
+    columns: dict[str, pl.Series] = {}
+    misfits: list[Misfit] = []
+    found: set[str] = set()
+    for path, kind in wanted.items():
+        find = find_path(path)
+        cells = [find(record) for record in records]
+        if any(cell is not _ABSENT for cell in cells):
+            found.add(path)
+        if _ABSENT in cells:
+            cells = [None if cell is _ABSENT else cell for cell in cells]
+        columns[path] = _column(path, kind, cells, misfits)
+    return Flattened(columns, misfits, found)
+
+
+def find_path(path: str) -> Callable[[Record], Any]:
+    """A function from a record to what stands at `path`; lists under `[*]` give a list of what was
+    there.
+    """
+    steps = [
+        int(number) if number.isdigit() else number or name for number, name in _STEP.findall(path)
+    ]
+    if len(steps) < 2:
+        return lambda record: record.get(path, _ABSENT)
+    return lambda record: record[path] if path in record else _walk(record, steps)
+
+
+def root_of(path: str) -> str:
+    """The column that a path begins in."""
+    return re.split(r"[.\[]", path, maxsplit=1)[0]
+
+
+def explode_record(record: Record, path: str) -> Iterator[tuple[Record, str]]:
+    """One record an element of the list or map at `path`, with the element's place; its fields
+    stand over the record's own.
+
+    A map's keys are the column `key`; elements that hold no fields are the column `value`.
+    """
+    inner = find_path(path)(record)
+    if isinstance(inner, Mapping):
+        pairs = [({"key": key}, element, f"{path}[{key}]") for key, element in inner.items()]
+    else:
+        pairs = [
+            ({}, element, f"{path}[{number}]")
+            for number, element in enumerate(inner if isinstance(inner, list) else [])
+        ]
+    for extra, element, place in pairs:
+        yield (
+            {
+                **record,
+                **extra,
+                **(element if isinstance(element, Mapping) else {"value": element}),
+            },
+            place,
+        )
+
+
+def _walk(value: Any, steps: Sequence[int | str]) -> Any:
+    for number, step in enumerate(steps):
+        if step == "*":
+            if not isinstance(value, list):
+                return None if value is None else _ABSENT
+            inner = [_walk(element, steps[number + 1 :]) for element in value]
+            present = [element for element in inner if element is not _ABSENT]
+            return [
+                part
+                for element in present
+                for part in (element if "*" in steps[number + 1 :] else [element])
+            ]
+        if isinstance(step, int):
+            if not isinstance(value, list) or step >= len(value):
+                return _ABSENT
+            value = value[step]
+        elif isinstance(value, Mapping) and step in value:
+            value = value[step]
+        else:
+            return _ABSENT
+    return value
+
+
+def _column(path: str, kind: Kind, cells: list[Any], misfits: list[Misfit]) -> pl.Series:
+    if kind != "text":
+        cells = [cell if type(cell) is list or cell is None else [cell] for cell in cells]
+    try:
+        return pl.Series(path, pa.array(cells, type=_ARROW[kind]), dtype=DTYPES[kind])
+    except (pa.ArrowException, UnicodeEncodeError, TypeError, ValueError):
+        tidy = [_tidy(cell, kind, (row, path), misfits) for row, cell in enumerate(cells)]
+        return pl.Series(path, tidy, dtype=DTYPES[kind])
+
+
+def _tidy(cell: Any, kind: Kind, place: tuple[int, str], misfits: list[Misfit]) -> Any:
+    try:
+        if kind == "text":
+            return as_text(cell)
+        if kind == "texts":
+            return None if cell is None else [as_text(part) for part in cell]
+        return (
+            None
+            if cell is None
+            else [part if isinstance(part, str) else _json(part) for part in _boxes(cell)]
+        )
+    except (TypeError, ValueError) as error:
+        misfits.append(
+            Misfit(*place, str(cell)[:200].encode("utf-8", "replace").decode(), str(error))
+        )
+        return None
+
+
+def _boxes(cell: list[Any]) -> list[Any]:
+    """Four numbers are one box, not four elements."""
+    is_box = len(cell) == 4 and all(isinstance(part, int | float) for part in cell)
+    return [cell] if is_box else [part for part in cell if part is not None]
+
+
+def as_text(cell: Any) -> str | None:
+    """A scalar as the text it is written with in JSON; raises TypeError for what is nested,
+    ValueError for broken text.
+    """
+    if cell is None:
+        return None
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    if isinstance(cell, list | dict | tuple | bytes):
+        raise TypeError(f"a {_WORDS[type(cell)]} stands where one value is expected")
+    text = str(cell)
+    if not text.isascii() and any("\ud800" <= sign <= "\udfff" for sign in text):
+        raise ValueError("the text holds half a surrogate pair, which is no character")
+    return text
+
+
+_WORDS: Mapping[type, str] = {
+    list: "list",
+    tuple: "list",
+    dict: "nested record",
+    bytes: "block of binary",
+}
+
+
+def _json(part: Any) -> str:
+    try:
+        return orjson.dumps(part).decode()
+    except orjson.JSONEncodeError as error:
+        raise TypeError(f"the element cannot be written as JSON ({error})") from None

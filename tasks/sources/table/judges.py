@@ -1,0 +1,364 @@
+"""Recorded judges of source `table`: what a suite writes about them, and the verdict that their
+columns or replies give.
+
+Replies go through the readers that live ones go through (`tasks.judging.reading`). Rows are made by
+`table_rows`.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+import polars as pl
+
+from judgelake.schemas.recorded import FAILURE_CATEGORIES
+from judgelake.tasks.errors import nearest
+from judgelake.tasks.judging.reading import (
+    read_rating_at_end,
+    read_result_marker,
+    read_two_numbers,
+    read_yes_no,
+)
+from judgelake.tasks.sources.frames import frame_schema
+from judgelake.tasks.sources.table.values import (
+    Cell,
+    Name,
+    Value,
+    check_scale,
+    need,
+    plain_cell,
+    read_number,
+    read_text,
+)
+
+_TEXT, _FIRST, _SECOND = "::reply", "::first", "::second"
+_NO_VERDICT = "the file holds no verdict"
+_NOT_SHOWN = "the file does not say which answer the judge saw first"
+_MOST_LEVEL = 99
+"""Readers take a number of more digits for no rating."""
+
+
+@dataclass(frozen=True)
+class VerdictSettings:
+    """A recorded judge's ratings: `rating` is their column, or `reader` reads them from the
+    replies' `text`.
+
+    Readers: rating_at_end (`<marker>=n` or a number alone at the end), result_marker (`[RESULT]
+    n`), yes_no (yes is the scale's upper end). No rating is a verdict that failed or cannot be
+    read, never a score.
+    """
+
+    judge: Name
+    scale: tuple[float, ...]
+    rating: Value | None = None
+    reader: Literal["rating_at_end", "result_marker", "yes_no"] | None = None
+    marker: str | None = None
+    criterion: Name = Name(constant="correctness")  # noqa: RUF009  # immutable
+    values: Mapping[str, str | None] | None = None
+    text: Value | None = None
+    sample: Value | None = None
+    answer: str | None = None
+
+    def __post_init__(self) -> None:
+        check_scale(self.scale)
+        need(
+            (self.rating is None) != (self.reader is None),
+            "rating",
+            "expected either `rating` or `reader`; write one of them",
+        )
+        need(
+            self.marker is None or self.reader == "rating_at_end",
+            "marker",
+            "only `reader: rating_at_end` has one; remove it",
+        )
+        if self.reader is not None:
+            need(
+                self.text is not None,
+                "text",
+                "missing; expected the column of the replies that `reader` reads; add it",
+            )
+            need(
+                self.values is None,
+                "values",
+                "map a column's texts; expected none beside `reader`; remove them",
+            )
+        if self.reader in ("rating_at_end", "result_marker"):
+            whole = all(end.is_integer() and 0 <= end <= _MOST_LEVEL for end in self.scale)
+            need(
+                whole,
+                "scale",
+                f"{list(self.scale)}; expected whole numbers from 0 to {_MOST_LEVEL} beside "
+                f"`reader`; correct it",
+            )
+
+
+@dataclass(frozen=True)
+class DuelSettings:
+    """A recorded judge's choices between two answers, decided by the first of these that is there:
+    `reader` (two_numbers: the reply's two scores on `scale`, that of the answer shown first before
+    the other's; without `shown_first` that is a), `choice` (`values` maps its texts to a, b and
+    tie), `preference` (the share of the win that b got, from 0 to 1), `score_a` and `score_b`.
+
+    `answer_a` and `answer_b` are answer ids, by default those of the first two `answers`.
+    """
+
+    judge: Name
+    reader: Literal["two_numbers"] | None = None
+    scale: tuple[float, ...] = ()
+    choice: Value | None = None
+    values: Mapping[str, str | None] | None = None
+    preference: Value | None = None
+    score_a: Value | None = None
+    score_b: Value | None = None
+    answer_a: Value | None = None
+    answer_b: Value | None = None
+    criterion: Name = Name(constant="overall")  # noqa: RUF009  # immutable
+    shown_first: Value | None = None
+    sample: Value | None = None
+    text: Value | None = None
+
+    def __post_init__(self) -> None:
+        need(
+            (self.score_a is None) == (self.score_b is None),
+            "score_a",
+            "expected `score_b` beside it; write both or none",
+        )
+        columns = self.choice or self.preference or self.score_a
+        expected = (
+            "expected `reader`, or columns (`choice`, `preference`, `score_a` and "
+            "`score_b`); write one of the two"
+        )
+        need((self.reader is None) != (columns is None), "choice", expected)
+        need(
+            self.values is None or self.choice is not None,
+            "values",
+            "map the texts of `choice`; expected it; add it",
+        )
+        need(self.reader is not None or not self.scale, "scale", "only `reader` has one; remove it")
+        if self.reader is not None:
+            need(
+                self.text is not None,
+                "text",
+                "missing; expected the column of the replies that `reader` reads; add it",
+            )
+            check_scale(self.scale)
+
+
+class DuelCells(NamedTuple):
+    """A duel's cells as its columns give them; those that the suite does not map are null."""
+
+    choice: Cell
+    preference: Cell
+    score_a: Cell
+    score_b: Cell
+    shown_first: Cell
+    text: Cell
+
+
+def read_ratings(
+    batch: pl.DataFrame, settings: VerdictSettings, text: Cell
+) -> tuple[pl.DataFrame, Cell]:
+    """The batch with a column of the ratings that the reader finds in `text`, and the cell that
+    takes it.
+    """
+    batch = batch.with_columns(text.read.alias(_TEXT))
+    ratings = [None if reply is None else _read_rating(reply, settings) for reply in batch[_TEXT]]
+    return batch.with_columns(pl.Series(_FIRST, ratings, pl.Float64)), plain_cell(
+        pl.col(_FIRST), "rating"
+    )
+
+
+def _read_rating(text: str, settings: VerdictSettings) -> float | None:
+    low, high = settings.scale
+    if settings.reader == "yes_no":
+        says_yes = read_yes_no(text)
+        return None if says_yes is None else high if says_yes else low
+    levels = range(int(low), int(high) + 1)
+    if settings.reader == "result_marker":
+        found = read_result_marker(text, levels)
+    else:
+        found = read_rating_at_end(text, settings.marker or "rating", levels)
+    return None if found is None else float(found.rating)
+
+
+def decide_verdict(settings: VerdictSettings, rating: Cell, text: Cell) -> dict[str, Cell]:
+    """Status, rating, scale, text and reason."""
+    low, high = settings.scale
+    unread = {
+        None: _NO_VERDICT,
+        "rating_at_end": f"the text ends in no rating from {low:g} to {high:g}",
+        "result_marker": f"the text marks no score from {low:g} to {high:g}",
+        "yes_no": "the text begins with neither yes nor no",
+    }[settings.reader]
+    told = _status(rating.read.is_not_null(), text.read.is_not_null(), pl.lit(unread))
+    return {**told, "rating": rating, **scale_cells(settings.scale), "text": text}
+
+
+def scale_cells(scale: Iterable[float]) -> dict[str, Cell]:
+    """The ends of a scale."""
+    return {
+        name: read_number(None, (), default=end)
+        for name, end in zip(("scale_low", "scale_high"), scale, strict=True)
+    }
+
+
+def read_scores(
+    batch: pl.DataFrame, settings: DuelSettings, cells: DuelCells
+) -> tuple[pl.DataFrame, DuelCells]:
+    """The batch with columns of the two scores that the reader finds in the text, and the cells of
+    a's and b's.
+    """
+    low, high = settings.scale
+    batch = batch.with_columns(cells.text.read.alias(_TEXT))
+    found = [
+        None if reply is None else read_two_numbers(reply, low, high) for reply in batch[_TEXT]
+    ]
+    first = pl.Series(_FIRST, [scores and scores.first for scores in found], pl.Float64)
+    second = pl.Series(_SECOND, [scores and scores.second for scores in found], pl.Float64)
+    if settings.shown_first is None:
+        cells = cells._replace(shown_first=plain_cell(pl.lit("a"), ""))
+    a_first, b_first = (cells.shown_first.read == side for side in "ab")
+    of_a = pl.when(a_first).then(pl.col(_FIRST)).when(b_first).then(pl.col(_SECOND))
+    of_b = pl.when(a_first).then(pl.col(_SECOND)).when(b_first).then(pl.col(_FIRST))
+    cells = cells._replace(score_a=plain_cell(of_a, "score_a"), score_b=plain_cell(of_b, "score_b"))
+    return batch.with_columns(first, second), cells
+
+
+def decide_duel(settings: DuelSettings, cells: DuelCells) -> dict[str, Cell]:
+    """Choice, preference_b, scores, shown_first, status, text and reason."""
+    choice, share = cells.choice, cells.preference.read
+    if settings.choice is None:
+        lead = share - 0.5 if settings.preference else cells.score_b.read - cells.score_a.read
+        side = (
+            pl.when(lead < 0)
+            .then(pl.lit("a"))
+            .when(lead > 0)
+            .then(pl.lit("b"))
+            .when(lead == 0)
+            .then(pl.lit("tie"))
+        )
+        choice = plain_cell(side, "choice")
+    given = choice.read.is_not_null()
+    if settings.preference is None:
+        share = choice.read.replace_strict(
+            {"a": 0.0, "b": 1.0, "tie": 0.5}, default=None, return_dtype=pl.Float64
+        )
+    unread = pl.lit(_NO_VERDICT)
+    if settings.reader is not None:
+        low, high = settings.scale
+        told = pl.lit(f"the text does not clearly give two scores from {low:g} to {high:g}")
+        unread = pl.when(cells.shown_first.read.is_null()).then(pl.lit(_NOT_SHOWN)).otherwise(told)
+    logprobs = frame_schema("recorded_duels")["top_logprobs"]
+    return {
+        **{name: cell for name, cell in cells._asdict().items() if name != "preference"},
+        **_status(given, cells.text.read.is_not_null(), unread),
+        "choice": choice,
+        "preference_b": cells.preference._replace(read=share),
+        "top_logprobs": plain_cell(pl.lit([], logprobs), ""),
+    }
+
+
+def _status(given: pl.Expr, replied: pl.Expr, unread: pl.Expr) -> dict[str, Cell]:
+    """Status and reason of a verdict, with `unread` as the reason where there is a reply that holds
+    none.
+    """
+    status = (
+        pl.when(given)
+        .then(pl.lit("ok"))
+        .when(replied)
+        .then(pl.lit("unparsed"))
+        .otherwise(pl.lit("failed"))
+    )
+    reason = pl.when(~given & replied).then(unread).when(~given).then(pl.lit(_NO_VERDICT))
+    return {"status": plain_cell(status, ""), "reason": plain_cell(reason, "")}
+
+
+_LABEL = "::label"
+_FLAGS = dict.fromkeys(("true", "yes", "y", "x", "1", "1.0"), True) | dict.fromkeys(
+    ("false", "no", "n", "0", "0.0"), False
+)
+
+
+@dataclass(frozen=True)
+class LabelSettings:
+    """What `labeller` says of an item: `labels` (a column that names what holds; several as a list
+    or by `split`) or `columns` (column: label, each yes or no). A blank cell says nothing. `values`
+    maps the cells' texts to labels, or to yes and no.
+    """
+
+    labeller: Value
+    labels: Value | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, str | None] | None = None
+
+    def __post_init__(self) -> None:
+        need(
+            (self.labels is None) == bool(self.columns),
+            "labels",
+            "expected either `labels` or `columns`; write one of them",
+        )
+
+
+@dataclass(frozen=True)
+class FailureSettings(LabelSettings):
+    """What `labeller` says of an answer that people call correct and string matching does not;
+    labels are LAVE's categories. `answer` names one of `answers` by its model.
+    """
+
+    answer: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        key, named = ("columns", self.columns) if self.columns else ("values", self.values or {})
+        for label in [label for label in named.values() if label is not None]:
+            need(
+                label in FAILURE_CATEGORIES,
+                key,
+                f"unknown category {label!r}; {nearest(label, FAILURE_CATEGORIES)}",
+            )
+
+
+class Labelled(NamedTuple):
+    """Rows to be: a batch, its label, and whether it holds."""
+
+    batch: pl.DataFrame
+    label: Cell
+    holds: Cell
+
+
+def spread_labels(
+    batch: pl.DataFrame, settings: LabelSettings, listed: Cell, nulls: tuple[str, ...]
+) -> Iterator[Labelled]:
+    """One row for each label that `listed` names, or the rows of each of the columns."""
+    if settings.labels is not None:
+        each = batch.with_columns(listed.read.alias(_LABEL)).explode(_LABEL)
+        label = read_text(Value((_LABEL,), values=settings.values), nulls)._replace(
+            name=settings.labels.name
+        )
+        yield Labelled(
+            each.filter(label.raw.is_not_null()), label, plain_cell(pl.lit(value=True), "")
+        )
+    for column, name in settings.columns.items():
+        yield Labelled(
+            batch,
+            plain_cell(pl.lit(name), ""),
+            _read_flag(Value((column,), values=settings.values), nulls),
+        )
+
+
+def _read_flag(value: Value, nulls: tuple[str, ...]) -> Cell:
+    """Yes or no in one of its usual spellings; anything else is told."""
+    text = read_text(value, nulls)
+    flag = (
+        text.read.str.strip_chars()
+        .str.to_lowercase()
+        .replace_strict(_FLAGS, default=None, return_dtype=pl.Boolean)
+    )
+    reason = text.reason or "the value is neither yes nor no"
+    return Cell(
+        text.raw,
+        flag,
+        value.name,
+        reason,
+        text.remedy or "write yes or no, or map the text by `values:` in the suite",
+    )

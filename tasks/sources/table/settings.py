@@ -1,0 +1,352 @@
+"""Settings of source `table`: how files' columns become the lake's tables. What values are is
+`table_values`, files `reading_files`.
+"""
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from judgelake.tasks.errors import nearest
+from judgelake.tasks.sources.readers.files import FileSettings, Names
+from judgelake.tasks.sources.readers.record_paths import Kind
+from judgelake.tasks.sources.table.judges import (
+    DuelSettings,
+    FailureSettings,
+    LabelSettings,
+    VerdictSettings,
+)
+from judgelake.tasks.sources.table.values import Name, Value, check_scale, need
+
+ITEM_COLUMNS = ("task", "prompt", "references", "images", "regions", "category", "split", "cluster")
+ANSWER_COLUMNS = ("answer", "answer_id", "model", "style", "sample")
+MODEL_COLUMNS = (
+    "model",
+    "family",
+    "llm_parameters_b",
+    "vision_encoder_parameters_b",
+    "training_loss",
+)
+_LISTS: Mapping[str, Kind] = {
+    "references": "texts",
+    "levels": "texts",
+    "labels": "texts",
+    "answers": "texts",
+    "images": "elements",
+    "regions": "elements",
+}
+
+
+@dataclass(frozen=True)
+class AnswerSettings:
+    """One answer of a row. Its id is `answer_id`, else model/style/sample, else its source row."""
+
+    text: Value | None = None
+    model: Name | None = None
+    answer_id: Value | None = None
+    style: Name | None = None
+    sample: Value | None = None
+
+
+@dataclass(frozen=True)
+class RatingSettings:
+    """People's ratings of an answer, a blank one left out: either `rating` (one column),
+    `annotators` (columns, each an annotator) or `criteria` (column: criterion). `answer` names one
+    of `answers` by its model.
+    """
+
+    scale: tuple[float, ...]
+    rating: Value | None = None
+    annotators: Names = Names()  # noqa: RUF009  # immutable
+    criteria: Mapping[str, str] = field(default_factory=dict)
+    criterion: Name = Name(constant="correctness")  # noqa: RUF009
+    annotator: Value | None = None
+    values: Mapping[str, str | None] | None = None
+    answer: str | None = None
+
+    def __post_init__(self) -> None:
+        check_scale(self.scale)
+        given = sum(map(bool, (self.rating, self.annotators, self.criteria)))
+        need(
+            given == 1,
+            "rating",
+            "expected one of `rating`, `annotators` and `criteria`; keep one of them",
+        )
+        named = self.annotators or self.annotator
+        need(
+            bool(named),
+            "annotator",
+            "missing; expected the column of the annotator's name, or {constant: name}; add it",
+        )
+
+
+@dataclass(frozen=True)
+class PreferenceSettings:
+    """A person's choice between two answers: `values` maps the column's texts to a, b and tie.
+    `answer_a` and `answer_b` are answer ids, by default those of the first two `answers`.
+    """
+
+    choice: Value
+    annotator: Value
+    values: Mapping[str, str | None] | None = None
+    answer_a: Value | None = None
+    answer_b: Value | None = None
+    criterion: Name = Name(constant="overall")  # noqa: RUF009
+    shown_first: Value | None = None
+
+
+@dataclass(frozen=True)
+class ChoiceSettings:
+    """A person's choice of the best of several answers to an item: `answers` are ids (a list, or by
+    `split`), by default those of the row's `answers`; `chosen` is one of the ids, or a text that
+    `values` maps to one. `set` tells an item's sets apart.
+    """
+
+    chosen: Value
+    annotator: Value
+    answers: Value | None = None
+    set: Value | None = None
+    criterion: Name = Name(constant="overall")  # noqa: RUF009
+    values: Mapping[str, str | None] | None = None
+
+
+@dataclass(frozen=True)
+class FeedbackSettings:
+    """A person's choice between two authors' feedbacks on an answer: `values` maps the column's
+    texts to a, b and tie. `answer` names one of `answers` by its model.
+    """
+
+    author_a: Name
+    author_b: Name
+    choice: Value
+    annotator: Value
+    values: Mapping[str, str | None] | None = None
+    criterion: Name = Name(constant="overall")  # noqa: RUF009
+    answer: str | None = None
+
+
+@dataclass(frozen=True)
+class ScoreSettings:
+    """Recorded scores of a metric that is not computed here."""
+
+    metric: Name
+    score: Value
+    answer: str | None = None
+
+
+@dataclass(frozen=True)
+class CaptionSettings:
+    """Captions of images; `captioner` is who wrote them."""
+
+    image: Value
+    text: Value
+    captioner: Name = Name(constant="dataset")  # noqa: RUF009
+
+
+@dataclass(frozen=True)
+class RubricSettings:
+    """The rubric of a row's item: its criterion and what each level means, the lowest first. Its id
+    is the item's by default.
+    """
+
+    criterion: Value
+    levels: Value
+    rubric_id: Value | None = None
+
+
+@dataclass(frozen=True)
+class PublishedSettings:
+    """Scores of a model that somebody published: `score` on `published_benchmark`, or `scores`
+    (column: benchmark).
+    """
+
+    model: Value
+    score: Value | None = None
+    published_benchmark: Name | None = None
+    scores: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        one = self.score is not None and self.published_benchmark is not None
+        need(
+            one != bool(self.scores),
+            "score",
+            "expected `score` with `published_benchmark`, or `scores`; write one of them",
+        )
+
+
+@dataclass(frozen=True)
+class PartSettings(FileSettings):
+    """One file (or glob) and what its columns are.
+
+    `columns`: item_id, task, prompt, references, images, regions, category, split, cluster; answer,
+    answer_id, model, style, sample. A part with `prompt`, `references` or `images` gives items, one
+    with `answer` or `answers` gives answers; the same row over and over is one row. `nulls`: texts
+    that mean missing (else the blank). `where`: column -> the value or values of rows to keep.
+    `newest: date` reads, of files whose paths differ in `{date}` alone, only the one whose date
+    sorts last.
+    """
+
+    nulls: Names | None = None
+    newest: str | None = None
+    where: Mapping[str, Names] = field(default_factory=dict)
+    task: Literal["vqa", "caption", "document", "referring", "instruction"] = "vqa"
+    columns: Mapping[str, Value] = field(default_factory=dict)
+    answers: tuple[AnswerSettings, ...] = ()
+    human_ratings: tuple[RatingSettings, ...] = ()
+    preferences: tuple[PreferenceSettings, ...] = ()
+    choice_sets: tuple[ChoiceSettings, ...] = ()
+    feedback_preferences: tuple[FeedbackSettings, ...] = ()
+    judge_verdicts: tuple[VerdictSettings, ...] = ()
+    judge_duels: tuple[DuelSettings, ...] = ()
+    metric_scores: tuple[ScoreSettings, ...] = ()
+    failure_labels: tuple[FailureSettings, ...] = ()
+    item_labels: tuple[LabelSettings, ...] = ()
+    captions: tuple[CaptionSettings, ...] = ()
+    rubrics: tuple[RubricSettings, ...] = ()
+    models: Mapping[str, Value] = field(default_factory=dict)
+    benchmark_scores: tuple[PublishedSettings, ...] = ()
+
+    def __post_init__(self) -> None:
+        placed = self.newest is None or f"{{{self.newest}}}" in str(self.file)
+        need(
+            placed,
+            "newest",
+            f"{self.newest!r} is no part of the path; expected {{{self.newest}}} in `file`; "
+            f"write it where it stands",
+        )
+        known = ("item_id", *ITEM_COLUMNS, *ANSWER_COLUMNS)
+        for name in self.columns:
+            need(name in known, "columns", f"unknown name {name!r}; {nearest(name, known)}")
+        for name in self.models:
+            need(
+                name in MODEL_COLUMNS,
+                "models",
+                f"unknown name {name!r}; {nearest(name, MODEL_COLUMNS)}",
+            )
+        clash = self.answers and any(name in self.columns for name in ANSWER_COLUMNS)
+        need(
+            not clash,
+            "answers",
+            "stands beside columns of one answer; expected either; move them into `answers`",
+        )
+        about_one = (
+            self.human_ratings,
+            self.feedback_preferences,
+            self.judge_verdicts,
+            self.metric_scores,
+            self.failure_labels,
+        )
+        for settings in (one for section in about_one for one in section):
+            self.find_answer(settings.answer)
+        listed = len(self.answers) > 1 or all(one.answers is not None for one in self.choice_sets)
+        need(
+            listed,
+            "choice_sets",
+            "name no set; expected `answers` (their ids), or two `answers` of the row or more",
+        )
+        for key, pairs in (("preferences", self.preferences), ("judge_duels", self.judge_duels)):
+            named = all(one.answer_a is not None and one.answer_b is not None for one in pairs)
+            what = "name no pair; expected `answer_a` and `answer_b`; or list two `answers`"
+            need(named or len(self.answers) > 1, key, what)
+
+    @property
+    def every_answer(self) -> tuple[AnswerSettings, ...]:
+        """The answers of a row; the one that `columns` describe where none are listed."""
+        column = self.columns.get
+        style = column("style")
+        one = AnswerSettings(
+            column("answer"),
+            _as_name(column("model")),
+            column("answer_id"),
+            _as_name(style),
+            column("sample"),
+        )
+        return self.answers or (one,)
+
+    def find_answer(self, model: str | None) -> int:
+        """The number of the answer that a section is about; raises ValueError where that is not
+        said.
+        """
+        names = [answer.model.constant if answer.model else None for answer in self.every_answer]
+        if model is None:
+            need(
+                len(names) == 1,
+                "answers",
+                "a section does not say which answer it is about; "
+                "write `answer: <its model>` there",
+            )
+            return 0
+        need(
+            model in names,
+            "answers",
+            f"there is none of the model {model!r}; {nearest(model, map(str, names))}",
+        )
+        return names.index(model)
+
+    def wanted(self) -> dict[str, Kind]:
+        """Path -> shape of every column that is read."""
+        found: dict[str, Kind] = dict.fromkeys(self.where, "text")
+        for key, value in _values(self):
+            kind = "text" if value.pattern else _LISTS.get(key, "text")
+            found.update(
+                {path: kind for path in value.paths if path not in found or kind == "text"}
+            )
+        for settings in self.human_ratings:
+            found.update(dict.fromkeys((*settings.annotators, *settings.criteria), "text"))
+        for published in self.benchmark_scores:
+            found.update(dict.fromkeys(published.scores, "text"))
+        for labels in (*self.failure_labels, *self.item_labels):
+            found.update(dict.fromkeys(labels.columns, "text"))
+        return found
+
+
+@dataclass(frozen=True)
+class TableSettings(PartSettings):
+    """Any table, mapped by the suite alone: one file, or several `parts` with columns of their own,
+    joined by their ids.
+    """
+
+    parts: tuple[PartSettings, ...] = ()
+
+    def __post_init__(self) -> None:
+        need(
+            (self.file is None) == bool(self.parts),
+            "file",
+            "expected either `file` or `parts`; write one of them",
+        )
+        for part in self.parts:
+            need(
+                part.file is not None,
+                "parts",
+                "one has no `file`; expected a path or a glob; add it",
+            )
+        super().__post_init__()
+
+    @property
+    def every_part(self) -> tuple[PartSettings, ...]:
+        """The parts, or the file itself as one."""
+        return self.parts or (self,)
+
+
+def _as_name(value: Value | None) -> Name | None:
+    return (
+        None
+        if value is None
+        else Name(value.columns, value.pattern, value.constant, value.values, value.split)
+    )
+
+
+def _values(settings: Any) -> Iterator[tuple[str, Value]]:
+    """(key, value) of every value anywhere in the settings."""
+    for part in dataclasses.fields(settings):
+        inner = getattr(settings, part.name)
+        if part.name == "parts":
+            continue
+        if isinstance(inner, Value):
+            yield part.name, inner
+        elif isinstance(inner, Mapping):
+            yield from ((key, one) for key, one in inner.items() if isinstance(one, Value))
+        elif isinstance(inner, tuple):
+            for one in inner:
+                if dataclasses.is_dataclass(one):
+                    yield from _values(one)

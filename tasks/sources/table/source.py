@@ -1,0 +1,331 @@
+"""Source `table`: any CSV, TSV, JSON lines, JSON or Parquet file, mapped to the lake's tables by
+the suite alone.
+
+Settings are `table_settings`, reading is `reading_files`, mapping is `table_rows`; this module
+finds the files and puts these together.
+"""
+
+import difflib
+import glob
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from judgelake.tasks.errors import SourceError
+from judgelake.tasks.sources.frames import Rejected, SourceFrames
+from judgelake.tasks.sources.readers.files import (
+    RecordBatch,
+    check_columns,
+    find_format,
+    open_parquet,
+    read_batches,
+)
+from judgelake.tasks.sources.readers.record_paths import DTYPES, FILE, LOCATOR, Kind, flatten
+from judgelake.tasks.sources.table.rows import RowMaker
+from judgelake.tasks.sources.table.settings import PartSettings, TableSettings
+
+VERSION = 1
+_MOST_BYTES = 1 << 20
+_PART = re.compile(r"\{(\w+)\}|(\*)")
+_BATCH = 200_000
+
+
+class InputFile(NamedTuple):
+    """A file, what it is called in the lake, and the columns that its path gives."""
+
+    path: Path
+    name: str
+    columns: Mapping[str, str]
+
+
+def source_files(settings: TableSettings) -> list[Path]:
+    """All files this source reads; raises SourceError where one is absent or a glob finds none."""
+    return [file.path for part in settings.every_part for file in find_files(part)]
+
+
+def read_table(settings: TableSettings) -> SourceFrames:
+    """The rows that the suite maps from its files; what cannot be read is rejected with its
+    place.
+    """
+    makers = [_read_part(part) for part in settings.every_part]
+    rejected = tuple(row for maker in makers for row in maker.rejected)
+    names = {name for maker in makers for name in maker.frames}
+    frames = {
+        name: pl.concat([frame for maker in makers for frame in maker.frames.pop(name, [])])
+        for name in names
+    }
+    return SourceFrames(**frames, rejected=rejected)
+
+
+def find_files(part: PartSettings) -> list[InputFile]:
+    """The file of a part, or those that its glob finds, sorted by path; `{name}` parts of the path
+    are columns.
+    """
+    pattern = part.file or Path()
+    text = str(pattern)
+    fixed = re.split(r"[{*]", text, maxsplit=1)[0]
+    if fixed == text:
+        if not pattern.is_file():
+            raise SourceError(
+                f"{pattern}: there is no such file; expected a data file; check the path in "
+                f"the suite"
+            )
+        return [InputFile(pattern, pattern.name, {})]
+    root = Path(fixed).parent if not fixed.endswith("/") else Path(fixed)
+    found = [
+        file
+        for file in sorted(root.glob(_as_glob(str(pattern.relative_to(root)))))
+        if file.is_file()
+    ]
+    regex = re.compile(_as_regex(text))
+    files = [
+        InputFile(file, str(file.relative_to(root)), match.groupdict())
+        for file in found
+        if (match := regex.fullmatch(str(file)))
+    ]
+    if not files:
+        raise SourceError(
+            f"{pattern}: no file matches; expected at least one; check the path in the suite"
+        )
+    return files if part.newest is None else _keep_newest(files, part.newest)
+
+
+def _keep_newest(files: list[InputFile], name: str) -> list[InputFile]:
+    """Of files whose paths differ in the part `name` alone the one where it sorts last; in the
+    order of `files`.
+    """
+    last: dict[tuple[str, ...], InputFile] = {}
+    for file in files:
+        others = tuple(value for key, value in file.columns.items() if key != name)
+        if others not in last or file.columns[name] > last[others].columns[name]:
+            last[others] = file
+    return [file for file in files if file in last.values()]
+
+
+def _as_glob(text: str) -> str:
+    return "".join(
+        "*" if _PART.fullmatch(part) else glob.escape(part)
+        for part in re.split(r"(\{\w+\}|\*)", text)
+    )
+
+
+def _as_regex(text: str) -> str:
+    seen: set[str] = set()
+
+    def give(part: str) -> str:
+        if part == "*":
+            return "[^/]*"
+        if not _PART.fullmatch(part):
+            return re.escape(part)
+        name = part[1:-1]
+        if name in seen:
+            return f"(?P={name})"
+        seen.add(name)
+        return f"(?P<{name}>[^/]+)"
+
+    return "".join(map(give, re.split(r"(\{\w+\}|\*)", text)))
+
+
+def _read_part(part: PartSettings) -> RowMaker:
+    files = find_files(part)
+    wanted = part.wanted()
+    is_text = find_format(files[0].path, part) in ("csv", "tsv")
+    nulls = ("",) if part.nulls is None else tuple(part.nulls)
+    text_nulls = nulls if is_text or part.nulls is not None else ()
+    maker = RowMaker(
+        part, frozenset(path for path, kind in wanted.items() if kind != "text"), nulls, text_nulls
+    )
+    reader = _PartReader(part, wanted, maker.rejected)
+    for file in files:
+        for frame in reader.read(file):
+            maker.add(frame)
+    reader.check_found(files[0].path)
+    return maker
+
+
+class _PartReader:
+    """Frames of a part's wanted columns, with the place of each row."""
+
+    def __init__(
+        self, part: PartSettings, wanted: Mapping[str, Kind], rejected: list[Rejected]
+    ) -> None:
+        self.part, self.wanted, self.rejected = part, wanted, rejected
+        self.found: set[str] = set()
+        self.keys: set[str] = set()
+        self.table = next(iter(_tables(part)), "items")
+
+    def read(self, file: InputFile) -> Iterator[pl.DataFrame]:
+        inner = {path: kind for path, kind in self.wanted.items() if path not in file.columns}
+        self.found.update(file.columns)
+
+        def tell(
+            locator: str, column: str | None, value: str | None, reason: str, remedy: str
+        ) -> None:
+            shown = None if value is None else value[:200]
+            self.rejected.append(
+                Rejected(self.table, file.name, locator, column, shown, reason, remedy)
+            )
+
+        frames = self._read_parquet(file, inner)
+        if frames is None:
+            frames = (
+                self._flatten(file, batch, inner)
+                for batch in read_batches(file.path, self.part, inner, tell)
+            )
+        for frame in frames:
+            constants = [
+                pl.lit(value, DTYPES[self.wanted[name]].base_type()).alias(name)
+                for name, value in file.columns.items()
+                if name in self.wanted
+            ]
+            yield self._without_huge(frame.with_columns(pl.lit(file.name).alias(FILE), *constants))
+
+    def check_found(self, file: Path) -> None:
+        """Raises SourceError where no record of any file has a wanted path."""
+        absent = sorted(set(self.wanted) - self.found) if self.keys else []
+        if absent:
+            close = difflib.get_close_matches(absent[0], sorted(self.keys), n=1, cutoff=0.5)
+            hint = f"did you mean {close[0]!r}?" if close else "correct the suite"
+            raise SourceError(
+                f"{file}: no record has {' or '.join(map(repr, absent))}, but "
+                f"{', '.join(map(repr, sorted(self.keys)))}; "
+                f"expected {', '.join(map(repr, sorted(self.wanted)))}; {hint}"
+            )
+
+    def _flatten(
+        self, file: InputFile, batch: RecordBatch, wanted: Mapping[str, Kind]
+    ) -> pl.DataFrame:
+        flat = flatten(batch.records, wanted)
+        self.found |= flat.found
+        self.keys.update(key for record in batch.records[:100] for key in record)
+        frame = pl.DataFrame({**flat.columns, LOCATOR: pl.Series(batch.locators, dtype=pl.String)})
+        for bad in flat.misfits:
+            remedy = (
+                "correct the record, or write a path to the value in the suite, such as "
+                "a.b, a[0] or a[*].b"
+            )
+            place = (self.table, file.name, batch.locators[bad.row])
+            self.rejected.append(Rejected(*place, bad.path, bad.value, bad.reason, remedy))
+        if not flat.misfits:
+            return frame
+        rows = pl.Series([bad.row for bad in flat.misfits], dtype=pl.UInt32).unique()
+        return (
+            frame.with_row_index("::row")
+            .filter(~pl.col("::row").is_in(rows.implode()))
+            .drop("::row")
+        )
+
+    def _read_parquet(
+        self, file: InputFile, wanted: Mapping[str, Kind]
+    ) -> Iterator[pl.DataFrame] | None:
+        """The plain columns of a Parquet file without a detour over Python; None where there is
+        more to it.
+        """
+        if find_format(file.path, self.part) != "parquet" or self.part.explode or self.part.json:
+            return None
+        with open_parquet(file.path) as parquet:
+            names = parquet.schema_arrow.names
+            if any(path not in names for path in wanted):
+                if all(
+                    path not in names and not re.search(r"[.\[]", path)
+                    for path in wanted
+                    if path not in names
+                ):
+                    check_columns(file.path, "schema", names, wanted)
+                return None
+            sample = pl.from_arrow(parquet.schema_arrow.empty_table())
+        if not isinstance(sample, pl.DataFrame) or not all(
+            _is_plain(sample.schema[path], kind) for path, kind in wanted.items()
+        ):
+            return None
+        self.found.update(wanted)
+        return self._parquet_frames(file.path, wanted)
+
+    def _parquet_frames(self, file: Path, wanted: Mapping[str, Kind]) -> Iterator[pl.DataFrame]:
+        start = 0
+        with open_parquet(file) as parquet:
+            for part in parquet.iter_batches(_BATCH, columns=list(wanted)):
+                frame = pl.DataFrame(part).select(
+                    pl.col(path).cast(DTYPES[kind]) for path, kind in wanted.items()
+                )
+                numbers = pl.int_range(start, start + frame.height, eager=True).cast(pl.String)
+                yield frame.with_columns(("record " + numbers).alias(LOCATOR))
+                start += frame.height
+
+    def _without_huge(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Rows whose cells keep to a size that a prompt may have; the others are told."""
+        sizes = [_size(path, kind) > _MOST_BYTES for path, kind in self.wanted.items()]
+        marks = frame.select(sizes) if sizes else pl.DataFrame()
+        huge = [name for name in marks.columns if marks[name].any()]
+        for name in huge:
+            shown = pl.col(name) if self.wanted[name] == "text" else pl.col(name).list.join(", ")
+            bad = frame.filter(marks[name].fill_null(value=False))
+            for file, locator, value in bad.select(
+                FILE, LOCATOR, shown.str.slice(0, 200)
+            ).iter_rows():
+                reason = f"the cell is larger than {_MOST_BYTES:,} bytes"
+                self.rejected.append(
+                    Rejected(
+                        self.table,
+                        file,
+                        locator,
+                        name,
+                        value,
+                        reason,
+                        "shorten it, or take the row out",
+                    )
+                )
+        return (
+            frame.filter(
+                ~marks.select(pl.any_horizontal(pl.all().fill_null(value=False))).to_series()
+            )
+            if huge
+            else frame
+        )
+
+
+def _size(path: str, kind: Kind) -> pl.Expr:
+    column = pl.col(path)
+    return (
+        column.str.len_bytes()
+        if kind == "text"
+        else column.list.eval(pl.element().str.len_bytes()).list.sum()
+    )
+
+
+def _is_plain(dtype: pl.DataType, kind: Kind) -> bool:
+    if isinstance(dtype, pl.List) and kind != "text":
+        dtype = dtype.inner  # type: ignore[assignment]
+    elif kind != "text":
+        return False
+    return (
+        dtype == pl.String
+        or dtype.is_integer()
+        or dtype.is_float()
+        or dtype == pl.Boolean
+        or isinstance(dtype, pl.Categorical | pl.Enum)
+    )
+
+
+def _tables(part: PartSettings) -> Iterator[str]:
+    """The tables that a part gives, the first of which stands for a line that is no record."""
+    given = {
+        "items": any(name in part.columns for name in ("prompt", "references", "images")),
+        "answers": part.every_answer[0].text,
+        "human_ratings": part.human_ratings,
+        "human_preferences": part.preferences,
+        "choice_sets": part.choice_sets,
+        "feedback_preferences": part.feedback_preferences,
+        "recorded_verdicts": part.judge_verdicts,
+        "recorded_duels": part.judge_duels,
+        "recorded_scores": part.metric_scores,
+        "failure_labels": part.failure_labels,
+        "item_labels": part.item_labels,
+        "captions": part.captions,
+        "models": part.models,
+        "benchmark_scores": part.benchmark_scores,
+    }
+    return (name for name, settings in given.items() if settings)

@@ -1,0 +1,264 @@
+"""What a suite writes for a value of source `table`, and the polars expression that it stands for.
+Which values make a table is `table_rows`.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Self
+
+import polars as pl
+import yaml
+
+from judgelake.tasks.errors import nearest
+from judgelake.tasks.settings import Place, convert, entries, expand
+from judgelake.tasks.sources.readers.files import Names
+from judgelake.tasks.sources.readers.record_paths import FILE, LOCATOR
+
+_PART = re.compile(r"\{([^{}]+?)(?::0(\d+))?\}")
+"""A column within a pattern; `{id:012}` fills it up with zeros to 12 digits."""
+_KEYS = ("from", "constant", "values", "split")
+
+
+def need(holds: bool, key: str, what: str) -> None:
+    """Raises ValueError for settings of which something does not hold."""
+    if not holds:
+        raise ValueError(f"{key}: {what}")
+
+
+def check_scale(scale: tuple[float, ...]) -> None:
+    """Raises ValueError for a scale that is not its two ends, the lowest first."""
+    need(
+        len(scale) == 2 and scale[0] < scale[-1],
+        "scale",
+        f"{list(scale)}; expected [lowest, highest]; correct it",
+    )
+
+
+@dataclass(frozen=True)
+class Value:
+    """Where a value comes from: `column` (or a path such as `a.b[0].c`, `a[*].b`), `[column,
+    column]` (the first that is filled; as a list all of them), a pattern `"{a}-{b:012}"`, or
+    `{from: <one of those>, values: {Yes: 1, No: 0}, split: "|"}`, `{constant: text}`.
+    """
+
+    columns: tuple[str, ...] = ()
+    pattern: str | None = None
+    constant: str | None = None
+    values: Mapping[str, str | None] | None = None
+    split: str | None = None
+    is_plain_constant: ClassVar[bool] = False
+
+    @classmethod
+    def from_yaml(cls, place: Place, key: str) -> Self:
+        """Read one; raises SuiteError naming the line."""
+        if isinstance(place.node, yaml.MappingNode):
+            return cls._from_mapping(place, key)
+        if isinstance(place.node, yaml.SequenceNode):
+            return cls(columns=Names.from_yaml(place, key))
+        text = expand(place)
+        if cls.is_plain_constant:
+            return cls(constant=text)
+        return cls(pattern=text) if _PART.search(text) else cls(columns=(text,))
+
+    @classmethod
+    def _from_mapping(cls, place: Place, key: str) -> Self:
+        found = entries(place)
+        for name in found:
+            if name not in _KEYS:
+                raise place.fail(f"{key}: unknown key {name!r}; {nearest(name, _KEYS)}")
+        if ("from" in found) == ("constant" in found):
+            raise place.fail(
+                f"{key}: expected either `from:` (a column) or `constant:` (a text); write one "
+                f"of them"
+            )
+        if "constant" in found:
+            return cls(constant=expand(found["constant"]))
+        origin = Value.from_yaml(found["from"], key)
+        values = (
+            convert(Mapping[str, str | None], found["values"], "values")
+            if "values" in found
+            else None
+        )
+        split = expand(found["split"]) if "split" in found else None
+        return cls(origin.columns, origin.pattern, None, values, split)
+
+    def mapped_by(self, values: Mapping[str, str | None] | None) -> "Value":
+        """The same value, its texts mapped by `values` where there are any."""
+        return (
+            self
+            if values is None
+            else Value(self.columns, self.pattern, self.constant, values, self.split)
+        )
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The columns that it reads."""
+        return (*self.columns, *(name for name, _ in _PART.findall(self.pattern or "")))
+
+    @property
+    def name(self) -> str:
+        """The value in words, for messages."""
+        return self.pattern or ", ".join(self.columns) or repr(self.constant)
+
+
+@dataclass(frozen=True)
+class Name(Value):
+    """A value of which plain text is the name itself: `gpt-4`, `correctness`; `{from: column}`
+    takes it from a column.
+    """
+
+    is_plain_constant: ClassVar[bool] = True
+
+
+class Cell(NamedTuple):
+    """A column to be: `read` is null where `raw` is not and holds what the column cannot take."""
+
+    raw: pl.Expr
+    read: pl.Expr
+    name: str
+    reason: str = ""
+    remedy: str = ""
+
+
+def plain_cell(expression: pl.Expr, name: str) -> Cell:
+    """A column that takes whatever the expression gives."""
+    return Cell(expression, expression, name)
+
+
+def place_cells() -> dict[str, Cell]:
+    """The place columns."""
+    return {
+        "source_file": plain_cell(pl.col(FILE), "file"),
+        "locator": plain_cell(pl.col(LOCATOR), "place"),
+    }
+
+
+def read_text(value: Value | None, nulls: tuple[str, ...], default: pl.Expr | None = None) -> Cell:
+    """Text; what is blank or a null marker is null, what a value map lacks is told."""
+    if value is None:
+        return plain_cell(pl.lit(None, pl.String) if default is None else default, "")
+    raw = _text(value, nulls)
+    if value.values is None:
+        return plain_cell(raw if default is None else pl.coalesce(raw, default), value.name)
+    return _mapped(raw, value.values, value.name)
+
+
+def read_number(
+    value: Value | None, nulls: tuple[str, ...], dtype: Any = pl.Float64, default: Any = None
+) -> Cell:
+    """A number; what is none is told."""
+    if value is None:
+        return plain_cell(pl.lit(default, dtype), "")
+    text = read_text(value, nulls)
+    number = text.read.str.strip_chars().cast(pl.Float64, strict=False)
+    if dtype == pl.Int64:
+        number = (
+            pl.when(number.is_finite() & (number == number.floor()))
+            .then(number)
+            .cast(pl.Int64, strict=False)
+        )
+    reason = text.reason or f"the value is not a {'whole ' if dtype == pl.Int64 else ''}number"
+    return Cell(
+        text.raw,
+        number.fill_null(default) if default is not None else number,
+        value.name,
+        reason,
+        text.remedy or _CORRECT,
+    )
+
+
+def read_finite(value: Value | None, nulls: tuple[str, ...]) -> Cell:
+    """A finite number; what is none is told, NaN and infinity too."""
+    cell = read_number(value, nulls)
+    finite = pl.when(cell.read.is_finite()).then(cell.read)
+    return cell._replace(
+        read=finite, reason=cell.reason and cell.reason.replace("a number", "a finite number")
+    )
+
+
+def read_texts(value: Value | None, lists: frozenset[str], nulls: tuple[str, ...]) -> Cell:
+    """A list of texts, missing ones left out; `lists` are the paths that hold lists."""
+    if value is None:
+        return plain_cell(pl.lit([], pl.List(pl.String)), "")
+    if value.constant is not None or value.pattern is not None:
+        parts = pl.concat_list(_text(value, nulls))
+    else:
+        each = [_mark(pl.col(path), nulls) for path in value.columns if path not in lists]
+        marked = _mark(pl.element(), nulls) if nulls else None
+        whole = [
+            pl.col(path) if marked is None else pl.col(path).list.eval(marked)
+            for path in value.columns
+            if path in lists
+        ]
+        parts = pl.concat_list([*whole, *each]) if each or len(whole) > 1 else whole[0]
+    if value.split is not None:
+        pieces = (
+            parts.list.join("\x00", ignore_nulls=True)
+            .str.replace_all(value.split, "\x00", literal=True)
+            .str.split("\x00")
+        )
+        parts = pieces.list.eval(pl.element().str.strip_chars()).list.eval(
+            pl.element().filter(pl.element() != "")
+        )
+    return plain_cell(parts.list.drop_nulls().fill_null(pl.lit([], pl.List(pl.String))), value.name)
+
+
+_CORRECT = "correct the value in the file"
+
+
+def _text(value: Value, nulls: tuple[str, ...]) -> pl.Expr:
+    if value.constant is not None:
+        return pl.lit(value.constant, pl.String)
+    if value.pattern is not None:
+        literals = [pl.lit(text) for text in _PART.split(value.pattern)[::3]]
+        parts = [
+            _mark(pl.col(name), nulls).str.zfill(int(width or 0))
+            for name, width in _PART.findall(value.pattern)
+        ]
+        return pl.concat_str(
+            [piece for pair in zip(literals, [*parts, pl.lit("")], strict=True) for piece in pair]
+        )
+    return pl.coalesce([_mark(pl.col(path), nulls) for path in value.columns])
+
+
+def _mark(expression: pl.Expr, nulls: tuple[str, ...]) -> pl.Expr:
+    """Null where the text is a null marker, blanks around it apart."""
+    if not nulls:
+        return expression
+    return pl.when(expression.str.strip_chars().is_in(list(nulls)).not_()).then(expression)
+
+
+def _mapped(raw: pl.Expr, values: Mapping[str, str | None], name: str) -> Cell:
+    """A value map: exact texts, else equal numbers (`1` is `1.0`); a text mapped to null is
+    missing.
+    """
+    blank = [text for text, meaning in values.items() if meaning is None]
+    kept = {text: meaning for text, meaning in values.items() if meaning is not None}
+    numbers = {float(text): meaning for text, meaning in kept.items() if _is_number(text)}
+    bare = raw.str.strip_chars()
+    filled = pl.when(bare.is_in(blank).not_()).then(bare)
+    read = filled.replace_strict(kept, default=None, return_dtype=pl.String)
+    if numbers:
+        read = pl.coalesce(
+            read,
+            filled.cast(pl.Float64, strict=False).replace_strict(
+                numbers, default=None, return_dtype=pl.String
+            ),
+        )
+    known = ", ".join(values)
+    return Cell(
+        filled,
+        read,
+        name,
+        f"the value is none of {known}",
+        "correct it in the file, or add it to `values:` in the suite",
+    )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,334 @@
+"""The suite file (YAML) as frozen, validated settings. What the settings do lives with what they
+set.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from judgelake.tasks.digests import digest_json
+from judgelake.tasks.errors import SuiteError, nearest
+from judgelake.tasks.judging.protocols import PROTOCOLS
+from judgelake.tasks.lake.images import ImageLimits
+from judgelake.tasks.lake.storage import LakePath, open_place
+from judgelake.tasks.metrics.settings import MetricSettings, read_metrics
+from judgelake.tasks.settings import (
+    NAME,
+    Place,
+    build,
+    convert,
+    entries,
+    expand,
+    read_kind,
+    read_yaml,
+)
+from judgelake.tasks.sources.registry import SOURCES, BenchmarkSettings
+from judgelake.tasks.suite.judges import JudgeSettings, expect, expect_prices, read_judge
+from judgelake.tasks.suite.training import TrainingSettings, read_training
+from judgelake.tasks.types import Identity, Wants
+
+V = TypeVar("V")
+DifferenceTest = Literal["williams", "perm_both", "replicates"]
+NOTHING_INGESTED: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True)
+class ReportSettings:
+    """How reports resample; intervals are 95 %. `min_coverage`: share of wanted scores below which
+    a mean is flagged.
+
+    `against`: what judges are correlated with, people (`human`) or the judge of this alias, which
+    may be a recorded one; of its samples those numbered in `against_samples`, where none is, the
+    first half (all of an odd number). `tests` of two judges beside the paired bootstrap, each with
+    assumptions of its own (`tasks.stats.difference_tests`).
+    """
+
+    against: str = "human"
+    against_samples: tuple[int, ...] = ()
+    tests: tuple[DifferenceTest, ...] = ()
+    resamples: int = 2000
+    seed: int = 7
+    min_coverage: float = 0.98
+
+    def __post_init__(self) -> None:
+        given = self.against_samples
+        expect(
+            not given or self.against != "human",
+            "against_samples",
+            given,
+            "none where `against` is human",
+        )
+        expect(
+            len({*given}) == len(given) and min(given, default=0) >= 0,
+            "against_samples",
+            given,
+            "different numbers from 0",
+        )
+        expect(len({*self.tests}) == len(self.tests), "tests", self.tests, "each test once")
+        expect(self.resamples >= 1, "resamples", self.resamples, "a whole number from 1")
+        expect(self.seed >= 0, "seed", self.seed, "a whole number from 0")
+        expect(
+            0 <= self.min_coverage <= 1, "min_coverage", self.min_coverage, "a share from 0 to 1"
+        )
+
+
+@dataclass(frozen=True)
+class LimitSettings:
+    """What an endpoint may be asked: requests in flight, and requests a minute (None: no limit);
+    what an image file may be.
+
+    `budget_usd` is the most that one run may spend at endpoints.
+    """
+
+    concurrency: int = 64
+    requests_per_minute: int | None = None
+    budget_usd: float | None = None
+    image_mb: float = 50.0
+    image_megapixels: float = 89.478485
+
+    def __post_init__(self) -> None:
+        expect(self.concurrency >= 1, "concurrency", self.concurrency, "a whole number from 1")
+        per_minute = self.requests_per_minute
+        expect(
+            per_minute is None or per_minute >= 1,
+            "requests_per_minute",
+            per_minute,
+            "a whole number from 1, or null",
+        )
+        budget = self.budget_usd
+        expect(
+            budget is None or 0 <= budget < float("inf"),
+            "budget_usd",
+            budget,
+            "US dollars from 0, or null",
+        )
+        expect(self.image_mb > 0, "image_mb", self.image_mb, "megabytes above 0")
+        expect(
+            0 < self.image_megapixels <= 178,
+            "image_megapixels",
+            self.image_megapixels,
+            "above 0 and up to 178, Pillow's end",
+        )
+
+    @property
+    def images(self) -> ImageLimits:
+        """The limits that the image check at ingest takes."""
+        return ImageLimits(round(self.image_mb * 1e6), round(self.image_megapixels * 1e6))
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Everything a run does. `digest` names the file's text; `images` is the root of relative image
+    URIs.
+    """
+
+    name: str
+    file: Path
+    digest: str
+    benchmarks: Mapping[str, BenchmarkSettings]
+    metrics: tuple[MetricSettings, ...] = ()
+    judges: Mapping[str, JudgeSettings] = field(default_factory=dict)
+    images: LakePath | None = None
+    report: ReportSettings = field(default_factory=ReportSettings)
+    limits: LimitSettings = field(default_factory=LimitSettings)
+    notice: str | None = None
+    training: TrainingSettings | None = None
+
+    def image_root(self, lake_root: LakePath) -> LakePath:
+        """The folder under which relative image URIs lie; the lake's own `images` where the suite
+        names none.
+        """
+        return self.images or lake_root / "images"
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What `--limit`, `--judge` and `--benchmark` leave of a suite; empty tuples mean all."""
+
+    limit: int | None = None
+    judges: tuple[str, ...] = ()
+    benchmarks: tuple[str, ...] = ()
+
+
+def read_suite(file: Path) -> Suite:
+    """Read and check a suite file; raises SuiteError naming the line."""
+    place = read_yaml(file)
+    found = entries(place)
+    keys = {part.name for part in dataclasses.fields(Suite)} - {"file", "digest"}
+    for key in [key for key in found if key not in keys]:
+        raise _key_place(place, key).fail(f"unknown key {key!r}; {nearest(key, keys)}")
+    for key in ("name", "benchmarks"):
+        if key not in found:
+            raise place.fail(f"the key {key!r} is missing; every suite has a name and benchmarks")
+    benchmarks = {
+        name: _benchmark(name, part) for name, part in entries(found["benchmarks"]).items()
+    }
+    if not benchmarks:
+        raise found["benchmarks"].fail("benchmarks: there is none; expected at least one; add it")
+    judges = _judges(found.get("judges"), benchmarks)
+    limits = build(LimitSettings, found["limits"]) if "limits" in found else LimitSettings()
+    if limits.budget_usd is not None and judges:
+        expect_prices(judges, found["judges"])
+    report = build(ReportSettings, found["report"]) if "report" in found else ReportSettings()
+    if report.against != "human" and report.against in judges:
+        _check_target(report, judges[report.against], entries(found["report"]))
+    return Suite(
+        name=_slug(found["name"]),
+        file=file.absolute(),
+        digest=digest_json(file.read_text(encoding="utf-8")),
+        benchmarks=benchmarks,
+        metrics=read_metrics(
+            found.get("metrics"), benchmarks, entries(found["judges"]) if "judges" in found else ()
+        ),
+        judges=judges,
+        images=_image_root(found["images"]) if "images" in found else None,
+        report=report,
+        limits=limits,
+        notice=expand(found["notice"]) if "notice" in found else None,
+        training=read_training(found["training"], judges, benchmarks)
+        if "training" in found
+        else None,
+    )
+
+
+def narrow(suite: Suite, scope: Scope) -> Suite:
+    """The suite with only the judges and benchmarks of `scope`; raises SuiteError for a name it
+    does not have.
+    """
+    benchmarks = _pick("--benchmark", scope.benchmarks, suite.benchmarks)
+    names = _pick(
+        "--judge",
+        scope.judges,
+        {**{metric.alias: None for metric in suite.metrics}, **suite.judges},
+    )
+    judges = {alias: judge for alias, judge in suite.judges.items() if alias in names}
+    metrics = tuple(metric for metric in suite.metrics if metric.alias in names)
+    return dataclasses.replace(suite, benchmarks=benchmarks, judges=judges, metrics=metrics)
+
+
+def stages_of(suite: Suite) -> list[Suite]:
+    """The suite in the order in which its parts can be planned: captioning judges, then all that
+    may use captions and the metrics, then judges of judges and of failures (`needs_scores`).
+    """
+    orders = {
+        alias: _stage_number(PROTOCOLS[judge.protocol].wants(judge.options))
+        for alias, judge in suite.judges.items()
+    }
+    parts = [
+        {alias: judge for alias, judge in suite.judges.items() if orders[alias] == number}
+        for number in range(3)
+    ]
+    stages = [
+        dataclasses.replace(suite, judges=part, metrics=suite.metrics if number == 1 else ())
+        for number, part in enumerate(parts)
+    ]
+    return [stage for stage in stages if stage.judges or stage.metrics]
+
+
+def needs_scores(stage: Suite) -> bool:
+    """Whether the judges of a stage can be planned only when the metrics are there."""
+    return any(
+        PROTOCOLS[judge.protocol].wants(judge.options).failures for judge in stage.judges.values()
+    )
+
+
+def _stage_number(wants: Wants) -> int:
+    return 2 if wants.failures else {"image": 0, "answer": 1, "pair": 1, "feedback": 2}[wants.unit]
+
+
+def identify_all(
+    suite: Suite, ingests: Mapping[str, str] = NOTHING_INGESTED
+) -> tuple[Identity, ...]:
+    """The metrics and judges of a suite as the lake names them, metrics first; `ingests` name what
+    it holds of each benchmark.
+    """
+    every = tuple(suite.benchmarks)
+    metrics = tuple(
+        identity for metric in suite.metrics for identity in metric.identify(every, ingests)
+    )
+    return metrics + tuple(judge.identify(every) for judge in suite.judges.values())
+
+
+def _pick(option: str, wanted: tuple[str, ...], have: Mapping[str, V]) -> dict[str, V]:
+    for name in wanted:
+        if name not in have:
+            raise SuiteError(
+                f"{option} {name}: the suite has none of that name; {nearest(name, have)}"
+            )
+    return {name: value for name, value in have.items() if not wanted or name in wanted}
+
+
+def _check_target(
+    report: ReportSettings, judge: JudgeSettings, places: Mapping[str, Place]
+) -> None:
+    """A judge of the suite to which the others are held must score answers, and have the samples
+    named.
+    """
+    identity = judge.identify(())
+    if identity.kind != "judge" or identity.wants.unit != "answer":
+        raise places["against"].fail(
+            f"against: {report.against!r} scores no single answers; expected `human` or a "
+            f"judge that does; name another"
+        )
+    absent = [number for number in report.against_samples if number >= identity.wants.samples]
+    if absent:
+        raise places["against_samples"].fail(
+            f"against_samples: {report.against!r} has no sample {absent[0]}; expected numbers "
+            f"from 0 to {identity.wants.samples - 1}; "
+            "name those, or ask the judge for more samples"
+        )
+
+
+def _key_place(place: Place, key: str) -> Place:
+    return Place(place.file, next(node for node, _ in place.node.value if node.value == key))
+
+
+def _image_root(place: Place) -> LakePath:
+    """A folder, from the suite file's on, or a place in a bucket."""
+    text: str = convert(str, place, "images")
+    return open_place(text) if text.startswith("s3://") else convert(Path, place, "images")
+
+
+def _slug(place: Place) -> str:
+    text = expand(place)
+    if not NAME.fullmatch(text):
+        raise place.fail(
+            f"name: {text!r}; expected lower-case letters, digits, '_', '.', '-' (it names a "
+            f"folder); rename it"
+        )
+    return text
+
+
+def _benchmark(name: str, place: Place) -> BenchmarkSettings:
+    if not NAME.fullmatch(name):
+        raise place.fail(
+            f"benchmark {name!r}; expected lower-case letters, digits, '_', '.', '-' (it names "
+            f"a folder); rename it"
+        )
+    kind = read_kind(place, "source", SOURCES)
+    found = entries(place)
+    strict = convert(bool, found["strict"], "strict") if "strict" in found else False
+    return BenchmarkSettings(
+        name, kind, build(SOURCES[kind].settings, place, skip=("source", "strict")), strict
+    )
+
+
+def _judges(place: Place | None, benchmarks: Mapping[str, object]) -> dict[str, JudgeSettings]:
+    if place is None:
+        return {}
+    places = entries(place)
+    judges = {alias: read_judge(alias, part, benchmarks) for alias, part in places.items()}
+    named: dict[tuple[str, str, str], str] = {}
+    for alias, judge in judges.items():
+        one = judge.identify(tuple(benchmarks))
+        for benchmark in one.benchmarks:
+            other = named.setdefault((one.judge_id, one.reading, benchmark), alias)
+            if other != alias:
+                raise places[alias].fail(
+                    f"judge {alias!r}: asks and reads {benchmark} just as {other!r} does, so "
+                    f"that every verdict would be both's; "
+                    "expected one judge, or another model, option or benchmark; remove one"
+                )
+    return judges

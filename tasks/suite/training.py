@@ -1,0 +1,111 @@
+"""The block `training` of a suite: whose verdicts teach which of its judges, and how. What is done
+with them is the rest of this package.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from judgelake.tasks.errors import nearest
+from judgelake.tasks.settings import Place, build, entries
+from judgelake.tasks.suite.judges import JudgeSettings, expect
+
+STUDENT = (
+    "expected a judge with `protocol: prometheus` and `backend: transformers`, whose "
+    "`model` is the folder to be written"
+)
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """The defaults are those of Prometheus-Vision (appendix E.2), one process on one machine.
+
+    `student`: the suite's judge that is trained; its options make the prompts, its `model` is the
+    folder that is written. `teacher`: a judge of the lake by its alias, `prometheus` or recorded,
+    whose feedback and scores are learnt. `base`: the model to begin with, a hub id or a folder.
+    `train: projector` leaves the language model and the vision encoder as they are. `held_out`:
+    share of the images (of items without one, of the items) whose examples are kept back. A step
+    learns from `batch_size` examples, in parts of the student's `batch_tokens`; `checkpoint_steps`
+    are the most that a kill costs.
+    """
+
+    student: str
+    teacher: str
+    base: str
+    revision: str | None = None
+    benchmarks: tuple[str, ...] = ()
+    train: Literal["projector", "all"] = "projector"
+    epochs: int = 1
+    batch_size: int = 32
+    learning_rate: float = 1e-3
+    warmup: float = 0.03
+    held_out: float = 0.05
+    gradient_checkpointing: bool = True
+    checkpoint_steps: int = 50
+    seed: int = 7
+
+    def __post_init__(self) -> None:
+        for key in ("epochs", "batch_size", "checkpoint_steps"):
+            expect(getattr(self, key) >= 1, key, getattr(self, key), "a whole number from 1")
+        expect(
+            0 < self.learning_rate < 1,
+            "learning_rate",
+            self.learning_rate,
+            "a number above 0 and below 1",
+        )
+        expect(0 <= self.warmup < 1, "warmup", self.warmup, "a share of the steps from 0, below 1")
+        expect(0 <= self.held_out < 1, "held_out", self.held_out, "a share from 0, below 1")
+        expect(self.seed >= 0, "seed", self.seed, "a whole number from 0")
+        has_folder = Path(self.base).expanduser().is_dir()
+        expect(
+            self.revision is None or not has_folder,
+            "revision",
+            self.revision,
+            "none for a local folder",
+        )
+
+
+def read_training(
+    place: Place, judges: Mapping[str, JudgeSettings], benchmarks: Mapping[str, object]
+) -> TrainingSettings:
+    """Read a suite's `training`; raises SuiteError naming the line."""
+    settings, found = build(TrainingSettings, place), entries(place)
+    for name in settings.benchmarks:
+        if name not in benchmarks:
+            raise found["benchmarks"].fail(
+                f"benchmarks: the suite has no {name!r}; {nearest(name, benchmarks)}"
+            )
+    if settings.student not in judges:
+        raise found["student"].fail(
+            f"student: the suite has no judge {settings.student!r}; {STUDENT}; add or correct it"
+        )
+    wrong = find_wrong_student(judges[settings.student], settings)
+    if wrong:
+        raise found["student"].fail(f"student: {settings.student!r} {wrong}; correct it")
+    return settings
+
+
+def find_wrong_student(judge: JudgeSettings, settings: TrainingSettings) -> str | None:
+    """Why a judge cannot be the one that is trained, and what it would have to be; None where it
+    can.
+    """
+    endpoint = judge.endpoint
+    if judge.protocol != "prometheus" or not endpoint.is_local:
+        return (
+            f"is a judge of `protocol: {judge.protocol}` with `backend: "
+            f"{endpoint.backend}`; {STUDENT}"
+        )
+    if endpoint.revision is not None or endpoint.quantization is not None:
+        return (
+            "has a revision or a quantization; expected neither, for its weights come from "
+            "the training"
+        )
+    if settings.train == "projector" and judge.options.image is not True:
+        return (
+            f"has `image: {judge.options.image}`, and what is trained shows it images; "
+            f"expected `image: true`, or `train: all`"
+        )
+    if Path(endpoint.model).expanduser().absolute() == Path(settings.base).expanduser().absolute():
+        return f"would be written over the base {settings.base}; expected another folder"
+    return None

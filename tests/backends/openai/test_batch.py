@@ -1,0 +1,466 @@
+"""Requests by batch: cut into files, in the lake before they go up, asked once whatever crashes,
+and again only where nothing came.
+"""
+
+import asyncio
+import inspect
+import pickle
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from judgelake.flows.status_command import describe_status
+from judgelake.tasks.backends.base import request_digest
+from judgelake.tasks.backends.openai.batch import (
+    OPENAI_LIMITS,
+    BatchApi,
+    BatchBackend,
+    BatchError,
+    FileLimits,
+    read_line,
+)
+from judgelake.tasks.backends.openai.batch_book import BatchBook
+from judgelake.tasks.backends.openai.throttle import BackOff
+from judgelake.tasks.engine.collecting import CollectOrder, collect_batches
+from judgelake.tasks.engine.ledger import Ledger
+from judgelake.tasks.engine.shard import ShardResult
+from judgelake.tasks.errors import BackendError
+from judgelake.tasks.lake.lake import Lake
+from judgelake.tasks.runs.status import read_status
+from judgelake.tasks.suite.judges import EndpointSettings, JudgeSettings
+from judgelake.tasks.types import QUEUED, Failure, Image, Message, Pending, Reply, Request
+from tests.backends.asking import rating_request
+from tests.backends.batch_server import BatchServer, Json, batch_server, rate
+from tests.lakes import lave_judge, make_lake, query
+
+START = "POST /v1/batches"
+MODEL = "openai/gpt-4o-mini"
+REQUESTS = [rating_request(n, model=MODEL) for n in range(4)]
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+@pytest.fixture
+def server() -> Iterator[BatchServer]:
+    with batch_server() as running:
+        yield running
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return make_lake(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "judgelake.tasks.backends.openai.batch.BackOff", lambda: BackOff(first_s=0.001)
+    )
+    for name in ("HTTP_PROXY", "http_proxy"):
+        monkeypatch.setenv(
+            name, "http://127.0.0.1:9"
+        )  # where nobody listens: loopback must not be asked for through it
+    monkeypatch.setenv("no_proxy", "")
+
+
+def make_judge(server: BatchServer) -> JudgeSettings:
+    return lave_judge(
+        endpoint=EndpointSettings(
+            "openai", model=MODEL, base_url=server.base_url, mode="batch", max_attempts=3
+        )
+    )
+
+
+def make_backend(
+    lake: Lake, server: BatchServer, run_id: str, limits: FileLimits = OPENAI_LIMITS
+) -> BatchBackend:
+    judge_id = make_judge(server).identify(("b",)).judge_id
+    return BatchBackend(
+        MODEL, BatchBook(lake, judge_id, run_id), server.base_url, "OPENAI_API_KEY", "judge", 4, 10.0, 3, encode_image, limits=limits
+    )  # fmt: skip
+
+
+def encode_image(image: Image) -> str:
+    if image.sha256 is None:
+        raise FileNotFoundError(image.uri)
+    return f"data:image/png;base64,{image.uri}"
+
+
+def queue(
+    lake: Lake,
+    server: BatchServer,
+    run_id: str,
+    requests: Sequence[Request] = REQUESTS,
+    limits: FileLimits = OPENAI_LIMITS,
+) -> list[Reply | Failure | Pending]:
+    """Ask for all and submit what waits, as a shard does."""
+
+    async def drive() -> list[Reply | Failure | Pending]:
+        backend = make_backend(lake, server, run_id, limits)
+        try:
+            outcomes = [await backend.reply(request) for request in requests]
+            await backend.submit()
+            return outcomes
+        finally:
+            await backend.close()
+
+    return asyncio.run(drive())
+
+
+def collect(lake: Lake, server: BatchServer, run_id: str) -> ShardResult:
+    judge = make_judge(server)
+    return collect_batches(CollectOrder(lake, run_id, judge, judge.identify(("b",))))
+
+
+def left(lake: Lake) -> list[Request]:
+    """Requests without a reply: what a run asks for."""
+    held = {row["request_digest"] for row in query(lake, "select request_digest from stg_replies")}
+    return [request for request in REQUESTS if request_digest(request) not in held]
+
+
+def states(lake: Lake) -> Counter[str]:
+    return Counter(row["state"] for row in query(lake, "select state from stg_batches"))
+
+
+def reasons(outcomes: Sequence[object]) -> list[str]:
+    return [outcome.reason for outcome in outcomes if isinstance(outcome, Failure)]
+
+
+STEPS = [
+    (BatchBook, "plan"), (BatchApi, "upload"), (BatchApi, "start"), (BatchBook, "submit"),
+    (BatchApi, "download"), (Ledger, "flush_patiently"), (BatchBook, "end"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("owner", "step"), STEPS, ids=[step for _, step in STEPS])
+def test_a_crash_after_any_step_neither_pays_twice_nor_forgets(
+    lake: Lake, server: BatchServer, monkeypatch: pytest.MonkeyPatch, owner: type, step: str
+) -> None:
+    queue(lake, server, "run-0", REQUESTS[:2])
+    server.finish()
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, step, killed_after(getattr(owner, step)))
+        with pytest.raises(Killed):
+            collect_and_queue(lake, server, "run-1", collects=(owner, step) not in STEPS[:4])
+    for n in range(2, 5):
+        collect_and_queue(lake, server, f"run-{n}")
+        server.finish()
+        if not left(lake):
+            break
+    assert set(server.requests.values()) == {1}  # each asked once, in one batch
+    assert (
+        server.requests.total()
+        == query(lake, "select count(*) as n from raw_replies")[0]["n"]
+        == len(REQUESTS)
+    )
+    assert set(states(lake)) <= {"collected", "abandoned"}
+
+
+def collect_and_queue(lake: Lake, server: BatchServer, run_id: str, collects: bool = True) -> None:
+    if collects:
+        collect(lake, server, run_id)
+    queue(lake, server, run_id, left(lake))
+
+
+def killed_after(step: Callable[..., Any]) -> Callable[..., Any]:
+    if inspect.iscoroutinefunction(step):
+
+        async def awaited(*given: Any, **named: Any) -> Any:
+            await step(*given, **named)
+            raise Killed
+
+        return awaited
+
+    def called(*given: Any, **named: Any) -> Any:
+        step(*given, **named)
+        raise Killed
+
+    return called
+
+
+@pytest.mark.parametrize("faults", [["cut"], ["cut", 500, "cut"], [503], ["cut", "cut", "cut"]])
+def test_a_batch_whose_start_was_not_answered_is_started_once(
+    lake: Lake, server: BatchServer, faults: list[int | str]
+) -> None:
+    server.faults[START] = faults
+    queue(lake, server, "run-1")
+    assert (len(server.batches), states(lake)) == (1, {"submitted": 1})
+
+
+def test_a_start_of_which_nobody_knows_is_looked_for_in_the_next_run(
+    lake: Lake, server: BatchServer
+) -> None:
+    server.faults[START] = ["cut"]
+    server.faults["GET /v1/batches"] = [503, 503, 503]
+    with pytest.raises(BackendError, match="cannot list batches: 503 ordered 503"):
+        queue(lake, server, "run-1")
+    assert states(lake) == {"planned": 1}
+    collect(lake, server, "run-2")
+    assert (len(server.batches), states(lake)) == (1, {"submitted": 1})
+    assert [
+        outcome.handle for outcome in queue(lake, server, "run-2") if isinstance(outcome, Pending)
+    ] == ["batch_1"] * 4
+
+
+def test_the_status_of_the_lake_tells_of_open_batches(lake: Lake, server: BatchServer) -> None:
+    queue(lake, server, "run-1")
+    (row,) = query(lake, "select judge_id, planned_at from stg_batches")
+    told = (
+        f"  batch_1  4 requests of judge {row['judge_id']} since "
+        f"{row['planned_at']:%Y-%m-%d %H:%M:%S} UTC"
+    )
+    assert describe_status(read_status(lake))[-2:] == ["batches at providers:", told]
+    server.finish()
+    collect(lake, server, "run-2")
+    assert read_status(lake).batches == ()
+
+
+@pytest.mark.full
+def test_batches_and_files_are_found_on_later_pages(
+    lake: Lake, server: BatchServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(BatchBook, "submit", killed_after(lambda *_: None))
+        with pytest.raises(Killed):
+            queue(lake, server, "run-1")
+    for n in range(5):
+        server.files[f"file-x{n}"] = ("other.jsonl", b"{}\n")
+        server.created_at[f"file-x{n}"] = server.created_at["file-1"]
+        server.batches[f"batch_x{n}"] = {
+            **server.batches["batch_1"],
+            "id": f"batch_x{n}",
+            "metadata": None,
+            "input_file_id": f"file-x{n}",
+        }
+    collect(lake, server, "run-2")
+    assert query(lake, "select batch_id from stg_batches") == [{"batch_id": "batch_1"}]
+
+
+def test_an_upload_that_was_cut_is_sent_again_and_a_provider_that_is_down_leaves_requests_free(
+    lake: Lake, server: BatchServer
+) -> None:
+    server.faults["POST /v1/files"] = [500, 500, 500]
+    with pytest.raises(BackendError, match="cannot upload a batch's file: 500 ordered 500"):
+        queue(lake, server, "run-1")
+    assert states(lake) == {"abandoned": 1}
+    server.faults["POST /v1/files"] = ["cut"]
+    queue(lake, server, "run-2")
+    assert (states(lake), len(server.batches)) == ({"abandoned": 1, "submitted": 1}, 1)
+
+
+def test_a_start_that_is_refused_frees_the_requests_and_tells_the_providers_words(
+    lake: Lake, server: BatchServer
+) -> None:
+    server.faults[START] = [401]
+    with pytest.raises(BackendError, match="cannot start a batch: 401 ordered 401"):
+        queue(lake, server, "run-1")
+    assert states(lake) == {"failed": 1}
+    queue(lake, server, "run-2")
+    assert set(server.requests.values()) == {1}
+
+
+def test_what_an_expired_batch_did_not_answer_goes_round_again(
+    lake: Lake, server: BatchServer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    queue(lake, server, "run-1")
+    server.answer = lambda body: (
+        None if "photo 1?" in said(body) or "photo 3?" in said(body) else rate(body)
+    )
+    server.finish("expired")
+    server.answer = rate
+    assert collect(lake, server, "run-2").n_calls == 2
+    assert (
+        "batch_1 expired: 2 of 4 requests were not answered; they are asked again"
+        in capfd.readouterr().err
+    )
+    assert left(lake) == [REQUESTS[1], REQUESTS[3]]
+    assert queue(lake, server, "run-2", left(lake)) == [QUEUED, QUEUED]
+    server.finish()
+    assert collect(lake, server, "run-3").n_calls == 2
+    assert sorted(server.requests.values()) == [1, 1, 2, 2]
+    assert states(lake) == {"collected": 2}
+
+
+def said(body: Json) -> str:
+    return str(body["messages"][-1]["content"])
+
+
+@pytest.mark.full
+def test_a_cancelled_batch_keeps_what_was_answered(lake: Lake, server: BatchServer) -> None:
+    queue(lake, server, "run-1")
+    server.answer = lambda body: rate(body) if "photo 0?" in said(body) else None
+    server.finish("cancelled")
+    assert (collect(lake, server, "run-2").n_calls, left(lake)) == (1, REQUESTS[1:])
+
+
+@pytest.mark.parametrize(
+    ("code", "again"), [("token_limit_exceeded", True), ("model_not_found", False)]
+)
+def test_a_batch_that_failed_as_a_whole(
+    lake: Lake, server: BatchServer, code: str, again: bool
+) -> None:
+    queue(lake, server, "run-1")
+    server.finish(
+        "failed",
+        errors={
+            "object": "list",
+            "data": [{"code": code, "message": "Not this one.", "line": None}],
+        },
+    )
+    collect(lake, server, "run-2")
+    assert states(lake) == {"failed": 1}
+    outcomes = queue(lake, server, "run-2")
+    assert reasons(outcomes) == (
+        []
+        if again
+        else [f"{server.base_url[7:-3]}, {MODEL}: the batch was refused: Not this one."] * 4
+    )
+    assert len(server.batches) == 1 + again
+
+
+def test_a_provider_that_does_not_answer_leaves_the_batch_open(
+    lake: Lake, server: BatchServer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    queue(lake, server, "run-1")
+    server.finish()
+    server.faults["GET /v1/batches/{id}"] = [503] * 3
+    assert (collect(lake, server, "run-2").n_calls, states(lake)) == (0, {"submitted": 1})
+    assert "cannot ask after batch_1: 503 ordered 503; batch_1 stays open" in capfd.readouterr().err
+    server.faults["GET /v1/batches/{id}"] = [401]
+    with pytest.raises(BackendError, match="401"):
+        collect(lake, server, "run-3")
+    server.faults["GET /v1/files/{id}/content"] = ["cut"]
+    assert collect(lake, server, "run-4").n_calls == 4
+
+
+@pytest.mark.full
+def test_a_batch_that_the_provider_has_forgotten_is_asked_again_two_days_later(
+    lake: Lake, server: BatchServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue(lake, server, "run-1")
+    server.batches.clear()
+    with pytest.raises(BackendError, match="404 no such batch"):  # another account's key, maybe
+        collect(lake, server, "run-2")
+    monkeypatch.setattr("judgelake.tasks.engine.collecting._GONE_AFTER", timedelta(0))
+    collect(lake, server, "run-3")
+    assert (states(lake), queue(lake, server, "run-3")) == ({"failed": 1}, [QUEUED] * 4)
+
+
+@pytest.mark.full
+def test_a_batch_at_another_address_stays_there(
+    lake: Lake, server: BatchServer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    queue(lake, server, "run-1")
+    with batch_server() as other:
+        collect(lake, other, "run-2")
+        assert queue(lake, other, "run-2") == [QUEUED] * 4
+        assert f"batch_1 is at {server.base_url}" in capfd.readouterr().err
+    server.finish()
+    assert collect(lake, server, "run-3").n_calls == 4
+
+
+@pytest.mark.parametrize(
+    ("limits", "sizes"), [(FileLimits(3, 10**9), [3, 3, 1]), (FileLimits(100, 700), [2, 2, 2, 1])]
+)
+def test_files_are_cut_at_the_providers_limits(
+    lake: Lake, server: BatchServer, limits: FileLimits, sizes: list[int]
+) -> None:
+    queue(lake, server, "run-1", [rating_request(n, model=MODEL) for n in range(7)], limits)
+    files = [server.files[batch["input_file_id"]][1] for batch in server.batches.values()]
+    assert [len(file.splitlines()) for file in files] == sizes
+    assert all(len(file) <= limits.n_bytes for file in files)
+    if limits.n_requests > 3:  # and no file could have taken the next one's first line
+        lines = [len(file.splitlines(keepends=True)[0]) for file in files]
+        assert all(
+            len(file) + line > limits.n_bytes
+            for file, line in zip(files[:-1], lines[1:], strict=True)
+        )
+    assert [
+        row["n_bytes"] for row in query(lake, "select n_bytes from stg_batches order by planned_at")
+    ] == list(map(len, files))
+
+
+def test_the_providers_limits() -> None:
+    assert OPENAI_LIMITS == (50_000, 200_000_000)
+
+
+def test_equal_requests_go_once_and_what_cannot_go_fails_at_once(
+    lake: Lake, server: BatchServer
+) -> None:
+    def look(sha256: str | None) -> Request:
+        return Request(MODEL, (Message("user", "look", (Image("x" * 40, sha256),)),))
+
+    huge = Request(MODEL, (Message("user", "x" * 2000),))
+    scored = Request(MODEL, (Message("user", "say"),), scored="yes")
+    outcomes = queue(
+        lake,
+        server,
+        "run-1",
+        [REQUESTS[0], REQUESTS[0], look("0" * 64), look(None), huge, scored],
+        FileLimits(9, 1900),
+    )
+    assert outcomes[:3] == [QUEUED, Pending("queued"), QUEUED]
+    said = "cannot be put into a batch"
+    assert [said in reason or "mode: live" in reason for reason in reasons(outcomes)] == [True] * 3
+    (batch,) = server.batches.values()
+    assert len(server.lines(batch["input_file_id"])) == 2
+
+
+def test_draws_of_one_request_are_lines_of_their_own(lake: Lake, server: BatchServer) -> None:
+    queue(
+        lake,
+        server,
+        "run-1",
+        [Request(MODEL, REQUESTS[0].messages, draw=draw) for draw in range(3)],
+    )
+    server.finish()
+    assert collect(lake, server, "run-2").n_calls == 3
+    assert [row["draw"] for row in query(lake, "select draw from stg_replies order by draw")] == [
+        0,
+        1,
+        2,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("response", "outcome"),
+    [
+        ({"status_code": 429, "body": {}}, None),
+        ({"status_code": 500, "body": {}}, None),
+        (None, None),
+        ({"status_code": 400, "body": {"error": {"message": "no"}}}, '{"error":{"message":"no"}}'),
+        ({"status_code": 200, "body": {"x": 1}}, 'the answer is no chat completion: {"x":1}'),
+    ],
+)
+def test_what_a_line_means(response: Json | None, outcome: str | None) -> None:
+    assert read_line(
+        orjson.dumps({"custom_id": "request-7", "response": response, "error": None})
+    ) == (7, outcome)
+
+
+@pytest.mark.parametrize(
+    "line", [b"{", b"{}", b"7", b'{"custom_id": "x"}', b'{"custom_id": "request-1", "response": 3}']
+)
+def test_a_line_that_is_none_is_a_value_error(line: bytes) -> None:
+    with pytest.raises(ValueError):
+        read_line(line)
+
+
+def test_the_key_shows_in_no_error(
+    lake: Lake, server: BatchServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-verysecret-0123456789")
+    server.faults["POST /v1/files"] = [401]
+    with pytest.raises(BatchError) as raised:
+        queue(lake, server, "run-1")
+    assert "sk-verysecret" not in repr(raised.value) + str(raised.value.__cause__) + str(
+        raised.value.__context__
+    )
+    assert pickle.loads(pickle.dumps(raised.value)).status == 401

@@ -1,0 +1,108 @@
+"""What self-hosted servers and gateways answer that OpenAI does not."""
+
+import json
+from typing import Any
+
+import pytest
+
+from judgelake.tasks.backends.openai.format import AS_IT_IS, decode_reply, note_unheeded
+from judgelake.tasks.types import Reply
+from tests.backends.asking import completion
+
+POSITIONS: list[dict[str, Any]] = [
+    {"token": "So", "logprob": -0.5, "top_logprobs": []},
+    {"token": " 3", "logprob": -1.5, "top_logprobs": []},
+]
+
+
+def stream(*events: object, ending: str = "data: [DONE]\n\n") -> bytes:
+    return (
+        ": ping\r\n\r\n"
+        + "".join(f"event: x\ndata: {json.dumps(event)}\n\n" for event in events)
+        + ending
+    ).encode()
+
+
+def chunk(text: str | None, finish_reason: str | None = None, **more: Any) -> dict[str, Any]:
+    choice = {"index": 0, "delta": {"content": text}, "finish_reason": finish_reason}
+    return {
+        "id": "x",
+        "object": "chat.completion.chunk",
+        "model": "m@main",
+        "choices": [choice | more],
+        "usage": None,
+    }
+
+
+def test_a_stream_that_nobody_asked_for_is_put_together() -> None:
+    first = {"choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}}]}
+    usage = {
+        "choices": [],
+        "usage": {"prompt_tokens": 12, "completion_tokens": 2, "total_tokens": 14},
+    }
+    told = [chunk(one["token"], logprobs={"content": [one]}) for one in POSITIONS]
+    reply = decode_reply(stream(first, *told, chunk(None, "length"), usage))
+    assert reply == Reply(
+        "So 3",
+        "length",
+        ((("So", -0.5),), ((" 3", -1.5),)),
+        "m@main",
+        prompt_tokens=12,
+        completion_tokens=2,
+    )
+    assert decode_reply(stream(chunk("2", "stop"), ending="")).text == "2"
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (stream(chunk("So"), ending=""), "the answer is a stream that broke off after 1 events"),
+        (
+            stream(chunk("So"), ending='data: {"choices": [{"de'),
+            r"no stream of a chat completion \(\d+ bytes\)",
+        ),
+        (stream([1]), "no stream of a chat completion"),
+        (stream({"choices": [7]}), "no stream of a chat completion"),
+        (stream(), "broke off after 0 events"),
+        (
+            stream(chunk("So"), {"error": {"message": "out of memory"}}),
+            "no chat completion: out of memory",
+        ),
+    ],
+)
+def test_a_stream_that_broke_off_is_no_reply(content: bytes, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        decode_reply(content)
+
+
+def test_of_a_message_in_parts_the_text_is_read() -> None:
+    parts = [
+        {"type": "thinking", "thinking": [{"type": "text", "text": "1 or 2?"}]},
+        {"type": "text", "text": "So "},
+        {"type": "text", "text": "3"},
+    ]
+    assert (
+        decode_reply(
+            json.dumps(completion(None, message={"role": "assistant", "content": parts})).encode()
+        ).text
+        == "So 3"
+    )
+    with pytest.raises(ValueError, match="no chat completion"):
+        decode_reply(json.dumps(completion(None, message={"content": ["So"]})).encode())
+
+
+@pytest.mark.parametrize(
+    ("asked", "reply", "words"),
+    [
+        (5, Reply("So"), "without logprobs"),
+        (0, Reply("So"), ""),
+        (5, Reply("", "content_filter"), ""),
+        (5, Reply("So", top_logprobs=((("So", -0.5),),)), ""),
+    ],
+)
+def test_log_probabilities_that_were_asked_for_and_did_not_come_are_noted(
+    asked: int, reply: Reply, words: str
+) -> None:
+    assert note_unheeded(AS_IT_IS, asked, reply).words == words
+    known = note_unheeded(AS_IT_IS, 5, Reply("So"))
+    assert note_unheeded(known, asked, reply) == known
