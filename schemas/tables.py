@@ -2,7 +2,10 @@
 writes.
 """
 
+import inspect
+import re
 from dataclasses import dataclass
+from typing import Literal
 
 import pandera.polars as pa
 import polars as pl
@@ -22,10 +25,19 @@ CASE_KEY = (
 PAIR_KEY = (*CASE_KEY, "other_digest", "shown_first")
 
 
+Origin = Literal["run", "ingest", "report"]
+"""Who writes a table, which decides which of its rows are current: those of the newest ingest of
+their source; those of a suite's newest report; what runs write is for a view of its own to decide.
+"""
+
+
 @dataclass(frozen=True)
 class Table:
     """One table: `keys` name a row, `partitions` are folders (and not columns of the files), `sort`
     orders rows in a file.
+
+    The view `stg_<name>`, its current rows, follows from this declaration for tables of an ingest
+    or a report (`judgelake.tasks.warehouse.staging`); for others it is a file in `sql/staging`.
     """
 
     name: str
@@ -33,6 +45,14 @@ class Table:
     keys: tuple[str, ...]
     partitions: tuple[str, ...] = ()
     sort: tuple[str, ...] = ()
+    origin: Origin = "run"
+
+    @property
+    def grain(self) -> str:
+        """What one row is: how the contract's docstring begins."""
+        words = " ".join((inspect.getdoc(self.model) or "").split()).replace("×", "x")
+        # the sentence may go on after a colon or semicolon
+        return re.split(r"[.;:](?: |$)", words)[0].removeprefix("One row per ")
 
     @property
     def polars_schema(self) -> dict[str, pl.DataType]:
@@ -67,10 +87,22 @@ def _table(
     keys: tuple[str, ...],
     partitions: tuple[str, ...] = (),
     sort: tuple[str, ...] = (),
+    origin: Origin = "run",
 ) -> Table:
-    return Table(
-        name, model, keys, partitions, sort or tuple(key for key in keys if key not in partitions)
-    )
+    order = sort or tuple(key for key in keys if key not in partitions)
+    return Table(name, model, keys, partitions, order, origin)
+
+
+def _ingested(name: str, model: type[pa.DataFrameModel], *keys: str) -> Table:
+    """A table of inputs: an ingest replaces a benchmark's rows."""
+    return _table(name, model, keys, ("benchmark",), origin="ingest")
+
+
+def _reported(
+    name: str, model: type[pa.DataFrameModel], *keys: str, sort: tuple[str, ...] = ()
+) -> Table:
+    """A table of results: a report replaces its suite's rows."""
+    return _table(name, model, keys, ("suite",), sort, origin="report")
 
 
 _ANSWER = ("benchmark", "item_id", "answer_id")
@@ -81,79 +113,55 @@ _GRADED = ("suite", "benchmark", "judge", "judge_criterion", "human_criterion")
 TABLES: dict[str, Table] = {
     table.name: table
     for table in (
-        _table("items", inputs.Items, ("benchmark", "item_id"), ("benchmark",)),
-        _table("answers", inputs.Answers, _ANSWER, ("benchmark",)),
-        _table(
-            "captions",
-            inputs.Captions,
-            ("benchmark", "image_uri", "captioner", "text"),
-            ("benchmark",),
-        ),
-        _table(
-            "human_ratings",
-            inputs.HumanRatings,
-            (*_ANSWER, "criterion", "annotator"),
-            ("benchmark",),
-        ),
-        _table(
-            "human_preferences",
-            recorded.HumanPreferences,
-            (*_PAIR, "criterion", "annotator"),
-            ("benchmark",),
-        ),
-        _table(
+        _ingested("items", inputs.Items, "benchmark", "item_id"),
+        _ingested("answers", inputs.Answers, *_ANSWER),
+        _ingested("captions", inputs.Captions, "benchmark", "image_uri", "captioner", "text"),
+        _ingested("human_ratings", inputs.HumanRatings, *_ANSWER, "criterion", "annotator"),
+        _ingested("human_preferences", recorded.HumanPreferences, *_PAIR, "criterion", "annotator"),
+        _ingested(
             "choice_sets",
             recorded.ChoiceSets,
-            ("benchmark", "item_id", "choice_set", "criterion", "annotator"),
-            ("benchmark",),
+            "benchmark",
+            "item_id",
+            "choice_set",
+            "criterion",
+            "annotator",
         ),
-        _table(
+        _ingested(
             "feedback_preferences",
             recorded.FeedbackPreferences,
-            (*_ANSWER, "criterion", "author_a", "author_b", "annotator"),
-            ("benchmark",),
+            *_ANSWER,
+            "criterion",
+            "author_a",
+            "author_b",
+            "annotator",
         ),
-        _table(
-            "recorded_verdicts",
-            recorded.RecordedVerdicts,
-            (*_ANSWER, "judge", "criterion", "sample"),
-            ("benchmark",),
+        _ingested(
+            "recorded_verdicts", recorded.RecordedVerdicts, *_ANSWER, "judge", "criterion", "sample"
         ),
-        _table(
-            "recorded_duels",
-            recorded.RecordedDuels,
-            (*_PAIR, "judge", "criterion", "sample"),
-            ("benchmark",),
-        ),
-        _table("recorded_scores", recorded.RecordedScores, (*_ANSWER, "metric"), ("benchmark",)),
-        _table(
-            "failure_labels",
-            recorded.FailureLabels,
-            (*_ANSWER, "category", "labeller"),
-            ("benchmark",),
-        ),
-        _table(
-            "item_labels",
-            recorded.ItemLabels,
-            ("benchmark", "item_id", "label", "labeller"),
-            ("benchmark",),
-        ),
-        _table("rubrics", recorded.Rubrics, ("benchmark", "rubric_id"), ("benchmark",)),
-        _table(
-            "item_rubrics",
-            recorded.ItemRubrics,
-            ("benchmark", "item_id", "rubric_id"),
-            ("benchmark",),
-        ),
-        _table("models", recorded.Models, ("benchmark", "model"), ("benchmark",)),
-        _table(
+        _ingested("recorded_duels", recorded.RecordedDuels, *_PAIR, "judge", "criterion", "sample"),
+        _ingested("recorded_scores", recorded.RecordedScores, *_ANSWER, "metric"),
+        _ingested("failure_labels", recorded.FailureLabels, *_ANSWER, "category", "labeller"),
+        _ingested("item_labels", recorded.ItemLabels, "benchmark", "item_id", "label", "labeller"),
+        _ingested("rubrics", recorded.Rubrics, "benchmark", "rubric_id"),
+        _ingested("item_rubrics", recorded.ItemRubrics, "benchmark", "item_id", "rubric_id"),
+        _ingested("models", recorded.Models, "benchmark", "model"),
+        _ingested(
             "benchmark_scores",
             recorded.BenchmarkScores,
-            ("benchmark", "model", "published_benchmark"),
-            ("benchmark",),
+            "benchmark",
+            "model",
+            "published_benchmark",
         ),
         _table("ingests", inputs.Ingests, ("ingest_id",), ("benchmark",)),
-        _table("quarantine", inputs.Quarantine, (), ("benchmark",), ("source_file", "locator")),
+        _table(
+            "quarantine",
+            inputs.Quarantine,
+            (),
+            ("benchmark",),
+            ("source_file", "locator"),
+            "ingest",
+        ),
         _table("judges", judging.Judges, ("suite", "alias", "reading", "registered_at")),
         _table(
             "matchups",
@@ -180,75 +188,114 @@ TABLES: dict[str, Table] = {
         ),
         _table("embeddings", embeddings.Embeddings, ("encoder", "digest"), ("encoder",)),
         _table("runs", judging.Runs, ("run_id", "ended_at")),
-        _table(
+        _reported(
             "correlations",
             reports.Correlations,
-            (),
-            ("suite",),
-            ("benchmark", "model", "judge", "coefficient"),
+            sort=("benchmark", "model", "judge", "coefficient"),
         ),
-        _table(
+        _reported(
             "judge_comparisons",
             reports.JudgeComparisons,
-            (),
-            ("suite",),
-            ("benchmark", "coefficient", "judge"),
+            sort=("benchmark", "coefficient", "judge"),
         ),
-        _table(
+        _reported(
             "difference_tests",
             reports.DifferenceTests,
-            (),
-            ("suite",),
-            ("benchmark", "coefficient", "test", "judge"),
+            sort=("benchmark", "coefficient", "test", "judge"),
         ),
-        _table(
+        _reported(
             "rule_labels",
             reports.RuleLabels,
-            ("suite", "benchmark", "item_id", "content_digest", "category", "labeller"),
-            ("suite",),
+            "suite",
+            "benchmark",
+            "item_id",
+            "content_digest",
+            "category",
+            "labeller",
         ),
-        _table(
+        _reported(
             "corpus_scores",
             reports.CorpusScores,
-            ("suite", "benchmark", "judge", "model"),
-            ("suite",),
+            "suite",
+            "benchmark",
+            "judge",
+            "model",
         ),
-        _table("rankings", raters.Rankings, (*_RATED, "category", "method", "model"), ("suite",)),
-        _table(
+        _reported(
+            "rankings",
+            raters.Rankings,
+            *_RATED,
+            "category",
+            "method",
+            "model",
+        ),
+        _reported(
             "kappas",
             raters.Kappas,
-            ("suite", "benchmark", "rater_a", "rater_b", "criterion", "chance"),
-            ("suite",),
+            "suite",
+            "benchmark",
+            "rater_a",
+            "rater_b",
+            "criterion",
+            "chance",
         ),
-        _table("contradictions", raters.Contradictions, _RATED, ("suite",)),
-        _table("grader_accuracy", raters.GraderAccuracy, _GRADED, ("suite",)),
-        _table(
+        _reported(
+            "contradictions",
+            raters.Contradictions,
+            *_RATED,
+        ),
+        _reported(
+            "grader_accuracy",
+            raters.GraderAccuracy,
+            *_GRADED,
+        ),
+        _reported(
             "reliabilities",
             raters.Reliabilities,
-            ("suite", "benchmark", "raters", "criterion", "statistic"),
-            ("suite",),
+            "suite",
+            "benchmark",
+            "raters",
+            "criterion",
+            "statistic",
         ),
-        _table(
+        _reported(
             "superscores",
             raters.Superscores,
-            ("suite", "benchmark", "judge", "criterion", "model"),
-            ("suite",),
+            "suite",
+            "benchmark",
+            "judge",
+            "criterion",
+            "model",
         ),
-        _table(
+        _reported(
             "ranking_overlaps",
             raters.RankingOverlaps,
-            ("suite", "benchmark", "criterion", "category", "method", "rater_a", "rater_b"),
-            ("suite",),
+            "suite",
+            "benchmark",
+            "criterion",
+            "category",
+            "method",
+            "rater_a",
+            "rater_b",
         ),
-        _table(
+        _reported(
             "item_label_shares",
             raters.ItemLabelShares,
-            ("suite", "benchmark", "label", "labeller"),
-            ("suite",),
+            "suite",
+            "benchmark",
+            "label",
+            "labeller",
         ),
-        _table("choice_accuracies", raters.ChoiceAccuracies, _GRADED, ("suite",)),
-        _table(
-            "attribute_agreement", raters.AttributeAgreement, (*_RATED, "attribute"), ("suite",)
+        _reported(
+            "choice_accuracies",
+            raters.ChoiceAccuracies,
+            *_GRADED,
+        ),
+        _reported(
+            "attribute_agreement",
+            raters.AttributeAgreement,
+            *_RATED,
+            "attribute",
         ),
     )
 }

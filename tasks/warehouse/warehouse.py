@@ -32,6 +32,7 @@ from judgelake.tasks.digests import digest_json
 from judgelake.tasks.errors import LakeError, QueryError
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.storage import sync_path
+from judgelake.tasks.warehouse.staging import derive_views
 
 FOLDER = "_core"
 UNKEPT = frozenset({"core_runs", "core_labels"})
@@ -359,8 +360,11 @@ def read_sql(file: str) -> str:
 
 @functools.cache
 def view_texts() -> Mapping[str, str]:
-    """View name -> its SQL, of all view files but the checks."""
-    return {name: text for folder in _FOLDERS for name, text in read_folder(folder).items()}
+    """View name -> its SQL: those that follow from a table's declaration, and the files of `sql/`
+    (which come before) but the checks.
+    """
+    files = {name: text for folder in _FOLDERS for name, text in read_folder(folder).items()}
+    return {**derive_views(), **files}
 
 
 @functools.cache
