@@ -20,7 +20,7 @@ MACHINERY = ("prefect", "prefect_dask", "dask", "distributed")
 
 LAYERS = (
     ("errors",),
-    ("types", "digests", "settings", "stats", "demo"),
+    ("types", "digests", "settings", "stats", "demo", "extensions"),
     ("lake",),
     ("warehouse",),
     ("backends",),

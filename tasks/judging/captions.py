@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from judgelake.tasks.judging.protocol import Protocol
 from judgelake.tasks.judging.reading import check_reply
 from judgelake.tasks.judging.templates import digest_prompts, render_prompt
 from judgelake.tasks.types import (
@@ -87,3 +88,8 @@ def read_verdict(reply: Reply | Failure) -> Verdict:
         if text
         else Verdict("unparsed", rationale=replied.text, reason="the reply is empty")
     )
+
+
+PROTOCOL = Protocol(
+    "captions", CaptionsOptions, list_wants, call_signature, reading_signature, judge
+)

@@ -24,6 +24,7 @@ from judgelake.tasks.judging.chirp import (
     clean,
     read_grade,
 )
+from judgelake.tasks.judging.protocol import Protocol
 from judgelake.tasks.judging.templates import digest_prompts, render_prompt
 from judgelake.tasks.metrics.vqa_accuracy import normalise_official, strip_official
 from judgelake.tasks.types import (
@@ -245,3 +246,14 @@ def _make_verdict(grade: Grade, rationale: str | None) -> Verdict:
     return Verdict(
         "ok", rating=RATINGS[grade], score_0_1=float(grade == "correct"), rationale=rationale
     )
+
+
+PROTOCOL = Protocol(
+    "chirp_grading",
+    ChirpGradingOptions,
+    list_wants,
+    call_signature,
+    reading_signature,
+    judge,
+    endpoints=ENDPOINTS,
+)

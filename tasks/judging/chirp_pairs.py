@@ -19,6 +19,7 @@ from judgelake.tasks.judging.chirp import (
     clean,
     read_choice,
 )
+from judgelake.tasks.judging.protocol import Protocol
 from judgelake.tasks.judging.templates import digest_prompts, render_prompt
 from judgelake.tasks.types import (
     JUDGE,
@@ -192,3 +193,8 @@ def _extraction(options: ChirpOptions) -> Callable[[str], tuple[Message, ...]]:
     return lambda text: render_prompt(
         "chirp_pair_extraction", options.templates, {"evaluation": text, "ties": options.ties}
     )
+
+
+PROTOCOL = Protocol(
+    "chirp", ChirpOptions, list_wants, call_signature, reading_signature, judge, endpoints=ENDPOINTS
+)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from judgelake.schemas.recorded import FAILURE_CATEGORIES
+from judgelake.tasks.judging.protocol import Protocol
 from judgelake.tasks.judging.reading import check_reply
 from judgelake.tasks.judging.rubrics import check_caption, find_missing_caption
 from judgelake.tasks.judging.templates import digest_prompts, neutralise, render_prompt
@@ -194,3 +195,14 @@ def _read_name(part: str) -> str:
 
 def _clean(text: str) -> str:
     return neutralise(" ".join(text.split()), MARKERS)
+
+
+PROTOCOL = Protocol(
+    "failure_labels",
+    FailureLabelsOptions,
+    list_wants,
+    call_signature,
+    reading_signature,
+    judge,
+    kind="labeller",
+)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judgelake.tasks.judging import prometheus
+from judgelake.tasks.judging.protocol import Protocol
 from judgelake.tasks.judging.reading import check_reply, read_marked_choice
 from judgelake.tasks.judging.rubrics import (
     check_caption,
@@ -157,3 +158,13 @@ def build_messages(
         "ties": options.ties,
     }
     return render_prompt(PROMPT, options.templates, fields, case.images)
+
+
+PROTOCOL = Protocol(
+    "feedback_preference",
+    FeedbackPreferenceOptions,
+    list_wants,
+    call_signature,
+    reading_signature,
+    judge,
+)

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from judgelake.tasks.judging.protocol import Protocol
 from judgelake.tasks.judging.reading import (
     OpeningScore,
     check_reply,
@@ -276,3 +277,6 @@ def _find_lacking(case: Case, options: FleurOptions) -> str | None:
             "`references: true`"
         )
     return find_missing_box(case)
+
+
+PROTOCOL = Protocol("fleur", FleurOptions, list_wants, call_signature, reading_signature, judge)

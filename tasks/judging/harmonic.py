@@ -17,6 +17,7 @@ from typing import Literal
 
 from judgelake.tasks.judging.cases import find_missing_image
 from judgelake.tasks.judging.harmonic_reading import Reading, read_criterion, read_overall
+from judgelake.tasks.judging.protocol import Protocol
 from judgelake.tasks.judging.task_wording import (
     TASKS,
     ask_reasons,
@@ -295,3 +296,14 @@ def build_messages(
 
 def _ask_why(criterion: str, options: HarmonicOptions) -> tuple[Message, ...]:
     return render_prompt("harmonic_reason", options.templates, {"criterion": criterion})
+
+
+PROTOCOL = Protocol(
+    "harmonic",
+    HarmonicOptions,
+    list_wants,
+    call_signature,
+    reading_signature,
+    judge,
+    tells_missing_images=True,
+)

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from judgelake.tasks.digests import digest_json
 from judgelake.tasks.errors import SuiteError
+from judgelake.tasks.judging.protocol import Protocol
 from judgelake.tasks.judging.reading import check_reply, read_rating_at_end
 from judgelake.tasks.judging.templates import digest_prompts, render_prompt
 from judgelake.tasks.judging.token_reading import find_position, read_token_shares
@@ -334,3 +335,6 @@ def _prompt_digest(options: LaveOptions) -> str:
         for references in (("a",), ("yes",))
     ]
     return digest_json([build_prompt(probe, options) for probe in probes])[:16]
+
+
+PROTOCOL = Protocol("lave", LaveOptions, list_wants, call_signature, reading_signature, judge)

@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
+from judgelake.tasks.judging.protocol import Protocol
 from judgelake.tasks.judging.templates import digest_prompts, render_prompt
 from judgelake.tasks.types import (
     JUDGE,
@@ -85,3 +86,8 @@ def read_verdict(reply: Reply | Failure) -> Verdict:
             "unparsed", reason=f"the mean log-probability of the response's tokens is {mean}"
         )
     return Verdict("ok", rating=mean, score_0_1=min(1.0, math.exp(mean)))
+
+
+PROTOCOL = Protocol(
+    "likelihood", LikelihoodOptions, list_wants, call_signature, reading_signature, judge
+)

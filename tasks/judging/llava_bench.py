@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from judgelake.tasks.judging.protocol import Protocol
 from judgelake.tasks.judging.reading import check_reply, read_two_numbers
 from judgelake.tasks.judging.rubrics import check_caption, find_missing_caption
 from judgelake.tasks.judging.templates import digest_prompts, neutralise, render_prompt
@@ -144,3 +145,8 @@ def build_messages(case: Case, options: LlavaBenchOptions) -> tuple[Message, ...
         "answer_2": neutralise(second, MARKERS),
     }
     return render_prompt(PROMPT, options.templates, fields, case.images)
+
+
+PROTOCOL = Protocol(
+    "llava_bench", LlavaBenchOptions, list_wants, call_signature, reading_signature, judge
+)

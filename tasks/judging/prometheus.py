@@ -9,6 +9,7 @@ the wording our own. Judges that read text only get a caption in place of the im
 from dataclasses import dataclass
 from pathlib import Path
 
+from judgelake.tasks.judging.protocol import Protocol
 from judgelake.tasks.judging.reading import check_reply, read_result_marker
 from judgelake.tasks.judging.rubrics import (
     N_LEVELS,
@@ -173,3 +174,8 @@ def list_fields(
         "criterion": neutralise(rubric.criterion, markers),
         "levels": [neutralise(level, markers) for level in rubric.levels],
     }
+
+
+PROTOCOL = Protocol(
+    "prometheus", PrometheusOptions, list_wants, call_signature, reading_signature, judge
+)

@@ -2,12 +2,12 @@
 its own file.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 from judgelake.tasks.digests import digest_json, judge_id
+from judgelake.tasks.extensions import Registry
 from judgelake.tasks.judging import (
     captions,
     chirp_grading,
@@ -18,119 +18,29 @@ from judgelake.tasks.judging import (
     harmonic,
     lave,
     likelihood,
+    llava_bench,
     prometheus,
 )
-from judgelake.tasks.judging import llava_bench as two_numbers
-from judgelake.tasks.judging.captions import CaptionsOptions
-from judgelake.tasks.judging.chirp_grading import ChirpGradingOptions
-from judgelake.tasks.judging.chirp_pairs import ChirpOptions
-from judgelake.tasks.judging.failure_labels import FailureLabelsOptions
-from judgelake.tasks.judging.feedback_preference import FeedbackPreferenceOptions
-from judgelake.tasks.judging.fleur import FleurOptions
-from judgelake.tasks.judging.harmonic import HarmonicOptions
-from judgelake.tasks.judging.lave import LaveOptions
-from judgelake.tasks.judging.likelihood import LikelihoodOptions
-from judgelake.tasks.judging.llava_bench import LlavaBenchOptions
-from judgelake.tasks.judging.prometheus import PrometheusOptions
-from judgelake.tasks.types import JUDGE, Case, Identity, Judge, Models, Wants
+from judgelake.tasks.judging.protocol import Protocol
+from judgelake.tasks.types import JUDGE, Identity, Models
 
-
-@dataclass(frozen=True)
-class Protocol:
-    """One way of judging: its options, the cases it wants, its signatures, its generator, its
-    models beside the judge's own (`endpoints`).
-
-    An endpoint that a suite does not name is the judge's own. A protocol that
-    `tells_missing_images` gives its criteria that see the text alone a verdict where an image is
-    not there; of the others the whole case is `missing_image`. A `labeller` says what holds of an
-    answer, not how good it is: its verdicts are no scores.
-    """
-
-    options: type[Any]
-    wants: Callable[[Any], Wants]
-    call_signature: Callable[[Any, Models], dict[str, object]]
-    reading_signature: Callable[[Any], dict[str, object]]
-    judge: Callable[[Case, Any, Models], Judge]
-    endpoints: tuple[str, ...] = ()
-    tells_missing_images: bool = False
-    kind: Literal["judge", "labeller"] = "judge"
-
-
-PROTOCOLS: Mapping[str, Protocol] = {
-    "lave": Protocol(
-        LaveOptions, lave.list_wants, lave.call_signature, lave.reading_signature, lave.judge
-    ),
-    "prometheus": Protocol(
-        PrometheusOptions,
-        prometheus.list_wants,
-        prometheus.call_signature,
-        prometheus.reading_signature,
-        prometheus.judge,
-    ),
-    "feedback_preference": Protocol(
-        FeedbackPreferenceOptions,
-        feedback_preference.list_wants,
-        feedback_preference.call_signature,
-        feedback_preference.reading_signature,
-        feedback_preference.judge,
-    ),
-    "llava_bench": Protocol(
-        LlavaBenchOptions,
-        two_numbers.list_wants,
-        two_numbers.call_signature,
-        two_numbers.reading_signature,
-        two_numbers.judge,
-    ),
-    "captions": Protocol(
-        CaptionsOptions,
-        captions.list_wants,
-        captions.call_signature,
-        captions.reading_signature,
-        captions.judge,
-    ),
-    "chirp": Protocol(
-        ChirpOptions,
-        chirp_pairs.list_wants,
-        chirp_pairs.call_signature,
-        chirp_pairs.reading_signature,
-        chirp_pairs.judge,
-        chirp_pairs.ENDPOINTS,
-    ),
-    "chirp_grading": Protocol(
-        ChirpGradingOptions,
-        chirp_grading.list_wants,
-        chirp_grading.call_signature,
-        chirp_grading.reading_signature,
-        chirp_grading.judge,
-        chirp_grading.ENDPOINTS,
-    ),
-    "likelihood": Protocol(
-        LikelihoodOptions,
-        likelihood.list_wants,
-        likelihood.call_signature,
-        likelihood.reading_signature,
-        likelihood.judge,
-    ),
-    "harmonic": Protocol(
-        HarmonicOptions,
-        harmonic.list_wants,
-        harmonic.call_signature,
-        harmonic.reading_signature,
-        harmonic.judge,
-        tells_missing_images=True,
-    ),
-    "fleur": Protocol(
-        FleurOptions, fleur.list_wants, fleur.call_signature, fleur.reading_signature, fleur.judge
-    ),
-    "failure_labels": Protocol(
-        FailureLabelsOptions,
-        failure_labels.list_wants,
-        failure_labels.call_signature,
-        failure_labels.reading_signature,
-        failure_labels.judge,
-        kind="labeller",
-    ),
-}
+PROTOCOLS = Registry(
+    "judgelake.protocols",
+    Protocol,
+    [
+        lave.PROTOCOL,
+        prometheus.PROTOCOL,
+        feedback_preference.PROTOCOL,
+        llava_bench.PROTOCOL,
+        captions.PROTOCOL,
+        chirp_pairs.PROTOCOL,
+        chirp_grading.PROTOCOL,
+        likelihood.PROTOCOL,
+        harmonic.PROTOCOL,
+        fleur.PROTOCOL,
+        failure_labels.PROTOCOL,
+    ],
+)
 
 
 def identify_judge(

@@ -1,18 +1,14 @@
 """Exact match with any reference under the normaliser of SQuAD (Rajpurkar et al. 2016)."""
 
-import re
-import string
-
 import numpy as np
 import pyarrow as pa
 
+from judgelake.tasks.metrics.metric import for_short_answers
 from judgelake.tasks.metrics.pairs import AnswerPairs, Ids, Scores, find_distinct, pair_answers
+from judgelake.tasks.metrics.tokenizers import normalise_squad
 from judgelake.tasks.metrics.vqa_accuracy import count_matches
 
 SIGNATURE = "exact_match|normalizer:squad|references:any|version:1"
-
-_DROP_PUNCTUATION = str.maketrans("", "", string.punctuation)
-_ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 
 
 def compute_exact_match(answers: pa.Array, references: pa.ListArray) -> Scores:
@@ -20,12 +16,6 @@ def compute_exact_match(answers: pa.Array, references: pa.ListArray) -> Scores:
     raw = pair_answers(answers, references)
     pairs = raw.renumber([normalise_squad(text) for text in raw.strings])
     return np.where(pairs.count_by_row() > 0, count_matches(pairs) > 0, np.nan)
-
-
-def normalise_squad(text: str) -> str:
-    """Lower case, then no ASCII punctuation, no English articles, single spaces."""
-    bare = text.lower().translate(_DROP_PUNCTUATION)
-    return " ".join(_ARTICLE.sub(" ", bare).split())
 
 
 F1_SIGNATURE = "token_f1|normalizer:squad|empty:equal|references:max|version:1"
@@ -97,3 +87,9 @@ class _Bags:
         wanted = keys + (right - left)[pairs] * self._width
         at = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)
         return np.bincount(pairs[self._keys[at] == wanted], minlength=len(left))
+
+
+METRIC_KINDS = (
+    for_short_answers(SIGNATURE, compute_exact_match),
+    for_short_answers(F1_SIGNATURE, compute_token_f1),
+)

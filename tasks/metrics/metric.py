@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -145,3 +145,35 @@ class Metric:
     counting: Counting | None = None
     undefined: str = "the item has no reference answers"
     sees_image: bool = False
+
+
+@dataclass(frozen=True)
+class MetricKind:
+    """A family of metrics, by its name in a suite: what can be chosen, and what is built of it; the
+    text names the documents that are counted in.
+
+    `choices`: further names in a suite, each with the options that it stands for.
+    """
+
+    name: str
+    options: type[Any]
+    build: Callable[[Any, str], Metric]
+    choices: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+
+
+def for_short_answers(
+    signature: str, compute: Callable[[pa.Array, pa.ListArray], Scores]
+) -> MetricKind:
+    """A metric without options whose corpus score is its mean; its signature begins with its
+    name.
+    """
+    name = signature.partition("|")[0]
+
+    def run(rows: ScoreRows, _counts: Path | None) -> Scored:
+        return without_statistics(compute(rows.answers, rows.references))
+
+    return MetricKind(
+        name,
+        NoOptions,
+        lambda _options, _documents: Metric(name, signature, SHORT_ANSWER_TASKS, run),
+    )

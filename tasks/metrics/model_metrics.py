@@ -18,6 +18,7 @@ from judgelake.tasks.metrics.metric import (
     Counting,
     DocumentSource,
     Metric,
+    MetricKind,
     NoOptions,
     Scored,
     without_statistics,
@@ -107,3 +108,12 @@ def _take_images(rows: ScoreRows) -> tuple[pa.StructArray, LakePath]:
             "folder; run it through a suite"
         )
     return rows.images, rows.image_root
+
+
+METRIC_KINDS = (
+    MetricKind("sbert_score", NoOptions, build_sbert_score),
+    MetricKind("bert_score", BertScoreSettings, build_bert_score),
+    MetricKind("bart_score", BartScoreSettings, build_bart_score),
+    MetricKind("clip_score", ClipScoreSettings, build_clip_score),
+    MetricKind("ref_clip_score", ClipScoreSettings, build_ref_clip_score),
+)

@@ -19,6 +19,7 @@ from judgelake.tasks.metrics.metric import (
     CiderOptions,
     Counting,
     Metric,
+    MetricKind,
     NoOptions,
     RougeOptions,
     Scored,
@@ -129,3 +130,22 @@ def _count_documents(options: CiderOptions, documents: pa.ListArray) -> bytes:
     buffer = io.BytesIO()
     np.savez(buffer, digests=found.digests, counts=found.counts, documents=found.documents)
     return buffer.getvalue()
+
+
+_SACREBLEU = {"style": "sacrebleu"}
+METRIC_KINDS = (
+    MetricKind(
+        "bleu",
+        BleuOptions,
+        build_bleu,
+        {
+            **{f"bleu_{order}": {"order": order} for order in (1, 2, 3, 4)},
+            "sacrebleu": {"style": "sacrebleu"},
+        },
+    ),
+    MetricKind(
+        "rouge", RougeOptions, build_rouge, {"rouge_1": {"variant": 1}, "rouge_l": {"variant": "l"}}
+    ),
+    MetricKind("cider", CiderOptions, build_cider, {"cider_d": {"variant": "d"}}),
+    MetricKind("meteor", NoOptions, build_meteor),
+)

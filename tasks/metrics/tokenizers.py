@@ -6,6 +6,7 @@ belongs to the metrics.
 """
 
 import re
+import string
 import sys
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +14,6 @@ from functools import cache, lru_cache
 from importlib import import_module
 
 from judgelake.tasks.errors import MetricError
-from judgelake.tasks.metrics.exact_match import normalise_squad
 from judgelake.tasks.metrics.ptb_tokenizer import tokenise_ptb
 
 Tokenise = Callable[[Sequence[str]], list[list[str]]]
@@ -22,7 +22,15 @@ _ENTITIES = (("&quot;", '"'), ("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">"))
 _SYMBOL = re.compile(r"""[!-&(-+/:-@[-`{-~]""")
 _MARK_AFTER_OTHER, _MARK_BEFORE_OTHER = re.compile(r"([^0-9])([.,])"), re.compile(r"([.,])([^0-9])")
 _DASH_AFTER_DIGIT = re.compile(r"([0-9])-")
+_DROP_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_ARTICLE = re.compile(r"\b(?:a|an|the)\b")  # SQuAD's rule
 _ALPHANUMERIC = re.compile(r"[a-z0-9]+")
+
+
+def normalise_squad(text: str) -> str:
+    """Lower case, then no ASCII punctuation, no English articles, single spaces."""
+    bare = text.lower().translate(_DROP_PUNCTUATION)
+    return " ".join(_ARTICLE.sub(" ", bare).split())
 
 
 def tokenise_13a(texts: Sequence[str]) -> list[list[str]]:

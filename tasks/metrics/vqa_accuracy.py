@@ -16,6 +16,7 @@ import pyarrow as pa
 from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cpdist
 
+from judgelake.tasks.metrics.metric import for_short_answers
 from judgelake.tasks.metrics.pairs import (
     AnswerPairs,
     Ids,
@@ -213,3 +214,10 @@ def _sum_best(pairs: AnswerPairs, similarities: Scores) -> Scores:
     ranks = np.arange(len(rows)) - np.searchsorted(rows, rows)
     best = ranks < BEST_REFERENCES
     return np.bincount(rows[best], similarities[order][best], pairs.row_count).astype(np.float64)
+
+
+METRIC_KINDS = (
+    for_short_answers(SIGNATURE, compute_vqa_accuracy),
+    for_short_answers(RAW_SIGNATURE, compute_vqa_accuracy_raw),
+    for_short_answers(SOFT_SIGNATURE, compute_soft_vqa_accuracy),
+)

@@ -17,6 +17,7 @@ import polars as pl
 from judgelake.tasks.digests import digest_json
 from judgelake.tasks.errors import SourceError
 from judgelake.tasks.sources.frames import SourceFrames, frame_schema
+from judgelake.tasks.sources.kind import Source
 from judgelake.tasks.sources.readers.delimited import read_csv_rows
 from judgelake.tasks.sources.readers.json_records import read_records
 from judgelake.tasks.sources.readers.lines import Rejects, find_files
@@ -266,3 +267,12 @@ def _scores(file: Path, rejects: Rejects) -> Iterator[_Row]:
                 "source_file": place[0],
                 "locator": place[1],
             }
+
+
+SOURCE = Source(
+    "alpaca_eval",
+    AlpacaEvalSettings,
+    VERSION,
+    source_files,
+    lambda settings, _: read_alpaca_eval(settings),
+)

@@ -16,6 +16,7 @@ import polars as pl
 
 from judgelake.tasks.judging.reading import read_two_numbers
 from judgelake.tasks.sources.frames import ANSWERS, CAPTIONS, ITEMS, SourceFrames, frame_schema
+from judgelake.tasks.sources.kind import Source
 from judgelake.tasks.sources.readers.lines import (
     Rejects,
     expect_files,
@@ -262,3 +263,8 @@ def _key(record: Mapping[str, Any]) -> str | None:
     return (
         str(key) if isinstance(key, int | str) and not isinstance(key, bool) and key != "" else None
     )
+
+
+SOURCE = Source(
+    "fastchat", FastchatSettings, VERSION, source_files, lambda settings, _: read_fastchat(settings)
+)

@@ -20,6 +20,7 @@ from judgelake.tasks.sources.frames import (
     SourceFrames,
     frame_schema,
 )
+from judgelake.tasks.sources.kind import Source
 from judgelake.tasks.sources.readers.lines import Line, Rejects, expect_files, read_lines
 
 VERSION = 1
@@ -267,3 +268,8 @@ def _number(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
+
+
+SOURCE = Source(
+    "flickr8k", Flickr8kSettings, VERSION, source_files, lambda settings, _: read_flickr8k(settings)
+)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from judgelake.tasks.sources.frames import ANSWERS, ITEMS, SourceFrames, frame_schema
+from judgelake.tasks.sources.kind import Source
 from judgelake.tasks.sources.prometheus_vision import RubricPrompt, parse_rubric_prompt
 from judgelake.tasks.sources.readers.json_records import read_records
 from judgelake.tasks.sources.readers.lines import Rejects, expect_files
@@ -183,3 +184,12 @@ def _verdicts(
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
+
+
+SOURCE = Source(
+    "judge_retest",
+    JudgeRetestSettings,
+    VERSION,
+    source_files,
+    lambda settings, _: read_judge_retest(settings),
+)

@@ -13,6 +13,7 @@ import polars as pl
 
 from judgelake.tasks.errors import SourceError
 from judgelake.tasks.sources.frames import ANSWERS, HUMAN_RATINGS, ITEMS, SourceFrames, frame_schema
+from judgelake.tasks.sources.kind import Source
 from judgelake.tasks.sources.readers.lines import (
     Rejects,
     TabRow,
@@ -261,3 +262,15 @@ def _join(predicted: object) -> str | None:
     given = predicted if isinstance(predicted, list) else [predicted]
     texts = [text for text in given if isinstance(text, str)]
     return ", ".join(texts) if texts and len(texts) == len(given) else None
+
+
+SOURCE = Source(
+    "nq301", Nq301Settings, VERSION, source_files, lambda settings, _: read_nq301(settings)
+)
+OUTPUTS_SOURCE = Source(
+    "nq_outputs",
+    NqOutputsSettings,
+    VERSION,
+    output_files,
+    lambda settings, _: read_nq_outputs(settings),
+)

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from judgelake.tasks.sources.frames import ANSWERS, ITEMS, SourceFrames
+from judgelake.tasks.sources.kind import Source
 from judgelake.tasks.sources.readers.lines import Rejects, expect_files, find_files, read_json_lines
 
 VERSION = 1
@@ -124,3 +125,8 @@ def _read_id(record: Mapping[str, Any]) -> str | None:
 
 def _is_text(value: object) -> bool:
     return isinstance(value, str) and bool(value.strip())
+
+
+SOURCE = Source(
+    "owleval", OwlEvalSettings, VERSION, source_files, lambda settings, _: read_owleval(settings)
+)

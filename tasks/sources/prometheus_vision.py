@@ -20,6 +20,7 @@ import polars as pl
 from judgelake.tasks.digests import digest_json
 from judgelake.tasks.judging.reading import read_result_marker
 from judgelake.tasks.sources.frames import SourceFrames, frame_schema
+from judgelake.tasks.sources.kind import Source
 from judgelake.tasks.sources.readers.json_records import read_records
 from judgelake.tasks.sources.readers.lines import Rejects, find_files, read_json_lines
 
@@ -251,3 +252,12 @@ def _verdict(feedback: str) -> _Row:
         "scale_low": 1.0,
         "scale_high": 5.0,
     }
+
+
+SOURCE = Source(
+    "prometheus_vision",
+    PrometheusVisionSettings,
+    VERSION,
+    source_files,
+    lambda settings, _: read_prometheus_vision(settings),
+)

@@ -1,14 +1,10 @@
-"""Which sources there are: their settings, the files they depend on, how they are read. Formats are
-each source's own file.
-"""
+"""Which sources there are, and how a benchmark's is read. Formats are each source's own file."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 from judgelake.tasks.digests import digest_json, files_digest
+from judgelake.tasks.extensions import Registry
 from judgelake.tasks.lake.storage import LakePath
 from judgelake.tasks.sources import (
     alpaca_eval,
@@ -22,7 +18,7 @@ from judgelake.tasks.sources import (
     vqa,
 )
 from judgelake.tasks.sources.frames import SourceFrames
-from judgelake.tasks.sources.table import settings as table_settings
+from judgelake.tasks.sources.kind import Source
 from judgelake.tasks.sources.table import source as table
 
 
@@ -46,18 +42,6 @@ class DemoSettings:
     scenes: int = 40
 
 
-@dataclass(frozen=True)
-class Source:
-    """One kind of source. `version` rises when its reading changes, `files` are all it reads,
-    `read` also gets the image root.
-    """
-
-    settings: type[Any]
-    version: int
-    files: Callable[[Any], list[Path]]
-    read: Callable[[Any, LakePath], SourceFrames]
-
-
 def _draw(settings: DemoSettings, image_root: LakePath) -> SourceFrames:
     from judgelake.tasks.sources.demo import (
         draw_demo,
@@ -66,72 +50,24 @@ def _draw(settings: DemoSettings, image_root: LakePath) -> SourceFrames:
     return draw_demo(settings.seed, settings.scenes, image_root)
 
 
-SOURCES: Mapping[str, Source] = {
-    "alpaca_eval": Source(
-        alpaca_eval.AlpacaEvalSettings,
-        alpaca_eval.VERSION,
-        alpaca_eval.source_files,
-        lambda settings, _: alpaca_eval.read_alpaca_eval(settings),
-    ),
-    "demo": Source(DemoSettings, 1, lambda _: [], _draw),
-    "fastchat": Source(
-        fastchat.FastchatSettings,
-        fastchat.VERSION,
-        fastchat.source_files,
-        lambda settings, _: fastchat.read_fastchat(settings),
-    ),
-    "flickr8k": Source(
-        flickr8k.Flickr8kSettings,
-        flickr8k.VERSION,
-        flickr8k.source_files,
-        lambda settings, _: flickr8k.read_flickr8k(settings),
-    ),
-    "judge_retest": Source(
-        judge_retest.JudgeRetestSettings,
-        judge_retest.VERSION,
-        judge_retest.source_files,
-        lambda settings, _: judge_retest.read_judge_retest(settings),
-    ),
-    "nq301": Source(
-        nq301.Nq301Settings,
-        nq301.VERSION,
-        nq301.source_files,
-        lambda settings, _: nq301.read_nq301(settings),
-    ),
-    "nq_outputs": Source(
-        nq301.NqOutputsSettings,
-        nq301.VERSION,
-        nq301.output_files,
-        lambda settings, _: nq301.read_nq_outputs(settings),
-    ),
-    "owleval": Source(
-        owleval.OwlEvalSettings,
-        owleval.VERSION,
-        owleval.source_files,
-        lambda settings, _: owleval.read_owleval(settings),
-    ),
-    "prometheus_vision": Source(
-        prometheus_vision.PrometheusVisionSettings,
-        prometheus_vision.VERSION,
-        prometheus_vision.source_files,
-        lambda settings, _: prometheus_vision.read_prometheus_vision(settings),
-    ),
-    "table": Source(
-        table_settings.TableSettings,
-        table.VERSION,
-        table.source_files,
-        lambda settings, _: table.read_table(settings),
-    ),
-    "visit_bench": Source(
-        visit_bench.VisitBenchSettings,
-        visit_bench.VERSION,
-        visit_bench.source_files,
-        lambda settings, _: visit_bench.read_visit_bench(settings),
-    ),
-    "vqa": Source(
-        vqa.VqaSettings, vqa.VERSION, vqa.source_files, lambda settings, _: vqa.read_vqa(settings)
-    ),
-}
+SOURCES = Registry(
+    "judgelake.sources",
+    Source,
+    [
+        alpaca_eval.SOURCE,
+        Source("demo", DemoSettings, 1, lambda _: [], _draw),
+        fastchat.SOURCE,
+        flickr8k.SOURCE,
+        judge_retest.SOURCE,
+        nq301.SOURCE,
+        nq301.OUTPUTS_SOURCE,
+        owleval.SOURCE,
+        prometheus_vision.SOURCE,
+        table.SOURCE,
+        visit_bench.SOURCE,
+        vqa.SOURCE,
+    ],
+)
 
 
 def source_digest(settings: object) -> str:

@@ -12,6 +12,7 @@ import polars as pl
 
 from judgelake.tasks.digests import digest_json
 from judgelake.tasks.sources.frames import ANSWERS, CAPTIONS, HUMAN_RATINGS, ITEMS, SourceFrames
+from judgelake.tasks.sources.kind import Source
 from judgelake.tasks.sources.readers.delimited import CsvRow, read_csv_rows
 from judgelake.tasks.sources.readers.lines import Rejects, expect_files
 
@@ -161,3 +162,12 @@ def _read_rating(item_id: str, row: CsvRow, rejects: Rejects) -> Iterator[_Row]:
             text,
             "the verdict is neither True nor False nor blank",
         )
+
+
+SOURCE = Source(
+    "visit_bench",
+    VisitBenchSettings,
+    VERSION,
+    source_files,
+    lambda settings, _: read_visit_bench(settings),
+)

@@ -18,6 +18,7 @@ import polars as pl
 from judgelake.tasks.digests import digest_json
 from judgelake.tasks.errors import SourceError
 from judgelake.tasks.sources.frames import ANSWERS, CAPTIONS, ITEMS, Rejected, SourceFrames
+from judgelake.tasks.sources.kind import Source
 from judgelake.tasks.sources.readers.json_records import read_header, read_record_batches
 
 
@@ -470,3 +471,6 @@ def _read_captions(
         else:
             rejects.add("captions", place, "caption", caption, "the caption is missing or not text")
     return rows
+
+
+SOURCE = Source("vqa", VqaSettings, VERSION, source_files, lambda settings, _: read_vqa(settings))

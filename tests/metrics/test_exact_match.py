@@ -2,7 +2,8 @@ import math
 
 import pytest
 
-from judgelake.tasks.metrics.exact_match import compute_exact_match, normalise_squad
+from judgelake.tasks.metrics.exact_match import compute_exact_match
+from judgelake.tasks.metrics.tokenizers import normalise_squad
 from tests.metrics.questions import score
 
 

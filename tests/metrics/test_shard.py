@@ -16,11 +16,11 @@ from judgelake.tasks.metrics.metric import (
     Counting,
     DocumentSource,
     Metric,
+    MetricKind,
     NoOptions,
     Scored,
     without_statistics,
 )
-from judgelake.tasks.metrics.registry import Kind
 from judgelake.tasks.metrics.rows import ScoreRows
 from judgelake.tasks.metrics.settings import MetricSettings, name_metric
 from judgelake.tasks.metrics.shard import run_metric_shard
@@ -54,7 +54,9 @@ def score(lake: Lake, suite: Suite, run_id: str) -> int:
 def add_kind(monkeypatch: pytest.MonkeyPatch, metric: Metric) -> MetricSettings:
     """Make `metric` one of the kinds there are."""
     monkeypatch.setitem(
-        registry.KINDS, metric.name, Kind(NoOptions, lambda _options, _documents: metric)
+        registry.KINDS.own,
+        metric.name,
+        MetricKind(metric.name, NoOptions, lambda _options, _documents: metric),
     )
     return MetricSettings(metric.name, metric.name, NoOptions())
 
@@ -271,8 +273,10 @@ def count_metric(documents: DocumentSource, name: str) -> Metric:
 def test_a_benchmarks_references_are_counted_a_document_an_answer_whatever_the_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kind = Kind(NoOptions, lambda _options, name: count_metric(DocumentSource(), name))
-    monkeypatch.setitem(registry.KINDS, "counted", kind)
+    kind = MetricKind(
+        "counted", NoOptions, lambda _options, name: count_metric(DocumentSource(), name)
+    )
+    monkeypatch.setitem(registry.KINDS.own, "counted", kind)
     lake = make_lake(tmp_path)
     ingest(
         lake,

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 
 from judgelake.tasks.metrics import exact_match as token_f1
-from judgelake.tasks.metrics.exact_match import compute_token_f1, normalise_squad
+from judgelake.tasks.metrics.exact_match import compute_token_f1
+from judgelake.tasks.metrics.tokenizers import normalise_squad
 from tests.metrics.questions import Question, question_lists, score
 
 

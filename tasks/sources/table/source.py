@@ -16,6 +16,7 @@ import polars as pl
 
 from judgelake.tasks.errors import SourceError
 from judgelake.tasks.sources.frames import Rejected, SourceFrames
+from judgelake.tasks.sources.kind import Source
 from judgelake.tasks.sources.readers.files import (
     RecordBatch,
     check_columns,
@@ -329,3 +330,8 @@ def _tables(part: PartSettings) -> Iterator[str]:
         "benchmark_scores": part.benchmark_scores,
     }
     return (name for name, settings in given.items() if settings)
+
+
+SOURCE = Source(
+    "table", TableSettings, VERSION, source_files, lambda settings, _: read_table(settings)
+)
