@@ -2,6 +2,7 @@
 processes it starts.
 """
 
+import io
 import json
 import os
 import signal
@@ -10,11 +11,16 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import duckdb
 import psutil
+
+from judgelake.flows.sql_command import answer
+from judgelake.tasks.lake.lake import open_lake
+from judgelake.tasks.warehouse.warehouse import open_warehouse
 
 ANSWERS = ("grey", "a dog", "two", "yes", "left of the house")
 REFERENCES = (
@@ -99,22 +105,13 @@ class Shell:
         return code, self.output.read_text()
 
     def select(self, lake: Path | str, query: str) -> list[dict[str, object]]:
-        words = [
-            sys.executable,
-            "-m",
-            "judgelake.flows.cli",
-            "sql",
-            "--lake",
-            str(lake),
-            "--format",
-            "json",
-            query,
-        ]
-        done = subprocess.run(
-            words, env=self.environment(), capture_output=True, text=True, timeout=60, check=False
-        )
-        assert done.returncode == 0, done.stderr
-        rows: list[dict[str, object]] = json.loads(done.stdout)
+        """Rows as `judgelake sql --format json` gives them, asked in this process: a command of its
+        own would import everything anew.
+        """
+        with redirect_stdout(io.StringIO()) as shown, open_warehouse(open_lake(lake)) as connection:
+            assert isinstance(connection, duckdb.DuckDBPyConnection)
+            answer(connection, query, "json")
+        rows: list[dict[str, object]] = json.loads(shown.getvalue())
         return rows
 
     def count(self, lake: Path | str, query: str) -> int:
