@@ -20,7 +20,7 @@ from judgelake.flows.sql_command import answer
 from judgelake.tasks.digests import content_digest, digest_json
 from judgelake.tasks.errors import SourceError
 from judgelake.tasks.lake.lake import Lake
-from judgelake.tasks.warehouse.warehouse import open_warehouse
+from judgelake.tasks.warehouse.warehouse import open_warehouse, run_sql
 from tests.sources.tables import VQA, ingest, read, rows, write_bytes, write_lines, write_suite
 
 TEXT = st.text(
@@ -100,7 +100,8 @@ def export(lake: Lake, table: str, form: str, file: Path) -> None:
     """What `judgelake sql --format` writes."""
     raw = io.BytesIO()
     out = io.TextIOWrapper(raw, encoding="utf-8", newline="")
-    with redirect_stdout(out), open_warehouse(lake) as connection:
+    with redirect_stdout(out), open_warehouse(lake, lazy=True) as connection:
+        run_sql(connection, f"explain from {table}", table)  # makes the view
         answer(connection, f"select * from {table}", form)
     out.flush()
     file.write_bytes(raw.getvalue())
