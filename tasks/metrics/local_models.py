@@ -12,11 +12,10 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from judgelake.tasks.backends.local.settings import (
     FileStates,
@@ -27,6 +26,9 @@ from judgelake.tasks.backends.local.settings import (
 from judgelake.tasks.digests import digest_json, file_digest
 from judgelake.tasks.errors import MetricError
 from judgelake.tasks.metrics.pairs import Ids
+
+if TYPE_CHECKING:
+    import torch
 
 Dtype = Literal["float32", "bfloat16", "float16"]
 Device = Literal["auto", "cpu", "cuda"]
