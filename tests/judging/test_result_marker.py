@@ -5,7 +5,7 @@ up.
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgelake.tasks.judging.reading import read_marked_choice, read_result_marker
@@ -105,7 +105,6 @@ def test_what_is_read(text: str, rating: int | None) -> None:
     assert (found.rating if found else None) == rating
 
 
-@settings(deadline=None)
 @given(REPLIES)
 def test_it_never_raises_and_never_invents(text: str) -> None:
     found = read_result_marker(text, LEVELS)
@@ -117,7 +116,6 @@ def test_it_never_raises_and_never_invents(text: str) -> None:
     assert found is None or re.search(r"(?i)\[result\]|overall score is", text)
 
 
-@settings(deadline=None)
 @given(
     REPLIES,
     st.integers(1, 5),
