@@ -13,7 +13,8 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from tests.bucket_server import Bucket
 
-settings.register_profile("patient", deadline=None)  # a busy machine is no failure
+# a busy machine is no failure; each run draws other examples, so that fewer a run find as much
+settings.register_profile("patient", deadline=None, max_examples=50)
 settings.load_profile("patient")
 
 CHECKOUT = Path(__file__).resolve().parents[1]

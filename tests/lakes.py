@@ -7,7 +7,7 @@ import functools
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import polars as pl
@@ -23,6 +23,9 @@ from judgelake.tasks.sources.registry import BenchmarkSettings, DemoSettings
 from judgelake.tasks.suite.judges import EndpointSettings, JudgeSettings
 from judgelake.tasks.suite.suite import ReportSettings, Suite
 from judgelake.tasks.warehouse.warehouse import FOLDER, open_warehouse, select_frame
+
+if TYPE_CHECKING:
+    from judgelake.tasks.reports.correlations import Agreements
 
 Row = dict[str, Any]
 STANDIN = EndpointSettings("standin")
@@ -307,6 +310,19 @@ def lave_judge(
     alias: str = "lave", endpoint: EndpointSettings = STANDIN, **options: Any
 ) -> JudgeSettings:
     return JudgeSettings(alias, "lave", endpoint, LaveOptions(**options))
+
+
+def correlate(lake: Lake, suite: Suite) -> "Agreements":
+    """How a suite's judges agree with people, as its report computes it: without other tables,
+    exports and page.
+    """
+    # scipy and matplotlib, which most tests of lakes do not need
+    from judgelake.tasks.reports.build import keep_suite
+    from judgelake.tasks.reports.correlations import correlate_judges
+
+    with open_warehouse(lake, lazy=True) as connection:
+        keep_suite(connection, suite)
+        return correlate_judges(connection, suite)
 
 
 def query(lake: Lake, text: str, parameters: Mapping[str, object] | None = None) -> list[Row]:

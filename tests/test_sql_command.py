@@ -10,13 +10,14 @@ import pty
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from judgelake.flows.cli import make_parser
+from judgelake.flows.cli import main, make_parser
 from judgelake.flows.sql_command import answer, answer_recipe, run_query
 from judgelake.tasks.errors import QueryError
 from judgelake.tasks.lake.lake import Lake, append_rows, open_lake
@@ -41,20 +42,44 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     return lake
 
 
-def run(
-    lake: Lake | Path, *arguments: str, given: str | None = None
-) -> subprocess.CompletedProcess[bytes]:
+@pytest.fixture(scope="module")
+def answers(lake: Lake) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The same as `judgelake sql` opens it; making all views takes half a second."""
+    with open_warehouse(lake, sealed=True) as connection:
+        yield connection
+
+
+@contextmanager
+def streams(given: str = "") -> Iterator[tuple[io.BytesIO, io.BytesIO]]:
+    """This process reads `given`; what it writes to standard output and error."""
+    out, err = io.BytesIO(), io.BytesIO()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given.encode())))
+        patch.setattr(sys, "stdout", io.TextIOWrapper(out, write_through=True))
+        patch.setattr(sys, "stderr", io.TextIOWrapper(err, write_through=True))
+        yield out, err
+        # a wrapper that is collected closes what lies below it
+        sys.stdout.detach()  # type: ignore[attr-defined]
+        sys.stderr.detach()  # type: ignore[attr-defined]
+
+
+def run(lake: Lake | Path, *arguments: str, given: str = "") -> subprocess.CompletedProcess[bytes]:
+    """`judgelake sql` in this process: a new one would import everything anew."""
     root = lake.root if isinstance(lake, Lake) else lake
-    command = [sys.executable, "-m", "judgelake.flows.cli", "sql", "--lake", str(root), *arguments]
-    return subprocess.run(
-        command, cwd=CHECKOUT, input=(given or "").encode(), capture_output=True, check=False
-    )
+    with pytest.MonkeyPatch.context() as patch, streams(given) as (out, err):
+        patch.setattr(os, "_exit", sys.exit)
+        with pytest.raises(SystemExit) as end:
+            main(["sql", "--lake", str(root), *arguments])
+    assert isinstance(end.value.code, int)
+    return subprocess.CompletedProcess([], end.value.code, out.getvalue(), err.getvalue())
 
 
-def show(lake: Lake, form: str, query: str) -> bytes:
-    ended = run(lake, "--format", form, query)
-    assert (ended.returncode, ended.stderr) == (0, b"")
-    return ended.stdout
+def show(connection: duckdb.DuckDBPyConnection, form: str, query: str) -> bytes:
+    """What is printed of a query."""
+    with streams() as (out, err):
+        answer(connection, query, form)
+    assert err.getvalue() == b""
+    return out.getvalue()
 
 
 def test_table_is_the_default(lake: Lake) -> None:
@@ -67,8 +92,8 @@ def test_table_is_the_default(lake: Lake) -> None:
     assert lines == [["model", "n"], ["varchar", "int64"], ["m", "2"], ["NULL", "1"]]
 
 
-def test_csv(lake: Lake) -> None:
-    rows = list(csv.reader(io.StringIO(show(lake, "csv", MODELS).decode())))
+def test_csv(answers: duckdb.DuckDBPyConnection) -> None:
+    rows = list(csv.reader(io.StringIO(show(answers, "csv", MODELS).decode())))
     assert rows == [
         ["model", "text", "sample"],
         ["m", "cat", "0"],
@@ -77,9 +102,11 @@ def test_csv(lake: Lake) -> None:
     ]
 
 
-def test_csv_quotes_a_lone_carriage_return_and_ends_lines_in_a_line_feed(lake: Lake) -> None:
+def test_csv_quotes_a_lone_carriage_return_and_ends_lines_in_a_line_feed(
+    answers: duckdb.DuckDBPyConnection,
+) -> None:
     text = show(
-        lake,
+        answers,
         "csv",
         "select 'a' || chr(13) || 'b' as x, 'c' as y union all select 'd' || chr(13) || "
         "chr(10), 'e' order by 2",
@@ -87,9 +114,9 @@ def test_csv_quotes_a_lone_carriage_return_and_ends_lines_in_a_line_feed(lake: L
     assert text == b'x,y\n"a\rb",c\n"d\r\n",e\n'
 
 
-def test_csv_holds_nested_values_as_json(lake: Lake) -> None:
+def test_csv_holds_nested_values_as_json(answers: duckdb.DuckDBPyConnection) -> None:
     text = show(
-        lake,
+        answers,
         "csv",
         "select ['a', null] as l, {'x': 'nan'::double} as s, timestamptz '2026-03-01 "
         "12:00:00+00' as t",
@@ -103,14 +130,14 @@ def test_csv_holds_nested_values_as_json(lake: Lake) -> None:
     )
 
 
-def test_csv_of_many_rows_holds_each_once(lake: Lake) -> None:
-    lines = show(lake, "csv", "select range as i from range(25000)").decode().splitlines()
+def test_csv_of_many_rows_holds_each_once(answers: duckdb.DuckDBPyConnection) -> None:
+    lines = show(answers, "csv", "select range as i from range(25000)").decode().splitlines()
     assert lines[0] == "i"
     assert sorted(map(int, lines[1:])) == list(range(25_000))
 
 
-def test_json(lake: Lake) -> None:
-    rows = json.loads(show(lake, "json", MODELS))
+def test_json(answers: duckdb.DuckDBPyConnection) -> None:
+    rows = json.loads(show(answers, "json", MODELS))
     texts = ["cat", 'a|b, "c"\nü', "cat"]
     assert rows == [
         {"model": m, "text": t, "sample": s}
@@ -118,12 +145,12 @@ def test_json(lake: Lake) -> None:
     ]
 
 
-def test_json_is_valid_where_a_number_is_not(lake: Lake) -> None:
+def test_json_is_valid_where_a_number_is_not(answers: duckdb.DuckDBPyConnection) -> None:
     def refuse(word: str) -> float:
         raise AssertionError(word)
 
     text = show(
-        lake,
+        answers,
         "json",
         "select 'nan'::double as a, ['inf'::double, 1.5] as b, map {1: '-inf'::double} as c",
     )
@@ -133,24 +160,23 @@ def test_json_is_valid_where_a_number_is_not(lake: Lake) -> None:
 
 
 @pytest.mark.parametrize("form", ["json", "parquet"])
-def test_two_columns_of_one_name_are_refused_where_one_would_be_lost(lake: Lake, form: str) -> None:
-    ended = run(lake, "--format", form, "select 1 as a, 2 as a")
-    assert (ended.returncode, ended.stdout) == (1, b"")
-    told = (
-        b"judgelake: sql: two columns are named 'a'; expected distinct names; write `as` "
-        b"with another name\n"
-    )
-    assert ended.stderr == told
+def test_two_columns_of_one_name_are_refused_where_one_would_be_lost(
+    answers: duckdb.DuckDBPyConnection, form: str
+) -> None:
+    said = "sql: two columns are named 'a'; expected distinct names; write `as` with another name"
+    with streams() as (out, _), pytest.raises(QueryError) as error:
+        answer(answers, "select 1 as a, 2 as a", form)
+    assert (str(error.value), out.getvalue()) == (said, b"")
 
 
-def test_markdown(lake: Lake) -> None:
-    lines = show(lake, "markdown", MODELS).decode().splitlines()
+def test_markdown(answers: duckdb.DuckDBPyConnection) -> None:
+    lines = show(answers, "markdown", MODELS).decode().splitlines()
     assert lines[:2] == ["| model | text | sample |", "| --- | --- | --- |"]
     assert lines[2:] == ["| m | cat | 0 |", '| m | a\\|b, "c" ü | 0 |', "|  | cat | 2 |"]
 
 
-def test_parquet_reads_back(lake: Lake) -> None:
-    table = pq.read_table(io.BytesIO(show(lake, "parquet", MODELS)))
+def test_parquet_reads_back(answers: duckdb.DuckDBPyConnection) -> None:
+    table = pq.read_table(io.BytesIO(show(answers, "parquet", MODELS)))
     assert table.column_names == ["model", "text", "sample"]
     assert table.to_pylist()[1] == {"model": "m", "text": 'a|b, "c"\nü', "sample": 0}
 
@@ -169,19 +195,13 @@ def test_query_from_a_file(lake: Lake, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ending", [";", ";\n", "; -- a note; more\n", " ; /* über; */ ", ""])
 @pytest.mark.parametrize("form", ["table", "csv", "json", "markdown"])
-def test_statements_of_a_file_end_in_semicolons_and_comments(
-    lake: Lake, tmp_path: Path, form: str, ending: str
+def test_statements_end_in_semicolons_and_comments(
+    answers: duckdb.DuckDBPyConnection, form: str, ending: str
 ) -> None:
-    file = tmp_path / "recipes.sql"
-    file.write_text(
-        f"-- first\nselect 'ü;--' as a\norder by a desc;\n-- second; one\nselect 41 + 1 as "
-        f"b{ending}",
-        encoding="utf-8",
-    )
-    done = run(lake, "--format", form, "-f", str(file))
-    assert done.returncode == 0, done.stderr
-    assert "ü;--" in done.stdout.decode()
-    assert "42" in done.stdout.decode()
+    text = f"-- first\nselect 'ü;--' as a\norder by a desc;\n-- second; one\nselect 41 + 1 as b{ending}"
+    shown = show(answers, form, text).decode()
+    assert "ü;--" in shown
+    assert "42" in shown
 
 
 def test_piped_statements_go_on_after_an_error(lake: Lake) -> None:
@@ -317,8 +337,10 @@ def test_one_thing_is_asked_at_a_time(words: list[str], capsys: pytest.CaptureFi
     assert "not allowed with argument" in capsys.readouterr().err
 
 
-def test_checks_are_asked_as_views(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_here(lake, "select count(*) as n from chk_answer_without_item") == ""
+def test_checks_are_asked_as_views(
+    answers: duckdb.DuckDBPyConnection, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert say(answers, "select count(*) as n from chk_answer_without_item") == ""
     assert capsys.readouterr().out == "n\n3\n"  # the three answers have no items
 
 
@@ -363,10 +385,10 @@ def test_prompt_on_a_terminal(lake: Lake) -> None:
     ],
 )
 def test_statements_that_write_are_refused(
-    lake: Lake, statement: str, kind: str, capsys: pytest.CaptureFixture[str]
+    lake: Lake, answers: duckdb.DuckDBPyConnection, statement: str, kind: str
 ) -> None:
     before = sorted(lake.root.rglob("*"))
-    ended = run_here(lake, statement.format(lake=lake.root))
+    ended = say(answers, statement.format(lake=lake.root))
     assert (
         ended == f"sql: {kind} statements are not allowed; expected SELECT; the lake is read-only"
     )
@@ -374,10 +396,12 @@ def test_statements_that_write_are_refused(
 
 
 @pytest.mark.parametrize("comment", ["/* x */", "-- x\n", "/**/ /**/"])
-def test_comments_do_not_hide_what_is_explained(lake: Lake, comment: str) -> None:
+def test_comments_do_not_hide_what_is_explained(
+    lake: Lake, answers: duckdb.DuckDBPyConnection, comment: str
+) -> None:
     before = sorted(lake.root.rglob("*"))
-    assert run_here(
-        lake, f"explain {comment} analyze {comment} copy (select 1) to '{lake.root}/stolen.csv'"
+    assert say(
+        answers, f"explain {comment} analyze {comment} copy (select 1) to '{lake.root}/stolen.csv'"
     ).startswith("sql: ")
     assert sorted(lake.root.rglob("*")) == before
 
@@ -393,14 +417,18 @@ def test_comments_do_not_hide_what_is_explained(lake: Lake, comment: str) -> Non
     ],
 )
 def test_statements_that_only_read_are_answered(
-    lake: Lake, query: str, capsys: pytest.CaptureFixture[str]
+    answers: duckdb.DuckDBPyConnection, query: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run_here(lake, query) == ""
+    assert say(answers, query) == ""
     assert capsys.readouterr().out != ""
 
 
 def test_refusal_ends_with_exit_code_1(lake: Lake) -> None:
-    ended = run(lake, "create table t as select 1")
+    """As a process of its own, as a user runs it."""
+    words = ["sql", "--lake", str(lake.root), "create table t as select 1"]
+    ended = subprocess.run(
+        [sys.executable, "-m", "judgelake.flows.cli", *words], capture_output=True, check=False
+    )
     told = (
         b"judgelake: sql: create statements are not allowed; expected SELECT; the lake is "
         b"read-only\n"
@@ -418,9 +446,9 @@ def test_unknown_view_is_told_readably(lake: Lake) -> None:
     assert b"Traceback" not in ended.stderr
 
 
-def test_files_outside_the_lake_are_out_of_reach(lake: Lake) -> None:
-    assert "disabled by configuration" in run_here(
-        lake, f"select * from read_text('{CHECKOUT / 'pyproject.toml'}')"
+def test_files_outside_the_lake_are_out_of_reach(answers: duckdb.DuckDBPyConnection) -> None:
+    assert "disabled by configuration" in say(
+        answers, f"select * from read_text('{CHECKOUT / 'pyproject.toml'}')"
     )
 
 
@@ -453,12 +481,10 @@ def test_wrong_usage_ends_with_exit_code_1(arguments: list[str]) -> None:
     assert ended.stderr.startswith(b"usage: judgelake")
 
 
-def run_here(lake: Lake, query: str) -> str:
-    """What is said of a query in this process; '' where it is answered."""
-    with open_warehouse(lake, sealed=True) as connection:
-        assert isinstance(connection, duckdb.DuckDBPyConnection)
-        try:
-            answer(connection, query, "csv")
-        except QueryError as error:
-            return str(error)
+def say(connection: duckdb.DuckDBPyConnection, query: str) -> str:
+    """What is said of a query; '' where it is answered."""
+    try:
+        answer(connection, query, "csv")
+    except QueryError as error:
+        return str(error)
     return ""

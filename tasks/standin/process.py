@@ -16,7 +16,8 @@ from typing import IO, Self
 
 from judgelake.tasks.errors import BackendError
 
-_START_S = 10.0
+_START_S = 120.0
+"""A busy machine imports for a minute; one that has ended is met at once."""
 
 
 class StandinProcess:

@@ -2,6 +2,7 @@
 processes it starts.
 """
 
+import io
 import json
 import os
 import signal
@@ -9,12 +10,20 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
+
+from judgelake.flows.sql_command import answer
+from judgelake.tasks.lake.lake import open_lake
+from judgelake.tasks.standin.process import StandinProcess
+from judgelake.tasks.warehouse.warehouse import open_warehouse, run_sql
+
+HANG_S = 900.0
+"""How long anything is waited for. A busy machine stays far below it; only what hangs reaches it."""
 
 ANSWERS = ("grey", "a dog", "two", "yes", "left of the house")
 REFERENCES = (
@@ -60,7 +69,7 @@ benchmarks:
   small: {{source: vqa, questions: questions.json, references: annotations.json, answers: "results_{{model}}.json"}}
 metrics: [vqa_accuracy, exact_match, soft_vqa_accuracy]
 judges:
-  lave: {{protocol: lave, backend: openai, model: standin/rules, base_url: "{base_url}", max_attempts: 3}}
+  lave: {{protocol: lave, backend: openai, model: standin/rules, base_url: "{base_url}", timeout_s: {HANG_S}, max_attempts: 3}}
 limits: {{concurrency: {concurrency}}}
 {extra}
 """)
@@ -94,27 +103,21 @@ class Shell:
         """What the last command wrote."""
         return self.folder / "output.txt"
 
-    def run(self, *words: str, timeout_s: float = 180) -> tuple[int, str]:
-        code = self.start(*words).wait(timeout_s)
+    def run(self, *words: str) -> tuple[int, str]:
+        code = self.start(*words).wait(HANG_S)
         return code, self.output.read_text()
 
     def select(self, lake: Path | str, query: str) -> list[dict[str, object]]:
-        words = [
-            sys.executable,
-            "-m",
-            "judgelake.flows.cli",
-            "sql",
-            "--lake",
-            str(lake),
-            "--format",
-            "json",
-            query,
-        ]
-        done = subprocess.run(
-            words, env=self.environment(), capture_output=True, text=True, timeout=60, check=False
-        )
-        assert done.returncode == 0, done.stderr
-        rows: list[dict[str, object]] = json.loads(done.stdout)
+        """Rows as `judgelake sql --format json` gives them, asked in this process: a command of its
+        own would import everything anew.
+        """
+        with (
+            redirect_stdout(io.StringIO()) as shown,
+            open_warehouse(open_lake(lake), lazy=True) as connection,
+        ):
+            run_sql(connection, f"explain {query}", "test")  # makes the views that it names
+            answer(connection, query, "json")
+        rows: list[dict[str, object]] = json.loads(shown.getvalue())
         return rows
 
     def count(self, lake: Path | str, query: str) -> int:
@@ -127,11 +130,9 @@ class Shell:
         """Processes that carry the token and still live."""
         return [process for process in psutil.process_iter() if _has_token(process, self.token)]
 
-    def left_after(self, seconds: float) -> list[str]:
-        """What still lives once `seconds` have passed, as command lines; empty as soon as nothing
-        does.
-        """
-        wait_until(lambda: not self.living(), seconds)
+    def list_left(self) -> list[str]:
+        """What still lives though the command has ended, as command lines; waits for its end."""
+        wait_until(lambda: not self.living())
         return [" ".join(_command_line(process)) for process in self.living()]
 
 
@@ -159,18 +160,40 @@ def shell_in(folder: Path) -> Iterator[Shell]:
     try:
         yield shell
     finally:
-        for process in shell.living():
+        # one that was started while the others were killed is met in the next round
+        assert wait_until(lambda: not _kill_all(shell.living()))
+
+
+def _kill_all(processes: Sequence[psutil.Process]) -> int:
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
             process.kill()
+    return len(processes)
 
 
-def wait_until(holds: Callable[[], bool], seconds: float) -> bool:
-    """Wait at most `seconds` for `holds()`."""
-    deadline = time.monotonic() + seconds
+def wait_until(holds: Callable[[], bool], run: "subprocess.Popen[bytes] | None" = None) -> bool:
+    """Wait for `holds()`; False where `run` ended without it."""
+    deadline = time.monotonic() + HANG_S
     while time.monotonic() < deadline:
+        has_ended = run is not None and run.poll() is not None
         if holds():
             return True
+        if has_ended:
+            return False
         time.sleep(0.1)
     return holds()
+
+
+@contextmanager
+def standing_still(standin: StandinProcess) -> Iterator[None]:
+    """The endpoint answers nothing meanwhile, so that a run that needs it cannot go on, however
+    slow the test is.
+    """
+    os.kill(standin.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(standin.pid, signal.SIGCONT)
 
 
 def busiest_worker(shell: Shell) -> psutil.Process:

@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from tests.flows.harness import Shell, wait_until
+from tests.flows.harness import HANG_S, Shell, wait_until
 
 _QUIET = {
     "DO_NOT_TRACK": "1",
@@ -84,7 +84,7 @@ def postgres(folder: Path, environment: Mapping[str, str]) -> Iterator[str]:
         "--no-sync",
         "--locale=C.UTF-8",
     ]
-    subprocess.run(setup, check=True, capture_output=True, env=environment, timeout=120, **owner)
+    subprocess.run(setup, check=True, capture_output=True, env=environment, timeout=HANG_S, **owner)
     words = [
         str(programs / "postgres"),
         "-D",
@@ -99,7 +99,7 @@ def postgres(folder: Path, environment: Mapping[str, str]) -> Iterator[str]:
         "fsync=off",
     ]
     with started(words, folder / "postgres.log", environment, **owner):
-        assert wait_until(lambda: _listens(port), 60), (folder / "postgres.log").read_text()
+        assert wait_until(lambda: _listens(port)), (folder / "postgres.log").read_text()
         yield f"postgresql+asyncpg://postgres@127.0.0.1:{port}/postgres"
 
 
@@ -117,7 +117,7 @@ def prefect(shell: Shell, database: str) -> Iterator[str]:
     words = [sys.executable, "-m", "judgelake.flows.prefect_server", f"127.0.0.1:{port}"]
     with started(words, shell.folder / "prefect.log", environment):
         url = f"http://127.0.0.1:{port}/api"
-        assert wait_until(lambda: answers(f"{url}/health"), 180), (
+        assert wait_until(lambda: answers(f"{url}/health")), (
             shell.folder / "prefect.log"
         ).read_text()
         yield url
@@ -132,7 +132,7 @@ def ask(url: str, path: str, body: object = None) -> Any:
     )
     for tries_left in reversed(range(5)):
         try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
+            with urllib.request.urlopen(request, timeout=HANG_S) as answer:
                 return json.load(answer)
         except urllib.error.HTTPError as error:
             if error.code < 500 or not tries_left:
@@ -182,7 +182,7 @@ def dask_scheduler(
     with started(
         words, log, environment, cwd=shell.folder
     ):  # the current folder's packages would come first
-        assert wait_until(lambda: "Scheduler at" in log.read_text(), 60), log.read_text()
+        assert wait_until(lambda: "Scheduler at" in log.read_text()), log.read_text()
         yield f"tcp://{host}:{port}"
 
 
@@ -205,9 +205,9 @@ def worker(
         *words,
     ]
     with started(command, log, shell.environment() | more, cwd=shell.folder) as process:
-        assert wait_until(
-            lambda: "works for" in log.read_text() or process.poll() is not None, 90
-        ), log.read_text()
+        assert wait_until(lambda: "works for" in log.read_text() or process.poll() is not None), (
+            log.read_text()
+        )
         yield process
 
 

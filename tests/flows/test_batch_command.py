@@ -27,7 +27,7 @@ def test_submit_leave_and_collect(tmp_path: Path) -> None:
     lake = str(tmp_path / "lake")
     with batch_server() as server, shell_in(tmp_path) as shell:
         suite = batch_suite(tmp_path, server.base_url)
-        code, said = shell.run("run", suite, "--lake", lake, timeout_s=600)
+        code, said = shell.run("run", suite, "--lake", lake)
         assert code == 7, said
         assert (
             f"open: {CASES} cases wait for a batch at the provider; run the same command again "
@@ -36,10 +36,10 @@ def test_submit_leave_and_collect(tmp_path: Path) -> None:
         n = server.requests.total()
         assert f"batches: {n} requests in batch_1" in said
         assert len(server.batches) == 1
-        code, said = shell.run("run", suite, "--lake", lake, timeout_s=600)
+        code, said = shell.run("run", suite, "--lake", lake)
         assert (code, len(server.batches)) == (7, 1), said
         server.finish()
-        code, said = shell.run("run", suite, "--lake", lake, timeout_s=600)
+        code, said = shell.run("run", suite, "--lake", lake)
         assert code == 0, said
         assert "batches:" not in said
         assert shell.count(lake, "select count(*) as n from verdicts where status = 'ok'") == CASES
@@ -48,9 +48,9 @@ def test_submit_leave_and_collect(tmp_path: Path) -> None:
         ]
         assert server.calls["POST /v1/chat/completions"] == 0
         assert set(server.requests.values()) == {1}
-        code, said = shell.run("run", suite, "--lake", lake, timeout_s=600)
+        code, said = shell.run("run", suite, "--lake", lake)
         assert (code, len(server.batches)) == (0, 1), said
-        assert shell.left_after(10) == []
+        assert shell.list_left() == []
 
 
 def test_a_run_that_stays_needs_no_second_one(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_a_run_that_stays_needs_no_second_one(tmp_path: Path) -> None:
             tmp_path, server.base_url, ", batch_wait_s: 600, price: {input: 1, output: 1}"
         )
         server.ends_at_look = 2
-        code, said = shell.run("run", suite, "--lake", lake, timeout_s=600)
+        code, said = shell.run("run", suite, "--lake", lake)
         assert code == 0, said
         assert shell.count(lake, "select count(*) as n from verdicts where status = 'ok'") == CASES
         assert server.calls["POST /v1/chat/completions"] == 0

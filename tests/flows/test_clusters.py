@@ -27,6 +27,7 @@ from judgelake.tasks.standin.process import start_standin
 from judgelake.tasks.suite.suite import LimitSettings, read_suite
 from tests.conftest import copy_packages
 from tests.flows.harness import (
+    HANG_S,
     Shell,
     read_requests,
     shell_in,
@@ -170,18 +171,18 @@ def test_a_worker_lost_and_one_added_while_it_runs(tmp_path: Path) -> None:
             worker(shell, address, "second", "--metric", "1"),
         ):
             run = run_on(shell, address, suite, lake)
-            assert wait_until(lambda: len(read_requests(log)) >= 40, 240), shell.output.read_text()
+            assert wait_until(lambda: len(read_requests(log)) >= 40), shell.output.read_text()
             with worker(shell, address, "third"), connect(address) as client:
-                assert wait_until(lambda: any(lake.glob("replies/**/*.parquet")), 60)
+                assert wait_until(lambda: any(lake.glob("replies/**/*.parquet")))
                 kill_group(first)
                 assert wait_until(
-                    lambda: has_work(client, "third"), 60
+                    lambda: has_work(client, "third")
                 )  # the lost worker's shard: the second is busy
-                assert run.wait(300) == 0, shell.output.read_text()
+                assert run.wait(HANG_S) == 0, shell.output.read_text()
         assert shell.count(lake, ONE_EACH) == 0
         assert shell.count(lake, "select count(*) from verdicts where status = 'ok'") == 1200
         assert asked_again(log) <= 8 * (FLUSH_SECONDS / 0.6 + 2)
-        assert shell.left_after(20) == []
+        assert shell.list_left() == []
 
 
 def connect(address: str) -> Any:
@@ -206,24 +207,24 @@ def test_the_scheduler_gone_then_the_next_run_goes_on(tmp_path: Path) -> None:
             worker(shell, address, "only", "--metric", "1") as only,
         ):
             run = run_on(shell, address, suite, lake)
-            assert wait_until(lambda: any(lake.glob("replies/**/*.parquet")), 240), (
+            assert wait_until(lambda: any(lake.glob("replies/**/*.parquet"))), (
                 shell.output.read_text()
             )
             (scheduler,) = [one for one in shell.living() if "scheduler" in one.cmdline()]
             scheduler.send_signal(signal.SIGKILL)
             assert run.wait(180) == 2, shell.output.read_text()
             assert f"scheduler {address}: went away during the run" in shell.output.read_text()
-            assert only.wait(60) == 2
+            assert only.wait(HANG_S) == 2
         stored = shell.count(lake, STORED)
         assert stored > 0
         with (
             dask_scheduler(shell, port) as address,
             worker(shell, address, "again", "--metric", "1"),
         ):
-            assert run_on(shell, address, suite, lake).wait(300) == 0, shell.output.read_text()
+            assert run_on(shell, address, suite, lake).wait(HANG_S) == 0, shell.output.read_text()
         assert shell.count(lake, ONE_EACH) == 0
         assert shell.count(lake, STORED) == 800
-        assert shell.left_after(20) == []
+        assert shell.list_left() == []
 
 
 @pytest.mark.full
@@ -236,14 +237,14 @@ def test_what_does_not_fit_is_refused_before_anything_is_asked(tmp_path: Path) -
         suite = write_suite(tmp_path, standin.base_url)
         with dask_scheduler(shell, free_port()) as address:
             with worker(shell, address, "old", PYTHONPATH=str(other)) as old:
-                assert old.wait(60) == 1  # it does not join a scheduler of other code
+                assert old.wait(HANG_S) == 1  # it does not join a scheduler of other code
                 assert (
                     "the scheduler has judgelake 0.1.0+"
                     in (tmp_path / "worker-old.log").read_text()
                 )
             with worker(shell, address, "asks"):
                 run = run_on(shell, address, suite, lake)
-                assert run.wait(120) == 1
+                assert run.wait(HANG_S) == 1
                 output = shell.output.read_text()
                 assert "none of its 1 workers has a slot METRIC" in output
                 assert f"judgelake worker --scheduler {address} --metric 1" in output
@@ -251,7 +252,7 @@ def test_what_does_not_fit_is_refused_before_anything_is_asked(tmp_path: Path) -
                 far.write_text(
                     suite.read_text().replace(standin.base_url, "https://judge.example.org/v1")
                 )
-                assert run_on(shell, address, far, lake, "--judge", "lave").wait(120) == 1
+                assert run_on(shell, address, far, lake, "--judge", "lave").wait(HANG_S) == 1
                 output = shell.output.read_text()
                 assert "OPENAI_API_KEY is not set" in output
                 assert "worker tcp://" in output
@@ -259,16 +260,16 @@ def test_what_does_not_fit_is_refused_before_anything_is_asked(tmp_path: Path) -
             waiting = run_on(shell, address, suite, lake, "--judge", "lave", "--wait-for-workers")
             assert waiting.poll() is None
             with worker(shell, address, "alike", PYTHONPATH=str(other)):
-                assert wait_until(
-                    lambda: "other versions than here" in shell.output.read_text(), 120
-                ), shell.output.read_text()
+                assert wait_until(lambda: "other versions than here" in shell.output.read_text()), (
+                    shell.output.read_text()
+                )
                 assert (
                     "expected the same judgelake and packages everywhere"
                     in shell.output.read_text()
                 )
-                assert waiting.wait(60) == 1
+                assert waiting.wait(HANG_S) == 1
         assert read_requests(log) == []
-        assert shell.left_after(20) == []
+        assert shell.list_left() == []
 
 
 @pytest.mark.full
@@ -306,7 +307,7 @@ def test_a_worker_behind_another_network(tmp_path: Path) -> None:
                     env=shell.environment(),
                     capture_output=True,
                     text=True,
-                    timeout=300,
+                    timeout=HANG_S,
                     check=False,
                 )
         finally:
@@ -315,4 +316,4 @@ def test_a_worker_behind_another_network(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
         assert len(read_requests(log)) == 40  # 20 items, two models
         assert shell.count(lake, ONE_EACH) == 0
-        assert shell.left_after(20) == []
+        assert shell.list_left() == []

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from tests.flows.harness import Shell, shell_in
+from tests.flows.harness import HANG_S, Shell, shell_in
 
 CHECKOUT = Path(__file__).parents[2]
 CHROMIUM = [
@@ -25,11 +25,10 @@ def test_demo_from_nothing_to_a_report_in_chromium(tmp_path: Path) -> None:
             str(CHECKOUT / "infra" / "suites" / "demo.yaml"),
             "--lake",
             str(lake),
-            timeout_s=300,
         )
         assert code == 0, output
         _follow_the_hints(shell, output)
-        assert shell.left_after(10) == []
+        assert shell.list_left() == []
         agreement = shell.select(
             lake,
             "select judge, value, low, high from rpt_correlation where model = '*' and "
@@ -80,5 +79,5 @@ def _chromium(folder: Path, *options: str) -> subprocess.CompletedProcess[bytes]
         pytest.skip("chromium is not installed; .ci/run installs it")
     profile = f"--user-data-dir={folder / 'profile'}"
     return subprocess.run(
-        [*CHROMIUM, profile, *options], capture_output=True, timeout=120, check=True
+        [*CHROMIUM, profile, *options], capture_output=True, timeout=HANG_S, check=True
     )

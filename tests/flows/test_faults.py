@@ -18,6 +18,7 @@ import pytest
 
 from judgelake.tasks.standin.process import StandinProcess, start_standin
 from tests.flows.harness import (
+    HANG_S,
     Shell,
     busiest_worker,
     read_requests,
@@ -116,7 +117,7 @@ def test_every_fault_then_a_healthy_run(tmp_path: Path, monkeypatch: pytest.Monk
             addresses = {name: one.base_url for name, one in running.items()}
             judges = {name: ("standin/rules", url, 8) for name, url in addresses.items()}
             suite = str(write_judges(tmp_path, judges | {"nowhere": ("standin/rules", NO_HOST, 1)}))
-            code, output = shell.run("run", suite, "--lake", str(lake), timeout_s=400)
+            code, output = shell.run("run", suite, "--lake", str(lake))
         assert code == 3, output
         assert "nowhere has 0.0 % of its scores" in output
         assert "warning: 1 row against: replies came from the model that was asked for" in output
@@ -146,14 +147,14 @@ def test_every_fault_then_a_healthy_run(tmp_path: Path, monkeypatch: pytest.Monk
         with endpoints(tmp_path, {name: {} for name in (*FAULTS, "nowhere")}, ports) as running:
             judges |= {"nowhere": ("standin/rules", running["nowhere"].base_url, 8)}
             suite = str(write_judges(tmp_path, judges))
-            code, output = shell.run("run", suite, "--lake", str(lake), timeout_s=400)
+            code, output = shell.run("run", suite, "--lake", str(lake))
         assert code == 0, output
         assert statuses(shell, lake) == {name: {"ok": 40} for name in judges}
         assert {name: answered(tmp_path, name).total() for name in judges} == dict.fromkeys(
             judges, 40
         )
         assert shell.count(lake, ONE_EACH) == 0
-        assert shell.left_after(10) == []
+        assert shell.list_left() == []
 
 
 def test_a_wrong_model_costs_one_request_and_the_other_judge_goes_on(
@@ -199,7 +200,7 @@ def test_a_worker_killed_every_two_seconds(tmp_path: Path) -> None:
         suite = str(write_suite(tmp_path, standin.base_url, concurrency=window))
         run = shell.start("run", suite, "--lake", str(lake))
         lost = list(kill_each_two_seconds(shell, run, log, lake, N_KILLS))
-        code, output = run.wait(400), shell.output.read_text()
+        code, output = run.wait(HANG_S), shell.output.read_text()
         assert code == 0, output
         assert shell.count(lake, ONE_EACH) == 0
         assert shell.count(lake, "select count(*) from verdicts where status = 'ok'") == n_cases
@@ -207,7 +208,7 @@ def test_a_worker_killed_every_two_seconds(tmp_path: Path) -> None:
         assert len(times) == n_cases
         assert len(lost) == N_KILLS
         assert times.total() - n_cases <= sum(lost) + 2 * window * len(lost)
-        assert shell.left_after(10) == []
+        assert shell.list_left() == []
 
 
 def kill_each_two_seconds(
@@ -220,8 +221,7 @@ def kill_each_two_seconds(
     for _ in range(kills):
         asked = len(read_requests(log))
         assert wait_until(
-            partial(lambda asked: len(read_requests(log)) > asked or run.poll() is not None, asked),
-            300,
+            partial(lambda asked: len(read_requests(log)) > asked or run.poll() is not None, asked)
         )
         time.sleep(2)
         if run.poll() is not None:

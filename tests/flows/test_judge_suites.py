@@ -23,11 +23,11 @@ def run_suite(folder: Path, name: str, limit: int, code: int = 0) -> list[dict[s
     lake = folder / "lake"
     words = ("run", str(SUITES / f"{name}.yaml"), "--lake", str(lake), "--limit", str(limit))
     with shell_in(folder) as shell:
-        ended, output = shell.run(*words, timeout_s=400)
+        ended, output = shell.run(*words)
         assert ended == code, output
-        again, told = shell.run(*words, timeout_s=60)
+        again, told = shell.run(*words)
         assert (again, "0 calls, 0 replies reused, 0 verdicts" in told) == (code, True), told
-        assert shell.left_after(10) == []
+        assert shell.list_left() == []
         assert (
             shell.select(
                 lake,

@@ -173,7 +173,7 @@ def watch_commands(shell: Shell, run: "subprocess.Popen[bytes]") -> set[str]:
                 seen.add(" ".join(process.cmdline()))
         return run.poll() is not None
 
-    assert wait_until(look, 300)
+    assert wait_until(look)
     return seen
 
 

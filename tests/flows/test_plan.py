@@ -170,7 +170,7 @@ def test_a_run_over_its_budget_ends_with_4_keeps_what_it_paid_for_and_goes_on(
         suite_file.write_text(
             text.replace("concurrency: 4", "concurrency: 4, budget_usd: 0.6")
         )  # 20 of 80 replies at 0.03
-        code, told = shell.run("run", str(suite_file), "--lake", str(lake), timeout_s=300)
+        code, told = shell.run("run", str(suite_file), "--lake", str(lake))
         assert code == 4, told
         assert "budget: reached" in told
         (run,) = shell.select(
@@ -181,5 +181,5 @@ def test_a_run_over_its_budget_ends_with_4_keeps_what_it_paid_for_and_goes_on(
         assert f"{BILLED * paid:.2f} USD" in told
         assert 0.53 <= BILLED * paid <= 0.6
         suite_file.write_text(text)
-        shell.run("run", str(suite_file), "--lake", str(lake), timeout_s=300)
+        shell.run("run", str(suite_file), "--lake", str(lake))
         assert shell.count(lake, "select count(*) from replies") == 2 * N

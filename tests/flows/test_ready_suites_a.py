@@ -24,9 +24,7 @@ def finished(
     monkeypatch.setenv("JUDGELAKE_DATA", str(data))
     lake = folder / "lake"
     with shell_in(folder) as shell:
-        code, output = shell.run(
-            "run", str(SUITES / f"{name}.yaml"), "--lake", str(lake), timeout_s=600
-        )
+        code, output = shell.run("run", str(SUITES / f"{name}.yaml"), "--lake", str(lake))
         assert code == 0, output
         assert "0 calls" in output
         assert "Coverage" in (lake / "reports" / name / "report.html").read_text()

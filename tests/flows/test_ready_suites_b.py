@@ -46,7 +46,7 @@ def ran(
         run.run()
         yield run
         assert "nothing to do" in run.run()
-        assert shell.left_after(10) == []
+        assert shell.list_left() == []
 
 
 @pytest.mark.full

@@ -61,7 +61,7 @@ def test_a_changed_reading_of_stored_replies_asks_nobody(tmp_path: Path) -> None
         with start_standin(log=log) as standin:
             suite = write_suite(tmp_path, standin.base_url)
             reword(suite, ("max_attempts: 3", "max_attempts: 3, rating: weighted, top_logprobs: 5"))
-            code, output = shell.run("run", str(suite), "--lake", str(lake), timeout_s=400)
+            code, output = shell.run("run", str(suite), "--lake", str(lake))
             assert code == 0, output
             weighted = ratings(shell, lake, "lave")
             reword(suite, (standin.base_url, NO_KEY), ("rating: weighted", "rating: last"))
@@ -82,7 +82,7 @@ def test_a_changed_reading_of_stored_replies_asks_nobody(tmp_path: Path) -> None
         (tmp_path / "results_m3.json").write_text(
             (tmp_path / "results_m1.json").read_text().replace("a dog", "a hyena")
         )
-        assert shell.run("ingest", str(suite), "--lake", str(lake), timeout_s=400)[0] == 0
+        assert shell.run("ingest", str(suite), "--lake", str(lake))[0] == 0
         code, output = shell.run("reread", str(suite), "--lake", str(lake), "--judge", "lave")
         assert code == 3, output
         assert (
@@ -103,11 +103,11 @@ def test_any_run_is_replayed_from_its_lake(tmp_path: Path) -> None:
     first, second, suite = tmp_path / "first", tmp_path / "second", tmp_path / "suite.yaml"
     with shell_in(tmp_path) as shell:
         suite.write_text(SUITE.format(folder=tmp_path, backend="backend: standin"))
-        code, output = shell.run("run", str(suite), "--lake", str(first), timeout_s=400)
+        code, output = shell.run("run", str(suite), "--lake", str(first))
         assert code == 0, output
         cassette = f"backend: replay, model: standin/rules, cassette: {first}"
         suite.write_text(SUITE.format(folder=tmp_path, backend=cassette))
-        code, output = shell.run("run", str(suite), "--lake", str(second), timeout_s=400)
+        code, output = shell.run("run", str(suite), "--lake", str(second))
         assert code == 0, output
         for query in RESULTS:
             assert shell.select(first, query) == shell.select(second, query) != []

@@ -13,6 +13,7 @@ import pytest
 from judgelake.tasks.standin.process import start_standin
 from tests.conftest import CHECKOUT
 from tests.flows.harness import (
+    HANG_S,
     Shell,
     read_requests,
     shell_in,
@@ -48,10 +49,10 @@ def test_interval_runs_twice_and_the_second_asks_nothing(
         with postgres(tmp_path, shell.environment()) as database, prefect(shell, database) as url:
             monkeypatch.setenv("PREFECT_API_URL", url)
             served = serve(shell, suite, lake, "--interval", "15")
-            assert wait_until(lambda: len(ended_runs(url)) >= 2, 400), shell.output.read_text()
+            assert wait_until(lambda: len(ended_runs(url)) >= 2), shell.output.read_text()
             first, second = ended_runs(url)[:2]
             served.send_signal(signal.SIGTERM)
-            assert served.wait(90) == 0
+            assert served.wait(HANG_S) == 0
             (deployment,) = ask(url, "/deployments/filter")
         assert first["state_type"] == second["state_type"] == "COMPLETED", (
             first["state"],
@@ -73,7 +74,7 @@ def test_interval_runs_twice_and_the_second_asks_nothing(
             "done",
             "nothing to do",
         ]
-        assert shell.left_after(15) == []
+        assert shell.list_left() == []
 
 
 @pytest.mark.full
@@ -84,7 +85,7 @@ def test_server_of_its_own_shows_a_form_and_ends_with_it(tmp_path: Path) -> None
         served = serve(
             shell, write_suite(tmp_path, standin.base_url, concurrency=8), lake, "--interval", "5"
         )
-        assert wait_until(lambda: "/deployments/" in shell.output.read_text(), 180), (
+        assert wait_until(lambda: "/deployments/" in shell.output.read_text()), (
             shell.output.read_text()
         )
         url = shell.output.read_text().partition("/deployments/")[0].rpartition(" ")[2] + "/api"
@@ -100,14 +101,14 @@ def test_server_of_its_own_shows_a_form_and_ends_with_it(tmp_path: Path) -> None
             "filtered",
             "failed",
         ]
-        assert wait_until(lambda: len(read_requests(log)) >= 30, 240), shell.output.read_text()
+        assert wait_until(lambda: len(read_requests(log)) >= 30), shell.output.read_text()
         skipped = {"flow_runs": {"state": {"type": {"any_": ["CANCELLED"]}}}}
         assert wait_until(
-            lambda: bool(ask(url, "/flow_runs/filter", skipped)), 60
+            lambda: bool(ask(url, "/flow_runs/filter", skipped))
         )  # due while the first still judges
         served.send_signal(signal.SIGTERM)
-        assert served.wait(120) == 0, shell.output.read_text()
-        assert shell.left_after(20) == []
+        assert served.wait(HANG_S) == 0, shell.output.read_text()
+        assert shell.list_left() == []
         asked = len(read_requests(log))
         assert 30 <= asked < 1200
         assert (
@@ -144,7 +145,7 @@ def test_wrong_cron_is_told(tmp_path: Path) -> None:
         code, output = shell.run("serve", str(suite), "--cron", "0 25 * * *")
         assert code == 1
         assert "--cron '0 25 * * *': is no schedule" in output
-        assert shell.left_after(10) == []
+        assert shell.list_left() == []
 
 
 @pytest.mark.full
@@ -173,7 +174,7 @@ def test_prefect_takes_the_deployments_and_a_worker_runs_one(tmp_path: Path) -> 
                     cwd=CHECKOUT,
                     capture_output=True,
                     text=True,
-                    timeout=400,
+                    timeout=HANG_S,
                 )
                 assert done.returncode == 0, done.stdout + done.stderr
 
@@ -188,9 +189,9 @@ def test_prefect_takes_the_deployments_and_a_worker_runs_one(tmp_path: Path) -> 
             assert [one["schedule"]["cron"] for one in deployment["schedules"]] == ["0 2 * * *"]
             ask(url, f"/deployments/{deployment['id']}/create_flow_run")
             run_prefect("worker", "start", "--pool", "judgelake", "--run-once")
-            assert wait_until(lambda: bool(ended_runs(url)), 200)
+            assert wait_until(lambda: bool(ended_runs(url)))
             (run,) = ended_runs(url)
         assert run["state_type"] == "COMPLETED", run["state"]
         assert len(read_requests(log)) == 20  # 10 items, two models
         assert shell.count(lake, "select count(*) from verdicts where status = 'ok'") == 20
-        assert shell.left_after(15) == []
+        assert shell.list_left() == []

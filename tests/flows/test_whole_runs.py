@@ -63,7 +63,7 @@ def test_run_then_nothing_to_do_then_one_edited_answer(tmp_path: Path) -> None:
             )
             == before
         )
-        assert shell.left_after(10) == []
+        assert shell.list_left() == []
         page = (lake / "reports" / "small" / "report.html").read_text()
         assert "vqa_accuracy" in page
         assert "lave" in page
@@ -119,7 +119,7 @@ def test_failures_are_rows_with_a_reason_and_are_tried_again(tmp_path: Path) -> 
         assert code == 0, output
         assert len(read_requests(log)) == 40
         assert shell.count(lake, ONE_EACH) == 0
-        assert shell.left_after(10) == []
+        assert shell.list_left() == []
 
 
 @pytest.mark.full

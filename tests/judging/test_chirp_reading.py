@@ -139,7 +139,7 @@ TEXTS = st.one_of(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(TEXTS, st.booleans())
 def test_no_text_raises_and_no_verdict_is_read_that_the_text_does_not_hold(
     text: str, ties: bool
@@ -151,7 +151,7 @@ def test_no_text_raises_and_no_verdict_is_read_that_the_text_does_not_hold(
     assert grade is None or "correct" in text.casefold()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.sampled_from([*CHOICES, *GRADES]).filter(lambda text: not set(text) & set('"“”>`')))
 def test_a_verdict_in_quotation_marks_is_none(text: str) -> None:
     for told in (

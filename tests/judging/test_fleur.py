@@ -219,7 +219,6 @@ def test_the_least_mass_of_the_two_decimals_counts() -> None:
     assert smooth(found, min_mass=0.4).score_0_1 == pytest.approx(0.85)
 
 
-@settings(deadline=None)
 @given(*(st.lists(st.floats(0.001, 1), min_size=10, max_size=10) for _ in range(2)))
 def test_the_smoothed_score_is_numpy_s(first: list[float], second: list[float]) -> None:
     for weights in (first, second):
@@ -301,7 +300,6 @@ POSITIONS = st.lists(
 ).map(tuple)
 
 
-@settings(deadline=None)
 @given(
     st.text() | st.lists(PIECES, max_size=6).map("".join),
     POSITIONS,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgelake.tasks.judging.harmonic_reading import (
@@ -73,7 +73,6 @@ def test_token_variants_are_summed_and_other_scripts_digits_are_not() -> None:
     assert found.rating == pytest.approx(4.15 / 0.85)
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(0.01, 1), min_size=5, max_size=5), st.floats(0.6, 1))
 def test_the_expected_rating_is_numpy_s(weights: list[float], mass: float) -> None:
     shares = mass * np.array(weights) / sum(weights)
@@ -220,7 +219,6 @@ POSITIONS = st.lists(
 ).map(tuple)  # fmt: skip
 
 
-@settings(deadline=None)
 @given(
     REPLIES,
     POSITIONS,
@@ -362,7 +360,6 @@ def test_where_a_criterion_has_no_score_there_is_no_overall_one(status: Any) -> 
     assert bare.reason == f"no score of completeness: {status}"
 
 
-@settings(deadline=None)
 @given(st.permutations(["correctness", "completeness", "fluency"]), st.floats(0, 1))
 def test_the_order_of_the_criteria_does_not_matter(order: list[str], gamma: float) -> None:
     verdicts = {"correctness": NARROW, "completeness": WIDE, "fluency": CERTAIN}

@@ -6,7 +6,7 @@ import re
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgelake.tasks.judging.reading import (
@@ -152,7 +152,6 @@ PIECES = st.sampled_from([
 REPLIES = st.text() | st.lists(PIECES, max_size=10).map("".join)
 
 
-@settings(deadline=None)
 @given(REPLIES, st.booleans())
 def test_readers_never_raise_and_read_only_the_first_number(text: str, cut_off: bool) -> None:
     first = re.search(r"\d+", text)
@@ -167,7 +166,6 @@ def test_readers_never_raise_and_read_only_the_first_number(text: str, cut_off: 
     )
 
 
-@settings(deadline=None)
 @given(
     st.integers(1, 5),
     st.sampled_from(["", "\n", ". ", "\nIt is ", " ("]),

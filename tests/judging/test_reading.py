@@ -2,8 +2,6 @@
 `tests.property.test_reading_properties`.
 """
 
-import time
-
 import pytest
 
 from judgelake.tasks.judging.reading import (
@@ -13,6 +11,7 @@ from judgelake.tasks.judging.reading import (
     reply_status,
 )
 from judgelake.tasks.types import Reply
+from tests.growth import is_linear
 
 LEVELS = (1, 2, 3)
 
@@ -113,9 +112,8 @@ def test_the_text_before_the_rating_is_the_rationale() -> None:
 
 @pytest.mark.parametrize("run", [".", " \n", "rating ", "So ", "* ", "rating=1", "1", "`"])
 def test_long_runs_take_linear_time(run: str) -> None:
-    started = time.perf_counter()
-    assert read(run * 100_000 + "x") is None
-    assert time.perf_counter() - started < 2  # quadratic time would be minutes
+    assert read(run * 8000 + "x") is None
+    assert is_linear(lambda n: read(run * n + "x"))
 
 
 @pytest.mark.parametrize(
@@ -187,20 +185,9 @@ def test_a_review_that_does_not_clearly_give_two_scores_is_not_read(text: str) -
     assert read_two_numbers(text, 1, 10) is None
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "1 " * 100_000,
-        "* " * 100_000,
-        "Assistant 1: 1\n" * 10_000,
-        "scores " * 50_000,
-        " " * 200_000 + "x",
-    ],
-)
-def test_long_texts_take_no_time(text: str) -> None:
-    began = time.monotonic()
-    read_two_numbers(text, 1, 10)
-    assert time.monotonic() - began < 2
+@pytest.mark.parametrize("run", ["1 ", "* ", "Assistant 1: 1\n", "scores ", " "])
+def test_work_grows_as_the_text_does(run: str) -> None:
+    assert is_linear(lambda n: read_two_numbers(run * n + "x", 1, 10))
 
 
 @pytest.mark.parametrize(

@@ -369,7 +369,7 @@ _ROWS = st.fixed_dictionaries({
 })  # fmt: skip
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(parts=st.lists(st.lists(_ROWS, min_size=1, max_size=4), min_size=2, max_size=3))
 def test_any_values_stay_as_they_are(
     tmp_path_factory: pytest.TempPathFactory, parts: list[list[Row]]

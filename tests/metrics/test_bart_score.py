@@ -151,9 +151,7 @@ def test_wrong_settings_are_told(options: dict[str, Any], reason: str) -> None:
         BartScoreSettings(**options)
 
 
-@settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(questions=question_lists)
 def test_any_text_has_a_score_that_does_not_depend_on_its_neighbours(
     questions: list[Question], folder: Path

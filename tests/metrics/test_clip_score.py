@@ -287,9 +287,7 @@ def test_published_weights_in_half_precision_come_near(
     )
 
 
-@settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(unicode_texts, min_size=1, max_size=6))
 def test_any_text_has_a_score_within_its_range(
     texts: list[str], chosen: ClipScoreSettings, root: Path

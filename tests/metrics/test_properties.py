@@ -6,7 +6,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgelake.tasks.metrics.metric import Scores
@@ -16,8 +16,6 @@ from tests.metrics.questions import Question, question_lists, run_metric
 TEXT_METRICS = ["vqa_accuracy", "vqa_accuracy_raw", "exact_match", "token_f1", "soft_vqa_accuracy"]
 every_text_metric = pytest.mark.parametrize("name", TEXT_METRICS)
 and_bleu = pytest.mark.parametrize("name", [*TEXT_METRICS, "sacrebleu"])
-any_time = settings(deadline=None)
-"""A busy machine makes an example slow, now and then."""
 
 
 def score(name: str, questions: list[Question]) -> Scores:
@@ -25,7 +23,6 @@ def score(name: str, questions: list[Question]) -> Scores:
 
 
 @and_bleu
-@any_time
 @given(questions=question_lists)
 def test_scores_are_in_range_and_undefined_only_without_references(
     name: str, questions: list[Question]
@@ -38,7 +35,6 @@ def test_scores_are_in_range_and_undefined_only_without_references(
 
 
 @and_bleu
-@any_time
 @given(questions=question_lists, cut=st.integers(0, 8))
 def test_shards_merge_to_the_whole(name: str, questions: list[Question], cut: int) -> None:
     parts = np.concatenate([score(name, questions[:cut]), score(name, questions[cut:])])
@@ -46,7 +42,6 @@ def test_shards_merge_to_the_whole(name: str, questions: list[Question], cut: in
 
 
 @every_text_metric
-@any_time
 @given(questions=question_lists, randomness=st.randoms(use_true_random=False))
 def test_order_of_references_does_not_matter(
     name: str, questions: list[Question], randomness: Random

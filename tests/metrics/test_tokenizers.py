@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rouge_score.tokenizers import DefaultTokenizer
 from sacrebleu.metrics.bleu import BLEU
@@ -41,14 +41,12 @@ def split(name: str, *strings: str) -> list[list[str]]:
 
 @pytest.mark.parametrize("name", SACREBLEU)
 @given(text=MARKED | texts)
-@settings(deadline=None)
 def test_equal_to_sacrebleu(name: str, text: str) -> None:
     # its BLEU trims a line's end before and splits at spaces after
     assert split(name, text) == [BLEU(tokenize=name).tokenizer(text.rstrip()).split()]
 
 
 @given(text=MARKED | texts)
-@settings(deadline=None)
 def test_equal_to_rouge_score(text: str) -> None:
     assert split("rouge", text) == [DefaultTokenizer().tokenize(text)]
     assert split("rouge_stem", text) == [DefaultTokenizer(use_stemmer=True).tokenize(text)]

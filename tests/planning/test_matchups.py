@@ -158,7 +158,7 @@ SETS_OF_PAIRS = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.dictionaries(st.sampled_from(["q1", "q2", "q3", "q4"]), SETS_OF_PAIRS),
     st.integers(1, 16),

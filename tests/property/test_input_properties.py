@@ -80,7 +80,7 @@ SUITES = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(FILES, FILES, st.none() | FILES, st.none() | FILES)
 def test_vqa_reads_anything_or_names_the_file(
     references: object, results: object, questions: object, captions: object
@@ -106,7 +106,7 @@ def test_vqa_reads_anything_or_names_the_file(
         assert len(told) + frames.answers.height == count_records(results)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(
     st.lists(
         st.tuples(st.integers(0, 5), st.sampled_from(["a", "b", None])), min_size=4, max_size=12
@@ -134,13 +134,11 @@ def test_every_answer_of_a_file_is_in_the_lake_or_in_quarantine(
     assert summary.n_quarantined == counts["told"]
 
 
-@settings(deadline=None)
 @given(SUITES)
 def test_any_yaml_is_a_suite_or_is_refused_with_its_file(content: object) -> None:
     read_or_refuse(yaml.safe_dump(content, allow_unicode=True))
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="name: benchmarks\n-{}[]&*!|>'\"#,?%@`\t\0x1", max_size=60))
 def test_any_text_is_a_suite_or_is_refused_with_its_file(text: str) -> None:
     read_or_refuse(text)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgelake.tasks.judging.reading import (
@@ -158,7 +158,6 @@ WORDS = st.lists(
 
 @EACH
 @given(text=REPLIES)
-@settings(deadline=None)
 def test_no_reply_makes_a_reader_raise_or_give_what_it_cannot(reader: Reader, text: str) -> None:
     found = reader.read(text)
     if isinstance(found, tuple):
@@ -169,7 +168,6 @@ def test_no_reply_makes_a_reader_raise_or_give_what_it_cannot(reader: Reader, te
 
 @EACH
 @given(words=WORDS, data=st.data())
-@settings(deadline=None)
 def test_a_plain_verdict_is_read_with_words_around_it(
     reader: Reader, words: str, data: st.DataObject
 ) -> None:
@@ -184,7 +182,6 @@ def test_a_plain_verdict_is_read_with_words_around_it(
 
 @EACH
 @given(data=st.data(), words=WORDS)
-@settings(deadline=None)
 def test_of_several_verdicts_the_reader_s_own_counts(
     reader: Reader, data: st.DataObject, words: str
 ) -> None:
@@ -195,7 +192,6 @@ def test_of_several_verdicts_the_reader_s_own_counts(
 
 @EACH
 @given(data=st.data())
-@settings(deadline=None)
 def test_a_reply_that_breaks_off_before_its_verdict_gives_none(
     reader: Reader, data: st.DataObject
 ) -> None:
@@ -262,7 +258,6 @@ def test_a_value_in_json_is_not_what_was_asked_for(reader: Reader) -> None:
 
 @EACH
 @given(text=REPLIES, data=st.data())
-@settings(deadline=None)
 def test_a_verdict_in_its_place_counts_whatever_else_is_said(
     reader: Reader, text: str, data: st.DataObject
 ) -> None:

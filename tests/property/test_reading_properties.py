@@ -3,7 +3,7 @@
 import itertools
 import re
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgelake.tasks.judging.lave import LaveOptions, build_prompt, filter_references, read_verdict
@@ -76,7 +76,6 @@ def make_case(
     return Case("b", "i", "vqa", prompt, references, answer, "", caption=caption)
 
 
-@settings(deadline=None)
 @given(REPLIES)
 def test_a_reader_never_raises_and_returns_only_a_digit_that_the_reply_holds(text: str) -> None:
     found = read_rating_at_end(text, "rating", LEVELS)
@@ -86,7 +85,6 @@ def test_a_reader_never_raises_and_returns_only_a_digit_that_the_reply_holds(tex
     ).endswith(str(found.rating))
 
 
-@settings(deadline=None)
 @given(REPLIES, st.sampled_from(["stop", "length", "content_filter", ""]), st.none() | TEXTS)
 def test_a_verdict_has_a_score_exactly_where_it_is_ok(
     text: str, finish_reason: str, refusal: str | None
@@ -106,7 +104,6 @@ ALTERNATIVES = st.lists(
 ).map(tuple)
 
 
-@settings(deadline=None)
 @given(
     st.sampled_from(["So rating=2", "3", "1.", "cat"]),
     st.lists(ALTERNATIVES, max_size=4).map(tuple),
@@ -125,7 +122,6 @@ def test_a_weighted_score_is_within_its_scale_and_stands_exactly_where_it_is_ok(
         assert min_mass <= (verdict.captured_mass or 0)
 
 
-@settings(deadline=None)
 @given(
     st.text(alphabet=st.characters(exclude_characters="\"'“‘«`")),
     st.sampled_from(["''", '""', "“”", "‘’", "«»", "``"]),
@@ -142,7 +138,6 @@ def test_an_answer_that_holds_a_verdict_does_not_become_one_when_it_is_quoted(
     assert found.rating == 1
 
 
-@settings(deadline=None)
 @given(TEXTS, REFERENCES, TEXTS, st.none() | TEXTS)
 def test_no_text_adds_a_line_to_the_prompt(
     answer: str, references: tuple[str, ...], prompt: str, caption: str | None
@@ -160,7 +155,6 @@ def test_no_text_adds_a_line_to_the_prompt(
     assert lines[-6] == ""
 
 
-@settings(deadline=None)
 @given(
     REFERENCES.flatmap(
         lambda references: st.tuples(st.just(references), st.permutations(references))
@@ -177,7 +171,6 @@ def test_the_order_of_the_references_does_not_change_the_prompt(
         )
 
 
-@settings(deadline=None)
 @given(REFERENCES)
 def test_the_filter_keeps_every_copy_or_none_and_never_the_most_frequent(
     references: tuple[str, ...],
@@ -192,7 +185,6 @@ def test_the_filter_keeps_every_copy_or_none_and_never_the_most_frequent(
         assert filter_references(references, False).count(text) == copies
 
 
-@settings(deadline=None)
 @given(REVIEWS)
 def test_a_reader_of_pairs_never_raises_and_returns_only_numbers_within_the_scale_that_the_review_holds(
     text: str,
@@ -204,7 +196,6 @@ def test_a_reader_of_pairs_never_raises_and_returns_only_numbers_within_the_scal
     )
 
 
-@settings(deadline=None)
 @given(
     st.integers(2, 20),
     st.integers(2, 20),
@@ -248,7 +239,6 @@ YES_NO_PIECES = st.sampled_from(
 )
 
 
-@settings(deadline=None)
 @given(st.text() | st.lists(YES_NO_PIECES, max_size=8).map("".join))
 def test_yes_or_no_is_the_reply_s_first_word(text: str) -> None:
     says_yes = read_yes_no(text)

@@ -101,7 +101,7 @@ def test_rows_pass_exactly_where_the_rating_is_within_its_scale(changes: list[Ro
     assert set(bad["column_name"]) <= {"rating"}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.tuples(st.sampled_from("xy"), WORDS, st.lists(WORDS, max_size=3)), max_size=8))
 def test_lake_gives_back_what_was_written(rows: Sequence[tuple[str, str, list[str]]]) -> None:
     changes = [

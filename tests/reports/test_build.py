@@ -24,6 +24,7 @@ from tests.lakes import (
     at,
     caption,
     case_row,
+    correlate,
     digest_of,
     ingest,
     item,
@@ -93,6 +94,10 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     assert not is_fresh(lake, SUITE)
     build_report(lake, SUITE)
     return lake
+
+
+def copy_lake(lake: Lake, folder: Path) -> Lake:
+    return Lake(Path(shutil.copytree(lake.mirror, folder / "copy")))
 
 
 def correlations(lake: Lake, human_rule: str = "mean") -> dict[tuple[str, str, str], Row]:
@@ -168,21 +173,21 @@ def test_a_row_names_what_it_was_computed_from(planted: Lake) -> None:
     ]
 
 
-def test_the_same_seed_gives_the_same_intervals_and_another_seed_others(lake: Lake) -> None:
-    plant(lake)
+def test_the_same_seed_gives_the_same_intervals_and_another_seed_others(planted: Lake) -> None:
     ends = []
     for seed in (0, 0, 1):
-        build_report(lake, make_suite(report=ReportSettings(resamples=50, seed=seed)))
-        ends.append([(key, row["low"], row["high"]) for key, row in correlations(lake).items()])
+        suite = make_suite(report=ReportSettings(resamples=50, seed=seed))
+        ends.append(
+            [(row["low"], row["high"]) for row in correlate(planted, suite).correlations.to_dicts()]
+        )
     assert ends[0] == ends[1] != ends[2]
 
 
-def test_another_report_takes_the_place_of_the_former(lake: Lake) -> None:
-    plant(lake)
+def test_another_report_takes_the_place_of_the_former(planted: Lake, tmp_path: Path) -> None:
+    lake = copy_lake(planted, tmp_path)
     append_records(
         lake, "judges", [judge_row("lave", A, suite="other"), metric_row("acc", M, suite="other")]
     )
-    build_report(lake, SUITE)
     build_report(lake, make_suite(name="other", report=SUITE.report))
     # mean, median, majority and each: two judges, '*', two models and their mean, four
     # coefficients; an accuracy a judge for the
@@ -205,9 +210,8 @@ def test_another_report_takes_the_place_of_the_former(lake: Lake) -> None:
     assert len(lake.part_files("correlations")) == 2
 
 
-def test_without_ratings_there_is_a_page_and_no_correlation(lake: Lake) -> None:
-    plant(lake)
-    build_report(lake, SUITE)
+def test_without_ratings_there_is_a_page_and_no_correlation(planted: Lake, tmp_path: Path) -> None:
+    lake = copy_lake(planted, tmp_path)
     items = [item("i00", "Q0")]
     ingest(lake, items, [answer("i00", "m1 on 0")], minute=9)
     page = build_report(lake, SUITE)
@@ -230,8 +234,11 @@ def test_a_constant_judge_has_no_coefficient_but_its_count(lake: Lake) -> None:
         "metric_scores",
         [score_row(M, f"i{n}", digest_of(items[n], "x"), 0.5) for n in range(4)],
     )
-    build_report(lake, SUITE)
-    row = correlations(lake)[f"metric:call {M}", "*", "pearson"]
+    (row,) = (
+        row
+        for row in correlate(lake, SUITE).correlations.to_dicts()
+        if (row["model"], row["coefficient"], row["human_rule"]) == ("*", "pearson", "mean")
+    )
     assert (row["value"], row["low"], row["high"], row["n"], row["n_undefined"]) == (
         None,
         None,
@@ -299,7 +306,7 @@ NO_CHANGES: dict[str, Callable[[Lake, Suite], Suite]] = {
 def test_a_report_is_fresh_until_something_it_reads_changes(
     planted: Lake, tmp_path: Path, what: str
 ) -> None:
-    lake = Lake(Path(shutil.copytree(planted.mirror, tmp_path / "copy")))
+    lake = copy_lake(planted, tmp_path)
     assert is_fresh(lake, SUITE)
     suite = {**CHANGES, **NO_CHANGES}[what](lake, SUITE)
     assert is_fresh(lake, suite) is (what in NO_CHANGES)

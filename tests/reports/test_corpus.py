@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgelake.tasks.digests import digest_json
@@ -153,7 +153,6 @@ def test_nothing_scored_is_no_score(lake: Lake) -> None:
     } == {(0, 1, None, None, 40)}
 
 
-@settings(deadline=None)
 @given(
     st.integers(1, 5), st.integers(1, 6), st.integers(1, 3), st.integers(0, 200), st.integers(0, 9)
 )

@@ -11,14 +11,24 @@ import pytest
 from scipy import stats
 
 from judgelake.tasks.errors import SuiteError
-from judgelake.tasks.lake.lake import Lake
-from judgelake.tasks.reports.build import build_report
+from judgelake.tasks.lake.lake import Lake, append_rows
 from judgelake.tasks.reports.comparisons import SYSTEMS
 from judgelake.tasks.reports.correlations import CEILING, correlate_judges
 from judgelake.tasks.sources.ingestion import ingest_benchmark
 from judgelake.tasks.suite.suite import ReportSettings, read_suite
 from judgelake.tasks.warehouse.warehouse import select_file
-from tests.lakes import Row, answer, ingest, item, make_lake, make_suite, query, rating, warehouse
+from tests.lakes import (
+    Row,
+    answer,
+    correlate,
+    ingest,
+    item,
+    make_lake,
+    make_suite,
+    query,
+    rating,
+    warehouse,
+)
 
 N_ITEMS, MODELS = 60, ("m1", "m2", "m3", "m4")
 RNG = np.random.default_rng(11)
@@ -86,11 +96,12 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """Held to people and, in another suite, to the judge of four samples."""
     lake = make_lake(tmp_path_factory.mktemp("planted"))
     plant(lake)
-    build_report(lake, make_suite(report=ReportSettings(resamples=200, seed=0)))
-    build_report(
-        lake,
-        make_suite(name="judges", report=ReportSettings(against="four", resamples=200, seed=0)),
-    )
+    for name, against in (("s", "human"), ("judges", "four")):
+        settings = ReportSettings(against=against, resamples=200, seed=0)
+        found = correlate(lake, make_suite(name=name, report=settings))
+        append_rows(lake, "correlations", found.correlations)
+        append_rows(lake, "judge_comparisons", found.comparisons)
+        append_rows(lake, "difference_tests", found.tests)
     return lake
 
 

@@ -13,7 +13,7 @@ from scipy import stats
 
 from judgelake.tasks.lake.lake import Lake, append_records
 from judgelake.tasks.warehouse.catalog import find_recipe, list_recipes
-from judgelake.tasks.warehouse.warehouse import materialise, open_warehouse
+from judgelake.tasks.warehouse.warehouse import materialise, open_warehouse, run_sql
 from tests.lakes import (
     Row,
     answer,
@@ -122,7 +122,7 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyC
     put_duels(lake)
     put_replies(lake)
     put_correlations(lake)
-    with open_warehouse(lake) as connection:
+    with open_warehouse(lake, lazy=True) as connection:
         materialise(connection)  # as a report does; a recipe is asked several times here
         yield connection
 
@@ -268,9 +268,9 @@ def ask(
 ) -> list[tuple[Any, ...]]:
     """Some columns of what a recipe finds, in its order."""
     recipe = find_recipe(name)
-    found = connection.sql(
-        recipe.text, params=recipe.fill_options(f"{key}={value}" for key, value in options.items())
-    )
+    given = recipe.fill_options(f"{key}={value}" for key, value in options.items())
+    run_sql(connection, f"explain {recipe.text}", name, given)  # makes the views that it names
+    found = connection.sql(recipe.text, params=given)
     return found.select(columns).fetchall()
 
 
@@ -402,7 +402,7 @@ def test_changed_verdicts(tmp_path: Path) -> None:
         "former_run, run_id, former_status, status, former_score, score, judge_id = "
         "former_judge_id, former_snapshot, snapshot"
     )
-    with open_warehouse(lake) as connection:
+    with open_warehouse(lake, lazy=True) as connection:
         assert ask(connection, "changed_verdicts", columns) == [
             ("r2", "r3", "ok", "ok", 0.0, 1.0, False, "gpt-1", "gpt-2"),
             ("r1", "r2", "ok", "ok", 0.0, 0.5, True, None, None),
@@ -514,7 +514,7 @@ def test_stale_verdicts(tmp_path: Path) -> None:
         verdict_row(A, "i0", now, 3, context_digest="new"), verdict_row(A, "i0", now, 1, context_digest="old"),
         verdict_row(A, "i0", former, None), verdict_row(B, "i0", now, 3), verdict_row(A, "i0", now, 2, reading="r0"),
     ])  # fmt: skip
-    with open_warehouse(lake) as connection:
+    with open_warehouse(lake, lazy=True) as connection:
         assert ask(connection, "stale_verdicts", "judge, reading, why, n, n_ok") == [
             (A, "r0", "the judge, or this reading of it, is in no suite of the benchmark", 1, 1),
             (
@@ -617,7 +617,7 @@ def test_circles(tmp_path: Path) -> None:
         for pair, choice in zip(pairs, given, strict=True)
     ]
     ingest(lake, list(ITEMS.values()), answers, human_preferences=rows)
-    with open_warehouse(lake) as connection:
+    with open_warehouse(lake, lazy=True) as connection:
         assert ask(
             connection, "circles", "item_id, rater, first_model, second_model, third_model"
         ) == [("i0", "human:p1", *models)]

@@ -5,7 +5,7 @@ hand; on the project's own prompts.
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgelake.tasks.judging import captions, feedback_preference, lave, prometheus
@@ -171,7 +171,6 @@ def test_each_prompt_is_known_to_one_rule() -> None:
     assert known == [[row == column for column in range(5)] for row in range(5)]
 
 
-@settings(deadline=None)
 @given(
     st.text()
     | st.sampled_from(

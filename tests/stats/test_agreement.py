@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.inter_rater import cohens_kappa
@@ -62,7 +62,6 @@ def test_kappa_is_scikit_learns(weighting: Weighting, theirs: str | None) -> Non
         assert cohen_kappa(a, b, weighting) == pytest.approx(expected, abs=1e-12)
 
 
-@settings(deadline=None)
 @given(labels)
 def test_kappa_of_any_labels_is_statsmodels(rows: list[tuple[int, int]]) -> None:
     a, b = np.array(rows, dtype=np.float64).T
@@ -77,7 +76,6 @@ def test_kappa_of_any_labels_is_statsmodels(rows: list[tuple[int, int]]) -> None
         assert ours == pytest.approx(float(theirs), abs=1e-9)
 
 
-@settings(deadline=None)
 @given(labels)
 def test_kappa_does_not_know_who_is_first(rows: list[tuple[int, int]]) -> None:
     a, b = np.array(rows, dtype=np.float64).T

@@ -71,7 +71,7 @@ WEIGHTS = st.lists(st.lists(st.integers(0, 3), min_size=6, max_size=6), min_size
 
 
 @given(rows=ROWS, drawn=WEIGHTS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_equals_scipy_on_repeated_rows(
     rows: list[tuple[int, int, int]], drawn: list[list[int]]
 ) -> None:

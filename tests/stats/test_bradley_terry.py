@@ -8,7 +8,7 @@ import choix
 import numpy as np
 import pytest
 import statsmodels.api as sm
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
@@ -126,7 +126,6 @@ def test_sums_over_clusters_in_parts_are_the_same(monkeypatch: pytest.MonkeyPatc
     )
 
 
-@settings(deadline=None)
 @given(st.integers(0, 2**32), st.integers(3, 7))
 def test_scores_vanish_at_the_maximum_and_the_anchor_only_shifts(seed: int, n_models: int) -> None:
     # At the maximum each model's expected wins are its wins (Zermelo 1929; Ford 1957).

@@ -6,7 +6,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgelake.tasks.stats.contradictions import build_graphs, find_contradictions, flip_coins
@@ -104,7 +104,6 @@ def test_several_samples_of_a_pair_are_one_edge() -> None:
     )
 
 
-@settings(deadline=None)
 @given(any_rows)
 def test_any_graph_is_brute_force(rows: Rows) -> None:
     found = find_contradictions(build_graphs(*columns_of(rows)))
@@ -114,7 +113,6 @@ def test_any_graph_is_brute_force(rows: Rows) -> None:
     ]
 
 
-@settings(deadline=None)
 @given(st.integers(3, 6), st.randoms(use_true_random=False))
 def test_closed_form_counts_the_circular_triples(n: int, random: Random) -> None:
     beats = {(a, b): random.randint(0, 1) for a, b in itertools.combinations(range(n), 2)}
@@ -150,7 +148,6 @@ def test_a_ring_contradicts_itself_two_ways_of_two_to_the_n() -> None:
     assert found.n_simulated == 0
 
 
-@settings(deadline=None)
 @given(st.sets(st.sampled_from(list(itertools.combinations(range(6), 2))), max_size=7))
 def test_coin_flips_on_any_graph_are_brute_force(pairs: set[tuple[int, int]]) -> None:
     graphs = build_graphs(*columns_of(complete(dict.fromkeys(pairs, 0.0))))

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgelake.tasks.stats.scaling import correlate_distances
@@ -83,7 +83,6 @@ def test_bias_corrected_is_its_definition() -> None:
     assert correlate_distances(x, y, 0, rng).bias_corrected == pytest.approx(expected, abs=1e-12)
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.floats(-100, 100), min_size=5, max_size=12, unique=True),
     st.floats(0.01, 50),

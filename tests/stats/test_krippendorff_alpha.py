@@ -9,7 +9,7 @@ from typing import get_args
 import krippendorff
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgelake.tasks.stats.cluster_sums import draw_once
@@ -73,7 +73,6 @@ def test_each_resample_is_alpha_of_repeated_units(metric: Metric) -> None:
         )
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.lists(st.sampled_from([NAN, 0.1, 0.2, 0.7, 3.0]), min_size=3, max_size=3),

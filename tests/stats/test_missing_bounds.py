@@ -56,7 +56,7 @@ ROWS = st.lists(
 
 
 @given(ROWS, st.lists(st.integers(0, 3), min_size=1, max_size=2))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_no_filling_in_of_pearson_goes_beyond(
     rows: list[tuple[float, int]], unscored: list[int]
 ) -> None:

@@ -98,7 +98,7 @@ SCORES = st.lists(
 
 
 @given(SCORES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_agrees_with_every_pair(rows: list[tuple[int, int, int]]) -> None:
     values, y, groups = np.array(rows).T
     x, y, weights = values / 10, y.astype(np.float64), np.ones((1, 24), dtype=np.int64)

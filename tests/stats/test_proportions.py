@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
@@ -29,7 +29,6 @@ def test_wilson_by_hand() -> None:
     assert wilson_interval(9, 100).high > normal_interval(9, 100).high
 
 
-@settings(deadline=None)
 @given(
     st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))),
     st.sampled_from([0.5, 0.9, 0.95, 0.99]),

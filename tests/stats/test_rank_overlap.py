@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgelake.tasks.stats.scaling import overlap_rankings
@@ -46,7 +46,6 @@ def test_ends_of_the_scale() -> None:
         assert overlap_rankings(np.arange(7), np.arange(4), p) == pytest.approx(1)
 
 
-@settings(deadline=None)
 @given(
     st.permutations(range(8)),
     st.permutations(range(8)),

@@ -75,9 +75,9 @@ def list_kept(lake: Lake, view: str = "core_scores") -> list[Path]:
 
 
 def test_kept_rows_and_columns_are_those_of_the_live_views(lake: Lake) -> None:
-    with open_warehouse(lake) as live:
+    with open_warehouse(lake, lazy=True) as live:
         rows = {
-            name: sorted(map(repr, live.execute(f"select * from {name}").fetchall()))
+            name: sorted(map(repr, run_sql(live, f"select * from {name}", name).fetchall()))
             for name in CORE
         }
         columns = {name: live.execute(f"describe {name}").fetchall() for name in CORE}
@@ -134,8 +134,8 @@ def test_a_suite_s_report_keeps_its_own_judges_apart(lake: Lake) -> None:
             keep_suite(connection, make_suite(name=name))
             materialise(connection)
             assert connection.execute(named).fetchall() == expected
-    with open_warehouse(lake) as connection:
-        assert connection.execute(named).fetchall() == [(f"a@{A}/r1",), (f"a@{B}/r1",)]
+    with open_warehouse(lake, lazy=True) as connection:
+        assert run_sql(connection, named, "named").fetchall() == [(f"a@{A}/r1",), (f"a@{B}/r1",)]
 
 
 def test_two_at_once_leave_one_whole_version(lake: Lake) -> None:

@@ -18,6 +18,7 @@ from judgelake.tasks.warehouse.warehouse import (
     check_texts,
     open_warehouse,
     run_sql,
+    seal,
     select_file,
     select_frame,
     view_order,
@@ -84,8 +85,8 @@ def test_partition_value_stays_text(lake: Lake, benchmark: str) -> None:
 
 
 def test_instants_are_utc(filled: Lake) -> None:
-    (row,) = open_warehouse(filled).execute("select ingested_at::varchar from ingests").fetchall()
-    assert row == ("2026-03-01 12:00:00+00",)
+    (row,) = query(filled, "select ingested_at::varchar as at from ingests")
+    assert row == {"at": "2026-03-01 12:00:00+00"}
 
 
 def test_lake_of_an_older_schema_still_reads(filled: Lake) -> None:
@@ -116,9 +117,9 @@ def test_column_of_a_newer_program_does_not_disturb(filled: Lake) -> None:
 def test_lake_in_a_folder_of_an_odd_name(tmp_path: Path, folder: str) -> None:
     lake = open_lake(tmp_path / folder / "lake", create=True)
     append_records(lake, "ingests", [GOOD["ingests"]])
-    assert open_warehouse(lake, sealed=True).execute(
-        "select benchmark from ingests"
-    ).fetchall() == [("bench",)]
+    connection = open_warehouse(lake, lazy=True)
+    seal(connection, lake.mirror)  # as `sealed` does, which makes all views before
+    assert run_sql(connection, "select benchmark from ingests", "x").fetchall() == [("bench",)]
 
 
 def test_lake_below_a_folder_that_reads_as_a_partition_is_refused(tmp_path: Path) -> None:
@@ -157,7 +158,7 @@ def test_sealed_connection_stays_inside_the_lake(filled: Lake, tmp_path: Path) -
 
 
 def test_failing_sql_shows_file_and_text(lake: Lake) -> None:
-    connection = open_warehouse(lake)
+    connection = open_warehouse(lake, lazy=True)
     for fail in (run_sql, select_frame):
         with pytest.raises(
             QueryError,

@@ -1,9 +1,10 @@
 import asyncio
 import random
-import time
+from types import SimpleNamespace
 
 import pytest
 
+from judgelake.tasks.backends.openai import throttle
 from judgelake.tasks.backends.openai.throttle import BackOff, Pacer, read_retry_after
 
 # 1994-11-06 08:49:37 UTC is 784111777 s after 1970
@@ -42,50 +43,72 @@ def test_a_wait_is_never_shorter_than_asked() -> None:
     assert all(BackOff(first_s=0.5).wait_s(1, retry_after_s=3.0) >= 3.0 for _ in range(100))
 
 
-def admitted(pacer: Pacer, count: int, stall_s: float = 0.0) -> list[float]:
-    async def one(times: list[float]) -> None:
-        await pacer.admit()
-        times.append(time.monotonic())
-        if stall_s and len(times) == 3:
-            time.sleep(stall_s)  # noqa: ASYNC251 - the event loop stands still, as under load
+class Clock:
+    """Time that passes by waiting only, so that a busy machine changes nothing."""
 
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now_s = 0.0
+        monkeypatch.setattr(throttle, "time", SimpleNamespace(monotonic=lambda: self.now_s))
+        monkeypatch.setattr(asyncio, "sleep", self.sleep)
+
+    async def sleep(self, seconds: float) -> None:
+        self.now_s += seconds
+
+    def admit(self, pacer: Pacer, count: int, stall_s: float = 0.0) -> list[float]:
+        """When each was admitted; the event loop stands still for `stall_s` after the third."""
+
+        async def drive() -> list[float]:
+            times = []
+            for number in range(count):
+                await pacer.admit()
+                times.append(self.now_s)
+                self.now_s += stall_s if number == 2 else 0.0
+            return times
+
+        return asyncio.run(drive())
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    return Clock(monkeypatch)
+
+
+PACED_S = 60.25 / 3000
+"""3000 in a minute, and the 250 ms that may be caught up with."""
+
+
+def test_the_pace_is_even(clock: Clock) -> None:
+    assert clock.admit(Pacer(3000), 26) == pytest.approx([n * PACED_S for n in range(26)])
+
+
+def test_a_new_pace_holds_from_the_next_but_one_on(clock: Clock) -> None:
+    pacer = Pacer(60)
+    clock.admit(pacer, 1)
+    pacer.set_pace(6000)
+    # one more second of the old pace, then intervals of 10 ms
+    expected = [60.25 / 60 + n * PACED_S / 2 for n in range(6)]
+    assert clock.admit(pacer, 6) == pytest.approx(expected)
+
+
+def test_a_stall_is_not_made_up_for_by_a_burst(clock: Clock) -> None:
+    times = clock.admit(Pacer(3000), 40, stall_s=0.4)
+    late = [at - times[2] for at in times[3:]]
+    # 250 ms of the stall are caught up with: 13 at once, and then the pace again
+    assert late[:13] == pytest.approx([0.4] * 13)
+    assert late[13:] == pytest.approx([0.4 - 0.25 + n * PACED_S for n in range(13, 37)])
+
+
+def test_many_who_wait_together_are_admitted_one_by_one(clock: Clock) -> None:
     async def drive() -> list[float]:
-        times: list[float] = []
-        await asyncio.gather(*(one(times) for _ in range(count)))
-        return times
-
-    return asyncio.run(drive())
-
-
-def test_the_pace_is_even() -> None:
-    times = admitted(
-        Pacer(3000), 26
-    )  # 20 ms apart: 25 intervals take 500 ms, whatever is caught up with on the way
-    assert 0.5 <= times[-1] - times[0] < 1.5
-
-
-def test_a_new_pace_holds_from_the_next_but_one_on() -> None:
-    async def drive() -> float:
-        pacer = Pacer(60)
-        await pacer.admit()
-        pacer.set_pace(6000)
-        started = time.monotonic()
-        for _ in range(6):
+        async def admit() -> float:
             await pacer.admit()
-        return time.monotonic() - started
+            return clock.now_s
 
-    assert (
-        1.0 <= asyncio.run(drive()) < 2.0
-    )  # one more second of the old pace, then five intervals of 10 ms, caught up with or not
+        return await asyncio.gather(*(admit() for _ in range(26)))
 
-
-def test_a_stall_is_not_made_up_for_by_a_burst() -> None:
-    times = admitted(Pacer(3000), 40, stall_s=0.4)
-    # after the third there are 37 more at 20 ms; at most 250 ms of the stall, that is 13 of them,
-    # are caught up with
-    assert times[-1] - times[2] >= 0.4 + 23 * 0.02
+    pacer = Pacer(3000)
+    assert asyncio.run(drive()) == pytest.approx([n * PACED_S for n in range(26)])
 
 
-def test_without_a_limit_all_are_admitted_at_once() -> None:
-    times = admitted(Pacer(None), 100)
-    assert times[-1] - times[0] < 0.5
+def test_without_a_limit_all_are_admitted_at_once(clock: Clock) -> None:
+    assert clock.admit(Pacer(None), 100) == [0.0] * 100

@@ -20,7 +20,7 @@ from judgelake.flows.sql_command import answer
 from judgelake.tasks.digests import content_digest, digest_json
 from judgelake.tasks.errors import SourceError
 from judgelake.tasks.lake.lake import Lake
-from judgelake.tasks.warehouse.warehouse import open_warehouse
+from judgelake.tasks.warehouse.warehouse import open_warehouse, run_sql
 from tests.sources.tables import VQA, ingest, read, rows, write_bytes, write_lines, write_suite
 
 TEXT = st.text(
@@ -39,7 +39,7 @@ RECORD = st.fixed_dictionaries(
 RATING = {"rating": "rating", "annotator": {"constant": "p"}, "scale": [1, 5]}
 TABLES = ("items", "answers", "human_ratings")
 EVERY = (*TABLES, "quarantine")
-SLOW = settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+SLOW = settings(max_examples=4, suppress_health_check=list(HealthCheck))
 
 
 @contextmanager
@@ -100,7 +100,8 @@ def export(lake: Lake, table: str, form: str, file: Path) -> None:
     """What `judgelake sql --format` writes."""
     raw = io.BytesIO()
     out = io.TextIOWrapper(raw, encoding="utf-8", newline="")
-    with redirect_stdout(out), open_warehouse(lake) as connection:
+    with redirect_stdout(out), open_warehouse(lake, lazy=True) as connection:
+        run_sql(connection, f"explain from {table}", table)  # makes the view
         answer(connection, f"select * from {table}", form)
     out.flush()
     file.write_bytes(raw.getvalue())
@@ -163,7 +164,7 @@ def test_exported_tables_come_back_as_they_were(records: list[dict[str, Any]], f
         assert rows(back, "quarantine") == []
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.lists(st.binary(max_size=30) | TEXT.map(str.encode), max_size=6),
     st.sampled_from(["csv", "tsv", "jsonl", "json"]),
@@ -191,7 +192,7 @@ def test_any_bytes_are_read_or_told_or_refused_with_the_file(lines: list[bytes],
         assert all(row.locator and row.reason and row.remedy for row in frames.rejected)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.lists(
         st.fixed_dictionaries(
@@ -216,7 +217,7 @@ def test_every_cell_that_csv_can_write_comes_back(records: list[dict[str, str]])
     assert frames.rejected == ()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=5))
 def test_numbers_keep_every_digit(numbers: list[float]) -> None:
     scale = {"scale": [-1.8e308, 1.8e308], "annotator": {"constant": "p"}}
