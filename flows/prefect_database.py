@@ -6,13 +6,13 @@ It holds what a server writes before it is asked anything. A run copies it into 
 """
 
 import contextlib
-import os
 import shutil
 import sqlite3
 from importlib.metadata import version
 from pathlib import Path
 
 from judgelake.tasks.lake.mirror import cache_folder
+from judgelake.tasks.lake.storage import replacement
 
 NAME = "prefect.db"
 
@@ -34,17 +34,13 @@ def keep_database(home: Path) -> None:
     disk is no reason to end a run.
     """
     kept = _kept()
-    beside = kept.with_name(f".{kept.name}.{os.getpid()}")
-    with contextlib.suppress(OSError, sqlite3.Error):
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        with (
-            contextlib.closing(sqlite3.connect(home / NAME)) as source,
-            contextlib.closing(sqlite3.connect(beside)) as copy,
-        ):
-            source.backup(copy)
-        beside.replace(kept)
-    with contextlib.suppress(OSError):
-        beside.unlink(missing_ok=True)
+    with (
+        contextlib.suppress(OSError, sqlite3.Error),
+        replacement(kept) as beside,
+        contextlib.closing(sqlite3.connect(home / NAME)) as source,
+        contextlib.closing(sqlite3.connect(beside)) as copy,
+    ):
+        source.backup(copy)
 
 
 def drop_kept() -> None:

@@ -17,7 +17,7 @@ def is_linear(work: Callable[[int], object]) -> bool:
         min(_cpu_s(work, size) for _ in range(repeats))
         for size, repeats in ((_SMALL, 5), (_SMALL * TIMES, 2))
     )
-    return large < TIMES**1.5 * small
+    return bool(large < TIMES**1.5 * small)
 
 
 def _cpu_s(work: Callable[[int], object], size: int) -> float:

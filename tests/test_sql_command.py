@@ -59,8 +59,8 @@ def streams(given: str = "") -> Iterator[tuple[io.BytesIO, io.BytesIO]]:
         patch.setattr(sys, "stderr", io.TextIOWrapper(err, write_through=True))
         yield out, err
         # a wrapper that is collected closes what lies below it
-        sys.stdout.detach()  # type: ignore[attr-defined]
-        sys.stderr.detach()  # type: ignore[attr-defined]
+        sys.stdout.detach()  # type: ignore[union-attr]
+        sys.stderr.detach()  # type: ignore[union-attr]
 
 
 def run(lake: Lake | Path, *arguments: str, given: str = "") -> subprocess.CompletedProcess[bytes]:

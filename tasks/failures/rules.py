@@ -7,8 +7,10 @@ verdicts take a look at the image, so no rule decides them.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
-from judgelake.tasks.failures.porter_stemmer import stem_word
+from snowballstemmer import stemmer
+
 from judgelake.tasks.failures.wordnet import WordNet
 from judgelake.tasks.metrics.vqa_accuracy import normalise_official, strip_official
 
@@ -46,7 +48,23 @@ _NEGATION = "no not none never without 0 nothing"
 _UNKNOWN = frozenset(normalise_official(strip_official(_SAYS_UNKNOWN)))
 _FUNCTION_WORDS, _NEGATIONS = frozenset(_FUNCTION.split()), frozenset(_NEGATION.split())
 
+_PORTER = stemmer("porter")
+_STAYS_DOUBLE = frozenset("aeioulsz")
+
 Words = tuple[str, ...]
+
+
+@lru_cache(maxsize=1 << 16)
+def stem_word(word: str) -> str:
+    """The stem of a word in lower case by Porter (1980, Program 14); one of one or two letters is
+    its own, as in his program.
+    """
+    if len(word) <= 2:
+        return word
+    stem: str = _PORTER.stemWord(word)
+    # His step 1b makes any double consonant single (trekking, trek); Snowball only bdfgmnprt.
+    double = len(stem) > 2 and stem[-1] == stem[-2] and stem[-1] not in _STAYS_DOUBLE
+    return stem[:-1] if double and word.endswith((f"{stem}ed", f"{stem}ing")) else stem
 
 
 def name_rules(wordnet: WordNet | None) -> str:

@@ -1,28 +1,28 @@
-"""Requests to an S3 bucket through s3fs: the settings of the connection, what fails in words,
-listings, exclusive creation.
+"""Requests to an S3 bucket: the settings of the connection, what fails in words, listings,
+exclusive creation (through s3fs), and many small reads at once (through obstore).
 
 What works on a disk as in a bucket is `tasks.lake.storage`, which the rest uses. Nothing here is
 imported by a run on a local lake.
 
-The first key goes through that client, and the rest are asked for as it asked: the same address,
-region and credentials. Used by `tasks.lake.mirror`.
+obstore reads 5,000 keys of 4 kB from SeaweedFS in 4.4 to 5.9 s where requests signed here with
+botocore took 15 to 21 s; keys of 20 MB come equally fast through both libraries. What it does not
+get at once is asked for again through s3fs, which has the retries and the explained errors.
 """
 
 import contextlib
 import errno
 import os
-import re
 import secrets
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Any
 
 from judgelake.tasks.errors import LakeError
 
 if TYPE_CHECKING:
+    from obstore.store import S3Store
     from upath import UPath
 
 
@@ -257,119 +257,69 @@ def _name(path: "UPath") -> dict[str, str]:
 
 Keep = Callable[[str, bytes], object]
 _GETS_AT_ONCE = 32
-_CONNECT_S, _READ_S = 10.0, 30.0
-_EVENT = "before-send.s3.GetObject"
-_SCOPE = re.compile(r"AWS4-HMAC-SHA256 Credential=[^,]+/\d{8}/(?P<region>[^/]+)/s3/aws4_request")
 
 
-class _Way(NamedTuple):
-    """How the client asked for a key: what stands before its name in the URL, and the region it
-    signed for.
-    """
-
-    before: str
-    region: str
-
-
-def get_keys(root: "UPath", names: Iterable[str], keep: Keep) -> None:
+def get_keys(root: "UPath", names: Collection[str], keep: Keep) -> None:
     """Hand `keep` the name (relative to `root`) and the bytes of those that come at the first try;
     the others are left out unsaid.
     """
     from fsspec.asyn import sync
 
-    sync(root.fs.loop, _get_all, root, iter(names), keep)
+    if names:
+        sync(root.fs.loop, _get_all, root, iter(names), keep)
 
 
 async def _get_all(root: "UPath", names: Iterator[str], keep: Keep) -> None:
     import asyncio
 
-    import aiohttp
-    from botocore.utils import get_environ_proxies
-
-    way = await _watch_client(root, next(names, None), keep)
-    if way is None:
-        return
-    sign = await _make_signer(root, way)
-    wait = aiohttp.ClientTimeout(None, sock_connect=_CONNECT_S, sock_read=_READ_S)
-    proxy = get_environ_proxies(way.before).get(way.before.partition(":")[0])
-    async with aiohttp.ClientSession(timeout=wait, proxy=proxy, auto_decompress=False) as session:
-        await asyncio.gather(
-            *(_get_some(session, way, sign, names, keep) for _ in range(_GETS_AT_ONCE))
-        )
-
-
-async def _watch_client(root: "UPath", name: str | None, keep: Keep) -> _Way | None:
-    """Get one key through the client and tell how it did; None where that failed, or was not signed
-    as SigV4 for S3 is.
-    """
-    import aiohttp
     from botocore.exceptions import BotoCoreError, ClientError
 
-    if name is None:
-        return None
-    sent: list[Any] = []
-
-    def note(request: Any, **_: object) -> None:
-        sent.append(request)
-
-    await root.fs.set_session()
-    bucket, _, key = str((root / name).path).partition("/")
-    client = await root.fs.get_s3(bucket)
-    client.meta.events.register_last(_EVENT, note)
     try:
-        answer = await client.get_object(Bucket=bucket, Key=key)
-        async with answer["Body"] as body:
-            keep(name, await body.read())
-    except (OSError, aiohttp.ClientError, BotoCoreError, ClientError):
-        return None
-    finally:
-        client.meta.events.unregister(_EVENT, note)
-    ours = [request for request in sent if request.url.endswith(_encode(name))]
-    scope = _SCOPE.match(_text(ours[-1].headers.get("Authorization"))) if ours else None
-    return _Way(ours[-1].url.removesuffix(_encode(name)), scope["region"]) if scope else None
+        store = await _open_store(root)
+    except (OSError, BotoCoreError, ClientError):  # the more patient way says what is wrong
+        return
+    await asyncio.gather(*(_get_some(store, root, names, keep) for _ in range(_GETS_AT_ONCE)))
 
 
-def _encode(name: str) -> str:
-    return quote(name, safe="/~")  # as SigV4 has it
+async def _open_store(root: "UPath") -> "S3Store":
+    """The bucket with the credentials and at the address that the client uses, in its own region,
+    addressed by path; a request is not tried again.
+    """
+    from obstore.store import S3Store
+
+    bucket = _name(root)["Bucket"]
+    await root.fs.set_session()
+    client = await root.fs.get_s3(bucket)
+    found = await root.fs.session.get_credentials()
+    if found is None:
+        raise PermissionError("no credentials")
+    credentials = await found.get_frozen_credentials()
+    head = await client.head_bucket(Bucket=bucket)
+    token = {"session_token": credentials.token} if credentials.token else {}
+    return S3Store(
+        bucket,
+        access_key_id=credentials.access_key,
+        secret_access_key=credentials.secret_key,
+        endpoint=client.meta.endpoint_url,
+        region=head.get("BucketRegion") or client.meta.region_name,
+        virtual_hosted_style_request=False,
+        client_options={"allow_http": True, "connect_timeout": "10s", "timeout": "30s"},
+        retry_config={"max_retries": 0},
+        **token,
+    )
 
 
-def _text(header: object) -> str:
-    return header.decode() if isinstance(header, bytes) else str(header)
-
-
-async def _make_signer(root: "UPath", way: _Way) -> Callable[[str], dict[str, str]]:
-    """Gives the headers that a GET of a URL needs."""
-    from botocore.auth import S3SigV4Auth
-    from botocore.awsrequest import AWSRequest
-
-    credentials = await root.fs.session.get_credentials()
-    auth = S3SigV4Auth(await credentials.get_frozen_credentials(), "s3", way.region)
-
-    def sign(url: str) -> dict[str, str]:
-        request = AWSRequest("GET", url)
-        auth.add_auth(request)
-        return dict(request.headers.items())
-
-    return sign
-
-
-async def _get_some(
-    session: Any, way: _Way, sign: Callable[[str], dict[str, str]], names: Iterator[str], keep: Keep
-) -> None:
+async def _get_some(store: "S3Store", root: "UPath", names: Iterator[str], keep: Keep) -> None:
     """Get one after the other, up to the first that does not come: where many fail, the slower and
     more patient way is the better one.
     """
-    import aiohttp
-    from yarl import URL
+    from obstore import get_async
+    from obstore.exceptions import BaseError
 
     for name in names:
-        url = way.before + _encode(name)
         try:
-            async with session.get(
-                URL(url, encoded=True), headers=sign(url), allow_redirects=False
-            ) as answer:
-                if answer.status != 200:  # anything else is for the client
-                    return
-                keep(name, await answer.read())
-        except (OSError, TimeoutError, aiohttp.ClientError):
+            answer = await get_async(store, _name(root / name)["Key"])
+            content = (await answer.bytes_async()).to_bytes()
+        except (OSError, BaseError):
             return
+        keep(name, content)

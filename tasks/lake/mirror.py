@@ -11,7 +11,6 @@ import hashlib
 import os
 import re
 import time
-import uuid
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING
 from judgelake.tasks.digests import file_digest
 from judgelake.tasks.errors import LakeError
 from judgelake.tasks.lake.buckets import download, explain_bucket, get_keys
-from judgelake.tasks.lake.storage import LakePath
+from judgelake.tasks.lake.storage import LakePath, replacement
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -118,8 +117,8 @@ def _fetch_small(root: "UPath", mirror: Path, names: Collection[str]) -> set[str
 
 def _fetch(root: "UPath", mirror: Path, name: str) -> None:
     """Written beside, its content checked against its name, renamed."""
-    place, beside = root / name, (mirror / name).parent / f".{uuid.uuid4().hex}.tmp.parquet"
-    try:
+    place = root / name
+    with _copying(mirror / name) as beside:
         with explain_bucket(place):
             try:
                 download(place, beside)
@@ -136,33 +135,28 @@ def _fetch(root: "UPath", mirror: Path, name: str) -> None:
                 "restore it from a copy or an earlier version of the object, or delete it and "
                 "run again"
             )
-        beside.replace(mirror / name)
-    finally:
-        with contextlib.suppress(OSError):
-            beside.unlink()
 
 
 def keep_copy(mirror: Path, name: str, data: bytes) -> None:
     """Put a part file that was just written into the mirror; where that fails, it is fetched when
     it is read.
     """
-    with contextlib.suppress(OSError):
-        (mirror / name).parent.mkdir(parents=True, exist_ok=True)
     _keep(mirror, name, data)
 
 
 def _keep(mirror: Path, name: str, data: bytes) -> bool:
     """Whether there was room for it."""
-    path = mirror / name
-    beside = path.parent / f".{uuid.uuid4().hex}.tmp.parquet"
     try:
-        beside.write_bytes(data)
-        beside.replace(path)
+        with _copying(mirror / name) as beside:
+            beside.write_bytes(data)
     except OSError:
-        with contextlib.suppress(OSError):
-            beside.unlink()
         return False
     return True
+
+
+def _copying(path: Path) -> contextlib.AbstractContextManager[Path]:
+    """The ending makes `list_local` see what a killed process left, so that it goes one day."""
+    return replacement(path, ".tmp.parquet", synced=False)
 
 
 def _make_folder(folder: Path) -> None:

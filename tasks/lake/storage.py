@@ -120,23 +120,51 @@ def whole_file(path: LakePath) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _whole_local(path: Path) -> Iterator[Path]:
-    beside = path.parent / f".{uuid.uuid4().hex}.tmp"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        yield beside
-        sync_path(beside)
-        beside.replace(path)
-        sync_path(path.parent)
+        with replacement(path) as beside:
+            yield beside
     except OSError as error:
         raise LakeError(
             f"{path}: cannot be written ({error.strerror}); expected a writable place with "
             f"room; free it and run again"
         ) from None
+
+
+@contextlib.contextmanager
+def replacement(path: Path, ending: str = ".tmp", *, synced: bool = True) -> Iterator[Path]:
+    """A file beside a local `path` to be written, under a hidden name that ends so; it becomes
+    `path` when the block ends, and goes when the block fails. Raises OSError.
+
+    Not `synced`: for what can be made again and is checked when it is read.
+    """
+    beside = path.parent / f".{uuid.uuid4().hex}{ending}"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield beside
+        if synced:
+            sync_path(beside)
+        beside.replace(path)
+        if synced:
+            sync_path(path.parent)
     finally:
-        with contextlib.suppress(
-            OSError
-        ):  # renamed, never made, or the folder itself is what is wrong
+        # It was renamed or never made, or the folder itself is what is wrong.
+        with contextlib.suppress(OSError):
             beside.unlink()
+
+
+def move_folder(beside: Path, whole: Path) -> None:
+    """Rename a local folder of files, all of them synced before: after a crash there are whole
+    files under the new name or none. Raises FileExistsError where a folder with files is there.
+    """
+    for path in (*beside.iterdir(), beside):
+        sync_path(path)
+    try:
+        beside.rename(whole)
+    except OSError as error:
+        if whole.is_dir():
+            raise FileExistsError(str(whole)) from error
+        raise
+    sync_path(whole.parent)
 
 
 def sync_path(path: Path) -> None:

@@ -17,9 +17,10 @@ import polars as pl
 
 from judgelake.tasks.digests import digest_json
 from judgelake.tasks.errors import SourceError
-from judgelake.tasks.sources.frames import ANSWERS, CAPTIONS, ITEMS, Rejected, SourceFrames
+from judgelake.tasks.sources.frames import ANSWERS, CAPTIONS, ITEMS, SourceFrames
 from judgelake.tasks.sources.kind import Source
 from judgelake.tasks.sources.readers.json_records import read_header, read_record_batches
+from judgelake.tasks.sources.readers.lines import Rejects
 
 
 class Record(NamedTuple):
@@ -39,17 +40,7 @@ class Unusable(NamedTuple):
     references: dict[int, list[object]]
 
 
-class Rejects(list[Rejected]):
-    """Records that cannot become a row, with the reasons."""
-
-    def add(
-        self, table: str, place: tuple[str, str], column: str, value: object, reason: str
-    ) -> None:
-        """One record of a table that gives no row; `value` is quoted."""
-        file, locator = place
-        shown = None if value is None else str(value)[:200]
-        remedy = "correct the record in the file and ingest again"
-        self.append(Rejected(table, file, locator, column, shown, reason, remedy))
+_REMEDY = "correct the record in the file and ingest again"
 
 
 def read_identified(
@@ -235,7 +226,7 @@ def read_vqa(settings: VqaSettings) -> SourceFrames:
     """Items with their references, and every model's answers; records that make no row come back as
     rejected.
     """
-    rejects = Rejects()
+    rejects = Rejects(_REMEDY)
     items = _read_items(settings, rejects)
     files = find_answer_files(settings.answers).items()
     answers = [

@@ -31,6 +31,7 @@ import orjson
 from aiohttp import web
 
 from judgelake.tasks.errors import BackendError
+from judgelake.tasks.lake.storage import write_whole
 from judgelake.tasks.standin.answers import answer_request, score_echo
 from judgelake.tasks.standin.rules import Answer, Asked
 
@@ -333,9 +334,7 @@ async def serve(settings: StandinSettings, port: int, port_file: Path | None) ->
     try:
         await web.TCPSite(runner, "127.0.0.1", port, backlog=4096).start()
         if port_file:
-            unfinished = port_file.with_suffix(".tmp")
-            unfinished.write_text(str(runner.addresses[0][1]))
-            unfinished.rename(port_file)
+            write_whole(port_file, str(runner.addresses[0][1]).encode())
         await asyncio.Event().wait()
     finally:
         await runner.cleanup()

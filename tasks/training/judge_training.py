@@ -7,7 +7,6 @@ Unfinished work lies in `<folder>.training`; the folder itself appears whole, wi
 
 import dataclasses
 import json
-import os
 import shutil
 from collections import Counter
 from collections.abc import Callable
@@ -20,7 +19,7 @@ from judgelake.tasks.backends.local.loading import import_torch
 from judgelake.tasks.backends.local.settings import LocalModel
 from judgelake.tasks.digests import describe_code, digest_json
 from judgelake.tasks.errors import SuiteError
-from judgelake.tasks.lake.storage import LakePath, write_whole
+from judgelake.tasks.lake.storage import LakePath, move_folder, write_whole
 from judgelake.tasks.suite.judges import JudgeSettings
 from judgelake.tasks.suite.training import TrainingSettings
 from judgelake.tasks.training.examples import Selection, count_scores
@@ -80,7 +79,7 @@ def train_judge(order: TrainingOrder, selection: Selection, tell: Tell) -> Manif
     if done is None:
         done = _train(order, selection, _find_checkpoint(work, name), tell)
         _write_manifest(work / "judge", {"name": name, **done})
-        (work / "judge").replace(folder)
+        move_folder(work / "judge", folder)
     else:
         tell(f"{folder} is this training's judge already; nothing to do")
     shutil.rmtree(work, ignore_errors=True)
@@ -167,6 +166,3 @@ def _find_checkpoint(work: Path, name: str) -> Path:
 
 def _write_manifest(folder: Path, manifest: Manifest) -> None:
     write_whole(folder / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False).encode())
-    for file in folder.iterdir():  # all on the disk before the folder gets its name
-        with file.open("rb") as stream:
-            os.fsync(stream.fileno())

@@ -31,7 +31,7 @@ from judgelake.schemas.tables import TABLES
 from judgelake.tasks.digests import digest_json
 from judgelake.tasks.errors import LakeError, QueryError
 from judgelake.tasks.lake.lake import Lake
-from judgelake.tasks.lake.storage import sync_path
+from judgelake.tasks.lake.storage import move_folder
 from judgelake.tasks.warehouse.staging import derive_views
 
 FOLDER = "_core"
@@ -71,7 +71,7 @@ def keep_rows(
         beside.mkdir(parents=True)
         _copy(connection, view, beside)
         with contextlib.suppress(FileExistsError):  # another process was first, with the same rows
-            _move(beside, whole)
+            move_folder(beside, whole)
         _drop_older(folder, version)
     except OSError as error:
         raise LakeError(
@@ -99,19 +99,6 @@ def _copy(connection: duckdb.DuckDBPyConnection, view: str, folder: Path) -> Non
 
 def _quote(path: Path) -> str:
     return str(path).replace("'", "''")
-
-
-def _move(beside: Path, whole: Path) -> None:
-    """Synced, then renamed: after a crash there are whole files under that name or none."""
-    for path in (*beside.iterdir(), beside):
-        sync_path(path)
-    try:
-        beside.rename(whole)
-    except OSError as error:
-        if whole.is_dir():
-            raise FileExistsError(str(whole)) from error
-        raise
-    sync_path(whole.parent)
 
 
 def _drop_older(folder: Path, version: str) -> None:

@@ -165,7 +165,7 @@ def test_a_copy_that_fails_leaves_nothing_behind(
     def run_out(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(core_tables, "_move", run_out)
+    monkeypatch.setattr(core_tables, "move_folder", run_out)
     with duckdb.connect() as connection:
         connection.execute("create view core_x as select 1 as x")
         with pytest.raises(

@@ -7,7 +7,6 @@ lives in `tasks.reports.page.parts`, drawing in `tasks.reports.page.figures`, wo
 script.
 """
 
-import os
 import re
 import secrets
 from collections.abc import Mapping, Sequence
@@ -21,6 +20,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from judgelake.tasks.errors import LakeError, QueryError
+from judgelake.tasks.lake.storage import replacement
 from judgelake.tasks.reports.page.parts import (
     ROWS_SHOWN,
     BenchmarkRows,
@@ -300,17 +300,11 @@ def _select(
 
 
 def _write_whole(out: Path, text: str) -> Path:
-    """Write beside, sync, rename: a reader of `out` sees the old page or the new one."""
-    beside = out.with_name(f".{out.name}.{secrets.token_hex(4)}")
+    """A reader of `out` sees the old page or the new one."""
     try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with beside.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(out)
+        with replacement(out) as beside:
+            beside.write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:
-        beside.unlink(missing_ok=True)
         raise LakeError(
             f"{out}: the report cannot be written ({error.strerror}); expected a writable "
             f"folder; name another file"

@@ -19,7 +19,13 @@ _REMEDY = "correct the line in the file and ingest again"
 
 
 class Rejects(list[Rejected]):
-    """Rows that cannot become a row of a table, with the reasons."""
+    """Rows that cannot become a row of a table, with the reasons; `remedy` is that of a row added
+    without one.
+    """
+
+    def __init__(self, remedy: str = _REMEDY) -> None:
+        super().__init__()
+        self._remedy = remedy
 
     def add(
         self,
@@ -28,11 +34,11 @@ class Rejects(list[Rejected]):
         column: str | None,
         value: object,
         reason: str,
-        remedy: str = _REMEDY,
+        remedy: str | None = None,
     ) -> None:
         """Tell one row; `place` is (file name, locator)."""
         shown = None if value is None else str(value)[:200]
-        self.append(Rejected(table, *place, column, shown, reason, remedy))
+        self.append(Rejected(table, *place, column, shown, reason, remedy or self._remedy))
 
 
 class Line(NamedTuple):
