@@ -16,6 +16,9 @@ from typing import Any, NoReturn
 
 from judgelake.tasks.errors import ExitCode, describe_codes, find_code
 
+RETRIED = ("unparsed", "refused", "truncated", "filtered", "failed")
+"""The statuses that `--retry` takes."""
+
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
@@ -25,17 +28,35 @@ class _Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command and exit with its code."""
-    _read_env_file()
+    prepare_process()
     options = make_parser().parse_args(arguments)
-    os.environ.setdefault(
-        "OPENBLAS_NUM_THREADS", "1"
-    )  # a report's matrices are small: more threads only wait for each other
     code = _guarded(options)
     sys.stdout.flush()
     sys.stderr.flush()
     # threads of prefect and dask outlive their work; waiting for them only prints what their
     # packages left open
     os._exit(code)
+
+
+def prepare_process() -> None:
+    """Set up a process that runs commands: variables of `./.env`, and nothing imported from the
+    working directory, here or in any child.
+    """
+    _read_env_file()
+    guard_imports()
+    os.environ.setdefault(
+        "OPENBLAS_NUM_THREADS", "1"
+    )  # a report's matrices are small: more threads only wait for each other
+
+
+def guard_imports() -> None:
+    """Keep the working directory out of the import path: it may hold a `tasks.py` or a `prefect.py`
+    of somebody's own. Children inherit the setting; Dask hands them this process's path.
+    """
+    first = Path(sys.path[0])
+    if not sys.flags.safe_path and first.is_dir() and first.samefile("."):
+        del sys.path[0]  # `python -m` and `python -c` put it there
+    os.environ["PYTHONSAFEPATH"] = "1"
 
 
 def _read_env_file() -> None:
@@ -145,7 +166,7 @@ def _add_stage(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="STATUS",
         help=retry,
-        choices=["unparsed", "refused", "truncated", "filtered", "failed"],
+        choices=RETRIED,
     )
     parser.set_defaults(scheduler=None, wait_for_workers=False)
 
