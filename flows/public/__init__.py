@@ -90,7 +90,7 @@ def run(
 
     >>> end = run("demo.yaml", "lake", limit=2, judges=["vqa_accuracy"])
     >>> print(end.lines[0])
-    run ...: nothing to do in ... s; 0 calls, ...
+    run ...: done in ... s; ...
     """
     from judgelake.flows.run_process import run_apart
 
