@@ -1,33 +1,32 @@
 """Flow `build-reports`: correlations into the lake, the report page beside it."""
 
-from pathlib import Path
-
 from prefect import flow
 
 from judgelake.flows import steps
+from judgelake.flows.run_suite import RunSuite
 from judgelake.tasks.lake.lake import open_lake
 from judgelake.tasks.lake.storage import LakePath
 from judgelake.tasks.runs.lease_names import name_report_leases
 from judgelake.tasks.runs.log import USUAL, Conduct, hold_for_run, logged_step
 from judgelake.tasks.runs.record import new_run_id
-from judgelake.tasks.suite.suite import Scope, narrow, read_suite
+from judgelake.tasks.suite.suite import Scope, narrow
 
 
 @flow(name="build-reports", validate_parameters=False)
 def build_reports(
-    suite_file: str,
+    suite: RunSuite,
     lake_root: str,
     scope: Scope = Scope(),  # frozen
     run_id: str | None = None,
     conduct: Conduct = USUAL,
 ) -> LakePath:
     """Build the suite's report, nobody else at it; returns the page's path."""
-    suite, lake = narrow(read_suite(Path(suite_file)), scope), open_lake(lake_root)
+    wanted, lake = narrow(suite.value, scope), open_lake(lake_root)
     run_id = run_id or new_run_id()
     with (
-        hold_for_run(lake, name_report_leases(suite), suite.name, run_id, conduct),
+        hold_for_run(lake, name_report_leases(wanted), wanted.name, run_id, conduct),
         logged_step(lake, run_id, conduct, "report") as facts,
     ):
-        page: LakePath = steps.report(lake, suite)
+        page: LakePath = steps.report(lake, wanted)
         facts["page"] = str(page)
     return page

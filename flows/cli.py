@@ -14,28 +14,59 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from judgelake.flows.command_groups import describe_commands
 from judgelake.tasks.errors import ExitCode, describe_codes, find_code
+
+RETRIED = ("unparsed", "refused", "truncated", "filtered", "failed")
+"""The statuses that `--retry` takes."""
 
 
 class _Parser(argparse.ArgumentParser):
+    """A command's parser, whose mistakes end with the exit code of usage."""
+
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
         self.exit(ExitCode.USAGE, f"{self.prog}: {message}\n")
 
 
+class _Overview(_Parser):
+    """The parser of all commands: its help lists them by group."""
+
+    def format_help(self) -> str:
+        return describe_commands(_COMMANDS)
+
+
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command and exit with its code."""
-    _read_env_file()
+    prepare_process()
     options = make_parser().parse_args(arguments)
-    os.environ.setdefault(
-        "OPENBLAS_NUM_THREADS", "1"
-    )  # a report's matrices are small: more threads only wait for each other
     code = _guarded(options)
     sys.stdout.flush()
     sys.stderr.flush()
     # threads of prefect and dask outlive their work; waiting for them only prints what their
     # packages left open
     os._exit(code)
+
+
+def prepare_process() -> None:
+    """Set up a process that runs commands: variables of `./.env`, and nothing imported from the
+    working directory, here or in any child.
+    """
+    _read_env_file()
+    guard_imports()
+    os.environ.setdefault(
+        "OPENBLAS_NUM_THREADS", "1"
+    )  # a report's matrices are small: more threads only wait for each other
+
+
+def guard_imports() -> None:
+    """Keep the working directory out of the import path: it may hold a `tasks.py` or a `prefect.py`
+    of somebody's own. Children inherit the setting; Dask hands them this process's path.
+    """
+    first = Path(sys.path[0])
+    if not sys.flags.safe_path and first.is_dir() and first.samefile("."):
+        del sys.path[0]  # `python -m` and `python -c` put it there
+    os.environ["PYTHONSAFEPATH"] = "1"
 
 
 def _read_env_file() -> None:
@@ -48,16 +79,12 @@ def _read_env_file() -> None:
 
 def make_parser() -> argparse.ArgumentParser:
     """The command line."""
-    parser = _Parser(
-        prog="judgelake",
-        description="Judges the judges of vision-language models.",
-        epilog=describe_codes(),
-    )
+    parser = _Overview(prog="judgelake")
     commands = parser.add_subparsers(
-        dest="command", required=True, metavar="command", parser_class=_Parser
+        dest="command", required=True, metavar="COMMAND", parser_class=_Parser
     )
     for name, (says, add, _) in _COMMANDS.items():
-        add(commands.add_parser(name, help=says, description=says))
+        add(commands.add_parser(name, description=says, epilog=describe_codes()))
     return parser
 
 
@@ -145,7 +172,7 @@ def _add_stage(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="STATUS",
         help=retry,
-        choices=["unparsed", "refused", "truncated", "filtered", "failed"],
+        choices=RETRIED,
     )
     parser.set_defaults(scheduler=None, wait_for_workers=False)
 
@@ -294,6 +321,10 @@ def _add_forget(parser: argparse.ArgumentParser) -> None:
     _add_lake(parser)
 
 
+def _add_completion(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", choices=["bash", "zsh", "fish"])
+
+
 _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] = {
     "run": (
         "ingest, judge and report a suite; what is done already is left alone",
@@ -359,6 +390,11 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]]
         "look for damage in the lake's files and rows, and name the file",
         _add_check,
         "judgelake.flows.check_command:run_check",
+    ),
+    "completion": (
+        "print a script that completes commands, options and suite files in a shell",
+        _add_completion,
+        "judgelake.flows.completion_command:run_completion",
     ),
     "sql": (
         "ask the lake in SQL; a prompt where no query is given",

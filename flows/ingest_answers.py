@@ -1,21 +1,20 @@
 """Flow `ingest-answers`: every benchmark of a suite into the lake."""
 
-from pathlib import Path
-
 from prefect import flow
 
 from judgelake.flows import steps
+from judgelake.flows.run_suite import RunSuite
 from judgelake.tasks.lake.lake import open_lake
 from judgelake.tasks.runs.lease_names import name_ingest_leases
 from judgelake.tasks.runs.log import USUAL, Conduct, hold_for_run, logged_step
 from judgelake.tasks.runs.record import new_run_id
 from judgelake.tasks.sources.ingestion import IngestSummary
-from judgelake.tasks.suite.suite import Scope, narrow, read_suite
+from judgelake.tasks.suite.suite import Scope, narrow
 
 
 @flow(name="ingest-answers", validate_parameters=False)
 def ingest_answers(
-    suite_file: str,
+    suite: RunSuite,
     lake_root: str,
     scope: Scope = Scope(),  # frozen
     run_id: str | None = None,
@@ -24,17 +23,17 @@ def ingest_answers(
     """Ingest each benchmark as one task, nobody else at it; a source that has not changed is left
     alone.
     """
-    suite = narrow(read_suite(Path(suite_file)), Scope(benchmarks=scope.benchmarks))
+    wanted = narrow(suite.value, Scope(benchmarks=scope.benchmarks))
     lake = open_lake(lake_root, create=True)
-    images = suite.image_root(lake.root)
+    images = wanted.image_root(lake.root)
     run_id = run_id or new_run_id()
     with (
-        hold_for_run(lake, name_ingest_leases(suite), suite.name, run_id, conduct),
+        hold_for_run(lake, name_ingest_leases(wanted), wanted.name, run_id, conduct),
         logged_step(lake, run_id, conduct, "ingest") as facts,
     ):
         ingests = [
-            steps.ingest_source.submit(lake, benchmark, images, scope.limit, suite.limits.images)
-            for benchmark in suite.benchmarks.values()
+            steps.ingest_source.submit(lake, benchmark, images, scope.limit, wanted.limits.images)
+            for benchmark in wanted.benchmarks.values()
         ]
         summaries: list[IngestSummary] = [ingest.result() for ingest in ingests]
         facts |= {"benchmarks": len(summaries), "unchanged": sum(one.skipped for one in summaries)}

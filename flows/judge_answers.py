@@ -3,7 +3,6 @@
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import NamedTuple
 
 import dask
@@ -11,6 +10,7 @@ from prefect import flow
 
 from judgelake.flows import steps
 from judgelake.flows.batch_rounds import judge_in_rounds
+from judgelake.flows.run_suite import RunSuite
 from judgelake.flows.runners import ENDPOINT_SLOT, GPU_SLOT, METRIC_SLOT
 from judgelake.tasks.engine.shard import ShardOrder, ShardResult
 from judgelake.tasks.lake.lake import Lake, open_lake
@@ -22,7 +22,7 @@ from judgelake.tasks.runs.log import USUAL, Conduct, hold_for_run, log_step, log
 from judgelake.tasks.runs.record import count_shards
 from judgelake.tasks.standin.process import start_standin
 from judgelake.tasks.suite.judges import JudgeSettings
-from judgelake.tasks.suite.suite import Scope, Suite, narrow, needs_scores, read_suite, stages_of
+from judgelake.tasks.suite.suite import Scope, Suite, narrow, needs_scores, stages_of
 
 
 class Judged(NamedTuple):
@@ -46,7 +46,7 @@ class _Judging(NamedTuple):
 
 @flow(name="judge-answers", validate_parameters=False)
 def judge_answers(
-    suite_file: str,
+    suite: RunSuite,
     lake_root: str,
     run_id: str,
     scope: Scope = Scope(),
@@ -57,25 +57,23 @@ def judge_answers(
     """Plan, then judge and score side by side: a shard is a task, on a worker that has its slot;
     `slots` of them ask endpoints.
     """
-    full = read_suite(Path(suite_file))
-    lake = open_lake(lake_root)
-    suite = narrow(full, scope)
-    with hold_for_run(lake, name_judge_leases(suite), suite.name, run_id, conduct):
-        register_judges(lake, full)
-        check_against(lake, full)  # before anything is paid for
+    lake, wanted = open_lake(lake_root), narrow(suite.value, scope)
+    with hold_for_run(lake, name_judge_leases(wanted), wanted.name, run_id, conduct):
+        register_judges(lake, suite.value)
+        check_against(lake, suite.value)  # before anything is paid for
         clock = SteadyClock()
         with dask.annotate(resources={METRIC_SLOT: 1}):
-            scored = steps.metric_shard.map(steps.plan_scores(lake, suite, scope, run_id))
+            scored = steps.metric_shard.map(steps.plan_scores(lake, wanted, scope, run_id))
         try:
             shards = _judge_stages(
-                _Judging(lake, suite, scope, run_id, retry, slots, conduct), scored.wait
+                _Judging(lake, wanted, scope, run_id, retry, slots, conduct), scored.wait
             )
         except Exception:  # ends the run; what the metrics are about to compute is kept
             scored.wait()
             raise
         results = scored.result()
         failures = list(dict.fromkeys(line for result in results for line in result.failures))
-        if suite.metrics:
+        if wanted.metrics:
             told = {
                 "scores": sum(result.n_scores for result in results),
                 "metrics_failed": len(failures),

@@ -2,7 +2,6 @@
 schedule runs and what `judgelake run` runs.
 """
 
-from pathlib import Path
 from typing import Any
 
 from prefect import flow
@@ -13,18 +12,19 @@ from judgelake.flows.build_reports import build_reports
 from judgelake.flows.cluster import open_workers, tell_loss
 from judgelake.flows.ingest_answers import ingest_answers
 from judgelake.flows.judge_answers import judge_answers
+from judgelake.flows.run_suite import RunSuite
 from judgelake.flows.runners import ENDPOINT_SLOT
 from judgelake.tasks.errors import RunError
 from judgelake.tasks.lake.lake import open_lake
 from judgelake.tasks.runs.log import Conduct, LogFormat, logged_step
 from judgelake.tasks.runs.record import new_run_id, record_run
 from judgelake.tasks.runs.summary import RunEnd, end_run
-from judgelake.tasks.suite.suite import Scope, narrow, read_suite
+from judgelake.tasks.suite.suite import Scope, narrow
 
 
 @flow(name="nightly-evaluation", validate_parameters=False)
 def nightly_evaluation(
-    suite_file: str,
+    suite: RunSuite,
     lake_root: str,
     run_id: str | None = None,
     scope: Scope = Scope(),  # frozen
@@ -42,12 +42,12 @@ def nightly_evaluation(
     stay in this process. `wait_s`: how long it waits for another run that is at the same work
     (None: until that has ended), before it raises LeaseError.
     """
-    suite = narrow(read_suite(Path(suite_file)), scope)
+    wanted = narrow(suite.value, scope)
     lake = open_lake(lake_root, create=True)
     run_id, conduct = run_id or new_run_id(), Conduct(wait_s, log_format)
-    with record_run(lake, suite, run_id, stages) as record:
+    with record_run(lake, wanted, run_id, stages) as record:
         with (
-            open_workers(lake, suite, run_id, stages, scheduler, wait=wait_for_workers) as workers,
+            open_workers(lake, wanted, run_id, stages, scheduler, wait=wait_for_workers) as workers,
             tell_loss(workers.address),
         ):
             runner: Any = DaskTaskRunner(address=workers.address)
@@ -56,18 +56,18 @@ def nightly_evaluation(
             )  # inputs lie where the command was given
             if "ingest" in stages:
                 record.ingests = ingest_answers.with_options(task_runner=here)(
-                    suite_file, lake_root, scope, run_id, conduct
+                    suite, lake_root, scope, run_id, conduct
                 )
             if "judge" in stages and not record.stopped:
                 slots = workers.count(ENDPOINT_SLOT)
                 judge = judge_answers.with_options(task_runner=runner)
-                judged = judge(suite_file, lake_root, run_id, scope, retry, slots, conduct)
+                judged = judge(suite, lake_root, run_id, scope, retry, slots, conduct)
                 record.shards, record.failures = judged.shards, judged.failures
             if "report" in stages and not record.stopped:
                 record.write("reporting")  # so that the report tells of this run, too
-                build_reports(suite_file, lake_root, scope, run_id, conduct)
+                build_reports(suite, lake_root, scope, run_id, conduct)
         with logged_step(lake, run_id, conduct, "checks") as facts:
-            end = end_run(lake, suite, stages, record)
+            end = end_run(lake, wanted, stages, record)
             facts["says"] = f"exit code {end.code}"
         if end.code:
             raise RunError(end.code, end.lines)

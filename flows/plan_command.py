@@ -7,6 +7,8 @@ import dataclasses
 import json
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from judgelake.tasks.backends.prices import read_table
 from judgelake.tasks.lake.storage import open_place
@@ -39,25 +41,35 @@ _LEGEND = (
 def run_plan(options: argparse.Namespace) -> int:
     """Show the estimate of a suite; returns the exit code."""
     scope = Scope(options.limit, tuple(options.judge), tuple(options.benchmark))
-    suite = narrow(read_suite(options.suite), scope)
-    with lake_to_plan(open_place(options.lake), suite, scope.limit) as lake:
-        estimate = estimate_suite(lake, suite, scope, tuple(options.retry))
-    told = _as_json(estimate, suite) if options.format == "json" else _as_text(estimate, suite)
-    sys.stdout.write(told + "\n")
+    suite, estimate = plan_suite(options.suite, options.lake, scope, tuple(options.retry))
+    text = (
+        json.dumps(as_plain(estimate, suite), indent=2)
+        if options.format == "json"
+        else as_text(estimate, suite)
+    )
+    sys.stdout.write(f"{text}\n")
     return 0
 
 
-def _as_json(estimate: CostEstimate, suite: Suite) -> str:
-    judges = [dataclasses.asdict(one) for one in estimate.judges]
-    told = {
+def plan_suite(
+    file: Path, lake: str, scope: Scope, retry: tuple[str, ...] = ()
+) -> tuple[Suite, CostEstimate]:
+    """The suite of a file within `scope`, and what it has left to ask."""
+    suite = narrow(read_suite(file), scope)
+    with lake_to_plan(open_place(lake), suite, scope.limit) as planned:
+        return suite, estimate_suite(planned, suite, scope, retry)
+
+
+def as_plain(estimate: CostEstimate, suite: Suite) -> dict[str, Any]:
+    """An estimate as JSON holds it."""
+    return {
         "suite": suite.name,
-        "judges": judges,
+        "judges": [dataclasses.asdict(one) for one in estimate.judges],
         "total": _total(estimate.judges),
         "n_scores": estimate.n_scores,
+        "budget_usd": suite.limits.budget_usd,
+        "prices_as_of": read_table().as_of,
     }
-    return json.dumps(
-        told | {"budget_usd": suite.limits.budget_usd, "prices_as_of": read_table().as_of}, indent=2
-    )
 
 
 def _total(judges: Sequence[JudgeEstimate]) -> dict[str, float | None]:
@@ -82,7 +94,8 @@ def _total(judges: Sequence[JudgeEstimate]) -> dict[str, float | None]:
     return total
 
 
-def _as_text(estimate: CostEstimate, suite: Suite) -> str:
+def as_text(estimate: CostEstimate, suite: Suite) -> str:
+    """An estimate as a person reads it: a table, what it means, what is not known."""
     rows = [_row(one) for one in estimate.judges]
     if len(rows) > 1:
         rows.append(_total_row(estimate.judges))

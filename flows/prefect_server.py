@@ -1,5 +1,5 @@
-"""A Prefect server: `python -m flows.prefect_server HOST:PORT` until a signal, or as a child that
-ends with its parent.
+"""A Prefect server: `python -P -m judgelake.flows.prefect_server HOST:PORT` until a signal, or as a
+child that ends with its parent.
 
 A child is given the number of a socket that it inherits and a pipe as its standard input. Who
 starts one is `flows.runners`, and infra/compose.yaml. Its database is

@@ -15,11 +15,11 @@ from types import FrameType
 from judgelake.tasks.errors import LakeError, RunError, find_code
 from judgelake.tasks.lake.lake import Lake, open_lake
 from judgelake.tasks.lake.stop_flag import HALT, STOP, set_stop, stop_file
-from judgelake.tasks.lake.storage import has_file
-from judgelake.tasks.reports.exports import is_fresh
+from judgelake.tasks.lake.storage import LakePath, has_file
+from judgelake.tasks.reports.exports import is_fresh, page_path
 from judgelake.tasks.runs.lease_names import name_leases, name_report_leases
 from judgelake.tasks.runs.left import STAGES, find_left
-from judgelake.tasks.runs.log import Conduct, hold_for_run, logged_step, tell_step
+from judgelake.tasks.runs.log import USUAL, Conduct, hold_for_run, logged_step, tell_step
 from judgelake.tasks.runs.record import new_run_id, record_run
 from judgelake.tasks.runs.summary import RunEnd, end_run
 from judgelake.tasks.suite.suite import Scope, Suite, narrow, read_suite
@@ -40,6 +40,13 @@ def run_ingest(options: argparse.Namespace) -> int:
 
 def run_stages(options: argparse.Namespace) -> int:
     """Run the command's stages of a suite and return the exit code."""
+    end = run_suite(options)
+    sys.stdout.write("".join(f"{line}\n" for line in end.lines))
+    return end.code
+
+
+def run_suite(options: argparse.Namespace) -> RunEnd:
+    """Run the command's stages of a suite, which is read here, once for all of them."""
     stages, retry = _STAGES[options.command], tuple(options.retry)
     scope = Scope(options.limit, tuple(options.judge), tuple(options.benchmark))
     full = read_suite(options.suite)
@@ -57,11 +64,8 @@ def run_stages(options: argparse.Namespace) -> int:
         if held.waited:
             left = find_left(lake, full, scope, stages, retry)
     if left in ((), ("report",)):
-        end = _finish_here(lake, suite, run_id, stages, left, conduct)
-    else:
-        end = _run_flow(options, lake, run_id, scope, left, conduct)
-    sys.stdout.write("".join(f"{line}\n" for line in end.lines))
-    return end.code
+        return _finish_here(lake, suite, run_id, stages, left, conduct)
+    return _run_flow(options, full, lake, run_id, scope, left, conduct)
 
 
 def _finish_here(
@@ -80,6 +84,13 @@ def _finish_here(
         return end_run(lake, suite, stages, record)
 
 
+def report_here(lake: Lake, suite: Suite) -> LakePath:
+    """The page of a suite's report, built in this process where it is stale."""
+    if not is_fresh(lake, suite):
+        _finish_here(lake, suite, new_run_id(), ("report",), ("report",), USUAL)
+    return page_path(lake, suite)
+
+
 def _report_here(lake: Lake, suite: Suite, run_id: str, conduct: Conduct) -> None:
     if is_fresh(lake, suite):  # who held the lease has built it
         return
@@ -93,6 +104,7 @@ def _report_here(lake: Lake, suite: Suite, run_id: str, conduct: Conduct) -> Non
 
 def _run_flow(
     options: argparse.Namespace,
+    full: Suite,
     lake: Lake,
     run_id: str,
     scope: Scope,
@@ -111,10 +123,11 @@ def _run_flow(
         from judgelake.flows.nightly_evaluation import (
             nightly_evaluation,
         )  # prefect reads its settings at import
+        from judgelake.flows.run_suite import RunSuite
 
         retry, cluster = tuple(options.retry), (options.scheduler, options.wait_for_workers)
         given = (
-            str(options.suite),
+            RunSuite(full),
             str(lake.root),
             run_id,
             scope,
@@ -127,7 +140,7 @@ def _run_flow(
         try:
             return _call_in_thread(lambda: nightly_evaluation(*given))
         except RunError as error:
-            return RunEnd(find_code(error), error.lines)
+            return RunEnd(find_code(error), error.lines, run_id)
 
 
 def _call_in_thread(call: Callable[[], RunEnd]) -> RunEnd:

@@ -182,7 +182,7 @@ def _route_to(scheduler: str) -> str:
 def _start_server(home: Path, listener: socket.socket) -> subprocess.Popen[bytes]:
     with (home / "server.log").open("wb") as log:
         return subprocess.Popen(
-            [sys.executable, "-m", "judgelake.flows.prefect_server", str(listener.fileno())],
+            [sys.executable, "-P", "-m", "judgelake.flows.prefect_server", str(listener.fileno())],
             pass_fds=[listener.fileno()],
             stdin=subprocess.PIPE,
             stdout=log,
@@ -202,11 +202,14 @@ def _wait_until_ready(server: subprocess.Popen[bytes], home: Path, url: str) -> 
                 return
         except OSError:
             time.sleep(0.05)
-    words = (home / "server.log").read_text(errors="replace")[-2000:]
-    raise JudgelakeError(
-        f"prefect server: did not answer within {_START_S:.0f} s; run again, or set "
-        f"PREFECT_API_URL to one\n{words}"
+    what = (
+        f"did not answer within {_START_S:.0f} s; expected a sign of life; run again"
+        if server.poll() is None
+        else f"ended with status {server.returncode} while it started; expected a server; see "
+        f"its last words"
     )
+    words = (home / "server.log").read_text(errors="replace")[-2000:]
+    raise JudgelakeError(f"prefect server: {what}, or set PREFECT_API_URL to one\n{words}")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -15,7 +15,7 @@ from prefect import flow
 from prefect.states import Cancelled, Completed, Failed
 from pydantic import PositiveInt
 
-from judgelake.flows.cli import make_parser
+from judgelake.flows.cli import guard_imports, make_parser
 from judgelake.flows.run_command import run_stages
 from judgelake.tasks.errors import MEANINGS, ExitCode
 
@@ -44,6 +44,7 @@ def evaluate_suite(
         run's own.
     """
     atexit.register(_leave_quietly)
+    guard_imports()
     words = ["run", suite, "--lake", lake]
     words += ["--limit", str(limit)] if limit else []
     words += ["--scheduler", scheduler] if scheduler else []

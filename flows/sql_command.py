@@ -13,6 +13,7 @@ from pathlib import Path
 
 import duckdb
 import polars as pl
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from judgelake.tasks.errors import QueryError
@@ -69,17 +70,38 @@ def answer(connection: duckdb.DuckDBPyConnection, query: str, form: str) -> None
     """
     try:
         for statement in connection.extract_statements(query):
-            kind = _kind(connection, statement.query, statement.type.name)
-            if kind not in _READING:
-                raise QueryError(
-                    f"sql: {kind.lower()} statements are not allowed; expected SELECT; the "
-                    f"lake is read-only"
-                )
+            _refuse_writing(connection, statement)
             relation = connection.sql(_bare(statement.query))
             if relation is not None:
                 _FORMATS[form](relation)
     except duckdb.Error as error:
         raise QueryError(f"sql: {error}") from None
+
+
+def select_table(
+    connection: duckdb.DuckDBPyConnection, query: str, parameters: Mapping[str, object]
+) -> pa.Table:
+    """The rows of one statement; raises QueryError where it fails, would write, or is not one."""
+    try:
+        statements = connection.extract_statements(query)
+        if len(statements) != 1:
+            raise QueryError(
+                f"sql: {len(statements)} statements; expected one; ask them one after the other"
+            )
+        _refuse_writing(connection, statements[0])
+        relation = connection.sql(_bare(query), params=dict(parameters) or None)
+        return relation.to_arrow_table()
+    except duckdb.Error as error:
+        raise QueryError(f"sql: {error}") from None
+
+
+def _refuse_writing(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement) -> None:
+    kind = _kind(connection, statement.query, statement.type.name)
+    if kind not in _READING:
+        raise QueryError(
+            f"sql: {kind.lower()} statements are not allowed; expected SELECT; the lake is "
+            f"read-only"
+        )
 
 
 def answer_recipe(

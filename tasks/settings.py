@@ -41,13 +41,26 @@ class Place:
 
 def read_yaml(file: Path) -> Place:
     """Parse one YAML file; raises SuiteError where it is absent, empty or not YAML."""
+    return parse_yaml(file, read_text(file))
+
+
+def read_text(file: Path) -> str:
+    """The text of a suite file; raises SuiteError where it is absent or not UTF-8."""
     try:
-        node = yaml.compose(file.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+        return file.read_text(encoding="utf-8")
     except OSError as error:
         raise SuiteError(
             f"{file}: cannot be read ({error.strerror}); expected a suite file; check the path"
         ) from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise SuiteError(f"{file}: is not YAML ({error}); correct the line named") from None
+
+
+def parse_yaml(file: Path, text: str) -> Place:
+    """Parse the text of a YAML file; raises SuiteError where it is empty or not YAML."""
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.YAMLError as error:
         raise SuiteError(
             f"{file}: is not YAML ({' '.join(str(error).split())}); correct the line named"
         ) from None

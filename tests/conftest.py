@@ -32,6 +32,7 @@ def copy_packages(folder: Path) -> Path:
         shutil.copytree(
             CHECKOUT / name, package / name, ignore=shutil.ignore_patterns("__pycache__")
         )
+    shutil.copytree(CHECKOUT / "infra" / "suites", package / "suites")
     return package
 
 

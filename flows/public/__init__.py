@@ -1,1 +1,281 @@
-"""judgelake: judges the judges of vision-language models."""
+"""judgelake judges the judges of vision-language models; this is its Python API.
+
+>>> import judgelake
+>>> print(judgelake.plan("demo.yaml", "lake", limit=2))
+judge ...
+>>> end = judgelake.run("demo.yaml", "lake", limit=2, judges=["vqa_accuracy"])
+>>> end.code
+<ExitCode.DONE: 0>
+>>> lake = judgelake.open("lake")
+>>> query = "select model, mean from rpt_metrics where metric = $metric"
+>>> lake.sql(query, metric="vqa_accuracy").polars().columns
+['model', 'mean']
+>>> lake.report("demo.yaml").name
+'report.html'
+
+Importing it loads nothing heavy: each function imports what it needs. What is public stands in
+`__all__`; the packages below (`judgelake.flows`, `.tasks`, `.schemas`, `.sql`) are its insides.
+"""
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from judgelake.tasks.errors import (
+    BackendError,
+    ClusterError,
+    ExitCode,
+    JudgelakeError,
+    LakeError,
+    LeaseError,
+    MetricError,
+    QueryError,
+    RunError,
+    SourceError,
+    SuiteError,
+)
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+    from judgelake.tasks.lake.storage import LakePath
+    from judgelake.tasks.runs.summary import RunEnd
+
+__all__ = [
+    "Answer",
+    "BackendError",
+    "ClusterError",
+    "ExitCode",
+    "JudgelakeError",
+    "LakeError",
+    "LeaseError",
+    "MetricError",
+    "OpenLake",
+    "Plan",
+    "QueryError",
+    "RunError",
+    "SourceError",
+    "SuiteError",
+    "open",
+    "plan",
+    "run",
+]
+
+
+def run(
+    suite: str | Path,
+    lake: str | Path | None = None,
+    *,
+    limit: int | None = None,
+    judges: str | Sequence[str] = (),
+    benchmarks: str | Sequence[str] = (),
+    retry: str | Sequence[str] = (),
+    scheduler: str | None = None,
+) -> "RunEnd":
+    """Ingest, judge and report a suite, as `judgelake run` does; what is done already is left
+    alone.
+
+    The arguments are the command's options: only the first `limit` items of each benchmark, only
+    these `judges` and `benchmarks`, also ask again what has a status of `retry`, on the workers of
+    the Dask `scheduler`. `lake` is a folder or s3://bucket/prefix (None: JUDGELAKE_LAKE, else
+    ./lake). It runs in a process of its own, whose lines appear on standard error; Ctrl-C or a
+    notebook's stop button lets what is in flight finish.
+
+    Returns the exit code, the lines that say how it ended, and the run's id. Raises RunError with
+    code and lines where the code is not 0, SuiteError and its kin where it could not begin.
+
+    >>> end = run("demo.yaml", "lake", limit=2, judges=["vqa_accuracy"])
+    >>> print(end.lines[0])
+    run ...: done in ... s; ...
+    """
+    from judgelake.flows.run_process import run_apart
+
+    return run_apart(
+        [
+            "run",
+            str(Path(suite).absolute()),
+            f"--lake={_place(lake)}",
+            *([f"--limit={_check_limit(limit)}"] if limit is not None else []),
+            *([f"--scheduler={scheduler}"] if scheduler is not None else []),
+            *(f"--judge={name}" for name in _names(judges)),
+            *(f"--benchmark={name}" for name in _names(benchmarks)),
+            *(f"--retry={name}" for name in _check_statuses(retry)),
+        ]
+    )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run would ask, and what it would take. `judges` and `total` have the counts, tokens,
+    USD and seconds of `judgelake plan --format json`; `text` is its table.
+    """
+
+    judges: tuple[dict[str, Any], ...]
+    total: dict[str, Any]
+    n_scores: int
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<pre>{escape(self.text)}</pre>"
+
+
+def plan(
+    suite: str | Path,
+    lake: str | Path | None = None,
+    *,
+    limit: int | None = None,
+    judges: str | Sequence[str] = (),
+    benchmarks: str | Sequence[str] = (),
+) -> Plan:
+    """What `run` would ask, in calls, tokens, money and time; nobody is asked, nothing is written.
+
+    >>> plan("demo.yaml", "lake", limit=2).total["cost_usd"]
+    0.0
+    """
+    from judgelake.flows.plan_command import as_plain, as_text, plan_suite
+    from judgelake.tasks.suite.suite import Scope
+
+    if limit is not None:
+        _check_limit(limit)
+    scope = Scope(limit, _names(judges), _names(benchmarks))
+    wanted, estimate = plan_suite(Path(suite), _place(lake), scope)
+    plain = as_plain(estimate, wanted)
+    text = as_text(estimate, wanted)
+    return Plan(tuple(plain["judges"]), plain["total"], estimate.n_scores, text)
+
+
+class Answer:
+    """The rows of a query. Shown as a table, in a terminal and in a notebook."""
+
+    def __init__(self, table: "pyarrow.Table") -> None:
+        self._table = table
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    def arrow(self) -> "pyarrow.Table":
+        """As an Arrow table."""
+        return self._table
+
+    def polars(self) -> "polars.DataFrame":
+        """As a polars frame."""
+        import polars as pl
+
+        return pl.DataFrame(self._table)
+
+    def pandas(self) -> "pandas.DataFrame":
+        """As a pandas frame; raises QueryError where pandas is not installed."""
+        try:
+            import pandas  # noqa: F401  # pyarrow's own error names no remedy
+        except ImportError:
+            raise QueryError(
+                "sql: pandas() needs the package pandas, which is not installed here; expected "
+                "pandas; `pip install pandas`, or use polars() or arrow()"
+            ) from None
+        return self._table.to_pandas()
+
+    def __repr__(self) -> str:
+        return str(self.polars())
+
+    def _repr_html_(self) -> str:
+        return self.polars()._repr_html_()
+
+
+@dataclass(frozen=True)
+class OpenLake:
+    """A lake to ask; each query and report sees the lake as it is at that moment. Made by
+    `open`.
+    """
+
+    root: "LakePath"
+
+    def sql(self, query: str, /, **parameters: object) -> Answer:
+        """The rows of one SELECT over the tables and the `core_*` and `rpt_*` views; `$name` in it
+        stands for the parameter of that name.
+
+        Raises QueryError where the statement fails or would write.
+
+        >>> lake = open("lake")
+        >>> items = lake.sql("from items where benchmark = $name limit 2", name="demo")
+        >>> items.polars().height
+        2
+        """
+        from judgelake.flows.sql_command import select_table
+        from judgelake.tasks.lake.lake import open_lake
+        from judgelake.tasks.warehouse.warehouse import open_warehouse
+
+        with open_warehouse(open_lake(self.root), sealed=True) as connection:
+            return Answer(select_table(connection, query, parameters))
+
+    def tables(self) -> Answer:
+        """The tables and views that `sql` may name: kind, name and what a row of it is.
+
+        >>> "rpt_metrics" in open("lake").tables().polars()["name"]
+        True
+        """
+        import pyarrow as pa
+
+        from judgelake.tasks.warehouse.catalog import list_all
+
+        listed = [one for one in list_all() if one.kind in ("table", "view")]
+        rows = [{"kind": one.kind, "name": one.name, "says": one.says} for one in listed]
+        return Answer(pa.Table.from_pylist(rows))
+
+    def report(self, suite: str | Path) -> "LakePath":
+        """The page of a suite's report; built in this process where answers, verdicts or the suite
+        have changed since it was.
+
+        >>> open("lake").report("demo.yaml").exists()
+        True
+        """
+        from judgelake.flows.run_command import report_here
+        from judgelake.tasks.lake.lake import open_lake
+        from judgelake.tasks.suite.suite import read_suite
+
+        return report_here(open_lake(self.root), read_suite(Path(suite)))
+
+
+def open(lake: str | Path | None = None) -> OpenLake:  # noqa: A001  # read as judgelake.open
+    """A lake to ask: a folder or s3://bucket/prefix (None: JUDGELAKE_LAKE, else ./lake); raises
+    LakeError where there is none.
+
+    >>> open("lake").sql("select count(*) > 0 as there from answers").polars().item()
+    True
+    """
+    from judgelake.tasks.lake.lake import open_lake
+
+    return OpenLake(open_lake(_place(lake)).root)
+
+
+def _place(lake: str | Path | None) -> str:
+    return str(lake if lake is not None else os.environ.get("JUDGELAKE_LAKE", "lake"))
+
+
+def _names(names: str | Iterable[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _check_limit(limit: int) -> int:
+    if limit < 1:
+        raise SuiteError(f"limit={limit!r}; expected a whole number from 1, or None; correct it")
+    return limit
+
+
+def _check_statuses(retry: str | Iterable[str]) -> tuple[str, ...]:
+    from judgelake.flows.cli import RETRIED
+
+    for status in _names(retry):
+        if status not in RETRIED:
+            raise SuiteError(f"retry={status!r}; expected one of {', '.join(RETRIED)}; correct it")
+    return _names(retry)

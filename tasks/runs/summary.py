@@ -30,10 +30,14 @@ _TRY = (
 
 @dataclass(frozen=True)
 class RunEnd:
-    """The exit code of a run and what to tell of it."""
+    """The exit code of a run, the lines that say how it ended, and its id in the table `runs`."""
 
     code: ExitCode
     lines: tuple[str, ...]
+    run_id: str
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
 
 
 class _Section(NamedTuple):
@@ -58,7 +62,7 @@ def end_run(lake: Lake, suite: Suite, stages: tuple[str, ...], record: RunRecord
     log = log_file(lake, record.run_id)
     parts.append(_Section(ExitCode.DONE, [f"log: {log}"] if has_file(log) else []))
     record.code = combine_codes(part.code for part in parts)
-    return RunEnd(record.code, tuple(line for part in parts for line in part.lines))
+    return RunEnd(record.code, tuple(line for part in parts for line in part.lines), record.run_id)
 
 
 def _sum_up(record: RunRecord) -> str:

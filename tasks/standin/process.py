@@ -3,7 +3,6 @@
 What it serves lives in `tasks.standin.server`; nothing of aiohttp or openai is imported here.
 """
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -92,15 +91,12 @@ def start_standin(
 
 
 def _spawn(options: list[str], errors: IO[bytes]) -> subprocess.Popen[bytes]:
-    root = str(Path(__file__).resolve().parents[2])
-    paths = os.pathsep.join(path for path in (root, os.environ.get("PYTHONPATH")) if path)
     # Ctrl-C in the terminal is the run's matter; the pipe ends this process
     return subprocess.Popen(
-        [sys.executable, "-m", "judgelake.tasks.standin.server", *options],
+        [sys.executable, "-P", "-m", "judgelake.tasks.standin.server", *options],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=errors,
-        env={**os.environ, "PYTHONPATH": paths},
         start_new_session=True,
     )
 
@@ -113,11 +109,15 @@ def _wait_until_it_answers(
         if port_file.exists() and _answers(port := int(port_file.read_text())):
             return f"http://127.0.0.1:{port}/v1"
         time.sleep(0.02)
+    what = (
+        f"did not answer within {_START_S:g} s"
+        if process.poll() is None
+        else f"ended with status {process.returncode} while it started"
+    )
     errors.seek(0)
     said = errors.read().decode(errors="replace").strip()[-2000:] or "nothing on standard error"
     raise BackendError(
-        f"stand-in: it did not answer within {_START_S:g} s and said: {said}; expected a "
-        f"server on loopback; see its words"
+        f"stand-in: it {what} and said: {said}; expected a server on loopback; see its words"
     )
 
 

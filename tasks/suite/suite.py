@@ -21,8 +21,9 @@ from judgelake.tasks.settings import (
     convert,
     entries,
     expand,
+    parse_yaml,
     read_kind,
-    read_yaml,
+    read_text,
 )
 from judgelake.tasks.sources.registry import SOURCES, BenchmarkSettings
 from judgelake.tasks.suite.judges import JudgeSettings, expect, expect_prices, read_judge
@@ -154,7 +155,8 @@ class Scope:
 
 def read_suite(file: Path) -> Suite:
     """Read and check a suite file; raises SuiteError naming the line."""
-    place = read_yaml(file)
+    text = read_text(file)  # once: the digest names what was parsed
+    place = parse_yaml(file, text)
     found = entries(place)
     keys = {part.name for part in dataclasses.fields(Suite)} - {"file", "digest"}
     for key in [key for key in found if key not in keys]:
@@ -177,7 +179,7 @@ def read_suite(file: Path) -> Suite:
     return Suite(
         name=_slug(found["name"]),
         file=file.absolute(),
-        digest=digest_json(file.read_text(encoding="utf-8")),
+        digest=digest_json(text),
         benchmarks=benchmarks,
         metrics=read_metrics(
             found.get("metrics"), benchmarks, entries(found["judges"]) if "judges" in found else ()

@@ -1,0 +1,44 @@
+"""The commands as `judgelake --help` lists them: by what they are for, a line each. A command's own
+options are `flows.cli`.
+"""
+
+from collections.abc import Collection, Mapping
+
+GROUPS: Mapping[str, Mapping[str, str]] = {
+    "try out": {
+        "init": "write a suite of your own, or one of the examples",
+        "schema": "print the JSON Schema of suite files, for editors",
+        "plan": "calls, tokens, money and time of a run; asks nobody",
+    },
+    "run": {
+        "run": "ingest, judge and report a suite; continues where it stopped",
+        "ingest": "read a suite's answers and ratings into the lake",
+        "judge": "judge and score what the lake has and is not done yet",
+        "report": "compute a suite's correlations and write its report",
+        "reread": "apply a changed reading to stored replies; asks nobody",
+        "train": "fine-tune a local model on another judge's verdicts",
+    },
+    "ask": {
+        "sql": "ask the lake in SQL, or one of the recipes",
+        "status": "what runs on the lake, how the last runs ended",
+    },
+    "operate": {
+        "serve": "run a suite on a schedule",
+        "worker": "work for a Dask scheduler that runs elsewhere",
+        "check": "look for damage in the lake's files and rows",
+        "compact": "merge the lake's small files into few large ones",
+        "forget": "remove a judge or a benchmark from the lake",
+        "completion": "print completions for bash, zsh or fish",
+    },
+}
+
+
+def describe_commands(names: Collection[str]) -> str:
+    """One screen: the commands `names`, those of each group under its title."""
+    lines = ["usage: judgelake [-h] COMMAND ...", ""]
+    lines += ["Judges the judges of vision-language models."]
+    for title, commands in GROUPS.items():
+        lines += [f"{title}:"]
+        lines += [f"  {name:<11} {says}" for name, says in commands.items() if name in names]
+    lines += ["", "judgelake COMMAND --help explains a command, its options and exit codes."]
+    return "\n".join(lines) + "\n"

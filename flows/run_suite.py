@@ -1,0 +1,20 @@
+"""The one suite of a run, as its flows hand it on. Reading a suite is `tasks.suite.suite`; a run
+reads it once, when it starts.
+"""
+
+from collections.abc import Iterator
+
+from judgelake.tasks.suite.suite import Suite
+
+
+class RunSuite:
+    """A suite as a flow's parameter. Prefect keeps and shows what iterating it yields: the name and
+    the digest, not every setting.
+    """
+
+    def __init__(self, value: Suite) -> None:
+        self.value = value
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        yield "name", self.value.name
+        yield "digest", self.value.digest
