@@ -11,27 +11,30 @@ region and credentials. Used by `tasks.lake.mirror`.
 import contextlib
 import errno
 import os
+import re
 import secrets
 import time
-import re
-from collections.abc import (Callable, Collection, Iterable, Iterator, Sequence)
-from concurrent.futures import (ThreadPoolExecutor)
-from judgelake.tasks.errors import (LakeError)
-from pathlib import (Path)
-from typing import (Any, NamedTuple, TYPE_CHECKING)
-from urllib.parse import (quote)
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
+
+from judgelake.tasks.errors import LakeError
 
 if TYPE_CHECKING:
-    from upath import (UPath)
+    from upath import UPath
 
 
 SCHEME = "s3://"
 _HINTS = {
-    "NoCredentialsError": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or " "run where a role is given",
+    "NoCredentialsError": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or "
+    "run where a role is given",
     "PartialCredentialsError": "set both AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
     "ProfileNotFound": "correct AWS_PROFILE or ~/.aws/config",
     "EndpointConnectionError": "check AWS_ENDPOINT_URL_S3 and the network",
-    "PermissionError": "allow its s3:ListBucket, s3:GetObject, s3:PutObject and " "s3:DeleteObject to these credentials, or use others",
+    "PermissionError": "allow its s3:ListBucket, s3:GetObject, s3:PutObject and "
+    "s3:DeleteObject to these credentials, or use others",
     "FileNotFoundError": "create the bucket, or name another",
 }
 _AGAIN = "check the bucket and the network, and run again: what was written is kept"
@@ -47,7 +50,9 @@ def open_bucket(url: str) -> "UPath":
     bucket, _, prefix = url.removeprefix(SCHEME).partition("/")
     parts = [part for part in prefix.split("/") if part]
     if not bucket or {".", ".."} & set(parts):
-        raise LakeError(f"{url}: names no place in a bucket; expected s3://bucket/prefix; " f"correct it")
+        raise LakeError(
+            f"{url}: names no place in a bucket; expected s3://bucket/prefix; correct it"
+        )
     from upath import UPath
 
     place: UPath = UPath(SCHEME + "/".join([bucket, *parts]), **_storage_options())
@@ -67,8 +72,12 @@ def _storage_options() -> dict[str, Any]:
         "connect_timeout": 10,
         "read_timeout": 30,
         "max_pool_connections": 64,
-        "request_checksum_calculation": os.environ.get("AWS_REQUEST_CHECKSUM_CALCULATION", "when_required"),
-        "response_checksum_validation": os.environ.get("AWS_RESPONSE_CHECKSUM_VALIDATION", "when_required"),
+        "request_checksum_calculation": os.environ.get(
+            "AWS_REQUEST_CHECKSUM_CALCULATION", "when_required"
+        ),
+        "response_checksum_validation": os.environ.get(
+            "AWS_RESPONSE_CHECKSUM_VALIDATION", "when_required"
+        ),
     }
     return {"use_listings_cache": False, "config_kwargs": config}
 
@@ -87,7 +96,10 @@ def explain_bucket(path: "Path | UPath") -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        if not isinstance(error.__cause__, ClientError) or error.__cause__.response["Error"].get("Code") != "NoSuchBucket":
+        if (
+            not isinstance(error.__cause__, ClientError)
+            or error.__cause__.response["Error"].get("Code") != "NoSuchBucket"
+        ):
             raise
         raise _explain(path, error) from None
     except (OSError, BotoCoreError, aiohttp.ClientError) as error:
@@ -97,15 +109,22 @@ def explain_bucket(path: "Path | UPath") -> Iterator[None]:
 def _explain(path: "UPath", error: Exception) -> LakeError:
     kind = type(error).__name__
     said = getattr(error, "strerror", None) or str(error) or kind
-    remedy = next((_HINTS[one.__name__] for one in type(error).__mro__ if one.__name__ in _HINTS), _AGAIN)
-    return LakeError(f"{path}: the bucket refuses ({kind}: {said}); expected one that can be " f"read and written; {remedy}")
+    remedy = next(
+        (_HINTS[one.__name__] for one in type(error).__mro__ if one.__name__ in _HINTS), _AGAIN
+    )
+    return LakeError(
+        f"{path}: the bucket refuses ({kind}: {said}); expected one that can be "
+        f"read and written; {remedy}"
+    )
 
 
 def get_key(path: "UPath", most_bytes: int | None) -> bytes:
     """The bytes of a key, not more than `most_bytes` of it; raises FileNotFoundError."""
     try:
         start = None if most_bytes is None else 0
-        content: bytes = path.fs.cat_file(path.path, start=start, end=most_bytes, max_concurrency=1)  # one request
+        content: bytes = path.fs.cat_file(
+            path.path, start=start, end=most_bytes, max_concurrency=1
+        )  # one request
     except OSError as error:
         if most_bytes is None or error.errno != errno.EINVAL or path.fs.info(path.path)["size"]:
             raise
@@ -117,7 +136,9 @@ def download(path: "UPath", file: Path) -> None:
     """Copy a key into a local file; raises FileNotFoundError, and OSError with a file name or
     ENOSPC for what is wrong here.
     """
-    path.fs.get_file(path.path, str(file), max_concurrency=1)  # several at once per file are not tried again where one is cut off
+    path.fs.get_file(
+        path.path, str(file), max_concurrency=1
+    )  # several at once per file are not tried again where one is cut off
 
 
 def create_key(path: "UPath", data: bytes) -> bool:
@@ -151,8 +172,11 @@ def list_keys(folder: "UPath", ending: str = "") -> dict[str, int]:
     """
     before = f"{folder.path.rstrip('/')}/"
     with explain_bucket(folder):
-        if folder.name:  # as a prefix: s3fs looks again, twice, for an empty folder that it was asked for by path
-            found = folder.fs.find(folder.parent.path.rstrip("/"), prefix=f"{folder.name}/", detail=True)
+        # as a prefix: s3fs looks again, twice, for an empty folder that it was asked for by path
+        if folder.name:
+            found = folder.fs.find(
+                folder.parent.path.rstrip("/"), prefix=f"{folder.name}/", detail=True
+            )
         else:
             found = folder.fs.find(before.rstrip("/"), detail=True)
     keys = sorted(key for key in found if key.endswith(ending) and not key.endswith("/"))
@@ -178,7 +202,9 @@ def stamp_keys(root: "UPath", names: Collection[str]) -> dict[str, tuple[int, st
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="stamp") as threads:
         heads = threads.map(lambda name: head_key(root / name), sorted(wanted - found.keys()))
         told = zip(sorted(wanted - found.keys()), heads, strict=True)
-        return found | {name: (int(head["ContentLength"]), str(head["ETag"])) for name, head in told if head}
+        return found | {
+            name: (int(head["ContentLength"]), str(head["ETag"])) for name, head in told if head
+        }
 
 
 def head_key(path: "UPath") -> dict[str, Any] | None:
@@ -200,17 +226,27 @@ def _delete(folder: "UPath", keys: Sequence[str]) -> None:
     with explain_bucket(folder):
         for start in range(0, len(keys), 1000):  # S3's most in one request
             named = [{"Key": key} for key in keys[start : start + 1000]]
-            folder.fs.call_s3("delete_objects", Bucket=_name(folder)["Bucket"], Delete={"Objects": named, "Quiet": True})
+            folder.fs.call_s3(
+                "delete_objects",
+                Bucket=_name(folder)["Bucket"],
+                Delete={"Objects": named, "Quiet": True},
+            )
 
 
 def replace_keys(folder: "UPath", files: Path) -> None:
     """Put the files below a local folder under `folder`, many at once, and delete the keys there
     that are none of them.
     """
-    names = [file.relative_to(files).as_posix() for file in sorted(files.rglob("*")) if file.is_file()]
+    names = [
+        file.relative_to(files).as_posix() for file in sorted(files.rglob("*")) if file.is_file()
+    ]
     gone = list_keys(folder).keys() - set(names)
     with explain_bucket(folder), ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="put") as threads:
-        list(threads.map(lambda name: folder.fs.put_file(str(files / name), (folder / name).path), names))
+        list(
+            threads.map(
+                lambda name: folder.fs.put_file(str(files / name), (folder / name).path), names
+            )
+        )
     _delete(folder, [_name(folder / name)["Key"] for name in sorted(gone)])
 
 
@@ -257,7 +293,9 @@ async def _get_all(root: "UPath", names: Iterator[str], keep: Keep) -> None:
     wait = aiohttp.ClientTimeout(None, sock_connect=_CONNECT_S, sock_read=_READ_S)
     proxy = get_environ_proxies(way.before).get(way.before.partition(":")[0])
     async with aiohttp.ClientSession(timeout=wait, proxy=proxy, auto_decompress=False) as session:
-        await asyncio.gather(*(_get_some(session, way, sign, names, keep) for _ in range(_GETS_AT_ONCE)))
+        await asyncio.gather(
+            *(_get_some(session, way, sign, names, keep) for _ in range(_GETS_AT_ONCE))
+        )
 
 
 async def _watch_client(root: "UPath", name: str | None, keep: Keep) -> _Way | None:
@@ -315,7 +353,9 @@ async def _make_signer(root: "UPath", way: _Way) -> Callable[[str], dict[str, st
     return sign
 
 
-async def _get_some(session: Any, way: _Way, sign: Callable[[str], dict[str, str]], names: Iterator[str], keep: Keep) -> None:
+async def _get_some(
+    session: Any, way: _Way, sign: Callable[[str], dict[str, str]], names: Iterator[str], keep: Keep
+) -> None:
     """Get one after the other, up to the first that does not come: where many fail, the slower and
     more patient way is the better one.
     """
@@ -325,7 +365,9 @@ async def _get_some(session: Any, way: _Way, sign: Callable[[str], dict[str, str
     for name in names:
         url = way.before + _encode(name)
         try:
-            async with session.get(URL(url, encoded=True), headers=sign(url), allow_redirects=False) as answer:
+            async with session.get(
+                URL(url, encoded=True), headers=sign(url), allow_redirects=False
+            ) as answer:
                 if answer.status != 200:  # anything else is for the client
                     return
                 keep(name, await answer.read())

@@ -10,25 +10,28 @@ The rows go through DuckDB, which sorts on disk what does not fit into its memor
 import math
 import shutil
 import tempfile
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
-import uuid
-import duckdb
-from collections.abc import (Callable, Iterator, Mapping, Sequence)
-from contextlib import (contextmanager)
-from dataclasses import (dataclass, field)
-from judgelake.schemas.tables import (TABLES, Table)
-from judgelake.tasks.digests import (file_digest)
-from judgelake.tasks.errors import (LakeError, LeaseError)
-from judgelake.tasks.lake.lake import (Lake, remove_retired, retire)
-from judgelake.tasks.lake.leases import (Held, hold_leases)
-from judgelake.tasks.lake.parquet import (choose_encoding, has_own_digest, list_schema_faults)
-from judgelake.tasks.lake.storage import (has_file, remove_file, whole_file)
-from pathlib import (Path)
-from typing import (NamedTuple)
 
+from judgelake.schemas.tables import TABLES, Table
+from judgelake.tasks.digests import file_digest
+from judgelake.tasks.errors import LakeError, LeaseError
+from judgelake.tasks.lake.lake import Lake, remove_retired, retire
+from judgelake.tasks.lake.leases import Held, hold_leases
+from judgelake.tasks.lake.parquet import choose_encoding, has_own_digest, list_schema_faults
+from judgelake.tasks.lake.storage import has_file, remove_file, whole_file
 
 TARGET_BYTES, TARGET_ROWS = 128 * 1024**2, 5_000_000
+_SMALL_ROWS = TARGET_ROWS // 2
+"""A file of fewer rows (and of less than half the bytes) is merged with others."""
 _GROUP_BYTES, _GROUP_ROWS = 256 * 1024**2, 1_000_000
 _BATCH_ROWS = 50_000
 _MEMORY = "1GB"
@@ -43,9 +46,12 @@ def merge_files(table: Table, files: Sequence[Path], folder: Path) -> list[Path]
         rows = _select(connection, columns, files)
         order = ", ".join(f"{_quote(name)} nulls first" for name in table.sort if name in columns)
         written = _write_files(table, rows.order(order) if order else rows, folder)
-        if _sum_up(_select(connection, columns, files), columns) != _sum_up(_select(connection, columns, written), columns):
+        if _sum_up(_select(connection, columns, files), columns) != _sum_up(
+            _select(connection, columns, written), columns
+        ):
             raise LakeError(
-                f"{table.name}: merged part files do not hold the rows of the old ones; " f"expected the same; nothing was changed; "
+                f"{table.name}: merged part files do not hold the rows of the old ones; "
+                f"expected the same; nothing was changed; "
                 "report this with the versions of duckdb and pyarrow"
             )
     return written
@@ -61,15 +67,23 @@ def _list_present(table: Table, files: Sequence[Path]) -> list[str]:
 def _open_bounded(folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     spilled = str(folder / "spilled")
     with duckdb.connect(
-        config={"memory_limit": _MEMORY, "temp_directory": spilled, "preserve_insertion_order": False}
+        config={
+            "memory_limit": _MEMORY,
+            "temp_directory": spilled,
+            "preserve_insertion_order": False,
+        }
     ) as connection:
         connection.execute("set time zone 'UTC'")
         yield connection
 
 
-def _select(connection: duckdb.DuckDBPyConnection, columns: Sequence[str], files: Sequence[Path]) -> duckdb.DuckDBPyRelation:
+def _select(
+    connection: duckdb.DuckDBPyConnection, columns: Sequence[str], files: Sequence[Path]
+) -> duckdb.DuckDBPyRelation:
     names = ", ".join(map(_quote, columns))
-    text = (f"select {names} from read_parquet($files, hive_partitioning = false, union_by_name " f"= true)")
+    text = (
+        f"select {names} from read_parquet($files, hive_partitioning = false, union_by_name = true)"
+    )
     return connection.sql(text, params={"files": [str(file) for file in files]})
 
 
@@ -110,7 +124,10 @@ def _gather_groups(table: Table, batches: pa.RecordBatchReader) -> Iterator[pa.T
     waiting: list[pa.RecordBatch] = []
     for batch in batches:
         waiting.append(batch)
-        if sum(one.num_rows for one in waiting) >= _GROUP_ROWS or sum(one.nbytes for one in waiting) >= _GROUP_BYTES:
+        if (
+            sum(one.num_rows for one in waiting) >= _GROUP_ROWS
+            or sum(one.nbytes for one in waiting) >= _GROUP_BYTES
+        ):
             yield _complete(table, waiting)
             waiting = []
     if waiting:
@@ -121,7 +138,10 @@ def _complete(table: Table, batches: Sequence[pa.RecordBatch]) -> pa.Table:
     rows = pa.Table.from_batches(batches)
     there = set(rows.column_names)
     schema = table.arrow_schema
-    columns = [rows[part.name].cast(part.type) if part.name in there else pa.nulls(len(rows), part.type) for part in schema]
+    columns = [
+        rows[part.name].cast(part.type) if part.name in there else pa.nulls(len(rows), part.type)
+        for part in schema
+    ]
     return pa.Table.from_arrays(columns, schema=schema)
 
 
@@ -177,7 +197,11 @@ class LeftAloneError(Exception):
 
 
 def compact_lake(
-    lake: Lake, owner: str, tell: Callable[[str], None], tables: Sequence[str] = (), values: Sequence[str] = ()
+    lake: Lake,
+    owner: str,
+    tell: Callable[[str], None],
+    tables: Sequence[str] = (),
+    values: Sequence[str] = (),
 ) -> Iterator[Compacted]:
     """Merge the small files of each partition of `tables` (none: all) that `values` name (none:
     all), table by table.
@@ -207,7 +231,11 @@ def measure_parts(lake: Lake, table: str) -> Size:
 
 def find_mergeable(lake: Lake, table: Table) -> list[Partition]:
     """Partitions with two or more files of less than half the size that is aimed at."""
-    return [partition for partition in list_partitions(lake, table, TARGET_BYTES // 2) if len(partition.names) > 1]
+    return [
+        partition
+        for partition in list_partitions(lake, table, TARGET_BYTES // 2)
+        if len(partition.names) > 1
+    ]
 
 
 def list_partitions(lake: Lake, table: Table, below: float = math.inf) -> list[Partition]:
@@ -225,10 +253,14 @@ def name_leases(partition: Partition) -> list[str]:
     """
     if partition.table.name == "matchups":
         return [f"matchups-{partition.value}"]
-    return [name.format(partition.value) for key in partition.table.partitions for name in _LEASES[key]]
+    return [
+        name.format(partition.value) for key in partition.table.partitions for name in _LEASES[key]
+    ]
 
 
-def _merge_leased(lake: Lake, partition: Partition, owner: str, tell: Callable[[str], None]) -> None:
+def _merge_leased(
+    lake: Lake, partition: Partition, owner: str, tell: Callable[[str], None]
+) -> None:
     try:
         with hold_leases(lake, name_leases(partition), owner, 0.0, tell) as held:
             merge_partition(lake, partition, held)
@@ -244,7 +276,7 @@ def merge_partition(lake: Lake, partition: Partition, held: Held) -> None:
     files = [file for name in partition.names if (file := lake.mirror / name) in there]
     for file in files:
         refuse_damaged(partition.table, file)
-    files = [file for file in files if pq.read_metadata(file).num_rows < TARGET_ROWS // 2]
+    files = [file for file in files if pq.read_metadata(file).num_rows < _SMALL_ROWS]
     if len(files) < 2:
         return
     with make_scratch(lake) as folder:
@@ -276,7 +308,9 @@ def make_scratch(lake: Lake) -> Iterator[Path]:
         yield Path(folder)
 
 
-def swap_files(lake: Lake, place: str, files: Sequence[Path], written: Sequence[Path], held: Held) -> None:
+def swap_files(
+    lake: Lake, place: str, files: Sequence[Path], written: Sequence[Path], held: Held
+) -> None:
     """Make `written` count in place of `files`, in the instant in which the last of them
     appears.
     """

@@ -11,29 +11,36 @@ A part that was written since, by a run that was killed, is not in it: the next 
 Looking for damage is `tasks.warehouse.damage`.
 """
 
+import contextlib
 import hashlib
 import json
 import re
 import secrets
+import time
+import uuid
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
 import pandera.errors
 import polars as pl
 import pyarrow as pa
-import contextlib
-import time
-import uuid
-from collections.abc import (Collection, Iterable, Mapping, Sequence, Set)
-from concurrent.futures import (ThreadPoolExecutor)
-from dataclasses import (dataclass)
-from datetime import (UTC, datetime)
-from judgelake.schemas.tables import (TABLES, Table)
-from judgelake.tasks.errors import (LakeError)
-from judgelake.tasks.lake.buckets import (list_keys)
-from judgelake.tasks.lake.mirror import (fetch_parts, find_mirror, keep_copy, list_local)
-from judgelake.tasks.lake.parquet import (write_parquet)
-from judgelake.tasks.lake.storage import (LakePath, list_files, open_place, read_file, remove_file, whole_file, write_whole)
-from pathlib import (Path)
-from typing import (TYPE_CHECKING)
 
+from judgelake.schemas.tables import TABLES, Table
+from judgelake.tasks.errors import LakeError
+from judgelake.tasks.lake.buckets import list_keys
+from judgelake.tasks.lake.mirror import fetch_parts, find_mirror, keep_copy, list_local
+from judgelake.tasks.lake.parquet import write_parquet
+from judgelake.tasks.lake.storage import (
+    LakePath,
+    list_files,
+    open_place,
+    read_file,
+    remove_file,
+    write_whole,
+)
 
 FILE = "parts.json"
 
@@ -84,7 +91,9 @@ class Retired:
         return self.files if self.replacements.issubset(listed) else self.replacements
 
 
-def retire(lake: "Lake", parts: Sequence[LakePath], replacements: Sequence[LakePath] = ()) -> LakePath:
+def retire(
+    lake: "Lake", parts: Sequence[LakePath], replacements: Sequence[LakePath] = ()
+) -> LakePath:
     """Readers leave `parts` out from the moment that all of `replacements` are there: at once,
     where there are none to wait for.
 
@@ -117,7 +126,9 @@ def list_retired(lake: "Lake", listed: Collection[str]) -> frozenset[str]:
     return frozenset(hidden for one in list_sidecars(lake) for hidden in one.hides(names))
 
 
-def remove_retired(lake: "Lake", older_than_s: float = GRACE_S, killed_after_s: float = KILLED_AFTER_S) -> int:
+def remove_retired(
+    lake: "Lake", older_than_s: float = GRACE_S, killed_after_s: float = KILLED_AFTER_S
+) -> int:
     """Delete what was retired longer ago than `older_than_s`, and what killed compactions and
     writers left; returns how many part files.
 
@@ -127,12 +138,21 @@ def remove_retired(lake: "Lake", older_than_s: float = GRACE_S, killed_after_s: 
     """
     there = {name_part(lake, path) for path in list_files(lake.root, ".parquet")}
     sidecars = sorted(list_sidecars(lake), key=lambda one: one.retired_at)
-    lost = (read_recorded(lake.root) or frozenset()) - there - {name for one in sidecars for name in one.files}
-    record_parts(lake.root, lost | there - {hidden for one in sidecars for hidden in one.hides(there)})
+    lost = (
+        (read_recorded(lake.root) or frozenset())
+        - there
+        - {name for one in sidecars for name in one.files}
+    )
+    record_parts(
+        lake.root, lost | there - {hidden for one in sidecars for hidden in one.hides(there)}
+    )
     n_removed = 0
     for one in sidecars:
         done = one.replacements <= there
-        least_s, age_s = (older_than_s if done else killed_after_s), (datetime.now(UTC) - one.retired_at).total_seconds()
+        least_s, age_s = (
+            (older_than_s if done else killed_after_s),
+            (datetime.now(UTC) - one.retired_at).total_seconds(),
+        )
         left = one.hides(there) & there
         if left and age_s >= least_s and not _is_awaited(one, sidecars, there):
             for name in left:
@@ -149,7 +169,10 @@ def _is_awaited(one: Retired, sidecars: Collection[Retired], there: Collection[s
     """Whether a file that `one` retires is what keeps older files out that are still there: without
     it they would count again.
     """
-    return any(other is not one and other.replacements & one.files and other.files.intersection(there) for other in sidecars)
+    return any(
+        other is not one and other.replacements & one.files and other.files.intersection(there)
+        for other in sidecars
+    )
 
 
 def _remove_temporary(lake: "Lake", older_than_s: float) -> None:
@@ -187,12 +210,17 @@ def _read_sidecar(path: LakePath) -> Retired | None:
         return None
     try:
         told = json.loads(data)
-        files, replacements = frozenset(map(str, told["files"])), frozenset(map(str, told["replacements"]))
+        files, replacements = (
+            frozenset(map(str, told["files"])),
+            frozenset(map(str, told["replacements"])),
+        )
         read = Retired(path, files, replacements, datetime.fromisoformat(told["retired_at"]))
     except (ValueError, KeyError, TypeError) as error:
         raise LakeError(
-            f"{path}: cannot be read as the note of replaced part files ({error}); expected " f"JSON with files, replacements and "
-            "retired_at; restore it from a copy of the lake, for the rows that it hides would " "count again without it"
+            f"{path}: cannot be read as the note of replaced part files ({error}); expected "
+            f"JSON with files, replacements and "
+            "retired_at; restore it from a copy of the lake, for the rows that it hides would "
+            "count again without it"
         ) from None
     _read[str(path)] = read
     return read
@@ -229,7 +257,10 @@ class Lake:
         In a bucket: one listing a place, all at once.
         """
         listed, hidden = self._list(places)
-        return {place: {name: size for name, size in found.items() if name not in hidden} for place, found in listed.items()}
+        return {
+            place: {name: size for name, size in found.items() if name not in hidden}
+            for place, found in listed.items()
+        }
 
     def _list(self, places: tuple[str, ...]) -> tuple[dict[str, dict[str, int]], frozenset[str]]:
         """All part files of each place, and those that do not count (any more)."""
@@ -240,7 +271,8 @@ class Lake:
             with ThreadPoolExecutor(_LISTINGS_AT_ONCE, thread_name_prefix="list") as threads:
                 keys = threads.map(lambda place: list_keys(root / place, ".parquet"), places)
                 found = [
-                    {f"{place}/{key}": size for key, size in of_one.items()} for place, of_one in zip(places, keys, strict=True)
+                    {f"{place}/{key}": size for key, size in of_one.items()}
+                    for place, of_one in zip(places, keys, strict=True)
                 ]
         listed = dict(zip(places, found, strict=True))
         return listed, list_retired(self, {name for of_one in found for name in of_one})
@@ -251,7 +283,10 @@ class Lake:
         """
         for _ in range(_FETCHES):
             listed, hidden = self._list(places)
-            current = {place: [name for name in found if name not in hidden] for place, found in listed.items()}
+            current = {
+                place: [name for name in found if name not in hidden]
+                for place, found in listed.items()
+            }
             mirror = self.mirror
             try:
                 if not isinstance(self.root, Path):
@@ -261,7 +296,8 @@ class Lake:
                 continue
             return {place: [mirror / name for name in names] for place, names in current.items()}
         raise LakeError(
-            f"{self.root}: part files go away while they are read; expected no other program " f"at work there; run again"
+            f"{self.root}: part files go away while they are read; expected no other program "
+            f"at work there; run again"
         )
 
     def part_files(self, place: str) -> list[Path]:
@@ -283,21 +319,24 @@ def open_lake(root: str | LakePath, *, create: bool = False) -> Lake:
     for part in lake.mirror.parts:
         if part.split("=")[0] in _PARTITIONS and "=" in part:
             raise LakeError(
-                f"{lake.mirror}: {part!r} reads as a partition of a table; expected another " f"folder name; move the lake"
+                f"{lake.mirror}: {part!r} reads as a partition of a table; expected another "
+                f"folder name; move the lake"
             )
     marker = lake.root / MARKER
     content = read_file(marker)
     if content is None:
         if not create:
             raise LakeError(
-                f"{lake.root}: no lake here; expected a folder with lake.json; name another " f"with --lake or run a suite first"
+                f"{lake.root}: no lake here; expected a folder with lake.json; name another "
+                f"with --lake or run a suite first"
             )
         write_whole(marker, json.dumps({"format": FORMAT}).encode())
         return lake
     found = _read_format(marker, content)
     if found != FORMAT:
         raise LakeError(
-            f"{marker}: format {found}; expected {FORMAT}; run the suite into a new lake, or " f"use the judgelake that wrote this one"
+            f"{marker}: format {found}; expected {FORMAT}; run the suite into a new lake, or "
+            f"use the judgelake that wrote this one"
         )
     return lake
 
@@ -308,7 +347,8 @@ def _read_format(marker: LakePath, content: bytes) -> int:
     except (ValueError, KeyError, TypeError) as error:
         expected = json.dumps({"format": FORMAT})
         raise LakeError(
-            f"{marker}: cannot be read as a lake's marker ({error}); expected {expected}; " f"restore it or name another with --lake"
+            f"{marker}: cannot be read as a lake's marker ({error}); expected {expected}; "
+            f"restore it or name another with --lake"
         ) from None
 
 
@@ -320,15 +360,22 @@ def append_rows(lake: Lake, name: str, frame: pl.DataFrame) -> list[LakePath]:
     if frame.is_empty():
         return []
     try:
-        checked = table.model.validate(frame.select(table.polars_schema.keys()).cast(pl.Schema(table.polars_schema)), lazy=True)
+        checked = table.model.validate(
+            frame.select(table.polars_schema.keys()).cast(pl.Schema(table.polars_schema)), lazy=True
+        )
     except pandera.errors.SchemaErrors as error:
-        raise LakeError(f"{name}: rows break the table's contract; nothing was " f"written\n{error.failure_cases.head(5)}") from None
+        raise LakeError(
+            f"{name}: rows break the table's contract; nothing was "
+            f"written\n{error.failure_cases.head(5)}"
+        ) from None
     parts = [(_part_folder(table, values), part) for values, part in _split(table, checked)]
     retired = frozenset(name for one in list_sidecars(lake) for name in one.files)
     return [_write_part(lake, folder, table, part, retired) for folder, part in parts]
 
 
-def append_records(lake: Lake, name: str, records: Iterable[Mapping[str, object]]) -> list[LakePath]:
+def append_records(
+    lake: Lake, name: str, records: Iterable[Mapping[str, object]]
+) -> list[LakePath]:
     """`append_rows` for a few rows given as mappings."""
     return append_rows(lake, name, pl.DataFrame(list(records), schema=TABLES[name].polars_schema))
 
@@ -344,16 +391,28 @@ def _part_folder(table: Table, values: tuple[str, ...]) -> str:
     for value in values:
         if not _SLUG.fullmatch(value):
             raise LakeError(
-                f"{table.name}: {value!r} cannot name a partition; expected letters, digits, " f"'_', '.', '-'; rename it"
+                f"{table.name}: {value!r} cannot name a partition; expected letters, digits, "
+                f"'_', '.', '-'; rename it"
             )
-    return "/".join([table.name, *(f"{key}={value}" for key, value in zip(table.partitions, values, strict=True))])
+    return "/".join(
+        [
+            table.name,
+            *(f"{key}={value}" for key, value in zip(table.partitions, values, strict=True)),
+        ]
+    )
 
 
-def _write_part(lake: Lake, folder: str, table: Table, frame: pl.DataFrame, retired: Set[str]) -> LakePath:
+def _write_part(
+    lake: Lake, folder: str, table: Table, frame: pl.DataFrame, retired: Set[str]
+) -> LakePath:
     rows = frame.sort(table.sort).to_arrow().cast(table.arrow_schema)
     name, data = _make_part(folder, rows)
-    while name in retired:  # rows that were replaced and are back: under that name nobody would read them
-        name, data = _make_part(folder, rows.replace_schema_metadata({"again": secrets.token_hex(8)}))
+    while (
+        name in retired
+    ):  # rows that were replaced and are back: under that name nobody would read them
+        name, data = _make_part(
+            folder, rows.replace_schema_metadata({"again": secrets.token_hex(8)})
+        )
     write_whole(lake.root / name, data)
     if not isinstance(lake.root, Path):
         keep_copy(lake.mirror, name, data)

@@ -9,19 +9,27 @@ it says `released`. Taking over is creating the next one. Which names a stage ne
 import contextlib
 import dataclasses
 import json
-import sys
-import threading
 import os
 import socket
+import sys
+import threading
 import time
-from collections.abc import (Callable, Iterator, Sequence)
-from dataclasses import (dataclass, field)
-from datetime import (UTC, datetime, timedelta)
-from judgelake.tasks.errors import (LakeError, LeaseError)
-from judgelake.tasks.lake.lake import (Lake)
-from judgelake.tasks.lake.storage import (LakePath, create_exclusively, list_files, read_file, remove_file, remove_folder, write_whole)
-from pathlib import (Path)
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
+from judgelake.tasks.errors import LakeError, LeaseError
+from judgelake.tasks.lake.lake import Lake
+from judgelake.tasks.lake.storage import (
+    LakePath,
+    create_exclusively,
+    list_files,
+    read_file,
+    remove_file,
+    remove_folder,
+    write_whole,
+)
 
 COMPACTION = "compact"
 """Who merges files, or takes rows out of them, holds it."""
@@ -53,7 +61,12 @@ def find_birth(pid: int) -> int | None:
     Where there is no /proc it is 0 for every process that lives.
     """
     try:
-        after_name = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+        after_name = (
+            Path(f"/proc/{pid}/stat")
+            .read_text(encoding="ascii", errors="replace")
+            .rpartition(")")[2]
+            .split()
+        )
     except OSError:
         return None if Path("/proc/self/stat").exists() else _find_any(pid)
     return None if after_name[0] == "Z" else int(after_name[19])  # proc(5): fields 3 and 22
@@ -128,7 +141,10 @@ class Lease:
     def describe(self) -> str:
         """Who holds it, for a person."""
         since = datetime.fromtimestamp(self.since, UTC)
-        return (f"{self.owner} (host {self.host}, process {self.pid}, since " f"{since:%Y-%m-%d %H:%M:%S} UTC) holds {self.name}")
+        return (
+            f"{self.owner} (host {self.host}, process {self.pid}, since "
+            f"{since:%Y-%m-%d %H:%M:%S} UTC) holds {self.name}"
+        )
 
 
 @dataclass
@@ -181,7 +197,13 @@ def list_leases(lake: Lake, beginning: str = "", *, released: bool = False) -> l
     `released`: also those that are not.
     """
     folder = lake.root / FOLDER
-    names = sorted({path.parent.name for path in list_files(folder, ".json") if path.parent.name.startswith(beginning)})
+    names = sorted(
+        {
+            path.parent.name
+            for path in list_files(folder, ".json")
+            if path.parent.name.startswith(beginning)
+        }
+    )
     found = [_find_highest(folder / name) for name in names]
     return [lease for lease in found if lease is not None and (released or not lease.released)]
 
@@ -227,7 +249,12 @@ class _Holder:
     """Takes, renews and gives back leases for one owner."""
 
     def __init__(
-        self, lake: Lake, owner: str, tell: Callable[[str], None], on_loss: Callable[[], None], around: Surroundings
+        self,
+        lake: Lake,
+        owner: str,
+        tell: Callable[[str], None],
+        on_loss: Callable[[], None],
+        around: Surroundings,
     ) -> None:
         self.held = Held()
         self._folder = lake.root / FOLDER
@@ -246,8 +273,12 @@ class _Holder:
                 continue
             self.held.waited = True
             if wait_s is not None and waited >= wait_s:
-                words = ("run again when it has ended, or leave out --no-wait and --wait to " "wait for it")
-                raise LeaseError(f"{name}: {other.describe()}; expected it free within {wait_s:.0f} " f"s; {words}")
+                words = (
+                    "run again when it has ended, or leave out --no-wait and --wait to wait for it"
+                )
+                raise LeaseError(
+                    f"{name}: {other.describe()}; expected it free within {wait_s:.0f} s; {words}"
+                )
             if should_stop():
                 raise KeyboardInterrupt
             if waited - told >= TELL_S:
@@ -264,14 +295,18 @@ class _Holder:
         if not create_exclusively(_file(folder, lease.epoch), _encode(lease)):
             return False
         epochs = _list_epochs(folder)
-        if max(epochs, default=lease.epoch) > lease.epoch:  # the epoch that was seen was over long ago
+        if (
+            max(epochs, default=lease.epoch) > lease.epoch
+        ):  # the epoch that was seen was over long ago
             return False
         with self._guard:
             self._leases[name] = lease
         if highest is not None and not highest.released:
             self._tell(f"taken over: {highest.describe()}, and gives no sign of life")
         for epoch in epochs:
-            if epoch < lease.epoch - 1:  # the last one stays, so that no listing made meanwhile can miss both it and ours
+            if (
+                epoch < lease.epoch - 1
+            ):  # the last one stays, so that no listing made meanwhile can miss both it and ours
                 remove_file(_file(folder, epoch))
         return True
 
@@ -299,7 +334,9 @@ class _Holder:
                 if max(_list_epochs(self._folder / name), default=0) > lease.epoch:
                     self._lose(name)
                     continue
-                self._leases[name] = beaten = dataclasses.replace(lease, beats=lease.beats + 1, beaten_at=self._around.wall())
+                self._leases[name] = beaten = dataclasses.replace(
+                    lease, beats=lease.beats + 1, beaten_at=self._around.wall()
+                )
                 write_whole(_file(self._folder / name, lease.epoch), _encode(beaten))
 
     def _lose(self, name: str) -> None:
@@ -307,21 +344,32 @@ class _Holder:
         self.held.lost += (name,)
         other = _find_highest(self._folder / name)
         by = f": {other.describe()}" if other else ""
-        self._tell(f"lost {name} to another run, which saw no sign of life of this one for " f"{STALE_S:.0f} s{by}; ending")
+        self._tell(
+            f"lost {name} to another run, which saw no sign of life of this one for "
+            f"{STALE_S:.0f} s{by}; ending"
+        )
         self._on_loss()
 
     def release(self) -> None:
         """Give everything back; the last file stays and says so, since epochs must never begin
         again.
         """
-        with self._guard, contextlib.suppress(LakeError):  # whoever comes next finds this process gone
+        with (
+            self._guard,
+            contextlib.suppress(LakeError),
+        ):  # whoever comes next finds this process gone
             for name, lease in self._leases.items():
-                write_whole(_file(self._folder / name, lease.epoch), _encode(dataclasses.replace(lease, released=True)))
+                write_whole(
+                    _file(self._folder / name, lease.epoch),
+                    _encode(dataclasses.replace(lease, released=True)),
+                )
 
 
 def _beat_until(holder: _Holder, ended: threading.Event) -> None:
     while not ended.wait(BEAT_S):
-        with contextlib.suppress(LakeError):  # a full disk or a silent bucket: the next beat tries again
+        with contextlib.suppress(
+            LakeError
+        ):  # a full disk or a silent bucket: the next beat tries again
             holder.beat()
 
 
@@ -351,7 +399,8 @@ def _decode(folder: LakePath, data: bytes) -> Lease:
         return Lease(**json.loads(data))
     except (ValueError, TypeError) as error:
         raise LakeError(
-            f"{folder}: cannot be read as a lease ({error}); expected one of this version of " f"judgelake; "
+            f"{folder}: cannot be read as a lease ({error}); expected one of this version of "
+            f"judgelake; "
             "when no run uses the lake, delete the folder"
         ) from None
 
@@ -368,7 +417,9 @@ class SteadyClock:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         now = wall()
-        self._start = now if not_before is None else max(now, not_before + timedelta(microseconds=1))
+        self._start = (
+            now if not_before is None else max(now, not_before + timedelta(microseconds=1))
+        )
         self._monotonic, self._began = monotonic, monotonic()
 
     def now(self) -> datetime:

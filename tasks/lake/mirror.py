@@ -12,17 +12,18 @@ import os
 import re
 import time
 import uuid
-from collections.abc import (Collection, Mapping)
-from concurrent.futures import (ThreadPoolExecutor)
-from judgelake.tasks.digests import (file_digest)
-from judgelake.tasks.errors import (LakeError)
-from judgelake.tasks.lake.buckets import (download, explain_bucket, get_keys)
-from judgelake.tasks.lake.storage import (LakePath)
-from pathlib import (Path)
-from typing import (TYPE_CHECKING)
+from collections.abc import Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from judgelake.tasks.digests import file_digest
+from judgelake.tasks.errors import LakeError
+from judgelake.tasks.lake.buckets import download, explain_bucket, get_keys
+from judgelake.tasks.lake.storage import LakePath
 
 if TYPE_CHECKING:
-    from upath import (UPath)
+    from upath import UPath
 
 
 _AT_ONCE = 32
@@ -48,7 +49,10 @@ def find_mirror(root: LakePath) -> Path:
     if isinstance(root, Path):
         return root
     cache = cache_folder()
-    names = [str(root), *(os.environ.get(name, "") for name in _ENDPOINTS)]  # buckets of two servers may have one name
+    names = [
+        str(root),
+        *(os.environ.get(name, "") for name in _ENDPOINTS),
+    ]  # buckets of two servers may have one name
     slug = re.sub(r"[^A-Za-z0-9.-]+", "-", str(root).removeprefix("s3://"))[:80]
     return cache.absolute() / f"{slug}-{hashlib.sha256(repr(names).encode()).hexdigest()[:16]}"
 
@@ -61,7 +65,10 @@ def list_local(folder: Path, table: str) -> dict[str, int]:
     left = [(str(folder / table), table)]
     while left:
         path, name = left.pop()
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(path) as entries:
+        with (
+            contextlib.suppress(FileNotFoundError, NotADirectoryError),
+            os.scandir(path) as entries,
+        ):
             for entry in entries:
                 if entry.name.endswith(".parquet"):
                     with contextlib.suppress(FileNotFoundError):  # removed meanwhile
@@ -71,7 +78,9 @@ def list_local(folder: Path, table: str) -> dict[str, int]:
     return found
 
 
-def fetch_parts(root: "UPath", mirror: Path, table: str, listed: Mapping[str, int], wanted: Collection[str]) -> None:
+def fetch_parts(
+    root: "UPath", mirror: Path, table: str, listed: Mapping[str, int], wanted: Collection[str]
+) -> None:
     """Copy the `wanted` ones of a table's `listed` part files (name -> size) that the mirror lacks,
     and drop what is long gone.
 
@@ -83,7 +92,9 @@ def fetch_parts(root: "UPath", mirror: Path, table: str, listed: Mapping[str, in
     if missing:
         for folder in {(mirror / name).parent for name in missing}:
             _make_folder(folder)
-        kept = _fetch_small(root, mirror, [name for name in missing if listed[name] <= _SMALL_BYTES])
+        kept = _fetch_small(
+            root, mirror, [name for name in missing if listed[name] <= _SMALL_BYTES]
+        )
         missing = [name for name in missing if name not in kept]
     if missing:
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="fetch") as threads:
@@ -96,7 +107,9 @@ def _fetch_small(root: "UPath", mirror: Path, names: Collection[str]) -> set[str
     kept: set[str] = set()
 
     def keep(name: str, data: bytes) -> None:
-        if hashlib.sha256(data).hexdigest() == name.rpartition("/")[2].removesuffix(".parquet") and _keep(mirror, name, data):
+        if hashlib.sha256(data).hexdigest() == name.rpartition("/")[2].removesuffix(
+            ".parquet"
+        ) and _keep(mirror, name, data):
             kept.add(name)
 
     get_keys(root, names, keep)
@@ -118,8 +131,10 @@ def _fetch(root: "UPath", mirror: Path, name: str) -> None:
         stem = (mirror / name).stem
         if _BY_CONTENT.fullmatch(stem) and digest != stem:
             raise LakeError(
-                f"{place}: its content is not what its name says (sha256 {digest}); expected " f"the file that was written; "
-                "restore it from a copy or an earlier version of the object, or delete it and " "run again"
+                f"{place}: its content is not what its name says (sha256 {digest}); expected "
+                f"the file that was written; "
+                "restore it from a copy or an earlier version of the object, or delete it and "
+                "run again"
             )
         beside.replace(mirror / name)
     finally:
@@ -159,7 +174,8 @@ def _make_folder(folder: Path) -> None:
 
 def _explain_local(folder: Path, error: OSError) -> LakeError:
     return LakeError(
-        f"{folder}: the local copy of the bucket cannot be written ({error.strerror}); " f"expected room for the part files; "
+        f"{folder}: the local copy of the bucket cannot be written ({error.strerror}); "
+        f"expected room for the part files; "
         "free some, or name a folder with room in JUDGELAKE_CACHE, and run again"
     )
 

@@ -9,19 +9,20 @@ zeros. Texts of which hardly one comes twice, as digests are, stand end to end w
 apart (DELTA_LENGTH_BYTE_ARRAY): a digest's hexadecimal digits then take half a byte each.
 """
 
+import hashlib
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-import io
-import polars as pl
-import hashlib
-from collections.abc import (Iterator)
-from judgelake.schemas.tables import (Table)
-from judgelake.tasks.errors import (LakeError)
-from judgelake.tasks.lake.storage import (LakePath, read_file, write_whole)
-from pathlib import (Path)
-from typing import (Any, BinaryIO)
 
+from judgelake.schemas.tables import Table
+from judgelake.tasks.errors import LakeError
+from judgelake.tasks.lake.storage import LakePath, read_file, write_whole
 
 _SPLIT = "BYTE_STREAM_SPLIT"
 _SAMPLE = 20_000
@@ -40,11 +41,24 @@ def write_parquet(rows: pa.Table, sink: pa.NativeFile) -> None:
 
 def choose_encoding(rows: pa.Table) -> dict[str, Any]:
     """The options by which pyarrow writes these rows, or ones like them."""
-    leaves = {path: values for name in rows.column_names for path, values in _list_leaves(name, rows[name])}
-    own = {path: encoding for path, values in leaves.items() if (encoding := _choose_own(values)) is not None}
+    leaves = {
+        path: values
+        for name in rows.column_names
+        for path, values in _list_leaves(name, rows[name])
+    }
+    own = {
+        path: encoding
+        for path, values in leaves.items()
+        if (encoding := _choose_own(values)) is not None
+    }
     coded = [path for path in leaves if path not in own]
     levels = {path: _LEVEL_SPLIT if own.get(path) == _SPLIT else _LEVEL for path in leaves}
-    return {"compression": "zstd", "compression_level": levels, "use_dictionary": coded, "column_encoding": own}
+    return {
+        "compression": "zstd",
+        "compression_level": levels,
+        "use_dictionary": coded,
+        "column_encoding": own,
+    }
 
 
 def _choose_own(values: pa.ChunkedArray) -> str | None:
@@ -110,7 +124,9 @@ def list_schema_faults(table: Table, schema: pa.Schema) -> Iterator[str]:
             if not columns[part.name].nullable:
                 yield f"the column {part.name} is missing"
         elif not schema.field(part.name).type.equals(part.type):
-            yield (f"the column {part.name} is of type {schema.field(part.name).type}, not " f"{part.type}")
+            yield (
+                f"the column {part.name} is of type {schema.field(part.name).type}, not {part.type}"
+            )
     for name in schema.names:
         if name not in expected.names:
             yield f"the column {name} is unknown"

@@ -4,11 +4,11 @@ it. Who sets it is the flows' matter.
 
 import contextlib
 import time
-from judgelake.tasks.errors import (LakeError)
-from judgelake.tasks.lake.lake import (Lake)
-from judgelake.tasks.lake.storage import (LakePath, read_file, write_whole)
-from pathlib import (Path)
+from pathlib import Path
 
+from judgelake.tasks.errors import LakeError
+from judgelake.tasks.lake.lake import Lake
+from judgelake.tasks.lake.storage import LakePath, read_file, write_whole
 
 STOP, HALT, LOST = b"", b"halt", b"lost"
 """What the flag says: nothing new is asked and what is in flight finishes; end now; stop, since
@@ -43,7 +43,9 @@ class StopFlag:
     def read(self) -> bytes | None:
         """What the flag says; None where it is not set."""
         if time.monotonic() >= self._next:
-            with contextlib.suppress(LakeError):  # a bucket that does not answer now is no reason to end
+            with contextlib.suppress(
+                LakeError
+            ):  # a bucket that does not answer now is no reason to end
                 self._said = read_file(self._file)
             self._next = time.monotonic() + self._every_s
         return self._said

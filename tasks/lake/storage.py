@@ -9,12 +9,23 @@ import contextlib
 import os
 import tempfile
 import uuid
-from collections.abc import (Iterator)
-from judgelake.tasks.errors import (LakeError)
-from judgelake.tasks.lake.buckets import (SCHEME, create_key, download, explain_bucket, get_key, head_key, list_keys, open_bucket, remove_keys, replace_keys)
-from pathlib import (Path)
-from typing import (TYPE_CHECKING)
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+from judgelake.tasks.errors import LakeError
+from judgelake.tasks.lake.buckets import (
+    SCHEME,
+    create_key,
+    download,
+    explain_bucket,
+    get_key,
+    head_key,
+    list_keys,
+    open_bucket,
+    remove_keys,
+    replace_keys,
+)
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -42,7 +53,10 @@ def read_file(path: LakePath, most_bytes: int | None = None) -> bytes | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise LakeError(f"{path}: cannot be read ({error.strerror}); expected a file; check it " f"and who may read it") from None
+        raise LakeError(
+            f"{path}: cannot be read ({error.strerror}); expected a file; check it "
+            f"and who may read it"
+        ) from None
 
 
 @contextlib.contextmanager
@@ -59,7 +73,9 @@ def local_copy(path: LakePath) -> Iterator[Path]:
             with explain_bucket(path):
                 download(path, file)
         except FileNotFoundError:
-            raise LakeError(f"{path}: is gone; expected a file that was written before; run again") from None
+            raise LakeError(
+                f"{path}: is gone; expected a file that was written before; run again"
+            ) from None
         yield file
 
 
@@ -97,7 +113,8 @@ def whole_file(path: LakePath) -> Iterator[Path]:
                 path.fs.put_file(str(beside), path.path)
     except OSError as error:
         raise LakeError(
-            f"{path}: cannot be prepared here ({error.strerror}); expected room in " f"{tempfile.gettempdir()}; free it and run again"
+            f"{path}: cannot be prepared here ({error.strerror}); expected room in "
+            f"{tempfile.gettempdir()}; free it and run again"
         ) from None
 
 
@@ -112,10 +129,13 @@ def _whole_local(path: Path) -> Iterator[Path]:
         sync_path(path.parent)
     except OSError as error:
         raise LakeError(
-            f"{path}: cannot be written ({error.strerror}); expected a writable place with " f"room; free it and run again"
+            f"{path}: cannot be written ({error.strerror}); expected a writable place with "
+            f"room; free it and run again"
         ) from None
     finally:
-        with contextlib.suppress(OSError):  # renamed, never made, or the folder itself is what is wrong
+        with contextlib.suppress(
+            OSError
+        ):  # renamed, never made, or the folder itself is what is wrong
             beside.unlink()
 
 
@@ -148,7 +168,8 @@ def _create_local(path: Path, data: bytes) -> bool:
         return False
     except OSError as error:
         raise LakeError(
-            f"{path}: cannot be made ({error.strerror}); expected a writable place with room; " f"free it and run again"
+            f"{path}: cannot be made ({error.strerror}); expected a writable place with room; "
+            f"free it and run again"
         ) from None
     finally:
         with contextlib.suppress(OSError):
@@ -161,8 +182,15 @@ def list_files(folder: LakePath, ending: str = "") -> list[LakePath]:
     bucket: one listing.
     """
     if isinstance(folder, Path):
-        found = os.walk(folder)  # unlike rglob, no error where another process takes a folder away meanwhile
-        return sorted(Path(parent, name) for parent, _, names in found for name in names if name.endswith(ending))
+        found = os.walk(
+            folder
+        )  # unlike rglob, no error where another process takes a folder away meanwhile
+        return sorted(
+            Path(parent, name)
+            for parent, _, names in found
+            for name in names
+            if name.endswith(ending)
+        )
     return [folder / key for key in list_keys(folder, ending)]
 
 
@@ -189,7 +217,8 @@ def remove_file(path: LakePath) -> None:
             path.unlink(missing_ok=True)
         except OSError as error:
             raise LakeError(
-                f"{path}: cannot be removed ({error.strerror}); expected a place to write in; " f"see whose it is, and run again"
+                f"{path}: cannot be removed ({error.strerror}); expected a place to write in; "
+                f"see whose it is, and run again"
             ) from None
         return
     with explain_bucket(path):

@@ -2,12 +2,13 @@
 `schemas/`, reading is `tasks.sources`.
 """
 
+from collections.abc import Mapping
+from typing import NamedTuple
+
 import pandera.errors
 import polars as pl
-from collections.abc import (Mapping)
-from judgelake.schemas.tables import (TABLES, Table)
-from typing import (NamedTuple)
 
+from judgelake.schemas.tables import TABLES, Table
 
 _PLACE = ("source_file", "locator")
 _REMEDIES: Mapping[str, str] = {
@@ -15,7 +16,8 @@ _REMEDIES: Mapping[str, str] = {
     "isin": "use one of the allowed values",
     "rating_within_scale": "correct the rating or state the annotator's scale in the suite",
     "several_answers": "list the answers that were shown together, each once",
-    "chosen_is_shown": "name one of the answers of the set, or map the text by `values:` in " "the suite",
+    "chosen_is_shown": "name one of the answers of the set, or map the text by `values:` in "
+    "the suite",
 }
 _REASONS: Mapping[str, str] = {
     "not_nullable": "the value is missing",
@@ -54,7 +56,9 @@ def validate_rows(name: str, frame: pl.DataFrame) -> Validated:
     table = TABLES[name]
     ordered = frame.select(table.polars_schema.keys())
     if ordered.is_empty() and ordered.schema == table.polars_schema:
-        return Validated(ordered, no_quarantine())  # most tables of most sources; checks of no rows cost as much as of a thousand
+        return Validated(
+            ordered, no_quarantine()
+        )  # most tables of most sources; checks of no rows cost as much as of a thousand
     try:
         return Validated(table.model.validate(ordered, lazy=True), no_quarantine())
     except pandera.errors.SchemaErrors as error:
@@ -72,7 +76,12 @@ def no_quarantine() -> pl.DataFrame:
 
 
 def quarantine(
-    rows: pl.DataFrame, table_name: str, column: str | None, value: str | None, reason: str, remedy: str
+    rows: pl.DataFrame,
+    table_name: str,
+    column: str | None,
+    value: str | None,
+    reason: str,
+    remedy: str,
 ) -> pl.DataFrame:
     """Rows (with `source_file` and `locator`) as quarantined rows; `column` names the culprit,
     `value` the column to quote.
@@ -105,27 +114,43 @@ def collapse_repeats(name: str, frame: pl.DataFrame) -> Collapsed:
     content = [column for column in frame.columns if column not in (*keys, *_PLACE)]
     digest = pl.struct(content).hash(seed=0)
     counted = frame.with_columns(
-        n_repeats=pl.len().over(keys).cast(pl.Int64), variants=digest.n_unique().over(keys) if content else pl.lit(1)
+        n_repeats=pl.len().over(keys).cast(pl.Int64),
+        variants=digest.n_unique().over(keys) if content else pl.lit(1),
     )
     unique = counted.filter(pl.col("variants") == 1).unique(keys, keep="first", maintain_order=True)
-    return Collapsed(unique.drop("variants"), counted.filter(pl.col("variants") > 1).drop("variants", "n_repeats"))
+    return Collapsed(
+        unique.drop("variants"),
+        counted.filter(pl.col("variants") > 1).drop("variants", "n_repeats"),
+    )
 
 
 def _explain(table: Table, frame: pl.DataFrame, cases: pl.DataFrame) -> pl.DataFrame:
     """One quarantined row per failing cell, with the place of its row."""
     check = pl.col("check").str.extract(r"^([a-z_]+)", 1)
-    places = frame.select(_PLACE).with_row_index("index").with_columns(pl.col("index").cast(pl.Int32))
-    is_nan = pl.col("failure_case").cast(pl.String) == "NaN"  # which pandera takes for a missing value
+    places = (
+        frame.select(_PLACE).with_row_index("index").with_columns(pl.col("index").cast(pl.Int32))
+    )
+    is_nan = (
+        pl.col("failure_case").cast(pl.String) == "NaN"
+    )  # which pandera takes for a missing value
     checks = pl.when((check == "not_nullable") & is_nan).then(pl.lit("not_finite")).otherwise(check)
-    named = _name_culprits(frame, cases.with_columns(check=checks)).unique(["index", "column", "check"], maintain_order=True)
-    named = named.filter((pl.col("check") != "not_finite") | (pl.len().over("index", "column") == 1))
+    named = _name_culprits(frame, cases.with_columns(check=checks)).unique(
+        ["index", "column", "check"], maintain_order=True
+    )
+    named = named.filter(
+        (pl.col("check") != "not_finite") | (pl.len().over("index", "column") == 1)
+    )
     return named.join(places, on="index", how="left", maintain_order="left").select(
         pl.lit(table.name).alias("table_name"),
         *_PLACE,
         pl.col("column").alias("column_name"),
         pl.col("failure_case").cast(pl.String).str.slice(0, 200).alias("value"),
-        pl.col("check").replace_strict(_REASONS, default=pl.lit("the value breaks the rule ") + pl.col("check")).alias("reason"),
-        pl.col("check").replace_strict(_REMEDIES, default="correct the value in the file").alias("remedy"),
+        pl.col("check")
+        .replace_strict(_REASONS, default=pl.lit("the value breaks the rule ") + pl.col("check"))
+        .alias("reason"),
+        pl.col("check")
+        .replace_strict(_REMEDIES, default="correct the value in the file")
+        .alias("remedy"),
     )
 
 
@@ -137,6 +162,10 @@ def _name_culprits(frame: pl.DataFrame, cases: pl.DataFrame) -> pl.DataFrame:
     for check, column in _CULPRITS.items():
         if column in frame.columns:
             cells = frame[column].cast(pl.String).gather(named["index"])
-            quoted = pl.when(pl.col("check") == check).then(cells).otherwise(pl.col("failure_case").cast(pl.String))
+            quoted = (
+                pl.when(pl.col("check") == check)
+                .then(cells)
+                .otherwise(pl.col("failure_case").cast(pl.String))
+            )
             named = named.with_columns(failure_case=quoted)
     return named

@@ -35,12 +35,15 @@ from judgelake.tasks.types import Image
 from judgelake.tasks.warehouse.checks import check_lake
 from judgelake.tasks.warehouse.warehouse import open_warehouse, select_frame
 from tests.bucket_server import Bucket
+from tests.lake.test_images import draw, make_items, sha256
 from tests.lakes import lave_judge, make_suite
 from tests.rows import make_frame
-from tests.lake.test_images import draw, make_items, sha256
 
 SUITE = make_suite(
-    lave_judge(), benchmarks=("demo",), metrics=("exact_match", "vqa_accuracy"), limits=LimitSettings(concurrency=8)
+    lave_judge(),
+    benchmarks=("demo",),
+    metrics=("exact_match", "vqa_accuracy"),
+    limits=LimitSettings(concurrency=8),
 )
 DEMO = BenchmarkSettings("demo", "demo", DemoSettings(scenes=4))
 
@@ -65,16 +68,22 @@ def test_parts_lie_in_the_bucket_and_are_read_here(lake: Lake, bucket: Bucket) -
     (local,) = lake.part_files("items")
     assert local.relative_to(lake.mirror).as_posix() == str(part).removeprefix(f"{lake.root}/")
     assert local.read_bytes() == read_file(part)
-    assert lake.list_parts("items")["items"] == {local.relative_to(lake.mirror).as_posix(): local.stat().st_size}
+    assert lake.list_parts("items")["items"] == {
+        local.relative_to(lake.mirror).as_posix(): local.stat().st_size
+    }
     assert open_lake(str(lake.root)).root == lake.root
 
 
 def test_no_lake_in_a_bucket(bucket: Bucket) -> None:
-    with pytest.raises(LakeError, match=r"s3://.*/none: no lake here; expected a folder with lake\.json"):
+    with pytest.raises(
+        LakeError, match=r"s3://.*/none: no lake here; expected a folder with lake\.json"
+    ):
         open_lake(f"{bucket.url}/none")
 
 
-def test_parts_are_fetched_once(lake: Lake, bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_are_fetched_once(
+    lake: Lake, bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for number in range(5):
         append_rows(lake, "items", items(number))
     bucket.forget()
@@ -84,7 +93,9 @@ def test_parts_are_fetched_once(lake: Lake, bucket: Bucket, tmp_path: Path, monk
     for expected in (5, 5):
         files = lake.part_files("items")
         assert bucket.count("GET", ".parquet") == expected
-    assert sorted(pl.read_parquet(files)["item_id"]) == sorted(f"{letter}{number}" for letter in "ij" for number in range(5))
+    assert sorted(pl.read_parquet(files)["item_id"]) == sorted(
+        f"{letter}{number}" for letter in "ij" for number in range(5)
+    )
     files[0].write_bytes(b"cut off")
     assert [file.stat().st_size > 7 for file in lake.part_files("items")] == [True] * 5
 
@@ -96,11 +107,17 @@ def test_what_does_not_come_at_once_comes_all_the_same(
     """Of the many small requests every third meets a fault, so that each of those that send them
     gives up before long.
     """
-    rows = pl.concat([items(number).with_columns(benchmark=pl.lit(f"b{number}")) for number in range(45)])
+    rows = pl.concat(
+        [items(number).with_columns(benchmark=pl.lit(f"b{number}")) for number in range(45)]
+    )
     append_rows(lake, "items", rows)
     move_house(monkeypatch, tmp_path / "elsewhere")
     bucket.forget()
-    bucket.trouble(lambda seen: fault if seen.number % 3 == 0 and "=b" in seen.path.replace("%3D", "=") else None)
+    bucket.trouble(
+        lambda seen: (
+            fault if seen.number % 3 == 0 and "=b" in seen.path.replace("%3D", "=") else None
+        )
+    )
     assert pl.read_parquet(lake.part_files("items")).height == 90
     assert bucket.count("GET", ".parquet") > 45
 
@@ -121,17 +138,23 @@ def test_keys_that_are_not_there_or_may_not_be_read_are_left_out(bucket: Bucket)
     assert got == {}
 
 
-def test_a_part_whose_content_is_not_its_name_is_named(lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_whose_content_is_not_its_name_is_named(
+    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (part,) = append_rows(lake, "items", items(1))
     write_whole(part, b"something else")
     move_house(monkeypatch, tmp_path / "elsewhere")
-    with pytest.raises(LakeError, match=r"its content is not what its name says .*restore it from a copy") as told:
+    with pytest.raises(
+        LakeError, match=r"its content is not what its name says .*restore it from a copy"
+    ) as told:
         lake.part_files("items")
     assert str(told.value).startswith(f"{part}: ")
     assert list((tmp_path / "elsewhere").rglob("*.parquet")) == []
 
 
-def test_a_full_disk_of_copies_says_what_to_do(lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_of_copies_says_what_to_do(
+    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fill(_place: object, file: Path) -> None:
         file.write_bytes(b"some")
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -141,7 +164,9 @@ def test_a_full_disk_of_copies_says_what_to_do(lake: Lake, tmp_path: Path, monke
     monkeypatch.setattr(mirror, "download", fill)
     monkeypatch.setattr(mirror, "_keep", lambda *_: False)  # what it does where there is no room
     with pytest.raises(
-        LakeError, match=r"cannot be written \(No space left on device\).* name a folder with " r"room in JUDGELAKE_CACHE"
+        LakeError,
+        match=r"cannot be written \(No space left on device\).* name a folder with "
+        r"room in JUDGELAKE_CACHE",
     ):
         lake.part_files("items")
     assert [file for file in (tmp_path / "small").rglob("*") if file.is_file()] == []
@@ -161,7 +186,9 @@ def test_what_is_retired_is_not_read_and_goes_later(lake: Lake) -> None:
     assert not kept.exists()
 
 
-def test_a_part_that_goes_away_after_the_listing_is_left_out(lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_that_goes_away_after_the_listing_is_left_out(
+    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     gone, stays = (append_rows(lake, "items", items(number))[0] for number in range(2))
     move_house(monkeypatch, tmp_path / "elsewhere")
 
@@ -178,7 +205,9 @@ def test_a_warehouse_lists_each_table_once(lake: Lake, bucket: Bucket) -> None:
     append_rows(lake, "items", items(1))
     bucket.forget()
     connection = open_warehouse(lake, sealed=True)
-    assert select_frame(connection, "select item_id, benchmark from raw_items order by item_id", "test").rows() == [
+    assert select_frame(
+        connection, "select item_id, benchmark from raw_items order by item_id", "test"
+    ).rows() == [
         ("i1", "bench"),
         ("j1", "bench"),
     ]
@@ -207,7 +236,14 @@ def test_images_in_a_bucket_are_checked_as_on_a_disk(bucket: Bucket, tmp_path: P
     roots = (tmp_path / "images", bucket.place("coco"))
     for root in roots:
         write_images(
-            root, {"a.png": good, "deep/b.png": good, "cut.png": good[: len(good) // 2], "empty.png": b"", "x.txt": b"no image"}
+            root,
+            {
+                "a.png": good,
+                "deep/b.png": good,
+                "cut.png": good[: len(good) // 2],
+                "empty.png": b"",
+                "x.txt": b"no image",
+            },
         )
     uris = [
         "a.png",
@@ -224,7 +260,9 @@ def test_images_in_a_bucket_are_checked_as_on_a_disk(bucket: Bucket, tmp_path: P
     here, there = (check_images(make_items(*([uri] for uri in uris)), root) for root in roots)
     assert there.items.equals(here.items)
     assert there.quarantined["value"].to_list() == here.quarantined["value"].to_list()
-    assert [row[-2] for row in there.quarantined.rows()] == [row[-2] for row in here.quarantined.rows()]
+    assert [row[-2] for row in there.quarantined.rows()] == [
+        row[-2] for row in here.quarantined.rows()
+    ]
     first = stamp_images(roots[1], uris)
     assert first == stamp_images(roots[1], uris)
     write_whole(roots[1] / "a.png", good + b"\0")
@@ -236,8 +274,12 @@ def test_an_image_is_sent_from_the_bucket(bucket: Bucket, tmp_path: Path) -> Non
     write_images(bucket.place("coco"), {"a.png": content})
     image = Image("a.png", sha256(tmp_path / "a.png"))
     encoder = ImageEncoder(bucket.place("coco"), 1000)
-    assert encoder.encode(image) == ImageEncoder(tmp_path, 1000).encode(image) == encoder.encode(image)
-    with pytest.raises(BackendError, match=r"s3://.*/coco/b\.png: the image cannot be read \(No such key\)"):
+    assert (
+        encoder.encode(image) == ImageEncoder(tmp_path, 1000).encode(image) == encoder.encode(image)
+    )
+    with pytest.raises(
+        BackendError, match=r"s3://.*/coco/b\.png: the image cannot be read \(No such key\)"
+    ):
         encoder.encode(Image("b.png", image.sha256))
 
 
@@ -256,7 +298,9 @@ def run_all(lake: Lake, suite: Suite, address: str, run_id: str) -> int:
     for work in write_work(lake, suite, Scope(), run_id):
         judge = suite.judges[work.identity.alias]
         for file in work.shards:
-            order = ShardOrder(lake, run_id, judge, work.identity, suite.limits, file, images, address)
+            order = ShardOrder(
+                lake, run_id, judge, work.identity, suite.limits, file, images, address
+            )
             calls += run_judge_shard(order).n_calls
             assert json.loads(read_file(order.progress_file) or b"{}")["cases"] == work.n_pending
     for score in write_scores(lake, suite, Scope(), run_id):
@@ -265,15 +309,22 @@ def run_all(lake: Lake, suite: Suite, address: str, run_id: str) -> int:
 
 
 RESULTS = (
-    "select item_id, content_digest, criterion, status, rating, score_0_1 from stg_verdicts " "order by all",
+    "select item_id, content_digest, criterion, status, rating, score_0_1 from stg_verdicts "
+    "order by all",
     "select * exclude (judge_id, run_id, scored_at) from stg_metric_scores order by all",
     "select item_id, images from items order by all",
 )
 
 
-def test_every_stage_gives_what_it_gives_on_a_disk(lake: Lake, bucket: Bucket, tmp_path: Path, standin: StandinProcess) -> None:
+def test_every_stage_gives_what_it_gives_on_a_disk(
+    lake: Lake, bucket: Bucket, tmp_path: Path, standin: StandinProcess
+) -> None:
     local = open_lake(tmp_path / "lake", create=True)
-    assert run_all(lake, SUITE, standin.base_url, "run-1") == run_all(local, SUITE, standin.base_url, "run-1") > 0
+    assert (
+        run_all(lake, SUITE, standin.base_url, "run-1")
+        == run_all(local, SUITE, standin.base_url, "run-1")
+        > 0
+    )
     here, there = open_warehouse(local), open_warehouse(lake)
     for text in RESULTS:
         expected = select_frame(here, text, "local")

@@ -27,7 +27,6 @@ from judgelake.flows.compact_command import run_compact
 from judgelake.schemas.tables import TABLES, Table
 from judgelake.tasks.errors import LakeError, LeaseError, SuiteError
 from judgelake.tasks.lake import compaction
-from judgelake.tasks.lake import compaction as merging
 from judgelake.tasks.lake.compaction import Compacted, compact_lake, merge_files
 from judgelake.tasks.lake.lake import Lake, append_records, append_rows, retire
 from judgelake.tasks.lake.leases import Surroundings, hold_leases
@@ -47,7 +46,9 @@ def lake(tmp_path: Path) -> Lake:
     """
     lake = make_lake(tmp_path)
     for minute in range(3):
-        rows = [verdict_row(A, f"i{number}", "d" * 16, 1 + number % 3, minute) for number in (5, 1, 3)]
+        rows = [
+            verdict_row(A, f"i{number}", "d" * 16, 1 + number % 3, minute) for number in (5, 1, 3)
+        ]
         append_records(lake, "verdicts", [*rows, rows[0]])
     for minute in range(2):
         append_records(lake, "verdicts", [verdict_row(B, "i1", "d" * 16, None, minute)])
@@ -62,7 +63,11 @@ def compact(lake: Lake, **options: Sequence[str]) -> dict[str, Compacted]:
 def read_rows(lake: Lake, table: str = "verdicts") -> Counter[str]:
     """Every row that readers see, with its partition, and how often; read without duckdb."""
     parts = lake.find_parts(table)[table]
-    return Counter(f"{part.parent.name} {row!r}" for part in parts for row in pq.read_table(part, partitioning=None).to_pylist())
+    return Counter(
+        f"{part.parent.name} {row!r}"
+        for part in parts
+        for row in pq.read_table(part, partitioning=None).to_pylist()
+    )
 
 
 def count_files(lake: Lake, table: str = "verdicts") -> dict[str, int]:
@@ -76,12 +81,16 @@ def test_small_files_become_one_a_partition_with_every_row(lake: Lake) -> None:
     assert read_rows(lake) == rows
     assert count_files(lake) == {f"judge_id={A}": 1, f"judge_id={B}": 1}
     assert (done["verdicts"].before.n_files, done["verdicts"].after.n_files) == (5, 2)
-    assert done["verdicts"].after.n_bytes == sum(part.stat().st_size for part in lake.part_files("verdicts"))
+    assert done["verdicts"].after.n_bytes == sum(
+        part.stat().st_size for part in lake.part_files("verdicts")
+    )
     assert done["replies"].before == done["replies"].after
     assert not any(one.left_alone for one in done.values())
 
 
-def test_a_merged_file_is_sorted_named_by_its_content_and_of_the_contracts_columns(lake: Lake) -> None:
+def test_a_merged_file_is_sorted_named_by_its_content_and_of_the_contracts_columns(
+    lake: Lake,
+) -> None:
     compact(lake, values=[A])
     (part,) = lake.part_files(f"verdicts/judge_id={A}")
     assert hashlib.sha256(part.read_bytes()).hexdigest() == part.stem
@@ -98,35 +107,46 @@ def test_only_what_is_named(lake: Lake) -> None:
     assert count_files(lake, "replies") == {f"judge_id={A}": 2}
 
 
-def test_a_good_file_is_left_alone_and_a_second_time_changes_nothing(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_good_file_is_left_alone_and_a_second_time_changes_nothing(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
     compact(lake)
     parts = lake.part_files("verdicts")
     compact(lake)
     assert lake.part_files("verdicts") == parts
     append_records(lake, "verdicts", [verdict_row(A, "i9", "d" * 16, 1)])
     with monkeypatch.context() as smaller:
-        smaller.setattr(compaction, "TARGET_ROWS", 12)  # the merged file of 12 rows has enough
+        smaller.setattr(compaction, "_SMALL_ROWS", 6)  # the merged file of 12 rows has enough
         compact(lake)
         assert set(parts) < set(lake.part_files("verdicts"))
     compact(lake)
     assert count_files(lake) == {f"judge_id={A}": 1, f"judge_id={B}": 1}
 
 
-def test_many_rows_become_several_files_one_after_the_other(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_rows_become_several_files_one_after_the_other(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """13 rows of A in row groups of 4 and files of 8: 8 and 5 rows."""
     append_records(lake, "verdicts", [verdict_row(A, "i9", "d" * 16, 1)])
     rows = read_rows(lake)
     shrink_files(monkeypatch.setattr, 8)
     compact(lake, values=[A])
     assert read_rows(lake) == rows
-    tables = [pq.read_table(part, partitioning=None) for part in lake.part_files(f"verdicts/judge_id={A}")]
-    spans = sorted((min(table["item_id"].to_pylist()), max(table["item_id"].to_pylist()), len(table)) for table in tables)
+    tables = [
+        pq.read_table(part, partitioning=None) for part in lake.part_files(f"verdicts/judge_id={A}")
+    ]
+    spans = sorted(
+        (min(table["item_id"].to_pylist()), max(table["item_id"].to_pylist()), len(table))
+        for table in tables
+    )
     assert len(spans) == 2
     assert sorted(span[2] for span in spans) == [5, 8]
     assert spans[0][1] <= spans[1][0]
 
 
-def test_readers_see_the_same_rows_at_every_step(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_readers_see_the_same_rows_at_every_step(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows = read_rows(lake)
     seen: list[Counter[str]] = []
     with monkeypatch.context() as watched:
@@ -149,8 +169,8 @@ def halve(table: Table, files: Sequence[Path], folder: Path) -> list[Path]:
     rows = pa.concat_tables(pq.read_table(file, partitioning=None) for file in files)
     written = []
     for half in (rows[: len(rows) // 2], rows[len(rows) // 2 :]):
-        pq.write_table(half.cast(merging._stamp(table)), folder / "half")
-        written.append(merging._name_by_content(folder / "half"))
+        pq.write_table(half.cast(compaction._stamp(table)), folder / "half")
+        written.append(compaction._name_by_content(folder / "half"))
     return written
 
 
@@ -222,18 +242,25 @@ def test_a_partition_that_another_holds_is_left_alone_and_said(lake: Lake) -> No
 
 
 def test_two_compactions_at_once(lake: Lake) -> None:
-    with hold_leases(lake, ["compact"], "other", 0.0, print), pytest.raises(LeaseError, match=r"^compact: other "):
+    with (
+        hold_leases(lake, ["compact"], "other", 0.0, print),
+        pytest.raises(LeaseError, match=r"^compact: other "),
+    ):
         compact(lake)
 
 
-def test_what_was_replaced_meanwhile_is_not_merged(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_replaced_meanwhile_is_not_merged(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def merge_late(table: Table, files: Sequence[Path], folder: Path) -> list[Path]:
         retire(lake, files[:1])  # by a run that took the lease over
         return merge_files(table, files, folder)
 
     monkeypatch.setattr(compaction, "merge_files", merge_late)
     done = compact(lake, values=[B])
-    assert done["verdicts"].left_alone == [f"verdicts/judge_id={B}: left alone: another run took it over " f"meanwhile"]
+    assert done["verdicts"].left_alone == [
+        f"verdicts/judge_id={B}: left alone: another run took it over meanwhile"
+    ]
     assert count_files(lake) == {f"judge_id={A}": 3, f"judge_id={B}": 1}
 
 
@@ -259,7 +286,10 @@ def write_part(lake: Lake, place: str, rows: pa.Table) -> Path:
 
 def test_columns_that_older_files_lack_are_null(lake: Lake) -> None:
     rows = pq.read_table(lake.part_files("replies")[0], partitioning=None)
-    for lacking in ("cost_usd", "cached_tokens"):  # both files lack the cost, one of them the tokens too
+    for lacking in (
+        "cost_usd",
+        "cached_tokens",
+    ):  # both files lack the cost, one of them the tokens too
         rows = rows.drop([lacking])
         write_part(lake, f"replies/judge_id={B}", rows)
     compact(lake, tables=["replies"])
@@ -271,30 +301,45 @@ def test_columns_that_older_files_lack_are_null(lake: Lake) -> None:
 
 
 @pytest.mark.parametrize(
-    "fault", ["the column judged_at is missing", "the column extra is unknown", "the column rating is of type"]
+    "fault",
+    [
+        "the column judged_at is missing",
+        "the column extra is unknown",
+        "the column rating is of type",
+    ],
 )
 def test_other_columns_are_not_merged(lake: Lake, fault: str) -> None:
     rows = pq.read_table(lake.part_files("verdicts")[0], partitioning=None)
     changed = {
         "missing": lambda: rows.drop(["judged_at"]),
         "unknown": lambda: rows.append_column("extra", rows["item_id"]),
-        "type": lambda: rows.set_column(rows.column_names.index("rating"), "rating", rows["item_id"]),
+        "type": lambda: rows.set_column(
+            rows.column_names.index("rating"), "rating", rows["item_id"]
+        ),
     }[fault.split()[-1]]()
     write_part(lake, f"verdicts/judge_id={B}", changed)
     assert fault in compact(lake)["verdicts"].left_alone[0]
 
 
-def test_rows_that_differ_are_an_error_and_change_nothing(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    parts, complete = lake.part_files("verdicts"), merging._complete
-    monkeypatch.setattr(merging, "_complete", lambda table, batches: complete(table, batches)[:-1])
+def test_rows_that_differ_are_an_error_and_change_nothing(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts, complete = lake.part_files("verdicts"), compaction._complete
+    monkeypatch.setattr(
+        compaction, "_complete", lambda table, batches: complete(table, batches)[:-1]
+    )
     with pytest.raises(
-        LakeError, match=r"^verdicts: merged part files do not hold the rows of the old ones; " r".* nothing was changed"
+        LakeError,
+        match=r"^verdicts: merged part files do not hold the rows of the old ones; "
+        r".* nothing was changed",
     ):
         compact(lake)
     assert lake.part_files("verdicts") == parts
 
 
-def test_a_disk_that_is_full_in_the_middle_leaves_nothing(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_is_full_in_the_middle_leaves_nothing(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows, real, n_moved = read_rows(lake), shutil.move, []
 
     def move(source: Path, target: Path) -> None:
@@ -315,7 +360,9 @@ def test_a_disk_that_is_full_in_the_middle_leaves_nothing(lake: Lake, monkeypatc
 
 
 _FLOATS = st.floats(width=64) | st.sampled_from([0.0, -0.0])
-_LEVELS = st.lists(st.fixed_dictionaries({"level": st.text(max_size=3), "probability": _FLOATS}), max_size=2)
+_LEVELS = st.lists(
+    st.fixed_dictionaries({"level": st.text(max_size=3), "probability": _FLOATS}), max_size=2
+)
 _ROWS = st.fixed_dictionaries({
     "item_id": st.text(max_size=4), "sample": st.integers(-(2**63), 2**63 - 1), "rating": st.none() | _FLOATS,
     "probabilities": _LEVELS, "rationale": st.none() | st.text(max_size=4), "reply_digests": st.lists(st.text(max_size=2), max_size=2),
@@ -324,27 +371,41 @@ _ROWS = st.fixed_dictionaries({
 
 @settings(max_examples=8, deadline=None)
 @given(parts=st.lists(st.lists(_ROWS, min_size=1, max_size=4), min_size=2, max_size=3))
-def test_any_values_stay_as_they_are(tmp_path_factory: pytest.TempPathFactory, parts: list[list[Row]]) -> None:
+def test_any_values_stay_as_they_are(
+    tmp_path_factory: pytest.TempPathFactory, parts: list[list[Row]]
+) -> None:
     """Also what no contract would let in: NaN, minus zero, zero bytes, empty texts and lists."""
     folder, table = tmp_path_factory.mktemp("any"), TABLES["verdicts"]
     files = [folder / f"{number}.parquet" for number in range(len(parts))]
     for file, rows in zip(files, parts, strict=True):
-        full = pl.DataFrame([{**verdict_row(A, "i", "d" * 16, None), **row} for row in rows], schema=table.polars_schema)
+        full = pl.DataFrame(
+            [{**verdict_row(A, "i", "d" * 16, None), **row} for row in rows],
+            schema=table.polars_schema,
+        )
         pq.write_table(full.drop("judge_id").to_arrow().cast(table.arrow_schema), file)
     (merged,) = merge_files(table, files, folder)
     assert name_rows([merged]) == name_rows(files)
 
 
 def name_rows(files: Sequence[Path]) -> Counter[str]:
-    return Counter(repr(row) for file in files for row in pq.read_table(file, partitioning=None).to_pylist())
+    return Counter(
+        repr(row) for file in files for row in pq.read_table(file, partitioning=None).to_pylist()
+    )
 
 
 def test_tables_without_partitions_and_with_vectors(lake: Lake) -> None:
     for number in range(3):
         append_records(lake, "judges", [judge_row("lave", A, registered_at=at(number))])
-        row = {"encoder": A, "encoder_signature": "e", "digest": f"{number}".ljust(64, "0"), "vector": [0.1, number / 3]}
+        row = {
+            "encoder": A,
+            "encoder_signature": "e",
+            "digest": f"{number}".ljust(64, "0"),
+            "vector": [0.1, number / 3],
+        }
         append_records(lake, "embeddings", [row])
-        append_rows(lake, "items", make_frame("items", {"item_id": str(number), "references": ["a", "a"]}))
+        append_rows(
+            lake, "items", make_frame("items", {"item_id": str(number), "references": ["a", "a"]})
+        )
     before = {table: read_rows(lake, table) for table in ("judges", "embeddings", "items")}
     done = compact(lake)
     assert {table: done[table].after.n_files for table in before} == dict.fromkeys(before, 1)
@@ -352,15 +413,24 @@ def test_tables_without_partitions_and_with_vectors(lake: Lake) -> None:
 
 
 def run(lake: Lake, **options: Sequence[str]) -> int:
-    return run_compact(argparse.Namespace(**{"lake": lake.root, "table": [], "judge": [], "benchmark": [], **options}))
+    return run_compact(
+        argparse.Namespace(
+            **{"lake": lake.root, "table": [], "judge": [], "benchmark": [], **options}
+        )
+    )
 
 
-def test_the_command_tells_what_became_of_each_table(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_tells_what_became_of_each_table(
+    lake: Lake, capsys: pytest.CaptureFixture[str]
+) -> None:
     append_records(lake, "judges", [judge_row("lave", A)])
     assert run(lake, judge=["lave"]) == 0
     first, last = capsys.readouterr().out.splitlines()
     assert re.fullmatch(r"verdicts: 5 files, 0\.0\d MB -> 3 files, 0\.0\d MB", first)
-    assert last == "the files that were replaced are deleted by the next compact or run an hour from now"
+    assert (
+        last
+        == "the files that were replaced are deleted by the next compact or run an hour from now"
+    )
     assert run(lake, table=["replies"]) == 0
     assert capsys.readouterr().out == "nothing to merge: no partition has two small files\n"
     assert count_files(lake) == {f"judge_id={A}": 1, f"judge_id={B}": 2}
@@ -369,8 +439,12 @@ def test_the_command_tells_what_became_of_each_table(lake: Lake, capsys: pytest.
 def test_the_command_refuses_what_it_does_not_know(lake: Lake) -> None:
     append_records(lake, "judges", [judge_row("lave", A)])
     with pytest.raises(
-        SuiteError, match=r"^--judge: no judge or metric 'lava' in .*; expected one of lave, " r"or an id; correct it"
+        SuiteError,
+        match=r"^--judge: no judge or metric 'lava' in .*; expected one of lave, "
+        r"or an id; correct it",
     ):
         run(lake, judge=["lava"])
-    with pytest.raises(SuiteError, match=r"^--table: 'verdict' is no table; expected one of items, "):
+    with pytest.raises(
+        SuiteError, match=r"^--table: 'verdict' is no table; expected one of items, "
+    ):
         run(lake, table=["verdict"])

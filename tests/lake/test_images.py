@@ -17,7 +17,14 @@ from PIL import Image
 
 from judgelake.tasks.errors import SuiteError
 from judgelake.tasks.lake import images as images_module
-from judgelake.tasks.lake.images import ImageFact, ImageFault, ImageLimits, check_images, inspect_image, stamp_images
+from judgelake.tasks.lake.images import (
+    ImageFact,
+    ImageFault,
+    ImageLimits,
+    check_images,
+    inspect_image,
+    stamp_images,
+)
 from judgelake.tasks.lake.lake import Lake, open_lake
 from judgelake.tasks.sources import ingestion
 from judgelake.tasks.sources.frames import ITEMS, SourceFrames
@@ -25,8 +32,8 @@ from judgelake.tasks.sources.ingestion import IngestSummary, find_current, inges
 from judgelake.tasks.sources.registry import BenchmarkSettings
 from judgelake.tasks.suite.suite import LimitSettings, read_suite
 from judgelake.tasks.types import is_remote
-from tests.lakes import query
 from tests.conftest import CHECKOUT
+from tests.lakes import query
 from tests.rows import write_benchmark
 
 
@@ -54,7 +61,21 @@ def make_items(*images: Sequence[str | tuple[str, str | None]]) -> pl.DataFrame:
     for number, uris in enumerate(images):
         pairs = [(uri, None) if isinstance(uri, str) else uri for uri in uris]
         listed = [{"uri": uri, "sha256": digest} for uri, digest in pairs]
-        rows.append((str(number), "vqa", "What?", [], listed, [], None, None, str(number), "items.json", f"record {number}"))
+        rows.append(
+            (
+                str(number),
+                "vqa",
+                "What?",
+                [],
+                listed,
+                [],
+                None,
+                None,
+                str(number),
+                "items.json",
+                f"record {number}",
+            )
+        )
     return pl.DataFrame(rows, schema=ITEMS, orient="row")
 
 
@@ -66,16 +87,36 @@ def big_png(width: int, height: int) -> bytes:
     """A PNG of a few bytes whose header claims any size."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        return (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
 
     header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(bytes(100))) + chunk(b"IEND", b"")
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(bytes(100)))
+        + chunk(b"IEND", b"")
+    )
 
 
 # ---- one image
 
 
-@pytest.mark.parametrize("name", ["a.png", "b.jpg", "c.gif", "d.webp", "e.bmp", "f.tiff", "sub/g.png", "sub/../h.png", "ü ß.png"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a.png",
+        "b.jpg",
+        "c.gif",
+        "d.webp",
+        "e.bmp",
+        "f.tiff",
+        "sub/g.png",
+        "sub/../h.png",
+        "ü ß.png",
+    ],
+)
 def test_a_good_image_has_its_digest_and_size(root: Path, name: str) -> None:
     (root / "sub").mkdir()
     file = draw(root / name)
@@ -96,7 +137,11 @@ def test_a_truncated_image_is_a_fault(root: Path, suffix: str, kept: float) -> N
 
 @pytest.mark.parametrize(
     ("size", "reason"),
-    [((9_000, 10_000), "decompression bomb"), ((60_000, 60_000), "decompression bomb"), ((9_000, 9_000), "truncated")],
+    [
+        ((9_000, 10_000), "decompression bomb"),
+        ((60_000, 60_000), "decompression bomb"),
+        ((9_000, 9_000), "truncated"),
+    ],
 )
 def test_a_bomb_is_found_by_its_header(root: Path, size: tuple[int, int], reason: str) -> None:
     """9,000 x 10,000 is above the limit, 60,000 squared above what Pillow opens, 9,000 squared
@@ -111,7 +156,9 @@ def test_a_bomb_is_found_by_its_header(root: Path, size: tuple[int, int], reason
 def test_limits_are_the_suite_s(root: Path) -> None:
     file = draw(root / "a.png", (40, 30))
     size = file.stat().st_size
-    assert isinstance(inspect_image(root, "a.png", ImageLimits(max_bytes=size, max_pixels=1200)), ImageFact)
+    assert isinstance(
+        inspect_image(root, "a.png", ImageLimits(max_bytes=size, max_pixels=1200)), ImageFact
+    )
     heavy = inspect_image(root, "a.png", ImageLimits(max_bytes=size - 1))
     assert isinstance(heavy, ImageFault)
     assert "MB" in heavy.reason
@@ -171,7 +218,18 @@ def test_what_is_no_image_is_a_fault(root: Path) -> None:
     (root / "sub").mkdir()
     os.mkfifo(root / "pipe.png")
     (root / "loop.png").symlink_to(root / "loop.png")
-    for name in ("text.jpg", "empty.png", "vector.svg", "script.eps", "sub", "pipe.png", "loop.png", "a\0b.png", "a" * 5000, ""):
+    for name in (
+        "text.jpg",
+        "empty.png",
+        "vector.svg",
+        "script.eps",
+        "sub",
+        "pipe.png",
+        "loop.png",
+        "a\0b.png",
+        "a" * 5000,
+        "",
+    ):
         fault = inspect_image(root, name)
         assert isinstance(fault, ImageFault), name
         assert fault.reason, name
@@ -181,17 +239,30 @@ def test_what_is_no_image_is_a_fault(root: Path) -> None:
     assert missing.missing
 
 
-@given(st.text(max_size=40) | st.lists(st.sampled_from(["..", "/", "a", "\0", "~", ".", "file:", "//"]), max_size=8).map("".join))
+@given(
+    st.text(max_size=40)
+    | st.lists(st.sampled_from(["..", "/", "a", "\0", "~", ".", "file:", "//"]), max_size=8).map(
+        "".join
+    )
+)
 def test_no_uri_raises_or_leaves_the_folder(uri: str) -> None:
     found = inspect_image(CHECKOUT / "tests" / "oracle", uri)  # no image is there
     assert is_remote(uri) or isinstance(found, ImageFault)
 
 
 def test_urls_are_kept_and_never_opened(root: Path) -> None:
-    for uri in ("https://example.com/a.png", "HTTP://example.com/a.png", "s3://bucket/a.png", "data:image/png;base64,AAAA"):
+    for uri in (
+        "https://example.com/a.png",
+        "HTTP://example.com/a.png",
+        "s3://bucket/a.png",
+        "data:image/png;base64,AAAA",
+    ):
         assert is_remote(uri)
         assert inspect_image(root, uri) == ImageFact(None, None, None)
-    assert not any(is_remote(uri) for uri in ("a.png", "sub/a.png", "C:a.png", "file:///a.png", "mmmu:1.png", "//host/a.png"))
+    assert not any(
+        is_remote(uri)
+        for uri in ("a.png", "sub/a.png", "C:a.png", "file:///a.png", "mmmu:1.png", "//host/a.png")
+    )
 
 
 # ---- the images of items
@@ -200,10 +271,14 @@ def test_urls_are_kept_and_never_opened(root: Path) -> None:
 def test_digests_are_filled_in_and_items_stay_as_they_are(root: Path) -> None:
     a, b = draw(root / "a.png"), draw(root / "b.png")
     url = "https://example.com/c.png"
-    items = make_items(["a.png", "b.png"], [], [url, "a.png"], [(url, "e" * 64)], [("a.png", sha256(a))])
+    items = make_items(
+        ["a.png", "b.png"], [], [url, "a.png"], [(url, "e" * 64)], [("a.png", sha256(a))]
+    )
     checked = check_images(items, root)
     assert checked.quarantined.height == 0
-    digests = [[image["sha256"] for image in images] for images in checked.items["images"].to_list()]
+    digests = [
+        [image["sha256"] for image in images] for images in checked.items["images"].to_list()
+    ]
     assert digests == [[sha256(a), sha256(b)], [], [None, sha256(a)], ["e" * 64], [sha256(a)]]
     assert checked.items.drop("images").equals(items.drop("images"))
     assert checked.items.schema == items.schema
@@ -215,7 +290,11 @@ def test_each_image_is_read_once(root: Path, monkeypatch: pytest.MonkeyPatch) ->
     draw(root / "a.png")
     seen: list[str] = []
     inspect = inspect_image
-    monkeypatch.setattr(images_module, "inspect_image", lambda at, uri, limits: seen.append(uri) or inspect(at, uri, limits))  # type: ignore[func-returns-value]
+    monkeypatch.setattr(
+        images_module,
+        "inspect_image",
+        lambda at, uri, limits: [seen.append(uri), inspect(at, uri, limits)][1],  # type: ignore[func-returns-value]
+    )
     check_images(make_items(["a.png"], ["a.png", "b.png"], ["b.png"]), root)
     assert seen == ["a.png", "b.png"]
 
@@ -223,20 +302,31 @@ def test_each_image_is_read_once(root: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_each_fault_is_told_once_at_the_first_item(root: Path) -> None:
     draw(root / "a.png")
     (root / "text.png").write_text("x")
-    checked = check_images(make_items(["a.png"], ["absent.png", "text.png"], ["absent.png"], [("../x.png", "e" * 64)]), root)
+    checked = check_images(
+        make_items(["a.png"], ["absent.png", "text.png"], ["absent.png"], [("../x.png", "e" * 64)]),
+        root,
+    )
     told = checked.quarantined.sort("value")
     assert told["value"].to_list() == ["../x.png", "absent.png", "text.png"]
     assert told["locator"].to_list() == ["record 3", "record 1", "record 1"]
     assert told["table_name"].unique().to_list() == ["images"]
     assert told["remedy"].str.len_chars().min() > 0  # type: ignore[operator]
     digests = [image["sha256"] for images in checked.items["images"].to_list() for image in images]
-    assert digests == [sha256(root / "a.png"), None, None, None, None]  # the digest that nobody can verify is not kept
+    assert digests == [
+        sha256(root / "a.png"),
+        None,
+        None,
+        None,
+        None,
+    ]  # the digest that nobody can verify is not kept
 
 
 def test_another_digest_than_the_recorded_one_is_told(root: Path) -> None:
     draw(root / "a.png")
     checked = check_images(make_items([("a.png", "e" * 64)], ["a.png"]), root)
-    assert told_of(checked.quarantined) == [("a.png", "the file's digest is not the one that its source records")]
+    assert told_of(checked.quarantined) == [
+        ("a.png", "the file's digest is not the one that its source records")
+    ]
     assert checked.items["images"].to_list() == [
         [{"uri": "a.png", "sha256": None}],
         [{"uri": "a.png", "sha256": sha256(root / "a.png")}],
@@ -258,11 +348,19 @@ def test_a_folder_without_any_image_is_told_once(root: Path, absent: bool) -> No
 def test_one_image_there_makes_each_missing_one_told(root: Path) -> None:
     draw(root / "a.png")
     checked = check_images(make_items(["a.png"], ["b.png"], ["c.png"]), root)
-    assert told_of(checked.quarantined) == [("b.png", "the image is missing"), ("c.png", "the image is missing")]
+    assert told_of(checked.quarantined) == [
+        ("b.png", "the image is missing"),
+        ("c.png", "the image is missing"),
+    ]
 
 
 def test_items_without_images_pass(root: Path) -> None:
-    assert check_images(make_items([], ["https://example.com/a.png"]), root / "nowhere").quarantined.height == 0
+    assert (
+        check_images(
+            make_items([], ["https://example.com/a.png"]), root / "nowhere"
+        ).quarantined.height
+        == 0
+    )
     assert check_images(make_items(), root).items.height == 0
 
 
@@ -290,7 +388,9 @@ def lake(tmp_path: Path) -> Lake:
     return open_lake(tmp_path / "lake", create=True)
 
 
-def test_images_that_appear_are_picked_up(lake: Lake, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_images_that_appear_are_picked_up(
+    lake: Lake, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     benchmark = write_benchmark(tmp_path, {"1": ["yes"]}, {"m": {"1": "yes"}})
     frames = SourceFrames(items=make_items(["a.png"], ["b.png"]))
     monkeypatch.setattr(ingestion, "read_source", lambda *_: frames)
@@ -299,7 +399,10 @@ def test_images_that_appear_are_picked_up(lake: Lake, root: Path, tmp_path: Path
         return ingest_benchmark(lake, benchmark, root, None)
 
     def digests() -> list[str | None]:
-        return [row["d"] for row in query(lake, "select images[1].sha256 as d from items order by item_id")]
+        return [
+            row["d"]
+            for row in query(lake, "select images[1].sha256 as d from items order by item_id")
+        ]
 
     assert ingest(benchmark).n_quarantined == 1
     assert (ingest(benchmark).skipped, digests()) == (True, [None, None])
@@ -318,5 +421,7 @@ def test_images_that_appear_are_picked_up(lake: Lake, root: Path, tmp_path: Path
 def test_wrong_limits_in_a_suite_name_the_line(tmp_path: Path) -> None:
     file = tmp_path / "suite.yaml"
     file.write_text("name: s\nbenchmarks:\n  demo: {source: demo}\nlimits:\n  image_mb: -1\n")
-    with pytest.raises(SuiteError, match=r"suite\.yaml:5: image_mb: -1\.0; expected megabytes above 0"):
+    with pytest.raises(
+        SuiteError, match=r"suite\.yaml:5: image_mb: -1\.0; expected megabytes above 0"
+    ):
         read_suite(file)

@@ -35,20 +35,31 @@ def test_part_is_named_by_the_sha256_of_its_bytes(lake: Lake) -> None:
 
 def test_equal_rows_are_one_file_in_whatever_order_they_come(lake: Lake) -> None:
     rows = [{"item_id": "2"}, {"item_id": "1"}, {"item_id": "3"}]
-    assert append_rows(lake, "items", make_frame("items", *rows)) == append_rows(lake, "items", make_frame("items", *rows[::-1]))
+    assert append_rows(lake, "items", make_frame("items", *rows)) == append_rows(
+        lake, "items", make_frame("items", *rows[::-1])
+    )
     (part,) = lake.part_files("items")
     assert pq.read_table(part, partitioning=None)["item_id"].to_pylist() == ["1", "2", "3"]
 
 
 def test_one_part_a_partition_without_the_partition_column(lake: Lake) -> None:
-    frame = make_frame("items", {"benchmark": "b"}, {"benchmark": "a", "item_id": "1"}, {"benchmark": "a", "item_id": "2"})
+    frame = make_frame(
+        "items",
+        {"benchmark": "b"},
+        {"benchmark": "a", "item_id": "1"},
+        {"benchmark": "a", "item_id": "2"},
+    )
     append_rows(lake, "items", frame)
-    counts = {part.parent.name: pq.read_metadata(part).num_rows for part in lake.part_files("items")}
+    counts = {
+        part.parent.name: pq.read_metadata(part).num_rows for part in lake.part_files("items")
+    }
     assert counts == {"benchmark=a": 2, "benchmark=b": 1}
     assert pq.read_schema(lake.part_files("items")[0]).equals(TABLES["items"].arrow_schema)
 
 
-def test_crash_before_the_rename_leaves_no_part(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_crash_before_the_rename_leaves_no_part(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as broken:
         broken.setattr(Path, "replace", die)
         with pytest.raises(Killed):
@@ -58,7 +69,9 @@ def test_crash_before_the_rename_leaves_no_part(lake: Lake, monkeypatch: pytest.
     assert lake.part_files("items") == [part]
 
 
-def test_crash_before_the_rename_leaves_the_former_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_crash_before_the_rename_leaves_the_former_content(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "page.html"
     write_whole(file, b"former")
     monkeypatch.setattr(Path, "replace", die)
@@ -68,20 +81,25 @@ def test_crash_before_the_rename_leaves_the_former_content(tmp_path: Path, monke
 
 
 @pytest.mark.parametrize("step", ["open", "replace"])
-def test_full_disk_is_told_and_leaves_no_file(lake: Lake, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+def test_full_disk_is_told_and_leaves_no_file(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
     before = list_files(lake)
     monkeypatch.setattr(Path, step, no_space)
     with pytest.raises(LakeError) as told:
         append_rows(lake, "items", make_frame("items", {}))
     monkeypatch.undo()
     assert str(told.value).startswith(str(lake.root / "items" / "benchmark=bench"))
-    assert "cannot be written (No space left on device); expected a writable place with room; free it and run again" in str(
-        told.value
+    assert (
+        "cannot be written (No space left on device); expected a writable place with room; "
+        "free it and run again" in str(told.value)
     )
     assert list_files(lake) == before
 
 
-def test_full_disk_at_the_sync_is_told_and_leaves_no_file(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_at_the_sync_is_told_and_leaves_no_file(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = list_files(lake)
     monkeypatch.setattr(os, "fsync", no_space)
     with pytest.raises(LakeError, match="No space left on device"):
@@ -92,14 +110,19 @@ def test_full_disk_at_the_sync_is_told_and_leaves_no_file(lake: Lake, monkeypatc
 def test_place_that_cannot_be_a_folder_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(
-        LakeError, match=r"file/lake/lake\.json: cannot be written \(Not a directory\); " r"expected a writable place"
+        LakeError,
+        match=r"file/lake/lake\.json: cannot be written \(Not a directory\); "
+        r"expected a writable place",
     ):
         open_lake(tmp_path / "file" / "lake", create=True)
 
 
 def test_broken_contract_writes_nothing(lake: Lake) -> None:
     before = list_files(lake)
-    with pytest.raises(LakeError, match=r"(?s)^items: rows break the table's contract; nothing was " r"written.*riddle"):
+    with pytest.raises(
+        LakeError,
+        match=r"(?s)^items: rows break the table's contract; nothing was " r"written.*riddle",
+    ):
         append_rows(lake, "items", make_frame("items", {"benchmark": "a"}, {"task": "riddle"}))
     with pytest.raises(LakeError, match=r"(?s)verdicts: rows break.*score_only_when_ok"):
         append_records(lake, "verdicts", [{**GOOD["verdicts"], "status": "failed"}])
@@ -109,7 +132,10 @@ def test_broken_contract_writes_nothing(lake: Lake) -> None:
 @pytest.mark.parametrize("name", ["../up", "a/b", "", ".hidden", "a b"])
 def test_value_that_cannot_name_a_folder_writes_nothing(lake: Lake, name: str) -> None:
     before = list_files(lake)
-    with pytest.raises(LakeError, match=r"cases: '.*' cannot name a partition; expected letters, digits, " r".*; rename it") as told:
+    with pytest.raises(
+        LakeError,
+        match=r"cases: '.*' cannot name a partition; expected letters, digits, " r".*; rename it",
+    ) as told:
         append_rows(lake, "cases", make_frame("cases", {"judge_id": "0" * 16}, {"judge_id": name}))
     assert repr(name) in str(told.value)
     assert list_files(lake) == before
@@ -138,7 +164,9 @@ def test_lake_opens_again_and_travels_between_processes(lake: Lake) -> None:
 
 def test_no_lake(tmp_path: Path) -> None:
     with pytest.raises(
-        LakeError, match=r"nothing: no lake here; expected a folder with lake\.json; name " r"another with --lake or run"
+        LakeError,
+        match=r"nothing: no lake here; expected a folder with lake\.json; name "
+        r"another with --lake or run",
     ):
         open_lake(tmp_path / "nothing")
     assert not (tmp_path / "nothing").exists()
@@ -148,7 +176,9 @@ def test_no_lake(tmp_path: Path) -> None:
 def test_another_format_is_refused_with_the_remedy(lake: Lake, other: int) -> None:
     (lake.root / "lake.json").write_text(json.dumps({"format": other}))
     with pytest.raises(
-        LakeError, match=rf"lake\.json: format {other}; expected 1; run the suite into a new " rf"lake, or use the judgelake"
+        LakeError,
+        match=rf"lake\.json: format {other}; expected 1; run the suite into a new "
+        rf"lake, or use the judgelake",
     ):
         open_lake(lake.root, create=True)
 
@@ -156,7 +186,11 @@ def test_another_format_is_refused_with_the_remedy(lake: Lake, other: int) -> No
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"format": null}', '{"format": "one"}'])
 def test_marker_that_says_no_format_is_told(lake: Lake, content: str) -> None:
     (lake.root / "lake.json").write_text(content)
-    with pytest.raises(LakeError, match=r'lake\.json: cannot be read as a lake\'s marker .*expected ' r'{"format": 1}; restore it'):
+    with pytest.raises(
+        LakeError,
+        match=r"lake\.json: cannot be read as a lake\'s marker .*expected "
+        r'{"format": 1}; restore it',
+    ):
         open_lake(lake.root)
 
 
@@ -164,7 +198,9 @@ def test_marker_that_says_no_format_is_told(lake: Lake, content: str) -> None:
 def test_keys_partitions_and_order_are_columns(table: str) -> None:
     described = TABLES[table]
     assert {*described.keys, *described.partitions, *described.sort} <= set(described.polars_schema)
-    assert set(described.arrow_schema.names) == set(described.polars_schema) - set(described.partitions)
+    assert set(described.arrow_schema.names) == set(described.polars_schema) - set(
+        described.partitions
+    )
 
 
 class Killed(BaseException):

@@ -21,7 +21,16 @@ from hypothesis import strategies as st
 from judgelake.tasks.errors import LakeError, LeaseError
 from judgelake.tasks.lake import leases
 from judgelake.tasks.lake.lake import Lake, open_lake
-from judgelake.tasks.lake.leases import FOLDER, HERE, Surroundings, find_birth, hold_leases, is_stale, list_leases, name_place
+from judgelake.tasks.lake.leases import (
+    FOLDER,
+    HERE,
+    Surroundings,
+    find_birth,
+    hold_leases,
+    is_stale,
+    list_leases,
+    name_place,
+)
 from judgelake.tasks.lake.storage import write_whole
 from tests.bucket_server import Bucket
 from tests.conftest import CHECKOUT
@@ -91,7 +100,9 @@ def rewrite(lake: Lake, **changes: object) -> None:
 
 
 def test_a_lease_tells_who_holds_it_and_is_given_back(lake: Lake, world: World) -> None:
-    with hold_leases(lake, ["b", "a", "b"], "run 1 of s", None, silent, around=world.process(1)) as held:
+    with hold_leases(
+        lake, ["b", "a", "b"], "run 1 of s", None, silent, around=world.process(1)
+    ) as held:
         assert [(one.name, one.epoch, one.owner, one.host, one.pid, one.since) for one in list_leases(lake)] == [
             ("a", 1, "run 1 of s", "host-here", 1, 1e9), ("b", 1, "run 1 of s", "host-here", 1, 1e9),
         ]  # fmt: skip
@@ -129,7 +140,9 @@ def test_without_waiting_the_holder_is_named(lake: Lake, world: World) -> None:
     with hold_leases(lake, ["n"], "run 1 of nightly", None, silent, around=world.process(1)):
         with (
             pytest.raises(
-                LeaseError, match=r"run 1 of nightly \(host host-here, process 1, since 2001-09-09 " r"01:46:40 UTC\) holds n"
+                LeaseError,
+                match=r"run 1 of nightly \(host host-here, process 1, since 2001-09-09 "
+                r"01:46:40 UTC\) holds n",
             ),
             hold_leases(lake, ["n"], "run 2", 0, silent, around=world.process(2)),
         ):
@@ -140,12 +153,22 @@ def test_without_waiting_the_holder_is_named(lake: Lake, world: World) -> None:
 
 def test_waiting_tells_at_once_and_every_minute_and_ends(lake: Lake, world: World) -> None:
     told: list[float] = []
-    beats = {float(second): lambda second=second: rewrite(lake, beats=second) for second in range(30, 300, 30)}
+    beats = {
+        float(second): lambda second=second: rewrite(lake, beats=second)
+        for second in range(30, 300, 30)
+    }
     with hold_leases(lake, ["n"], "run 1", None, silent, around=world.process(1)):
         world.at |= beats
         with (
             pytest.raises(LeaseError, match="within 150 s"),
-            hold_leases(lake, ["n"], "run 2", 150, lambda _: told.append(world.passed_s), around=world.process(2)),
+            hold_leases(
+                lake,
+                ["n"],
+                "run 2",
+                150,
+                lambda _: told.append(world.passed_s),
+                around=world.process(2),
+            ),
         ):
             pass
     assert told == [0, 60, 120]
@@ -154,7 +177,9 @@ def test_waiting_tells_at_once_and_every_minute_and_ends(lake: Lake, world: Worl
 
 def test_who_waits_gets_it_once_it_is_given_back(lake: Lake, world: World) -> None:
     with contextlib.ExitStack() as first:
-        first.enter_context(hold_leases(lake, ["n"], "run 1", None, silent, around=world.process(1)))
+        first.enter_context(
+            hold_leases(lake, ["n"], "run 1", None, silent, around=world.process(1))
+        )
         world.at[20] = first.close
         with hold_leases(lake, ["n"], "run 2", None, silent, around=world.process(2)):
             assert [one.owner for one in list_leases(lake)] == ["run 2"]
@@ -165,7 +190,15 @@ def test_who_waits_can_be_stopped(lake: Lake, world: World) -> None:
     with (
         hold_leases(lake, ["n"], "run 1", None, silent, around=world.process(1)),
         pytest.raises(KeyboardInterrupt),
-        hold_leases(lake, ["a", "n"], "run 2", None, silent, should_stop=lambda: world.passed_s > 5, around=world.process(2)),
+        hold_leases(
+            lake,
+            ["a", "n"],
+            "run 2",
+            None,
+            silent,
+            should_stop=lambda: world.passed_s > 5,
+            around=world.process(2),
+        ),
     ):
         pass
     assert list_leases(lake) == []  # `a`, too
@@ -180,7 +213,9 @@ def test_a_process_that_is_gone_from_this_machine_loses_at_once(lake: Lake, worl
     told: list[str] = []
     with hold_leases(lake, ["n"], "run 2", 0, told.append, around=world.process(2)):
         assert world.passed_s == 0
-    assert [line.startswith("taken over: run 1 of s (host host-here, process 1") for line in told] == [True]
+    assert [
+        line.startswith("taken over: run 1 of s (host host-here, process 1") for line in told
+    ] == [True]
 
 
 def test_another_process_with_the_same_number_is_not_the_holder(lake: Lake, world: World) -> None:
@@ -197,7 +232,9 @@ def test_on_another_machine_two_minutes_of_silence_must_be_seen(lake: Lake, worl
         assert 120 <= world.passed_s <= 123
 
 
-def test_what_is_long_dead_by_the_clock_is_watched_for_two_heartbeats_only(lake: Lake, world: World) -> None:
+def test_what_is_long_dead_by_the_clock_is_watched_for_two_heartbeats_only(
+    lake: Lake, world: World
+) -> None:
     leave_behind(lake, world.process(1, "there"))
     world.time_s += 3600
     with hold_leases(lake, ["n"], "run 2", None, silent, around=world.process(9)):
@@ -205,7 +242,9 @@ def test_what_is_long_dead_by_the_clock_is_watched_for_two_heartbeats_only(lake:
 
 
 @pytest.mark.parametrize("shift_s", [-3600.0, 3600.0])
-def test_a_clock_that_jumps_neither_steals_nor_waits_for_ever(lake: Lake, world: World, shift_s: float) -> None:
+def test_a_clock_that_jumps_neither_steals_nor_waits_for_ever(
+    lake: Lake, world: World, shift_s: float
+) -> None:
     """The holder's clock is an hour off and it beats every 30 s until it dies after 300 s; then 120
     s of silence are enough.
     """
@@ -223,18 +262,25 @@ def test_a_holder_that_was_taken_over_knows_it_and_gives_back_only_what_it_has(
     monkeypatch.setattr(leases, "BEAT_S", 0.01)
     told: list[str] = []
     lost = threading.Event()
-    with hold_leases(lake, ["n", "o"], "run 1", None, told.append, on_loss=lost.set, around=world.process(1)) as held:
+    with hold_leases(
+        lake, ["n", "o"], "run 1", None, told.append, on_loss=lost.set, around=world.process(1)
+    ) as held:
         world.processes[1] = 99  # to others it looks dead
         with hold_leases(lake, ["n"], "run 2", None, silent, around=world.process(2)):
             assert lost.wait(10)
             assert held.lost == ("n",)
-            assert [(one.name, one.owner) for one in list_leases(lake)] == [("n", "run 2"), ("o", "run 1")]
+            assert [(one.name, one.owner) for one in list_leases(lake)] == [
+                ("n", "run 2"),
+                ("o", "run 1"),
+            ]
     assert told[0].startswith("lost n to another run")
     assert "run 2 (host" in told[0]
     assert list_leases(lake) == []
 
 
-def test_heartbeats_are_seen_and_survive_a_disk_that_refuses(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_heartbeats_are_seen_and_survive_a_disk_that_refuses(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(leases, "BEAT_S", 0.01)
     refuse = threading.Event()
 
@@ -281,7 +327,9 @@ def test_births_of_real_processes() -> None:
     child = subprocess.Popen([sys.executable, "-c", "pass"])
     child_birth = find_birth(child.pid)
     assert child_birth is not None
-    wait_for(lambda: find_birth(child.pid) is None)  # a zombie: it has ended, and nobody has waited for it yet
+    wait_for(
+        lambda: find_birth(child.pid) is None
+    )  # a zombie: it has ended, and nobody has waited for it yet
     child.wait()
     assert find_birth(child.pid) is None
     assert name_place() == HERE.place
@@ -322,7 +370,14 @@ def contend(lake: Lake, n_workers: int, turns: int, names: tuple[str, ...]) -> t
     def work(number: int) -> None:
         nonlocal inside, most, had
         for _ in range(turns):
-            with hold_leases(lake, names if number % 2 else names[::-1], f"worker {number}", None, silent, around=around):
+            with hold_leases(
+                lake,
+                names if number % 2 else names[::-1],
+                f"worker {number}",
+                None,
+                silent,
+                around=around,
+            ):
                 with guard:
                     inside, had = inside + 1, had + 1
                     most = max(most, inside)
@@ -337,7 +392,9 @@ def contend(lake: Lake, n_workers: int, turns: int, names: tuple[str, ...]) -> t
 
 @settings(max_examples=4)
 @given(n_workers=st.integers(2, 6), turns=st.integers(1, 4))
-def test_at_most_one_holds(tmp_path_factory: pytest.TempPathFactory, n_workers: int, turns: int) -> None:
+def test_at_most_one_holds(
+    tmp_path_factory: pytest.TempPathFactory, n_workers: int, turns: int
+) -> None:
     lake = make_lake(tmp_path_factory.mktemp("contended"))
     assert contend(lake, n_workers, turns, ("a", "b")) == (n_workers * turns, 1)
 

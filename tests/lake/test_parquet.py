@@ -42,8 +42,12 @@ def test_rows_of_every_table_come_back(name: str) -> None:
 def test_numbers_come_back_bit_by_bit(numbers: list[list[float] | None]) -> None:
     rows = pa.table({"numbers": pa.array(numbers, pa.list_(pa.float64()))})
     read = pq.read_table(io.BytesIO(write(rows)))["numbers"].to_pylist()
-    assert [math.copysign(1, x) for one in numbers for x in one or []] == [math.copysign(1, x) for one in read for x in one or []]
-    np.testing.assert_array_equal([x for one in numbers for x in one or []], [x for one in read for x in one or []])
+    assert [math.copysign(1, x) for one in numbers for x in one or []] == [
+        math.copysign(1, x) for one in read for x in one or []
+    ]
+    np.testing.assert_array_equal(
+        [x for one in numbers for x in one or []], [x for one in read for x in one or []]
+    )
     assert [one is None for one in numbers] == [one is None for one in read]
 
 
@@ -51,7 +55,9 @@ def test_digests_take_half_a_byte_a_digit_and_labels_a_dictionary(tmp_path: Path
     rng = np.random.default_rng(0)
     digests = [rng.bytes(8).hex() for _ in range(20_000)]
     nested = pa.array([[text] for text in digests[:-1]] + [[]], pa.list_(pa.string()))
-    rows = pa.table({"digest": [*digests[:-1], None], "label": ["ok", "unparsed"] * 10_000, "nested": nested})
+    rows = pa.table(
+        {"digest": [*digests[:-1], None], "label": ["ok", "unparsed"] * 10_000, "nested": nested}
+    )
     data = write(rows)
     assert pq.read_table(io.BytesIO(data)).equals(rows)
     found = encodings(data)
@@ -75,7 +81,9 @@ def test_probabilities_are_split_by_byte_and_ratings_coded_and_that_is_smaller()
         "probabilities": [[{"level": "1", "probability": a}, {"level": "2", "probability": b}] for a, b in shares],
     }).to_arrow()  # fmt: skip
     level = pa.list_(pa.struct({"level": pa.string(), "probability": pa.float64()}))
-    rows = rows.cast(pa.schema({"rating": pa.float64(), "score": pa.float64(), "probabilities": level}))
+    rows = rows.cast(
+        pa.schema({"rating": pa.float64(), "score": pa.float64(), "probabilities": level})
+    )
     data = write(rows)
     found = encodings(data)
     for column in ("score", "probabilities.list.element.probability"):

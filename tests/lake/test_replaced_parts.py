@@ -15,7 +15,16 @@ from hypothesis import strategies as st
 
 from judgelake.tasks.errors import LakeError
 from judgelake.tasks.lake import lake as retiring
-from judgelake.tasks.lake.lake import GRACE_S, KILLED_AFTER_S, Lake, Retired, list_retired, read_recorded, remove_retired, retire
+from judgelake.tasks.lake.lake import (
+    GRACE_S,
+    KILLED_AFTER_S,
+    Lake,
+    Retired,
+    list_retired,
+    read_recorded,
+    remove_retired,
+    retire,
+)
 from tests.lakes import make_lake
 
 FOLDER = "verdicts/judge_id=a"
@@ -50,7 +59,12 @@ def there(lake: Lake) -> str:
 
 
 def retire_ago(
-    lake: Lake, seconds: float, old: Sequence[Path], new: Sequence[Path] = (), *, monkeypatch: pytest.MonkeyPatch
+    lake: Lake,
+    seconds: float,
+    old: Sequence[Path],
+    new: Sequence[Path] = (),
+    *,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with monkeypatch.context() as then:
         then.setattr(retiring, "datetime", _Past(seconds))
@@ -92,7 +106,9 @@ def test_a_file_that_is_replaced_once_more(lake: Lake, monkeypatch: pytest.Monke
     """A and B became C, C and D became E: deleting C first would bring A and B back."""
     a, b, c, d, e = put(lake, "A", "B", "C", "D", "E")
     retire_ago(lake, 10, [a, b], [c], monkeypatch=monkeypatch)
-    retire_ago(lake, GRACE_S + 10, [c, d], [e], monkeypatch=monkeypatch)  # its clock was an hour behind
+    retire_ago(
+        lake, GRACE_S + 10, [c, d], [e], monkeypatch=monkeypatch
+    )  # its clock was an hour behind
     assert seen(lake) == "E"
     assert remove_retired(lake) == 0
     assert (seen(lake), there(lake)) == ("E", "ABCDE")
@@ -100,7 +116,9 @@ def test_a_file_that_is_replaced_once_more(lake: Lake, monkeypatch: pytest.Monke
     assert (remove_retired(lake, 5), seen(lake), there(lake)) == (2, "E", "E")
 
 
-def test_deleted_after_the_grace_and_the_sidecar_after_as_long_again(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deleted_after_the_grace_and_the_sidecar_after_as_long_again(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
     a, b, c = put(lake, "A", "B", "C")
     retire_ago(lake, GRACE_S - 10, [a], monkeypatch=monkeypatch)
     retire_ago(lake, GRACE_S + 10, [b], monkeypatch=monkeypatch)
@@ -115,7 +133,9 @@ def test_deleted_after_the_grace_and_the_sidecar_after_as_long_again(lake: Lake,
     assert remove_retired(lake, 0) == 0
 
 
-def test_what_a_killed_compaction_left_goes_after_a_day(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_killed_compaction_left_goes_after_a_day(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
     a, b, c = put(lake, "A", "B", "C")
     new = [c, c.with_name("D.parquet")]
     retire_ago(lake, KILLED_AFTER_S - 10, [a, b], new, monkeypatch=monkeypatch)
@@ -155,7 +175,10 @@ def test_a_sidecar_that_cannot_be_read_is_told(lake: Lake) -> None:
     (a,) = put(lake, "A")
     sidecar = Path(str(retire(lake, [a])))
     sidecar.write_text(json.dumps({"files": 3}))
-    with pytest.raises(LakeError, match=r"_retired/.*: cannot be read as the note of replaced part files " r".*; restore it"):
+    with pytest.raises(
+        LakeError,
+        match=r"_retired/.*: cannot be read as the note of replaced part files " r".*; restore it",
+    ):
         seen(lake)
 
 
@@ -163,7 +186,9 @@ _NAMES = st.sets(st.sampled_from("ABCDEF"), max_size=3)
 
 
 @given(files=_NAMES, replacements=_NAMES, order=st.permutations("ABCDEF"))
-def test_readers_see_either_all_old_or_all_new(files: set[str], replacements: set[str], order: Sequence[str]) -> None:
+def test_readers_see_either_all_old_or_all_new(
+    files: set[str], replacements: set[str], order: Sequence[str]
+) -> None:
     """Whatever the order in which files appear beside complete old ones: never a new one before all
     are there, never both.
     """

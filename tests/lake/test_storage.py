@@ -31,7 +31,11 @@ from tests.bucket_server import KEY, SECRET, Bucket, Seen
 
 @pytest.fixture(params=["disk", "bucket"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> LakePath:
-    return tmp_path / "place" if request.param == "disk" else request.getfixturevalue("bucket").place("a/place")
+    return (
+        tmp_path / "place"
+        if request.param == "disk"
+        else request.getfixturevalue("bucket").place("a/place")
+    )
 
 
 def test_what_is_written_is_read(place: LakePath) -> None:
@@ -50,8 +54,16 @@ def test_listing_is_recursive_sorted_and_by_ending(place: LakePath) -> None:
     for name in ("b.parquet", "a/2.parquet", "a/1.parquet", "a/1.json"):
         write_whole(place / name, b"1")
     write_whole(place.parent / "placement" / "c.parquet", b"a neighbour whose name begins alike")
-    assert list_files(place, ".parquet") == [place / "a/1.parquet", place / "a/2.parquet", place / "b.parquet"]
-    assert list_files(place / "a") == [place / "a/1.json", place / "a/1.parquet", place / "a/2.parquet"]
+    assert list_files(place, ".parquet") == [
+        place / "a/1.parquet",
+        place / "a/2.parquet",
+        place / "b.parquet",
+    ]
+    assert list_files(place / "a") == [
+        place / "a/1.json",
+        place / "a/1.parquet",
+        place / "a/2.parquet",
+    ]
     remove_file(place / "b.parquet")
     remove_file(place / "b.parquet")
     remove_folder(place / "a")
@@ -74,7 +86,9 @@ def test_folders_that_others_take_away_meanwhile_are_no_error(tmp_path: Path) ->
     thread = threading.Thread(target=make_and_remove)
     thread.start()
     try:
-        assert all(tmp_path / "stays" / "1.json" in list_files(tmp_path, ".json") for _ in range(500))
+        assert all(
+            tmp_path / "stays" / "1.json" in list_files(tmp_path, ".json") for _ in range(500)
+        )
     finally:
         ended.set()
         thread.join()
@@ -82,7 +96,11 @@ def test_folders_that_others_take_away_meanwhile_are_no_error(tmp_path: Path) ->
 
 def test_what_cannot_be_removed_is_told(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
-    with pytest.raises(LakeError, match=r"a: cannot be removed \((Is a directory|Operation not " r"permitted)\); expected a place"):
+    with pytest.raises(
+        LakeError,
+        match=r"a: cannot be removed \((Is a directory|Operation not "
+        r"permitted)\); expected a place",
+    ):
         remove_file(tmp_path / "a")
 
 
@@ -92,7 +110,9 @@ def test_one_of_many_creates(place: LakePath) -> None:
     def create(content: bytes) -> None:
         made.append((content, create_exclusively(place / "lease.json", content)))
 
-    threads = [threading.Thread(target=create, args=(f"holder {number}".encode(),)) for number in range(8)]
+    threads = [
+        threading.Thread(target=create, args=(f"holder {number}".encode(),)) for number in range(8)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -100,7 +120,9 @@ def test_one_of_many_creates(place: LakePath) -> None:
     (winner,) = [content for content, created in made if created]
     assert len(made) == len(threads)
     assert read_file(place / "lease.json") == winner
-    assert not create_exclusively(place / "lease.json", winner)  # the same content is somebody else's all the same
+    assert not create_exclusively(
+        place / "lease.json", winner
+    )  # the same content is somebody else's all the same
     remove_file(place / "lease.json")
     assert create_exclusively(place / "lease.json", b"again")
 
@@ -146,7 +168,9 @@ def test_requests_that_fail_now_and_then_are_sent_again(bucket: Bucket, fault: s
     bucket.trouble(lambda seen: fault if seen.number % 4 in (2, 3) else None)
     for number in range(4):
         write_whole(place / f"{number}.bin", b"x" * 1000 * number)
-    assert [read_file(path) for path in list_files(place)] == [b"x" * 1000 * number for number in range(4)]
+    assert [read_file(path) for path in list_files(place)] == [
+        b"x" * 1000 * number for number in range(4)
+    ]
     with local_copy(place / "3.bin") as copy:
         assert copy.stat().st_size == 3000
     remove_folder(place)
@@ -169,21 +193,31 @@ def test_a_creation_whose_answer_was_lost_is_ones_own(bucket: Bucket) -> None:
     assert not create_exclusively(bucket.place("lease"), b"mine")
 
 
-@pytest.mark.parametrize("act", [read_file, has_file, list_files, remove_file, lambda place: write_whole(place, b"1")])
-def test_a_bucket_that_refuses_is_named_with_the_remedy(bucket: Bucket, act: Callable[[LakePath], object]) -> None:
+@pytest.mark.parametrize(
+    "act", [read_file, has_file, list_files, remove_file, lambda place: write_whole(place, b"1")]
+)
+def test_a_bucket_that_refuses_is_named_with_the_remedy(
+    bucket: Bucket, act: Callable[[LakePath], object]
+) -> None:
     place = bucket.place("closed/x")
     bucket.trouble(lambda _: "deny")
     with pytest.raises(LakeError) as told:
         act(place)
     assert str(told.value).startswith(f"{place}: the bucket refuses (PermissionError: ")
-    assert "allow its s3:ListBucket, s3:GetObject, s3:PutObject and s3:DeleteObject" in str(told.value)
+    assert "allow its s3:ListBucket, s3:GetObject, s3:PutObject and s3:DeleteObject" in str(
+        told.value
+    )
     assert SECRET not in str(told.value)
 
 
 def test_a_bucket_that_is_not_there_is_told(bucket: Bucket) -> None:
     nowhere = open_place("s3://no-such-bucket/lake")
     for act in (read_file, list_files, lambda place: write_whole(place, b"1")):
-        with pytest.raises(LakeError, match=r"no-such-bucket/lake.*: the bucket refuses .*create the bucket, " r"or name another"):
+        with pytest.raises(
+            LakeError,
+            match=r"no-such-bucket/lake.*: the bucket refuses .*create the bucket, "
+            r"or name another",
+        ):
             act(nowhere / "lake.json")
 
 
@@ -215,13 +249,19 @@ def test_stamps_tell_of_every_change_without_reading(bucket: Bucket) -> None:
     assert [one.method for one in bucket.seen] == ["GET"]
 
 
-def test_few_images_among_many_are_asked_for_one_by_one(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("judgelake.tasks.lake.buckets._LEAST_PAGES", 0)  # no page may be listed for 3 names
+def test_few_images_among_many_are_asked_for_one_by_one(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "judgelake.tasks.lake.buckets._LEAST_PAGES", 0
+    )  # no page may be listed for 3 names
     place = bucket.place("images")
     for number in range(4):
         write_whole(place / f"{number}.png", b"x" * number)
     bucket.forget()
-    assert {name: size for name, (size, _) in stamp_keys(place, ["1.png", "3.png", "no.png"]).items()} == {"1.png": 1, "3.png": 3}
+    assert {
+        name: size for name, (size, _) in stamp_keys(place, ["1.png", "3.png", "no.png"]).items()
+    } == {"1.png": 1, "3.png": 3}
     assert [one.method for one in bucket.seen] == ["HEAD"] * 3
 
 
@@ -229,6 +269,10 @@ def test_nothing_of_a_bucket_is_imported_for_a_local_lake() -> None:
     import subprocess
     import sys
 
-    code = ("import sys, json, judgelake.tasks.lake.lake, judgelake.tasks.planning.cases; " "print(json.dumps(sorted({name.split('.')[0] for name in " "sys.modules})))")
+    code = (
+        "import sys, json, judgelake.tasks.lake.lake, judgelake.tasks.planning.cases; "
+        "print(json.dumps(sorted({name.split('.')[0] for name in "
+        "sys.modules})))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"upath", "fsspec", "s3fs", "botocore", "aiohttp"} & set(json.loads(done.stdout))

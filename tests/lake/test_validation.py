@@ -9,7 +9,13 @@ import polars as pl
 import pytest
 
 from judgelake.schemas.tables import TABLES
-from judgelake.tasks.lake.validation import QUARANTINE, collapse_repeats, no_quarantine, quarantine, validate_rows
+from judgelake.tasks.lake.validation import (
+    QUARANTINE,
+    collapse_repeats,
+    no_quarantine,
+    quarantine,
+    validate_rows,
+)
 from tests.rows import Row, make_frame
 
 MISSING = ("the value is missing", "fill the value in or remove the row")
@@ -69,12 +75,21 @@ NOT_NULL = [
 ]
 
 
-@pytest.mark.parametrize("broken", RULES, ids=lambda broken: f"{broken.table}.{broken.column}={broken.value}"[:60])
+@pytest.mark.parametrize(
+    "broken", RULES, ids=lambda broken: f"{broken.table}.{broken.column}={broken.value}"[:60]
+)
 def test_broken_rule_is_quarantined_with_place_cell_and_remedy(broken: Broken) -> None:
-    frame = make_frame(broken.table, {}, {broken.column: broken.value, "locator": "record 7"}, {"item_id": "3"})
+    frame = make_frame(
+        broken.table, {}, {broken.column: broken.value, "locator": "record 7"}, {"item_id": "3"}
+    )
     good, bad = validate_rows(broken.table, frame)
     row = {"table_name": broken.table, "source_file": "file.json", "locator": "record 7"}
-    told = {"column_name": broken.column, "value": str(broken.value), "reason": broken.told[0], "remedy": broken.told[1]}
+    told = {
+        "column_name": broken.column,
+        "value": str(broken.value),
+        "reason": broken.told[0],
+        "remedy": broken.told[1],
+    }
     assert bad.to_dicts() == [row | told]
     assert good.equals(frame[[0, 2]])
 
@@ -83,7 +98,9 @@ def test_broken_rule_is_quarantined_with_place_cell_and_remedy(broken: Broken) -
 def test_missing_value_is_quarantined(table: str, column: str) -> None:
     frame = make_frame(table, {}, {column: None, "locator": "record 7"}, {"item_id": "3"})
     good, bad = validate_rows(table, frame)
-    assert bad.select("locator", "column_name", "reason", "remedy").rows() == [("record 7", column, *MISSING)]
+    assert bad.select("locator", "column_name", "reason", "remedy").rows() == [
+        ("record 7", column, *MISSING)
+    ]
     assert bad["value"][0] in (None, "null")
     assert good.equals(frame[[0, 2]])
 
@@ -98,7 +115,9 @@ def test_row_without_a_place_is_quarantined(column: str) -> None:
 @pytest.mark.parametrize("table", ["items", "answers", "human_ratings"])
 def test_no_rule_of_the_contracts_is_left_out_here(table: str) -> None:
     schema = TABLES[table].model.to_schema()
-    rules = {(column, check.name) for column, rule in schema.columns.items() for check in rule.checks}
+    rules = {
+        (column, check.name) for column, rule in schema.columns.items() for check in rule.checks
+    }
     rules |= {("rating", check.name) for check in schema.checks}
     assert rules == {(broken.column, broken.rule) for broken in RULES if broken.table == table}
 
@@ -108,7 +127,9 @@ def test_ends_of_the_scale_are_within_it() -> None:
     assert validate_rows("human_ratings", frame).good.equals(frame)
 
 
-@pytest.mark.parametrize("change", [{"rating": 1.0, "scale_high": 1.0}, {"scale_high": INF}, {"scale_low": -INF}])
+@pytest.mark.parametrize(
+    "change", [{"rating": 1.0, "scale_high": 1.0}, {"scale_high": INF}, {"scale_low": -INF}]
+)
 def test_scale_without_a_finite_width_is_quarantined(change: Row) -> None:
     assert validate_rows("human_ratings", make_frame("human_ratings", change)).good.is_empty()
 
@@ -135,18 +156,34 @@ def test_good_and_empty_frames_pass() -> None:
 
 def test_frame_of_wrong_types_is_a_bug_and_raises() -> None:
     with pytest.raises(pandera.errors.SchemaErrors):
-        validate_rows("answers", make_frame("answers", {}).with_columns(pl.col("sample").cast(pl.String)))
+        validate_rows(
+            "answers", make_frame("answers", {}).with_columns(pl.col("sample").cast(pl.String))
+        )
 
 
 def test_identical_repeats_collapse_and_are_counted() -> None:
-    frame = make_frame("answers", {}, {"locator": "record 1"}, {"item_id": "2", "locator": "record 2"}, {"locator": "record 3"})
+    frame = make_frame(
+        "answers",
+        {},
+        {"locator": "record 1"},
+        {"item_id": "2", "locator": "record 2"},
+        {"locator": "record 3"},
+    )
     unique, conflicting = collapse_repeats("answers", frame)
-    assert unique.select("item_id", "locator", "n_repeats").rows() == [("1", "record 0", 3), ("2", "record 2", 1)]
+    assert unique.select("item_id", "locator", "n_repeats").rows() == [
+        ("1", "record 0", 3),
+        ("2", "record 2", 1),
+    ]
     assert conflicting.is_empty()
 
 
 def test_conflicting_repeats_are_all_set_apart() -> None:
-    changes: list[Row] = [{}, {"locator": "record 1"}, {"text": "dog", "locator": "record 2"}, {"item_id": "2"}]
+    changes: list[Row] = [
+        {},
+        {"locator": "record 1"},
+        {"text": "dog", "locator": "record 2"},
+        {"item_id": "2"},
+    ]
     unique, conflicting = collapse_repeats("answers", make_frame("answers", *changes))
     assert unique["item_id"].to_list() == ["2"]
     assert conflicting["locator"].to_list() == ["record 0", "record 1", "record 2"]
@@ -158,13 +195,22 @@ def test_references_in_another_order_are_another_item() -> None:
 
 
 def test_quarantine_quotes_the_named_column() -> None:
-    rows = quarantine(make_frame("answers", {"sample": 4}), "answers", "sample", "sample", "why", "what")
+    rows = quarantine(
+        make_frame("answers", {"sample": 4}), "answers", "sample", "sample", "why", "what"
+    )
     assert rows.rows() == [("answers", "file.json", "record 0", "sample", "4", "why", "what")]
-    assert quarantine(make_frame("answers", {}), "answers", None, None, "why", "what").rows()[0][3:5] == (None, None)
+    assert quarantine(make_frame("answers", {}), "answers", None, None, "why", "what").rows()[0][
+        3:5
+    ] == (None, None)
 
 
 def test_nan_rating_is_told_once() -> None:
-    frame = make_frame("human_ratings", {"rating": NAN}, {"rating": 3.0, "item_id": "2"}, {"rating": None, "item_id": "3"})
+    frame = make_frame(
+        "human_ratings",
+        {"rating": NAN},
+        {"rating": 3.0, "item_id": "2"},
+        {"rating": None, "item_id": "3"},
+    )
     good, bad = validate_rows("human_ratings", frame)
     assert good["item_id"].to_list() == ["2"]
     assert bad.select("column_name", "value", "reason", "remedy").rows() == [
@@ -183,12 +229,15 @@ def test_nan_without_a_scale_is_not_called_missing() -> None:
         "locator": "line 2",
     }
     frame = pl.DataFrame(
-        [row | {"score": NAN}, row | {"model": "n", "score": 1.0}], schema=TABLES["benchmark_scores"].polars_schema
+        [row | {"score": NAN}, row | {"model": "n", "score": 1.0}],
+        schema=TABLES["benchmark_scores"].polars_schema,
     )
     good, bad = validate_rows("benchmark_scores", frame)
     assert good["model"].to_list() == ["n"]
     reason = ("the value is not a finite number", "correct the value in the file")
-    assert bad.select("locator", "column_name", "value", "reason", "remedy").rows() == [("line 2", "score", "NaN", *reason)]
+    assert bad.select("locator", "column_name", "value", "reason", "remedy").rows() == [
+        ("line 2", "score", "NaN", *reason)
+    ]
 
 
 @pytest.mark.parametrize("table", ["items", "recorded_duels"])

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from numpy.typing import NDArray
 
 from judgelake.tasks.errors import MetricError
-from judgelake.tasks.metrics import bert_score as token_matching
+from judgelake.tasks.metrics import token_matching
 from judgelake.tasks.metrics.bert_score import (
     BertScoreSettings,
     compute_bert_parts,
