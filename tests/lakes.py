@@ -22,7 +22,7 @@ from judgelake.tasks.metrics.settings import MetricSettings, name_metric
 from judgelake.tasks.sources.registry import BenchmarkSettings, DemoSettings
 from judgelake.tasks.suite.judges import EndpointSettings, JudgeSettings
 from judgelake.tasks.suite.suite import ReportSettings, Suite
-from judgelake.tasks.warehouse.warehouse import FOLDER, open_warehouse, select_frame
+from judgelake.tasks.warehouse.warehouse import _MADE, FOLDER, open_warehouse, select_frame
 
 Row = dict[str, Any]
 STANDIN = EndpointSettings("standin")
@@ -317,7 +317,8 @@ def warehouse(lake: Lake) -> duckdb.DuckDBPyConnection:
     """An open warehouse of the lake as it is now: kept open, since making views takes longer than
     most tests.
     """
-    filled = {name: files for name, files in lake.find_parts(*TABLES).items() if files}
+    snapshot = lake.take_snapshot()
+    filled = {name: files for name, files in snapshot.find_parts(*TABLES).items() if files}
     has_kept = (
         lake.mirror / FOLDER
     ).exists()  # then core views may read what was kept of exactly these part files
@@ -327,6 +328,7 @@ def warehouse(lake: Lake) -> duckdb.DuckDBPyConnection:
         if has_kept
         else tuple(filled),
     )
+    _MADE[connection] = _MADE[connection]._replace(snapshot=snapshot)
     for name, files in filled.items():
         connection.execute(f"set variable parts_{name} = $files", {"files": list(map(str, files))})
     return connection

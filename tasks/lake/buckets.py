@@ -183,6 +183,21 @@ def list_keys(folder: "UPath", ending: str = "") -> dict[str, int]:
     return {key.removeprefix(before): int(found[key]["size"]) for key in keys}
 
 
+def list_folders(folder: "UPath") -> set[str]:
+    """The names of the folders directly below one of a bucket."""
+    place = {**_name(folder), "Delimiter": "/"}
+    place["Prefix"] = f"{place.pop('Key')}/".lstrip("/")
+    start, found = len(place["Prefix"]), set[str]()
+    with explain_bucket(folder):
+        while True:
+            page = folder.fs.call_s3("list_objects_v2", **place)
+            prefixes = (one["Prefix"] for one in page.get("CommonPrefixes", ()))
+            found |= {prefix[start:].removesuffix("/") for prefix in prefixes}
+            if not page.get("IsTruncated"):
+                return found
+            place["ContinuationToken"] = page["NextContinuationToken"]
+
+
 def stamp_keys(root: "UPath", names: Collection[str]) -> dict[str, tuple[int, str]]:
     """Bytes and ETag of those keys below `root` that are there; by pages of a listing, or one
     request each where few of many are asked.

@@ -31,6 +31,7 @@ from judgelake.schemas.tables import TABLES
 from judgelake.tasks.digests import digest_json
 from judgelake.tasks.errors import LakeError, QueryError
 from judgelake.tasks.lake.lake import Lake
+from judgelake.tasks.lake.snapshot import Snapshot, list_snapshot
 from judgelake.tasks.lake.storage import sync_path
 
 FOLDER = "_core"
@@ -133,32 +134,33 @@ _BY_SUITE = ("judges", "rule_labels")
 
 
 def open_warehouse(
-    lake: Lake, *, sealed: bool = False, lazy: bool = False
+    lake: Lake | Snapshot, *, sealed: bool = False, lazy: bool = False
 ) -> duckdb.DuckDBPyConnection:
-    """A connection with every view over the lake as it is now; `sealed`: nothing outside the lake
-    can be reached.
+    """A connection with every view over a snapshot, one taken now where a lake is given; `sealed`:
+    nothing outside the lake can be reached.
 
     `lazy`: a view is made when a statement that this module runs first names it, since making all
     of them takes half a second.
     """
+    snapshot = lake.take_snapshot() if isinstance(lake, Lake) else lake
     connection = duckdb.connect(config={"preserve_insertion_order": False})
     connection.execute("set time zone 'UTC'")
-    _MADE[connection] = made = _Made(lake, set(), {}, is_lazy=lazy)
+    _MADE[connection] = made = _Made(snapshot, set(), {}, is_lazy=lazy)
     if lazy:
         return connection
     _create_views(connection, made, {*view_texts(), *TABLES, *(f"raw_{name}" for name in TABLES)})
     if sealed:
         create_checks(connection)
-        seal(connection, lake.mirror)
+        seal(connection, snapshot.mirror)
     return connection
 
 
 class _Made(NamedTuple):
-    """A connection's lake, the names that it has by now, and a digest of the part files that each
-    raw view reads.
+    """A connection's snapshot, the names that it has by now, and a digest of the part files that
+    each raw view reads.
     """
 
-    lake: Lake
+    snapshot: Snapshot
     names: set[str]
     parts: dict[str, str]
     is_lazy: bool
@@ -181,14 +183,14 @@ def _create_views(connection: duckdb.DuckDBPyConnection, made: _Made, wanted: se
     _create_raw_views(connection, made, [name for name in TABLES if f"raw_{name}" in wanted])
     for name in [name for name in view_order() if name in wanted]:
         kept = (
-            find_kept(made.lake.mirror, name, _name_version(made, name, ()))
+            find_kept(made.snapshot.mirror, name, _name_version(made, name, ()))
             if name in _kept_views()
             else []
         )
         text = _read_kept(connection, name, kept) if kept else view_texts()[name]
-        _run(connection, f"create view {name} as {text}", name)
+        _run(connection, f"create or replace view {name} as {text}", name)
     for name in [name for name in TABLES if name in wanted]:
-        connection.execute(f"create view {name} as select * from stg_{name}")
+        connection.execute(f"create or replace view {name} as select * from stg_{name}")
     made.names.update(wanted)
 
 
@@ -230,10 +232,10 @@ def materialise(connection: duckdb.DuckDBPyConnection) -> None:
     for name in _kept_views():
         _run(connection, f"create or replace view {name} as {view_texts()[name]}", name)
         version = _name_version(made, name, scope)
-        kept = find_kept(made.lake.mirror, name, version)
+        kept = find_kept(made.snapshot.mirror, name, version)
         if not kept:
             try:
-                kept = keep_rows(connection, made.lake.mirror, name, version)
+                kept = keep_rows(connection, made.snapshot.mirror, name, version)
             except duckdb.Error as error:
                 raise QueryError(f"{name}: {error}\n{view_texts()[name]}") from None
         _run(
@@ -295,11 +297,46 @@ def _read_kept(connection: duckdb.DuckDBPyConnection, name: str, kept: Sequence[
     return f"select * from read_parquet(getvariable('kept_{name}'), hive_partitioning = false)"
 
 
+def _explain(
+    connection: duckdb.DuckDBPyConnection, error: duckdb.Error, name: str, text: str
+) -> LakeError | QueryError:
+    """The error with the statement, or where part files of the snapshot are gone, that."""
+    made = _MADE.get(connection)
+    if isinstance(error, duckdb.IOException) and made and made.snapshot.find_gone():
+        return _explain_gone(made.snapshot)
+    return QueryError(f"{name}: {error}\n{text}")
+
+
+def _explain_gone(snapshot: Snapshot) -> LakeError:
+    return LakeError(
+        f"{snapshot.root}: part files that were there at {snapshot.taken_at:%Y-%m-%d %H:%M:%S} UTC "
+        f"are gone; expected them for an hour after they were replaced, longer where a lease is "
+        f"held; run again"
+    )
+
+
+def renew(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Let the views show the lake as it is now where part files of their snapshot are gone; whether
+    that was so. Not for a connection whose tables rest on the snapshot.
+    """
+    made = _MADE[connection]
+    if not made.snapshot.find_gone():
+        return False
+    _MADE[connection] = now = made._replace(snapshot=list_snapshot(made.snapshot.root), parts={})
+    _create_views(connection, now, set(made.names))
+    return True
+
+
+def snapshot_of(connection: duckdb.DuckDBPyConnection) -> Snapshot:
+    """The snapshot that a warehouse was opened over."""
+    return _MADE[connection].snapshot
+
+
 def _run(connection: duckdb.DuckDBPyConnection, text: str, name: str) -> None:
     try:
         connection.execute(text)
     except duckdb.Error as error:
-        raise QueryError(f"{name}: {error}\n{text}") from None
+        raise _explain(connection, error, name, text) from None
 
 
 def run_sql(
@@ -315,7 +352,7 @@ def run_sql(
             connection.execute(text, dict(parameters)) if parameters else connection.execute(text)
         )
     except duckdb.Error as error:
-        raise QueryError(f"{name}: {error}\n{text}") from None
+        raise _explain(connection, error, name, text) from None
 
 
 def keep_result(
@@ -342,7 +379,7 @@ def select_frame(
             connection.sql(text, params=dict(parameters) if parameters else None).to_arrow_table()
         )
     except duckdb.Error as error:
-        raise QueryError(f"{name}: {error}\n{text}") from None
+        raise _explain(connection, error, name, text) from None
 
 
 def select_file(
@@ -399,15 +436,20 @@ def view_order() -> tuple[str, ...]:
 def _create_raw_views(
     connection: duckdb.DuckDBPyConnection, made: _Made, names: Sequence[str]
 ) -> None:
-    """`raw_<table>`: the table's part files of now, with every column of today's contract, whatever
-    older files lack.
+    """`raw_<table>`: the table's part files in the snapshot, with every column of today's contract,
+    whatever older files lack.
     """
-    mirror = made.lake.mirror
-    for name, files in made.lake.find_parts(*names).items():
+    mirror = made.snapshot.mirror
+    try:
+        found = made.snapshot.find_parts(*names)
+    except FileNotFoundError:
+        raise _explain_gone(made.snapshot) from None
+    for name, files in found.items():
         made.parts[name] = digest_json([str(file.relative_to(mirror)) for file in files])
-        connection.register(f"arrow_{name}", _empty(name))
-        connection.execute(f"create temp table empty_{name} as select * from arrow_{name}")
-        connection.unregister(f"arrow_{name}")
+        if f"raw_{name}" not in made.names:
+            connection.register(f"arrow_{name}", _empty(name))
+            connection.execute(f"create temp table empty_{name} as select * from arrow_{name}")
+            connection.unregister(f"arrow_{name}")
         read = f"select * from empty_{name}"  # names come from TABLES
         if files:
             connection.execute(
@@ -418,7 +460,7 @@ def _create_raw_views(
                 f" union all by name select * from "
                 f"read_parquet(getvariable('parts_{name}'), {options})"
             )
-        connection.execute(f"create view raw_{name} as {read}")
+        connection.execute(f"create or replace view raw_{name} as {read}")
 
 
 def _empty(name: str) -> object:
