@@ -102,7 +102,7 @@ class Lake:
         return find_mirror(self.root)
 
     def take_snapshot(self, *places: str) -> Snapshot:
-        """What counts now: of all tables, or of `places` (`table`, `table/partition=value`) alone."""
+        """What counts now, of all tables or only of `places` (`table`, `table/partition=value`)."""
         return list_snapshot(self.root, *places)
 
     def list_parts(self, *places: str) -> dict[str, dict[str, int]]:

@@ -11,12 +11,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from judgelake.schemas.tables import TABLES
 from judgelake.tasks.errors import LakeError
 from judgelake.tasks.lake.buckets import list_folders, list_keys
 from judgelake.tasks.lake.mirror import fetch_parts, find_mirror, list_local
 from judgelake.tasks.lake.storage import LakePath, list_files, read_file
+
+if TYPE_CHECKING:
+    from upath import UPath
 
 FOLDER = "_retired"
 _AT_ONCE = 32
@@ -158,7 +162,7 @@ def _list_on_disk(root: Path, place: str) -> dict[str, int]:
     return dict(sorted(list_local(root, place).items()))
 
 
-def _list_in_bucket(root: LakePath, places: Sequence[str]) -> dict[str, dict[str, int]]:
+def _list_in_bucket(root: "UPath", places: Sequence[str]) -> dict[str, dict[str, int]]:
     """One listing a place: those of a level side by side, the levels one after the other."""
     found: dict[str, dict[str, int]] = {}
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="list") as threads:
@@ -169,7 +173,7 @@ def _list_in_bucket(root: LakePath, places: Sequence[str]) -> dict[str, dict[str
     return found
 
 
-def _list_whole_bucket(root: LakePath) -> dict[str, dict[str, int]]:
+def _list_whole_bucket(root: "UPath") -> dict[str, dict[str, int]]:
     """All tables; those that have no key yet cost no request of their own.
 
     A table whose first key comes meanwhile would be listed too early: then all are listed again,

@@ -319,8 +319,8 @@ def renew(connection: duckdb.DuckDBPyConnection) -> bool:
     """Let the views show the lake as it is now where part files of their snapshot are gone; whether
     that was so. Not for a connection whose tables rest on the snapshot.
     """
-    made = _MADE[connection]
-    if not made.snapshot.find_gone():
+    made = _MADE.get(connection)
+    if made is None or not made.snapshot.find_gone():
         return False
     _MADE[connection] = now = made._replace(snapshot=list_snapshot(made.snapshot.root), parts={})
     _create_views(connection, now, set(made.names))
