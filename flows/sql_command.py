@@ -98,8 +98,8 @@ def _print_answer(
     options: Mapping[str, object] | None,
     form: str,
 ) -> None:
-    """Once more over the lake as it is now where part files of the snapshot are gone, as they may be
-    at a prompt that is open for long.
+    """Once more over the lake as it is now where part files of the snapshot are gone: a prompt may
+    be open for long.
     """
     try:
         _try_printing(connection, text, options, form)

@@ -183,19 +183,16 @@ def list_keys(folder: "UPath", ending: str = "") -> dict[str, int]:
     return {key.removeprefix(before): int(found[key]["size"]) for key in keys}
 
 
-def list_folders(folder: "UPath") -> set[str]:
-    """The names of the folders directly below one of a bucket."""
-    place = {**_name(folder), "Delimiter": "/"}
-    place["Prefix"] = f"{place.pop('Key')}/".lstrip("/")
-    start, found = len(place["Prefix"]), set[str]()
+def list_page(folder: "UPath") -> dict[str, int] | None:
+    """As `list_keys` in one request; None where a page does not hold all keys (1,000 are its
+    most).
+    """
+    before = f"{_name(folder)['Key']}/".lstrip("/")
     with explain_bucket(folder):
-        while True:
-            page = folder.fs.call_s3("list_objects_v2", **place)
-            prefixes = (one["Prefix"] for one in page.get("CommonPrefixes", ()))
-            found |= {prefix[start:].removesuffix("/") for prefix in prefixes}
-            if not page.get("IsTruncated"):
-                return found
-            place["ContinuationToken"] = page["NextContinuationToken"]
+        page = folder.fs.call_s3("list_objects_v2", Bucket=_name(folder)["Bucket"], Prefix=before)
+    if page.get("IsTruncated"):
+        return None
+    return {one["Key"].removeprefix(before): int(one["Size"]) for one in page.get("Contents", ())}
 
 
 def stamp_keys(root: "UPath", names: Collection[str]) -> dict[str, tuple[int, str]]:

@@ -43,7 +43,7 @@ def remove_retired(
     lost = (read_recorded(lake.root) or frozenset()) - there - retired
     hidden = {name for one in sidecars for name in one.hides(there)}
     record_parts(lake.root, lost | there - hidden)
-    held_since = _find_oldest_holder(lake) - _CLOCKS_S
+    held_since = find_oldest_holder(lake)
     n_removed = 0
     for one in sidecars:
         least_s = older_than_s if one.replacements <= there else killed_after_s
@@ -61,11 +61,11 @@ def remove_retired(
     return n_removed
 
 
-def _find_oldest_holder(lake: Lake) -> float:
-    """Since when the oldest lease is held whose holder gives signs of life, in seconds since 1970;
-    infinite where there is none.
+def find_oldest_holder(lake: Lake) -> float:
+    """What was replaced before this time (seconds since 1970), nobody reads who holds a lease and
+    gives signs of life; infinite where nobody does.
     """
-    held = [lease.since for lease in list_leases(lake) if not is_stale(lease)]
+    held = [lease.since - _CLOCKS_S for lease in list_leases(lake) if not is_stale(lease)]
     return min(held, default=math.inf)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from judgelake.schemas.tables import TABLES
 from judgelake.tasks.errors import LakeError
-from judgelake.tasks.lake.buckets import list_folders, list_keys
+from judgelake.tasks.lake.buckets import list_keys, list_page
 from judgelake.tasks.lake.mirror import fetch_parts, find_mirror, list_local
 from judgelake.tasks.lake.storage import LakePath, list_files, read_file
 
@@ -174,19 +174,18 @@ def _list_in_bucket(root: "UPath", places: Sequence[str]) -> dict[str, dict[str,
 
 
 def _list_whole_bucket(root: "UPath") -> dict[str, dict[str, int]]:
-    """All tables; those that have no key yet cost no request of their own.
-
-    A table whose first key comes meanwhile would be listed too early: then all are listed again,
-    which can happen once a table in a lake's life.
+    """All tables. A lake of one page needs two requests: where two listings show the same, nothing
+    was written between them, so no row lacks what it refers to; else it is listed level by level.
     """
-    empty: dict[str, dict[str, int]] = {name: {} for name in TABLES}
-    there = list_folders(root) & TABLES.keys()
-    while True:
-        found = _list_in_bucket(root, [name for name in TABLES if name in there]) if there else {}
-        now = list_folders(root) & TABLES.keys()
-        if now <= there:
-            return empty | found
-        there = now
+    first = list_page(root)
+    if first is None or list_page(root) != first:
+        return _list_in_bucket(root, tuple(TABLES))
+    found: dict[str, dict[str, int]] = {name: {} for name in TABLES}
+    for key in sorted(first):
+        table = key.partition("/")[0]
+        if table in found and key.endswith(".parquet"):
+            found[table][key] = first[key]
+    return found
 
 
 _read: dict[str, Retired] = {}  # a sidecar is never changed, and its name is used once

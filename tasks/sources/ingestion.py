@@ -111,7 +111,8 @@ def ingest_benchmark(
     """Read one source into the lake in place of its former ingest; a source that has not changed is
     left alone.
     """
-    current = find_current(lake, benchmark, limit, image_root, image_limits)
+    snapshot = lake.take_snapshot()
+    current = find_current(snapshot, benchmark, limit, image_root, image_limits)
     if current is not None:
         return current
     source = source_digest(
@@ -123,7 +124,7 @@ def ingest_benchmark(
     digest = _digest_inputs(source, images)
     if benchmark.strict:
         _refuse_quarantined(benchmark.name, checked["quarantine"])
-    replaced = _parts_of(lake, benchmark.name, *_INGESTED, "ingests")
+    replaced = _parts_of(snapshot, benchmark.name)  # nobody else ingests this benchmark meanwhile
     written = [part for name in _INGESTED for part in append_rows(lake, name, checked[name])]
     summary = IngestSummary(
         benchmark.name,
@@ -189,9 +190,15 @@ def _refuse_quarantined(benchmark: str, told: pl.DataFrame) -> None:
         )
 
 
-def _parts_of(lake: Lake, benchmark: str, *tables: str) -> list[LakePath]:
-    found = lake.list_parts(*(f"{name}/benchmark={benchmark}" for name in tables))
-    return [lake.root / name for names in found.values() for name in names]
+def _parts_of(snapshot: Snapshot, benchmark: str) -> list[LakePath]:
+    """The part files that ingests of a benchmark have written and that count."""
+    listed = snapshot.list_parts(*_INGESTED, "ingests")
+    return [
+        snapshot.root / name
+        for table, names in listed.items()
+        for name in names
+        if name.startswith(f"{table}/benchmark={benchmark}/")
+    ]
 
 
 def _check(

@@ -13,6 +13,7 @@ import contextlib
 import functools
 import graphlib
 import itertools
+import math
 import os
 import re
 import shutil
@@ -30,6 +31,7 @@ import polars as pl
 from judgelake.schemas.tables import TABLES
 from judgelake.tasks.digests import digest_json
 from judgelake.tasks.errors import LakeError, QueryError
+from judgelake.tasks.lake.cleanup import find_oldest_holder
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.snapshot import Snapshot, list_snapshot
 from judgelake.tasks.lake.storage import sync_path
@@ -60,11 +62,12 @@ def find_kept(mirror: Path, view: str, version: str) -> list[Path]:
 
 
 def keep_rows(
-    connection: duckdb.DuckDBPyConnection, mirror: Path, view: str, version: str
+    connection: duckdb.DuckDBPyConnection, lake: Lake, view: str, version: str
 ) -> list[Path]:
     """Write the rows of `view` as they are now, whole or not at all; returns the files. Two
     processes may do it at once.
     """
+    mirror = lake.mirror
     folder = mirror / FOLDER / view
     beside, whole = folder / f".{uuid.uuid4().hex}.tmp", folder / version
     try:
@@ -72,7 +75,7 @@ def keep_rows(
         _copy(connection, view, beside)
         with contextlib.suppress(FileExistsError):  # another process was first, with the same rows
             _move(beside, whole)
-        _drop_older(folder, version)
+        _drop_older(lake, folder, version)
     except OSError as error:
         raise LakeError(
             f"{folder}: cannot be written ({error.strerror}); expected a writable place with "
@@ -114,15 +117,21 @@ def _move(beside: Path, whole: Path) -> None:
     sync_path(whole.parent)
 
 
-def _drop_older(folder: Path, version: str) -> None:
-    """Remove versions, and what a killed process left, once something newer has stood for an
-    hour.
+def _drop_older(lake: Lake, folder: Path, version: str) -> None:
+    """Remove versions, and what a killed process left, once something newer has stood for an hour
+    and no run that began before that is alive.
     """
     with os.scandir(folder) as entries:
         aged = sorted((entry.stat().st_mtime, entry.name) for entry in entries if entry.is_dir())
     now = time.time()
-    for (_, name), (superseded_at, _) in itertools.pairwise(aged):
-        if name != version and now - superseded_at > _KEPT_S:
+    due = {
+        name: superseded_at
+        for (_, name), (superseded_at, _) in itertools.pairwise(aged)
+        if name != version and now - superseded_at > _KEPT_S
+    }
+    held_since = find_oldest_holder(lake) if due else math.inf  # in a bucket, several requests
+    for name, superseded_at in due.items():
+        if superseded_at < held_since:
             shutil.rmtree(folder / name, ignore_errors=True)
 
 
@@ -235,7 +244,7 @@ def materialise(connection: duckdb.DuckDBPyConnection) -> None:
         kept = find_kept(made.snapshot.mirror, name, version)
         if not kept:
             try:
-                kept = keep_rows(connection, made.snapshot.mirror, name, version)
+                kept = keep_rows(connection, Lake(made.snapshot.root), name, version)
             except duckdb.Error as error:
                 raise QueryError(f"{name}: {error}\n{view_texts()[name]}") from None
         _run(

@@ -4,9 +4,9 @@ deleted.
 
 import json
 import os
+import shutil
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 
@@ -19,9 +19,9 @@ from judgelake.tasks.lake import lake as retiring
 from judgelake.tasks.lake import snapshot as reading
 from judgelake.tasks.lake.cleanup import GRACE_S, KILLED_AFTER_S, remove_retired
 from judgelake.tasks.lake.lake import Lake, read_recorded, retire
-from judgelake.tasks.lake.leases import HERE, hold_leases
+from judgelake.tasks.lake.leases import STALE_S
 from judgelake.tasks.lake.snapshot import Retired
-from tests.lakes import make_lake
+from tests.lakes import hold_since, make_lake
 
 FOLDER = "verdicts/judge_id=a"
 
@@ -216,12 +216,10 @@ def test_what_was_retired_since_a_live_run_began_stays(
     """The run may have a snapshot that names it."""
     (a, _) = put(lake, "A", "B")
     retire_ago(lake, GRACE_S + 10, [a], monkeypatch=monkeypatch)
-    began = replace(HERE, wall=lambda: time.time() - began_s_ago)
-    with hold_leases(lake, ["report-s"], "run r of s", 0.0, lambda _: None, around=began):
-        lease = lake_root(lake) / "_leases/report-s/000000000001.json"
-        lease.write_text(json.dumps({**json.loads(lease.read_text()), "beaten_at": time.time()}))
-        remove_retired(lake)
-        assert there(lake) == stays
+    hold_since(lake, time.time() - began_s_ago)
+    remove_retired(lake)
+    assert there(lake) == stays
+    shutil.rmtree(lake_root(lake) / "_leases")
     remove_retired(lake)
     assert there(lake) == "B"
 
@@ -231,6 +229,5 @@ def test_a_run_that_gives_no_sign_of_life_holds_nothing(
 ) -> None:
     (a,) = put(lake, "A")
     retire_ago(lake, GRACE_S + 10, [a], monkeypatch=monkeypatch)
-    began = replace(HERE, wall=lambda: time.time() - GRACE_S - 1000)
-    with hold_leases(lake, ["report-s"], "run r of s", 0.0, lambda _: None, around=began):
-        assert remove_retired(lake) == 1
+    hold_since(lake, time.time() - GRACE_S - 1000, beaten_at=time.time() - STALE_S - 10)
+    assert remove_retired(lake) == 1

@@ -30,6 +30,7 @@ from judgelake.tasks.warehouse.warehouse import (
 )
 from tests.bucket_server import Bucket
 from tests.lakes import (
+    Row,
     answer,
     case_row,
     digest_of,
@@ -56,7 +57,7 @@ def judge(lake: Lake, text: str, minute: float) -> None:
     append_records(lake, "cases", [case_row(B, "i0", content, other_digest=dog, shown_first="a")])
     reply = text.encode().hex()
     append_records(lake, "replies", [reply_row(A, reply), reply_row(B, reply)])
-    rests_on = {"reply_digests": [reply.ljust(64, "0")]}
+    rests_on: Row = {"reply_digests": [reply.ljust(64, "0")]}
     append_records(lake, "verdicts", [verdict_row(A, "i0", content, 3, **rests_on)])
     append_records(lake, "duels", [duel_row(B, "i0", content, dog, "a", "a", **rests_on)])
 
@@ -77,7 +78,7 @@ def take_disturbed(lake: Lake, write: Write, n: int, monkeypatch: pytest.MonkeyP
         return list_it
 
     with monkeypatch.context() as at_work:
-        for name in ("list_local", "list_keys", "list_folders", "list_sidecars"):
+        for name in ("list_local", "list_keys", "list_page", "list_sidecars"):
             at_work.setattr(snapshots, name, disturb(name))
         taken = lake.take_snapshot()
         assert next(listings) > n, "the writer came too late"
@@ -210,15 +211,15 @@ def test_a_judge_that_is_forgotten_between_any_two_listings_goes_as_a_whole(
 def test_the_first_rows_of_a_bucket_between_any_two_listings(
     bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Which tables there are is listed first: those that appear meanwhile are not left out."""
+    """Two listings of all keys; tables one by one where they differ; what is replaced."""
     n_verdicts = []
-    for n in range(4):  # the folders, the one table, the folders, what is replaced
+    for n in range(3):
         lake = open_lake(f"{bucket.url}/{n}", create=True)
         append_records(lake, "judges", [judge_row("lave", A)])
         taken = take_disturbed(lake, lambda lake: judge(lake, "cat", 9), n, monkeypatch)
         assert find_faults(taken) == []
         n_verdicts.append(len(taken.listed["verdicts"]))
-    assert n_verdicts == [1, 1, 1, 0]
+    assert n_verdicts == [1, 1, 0]
 
 
 def test_levels_of_a_bucket_are_listed_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,7 +234,7 @@ def test_levels_of_a_bucket_are_listed_one_after_the_other(monkeypatch: pytest.M
         ended.append(place.name)
         return {}
 
-    monkeypatch.setattr(snapshots, "list_folders", lambda _: {*TABLES})
+    monkeypatch.setattr(snapshots, "list_page", lambda _: None)
     monkeypatch.setattr(snapshots, "list_keys", list_slowly)
     root: Any = PurePosixPath("bucket")
     assert snapshots._list_whole_bucket(root) == {name: {} for name in TABLES}
