@@ -31,7 +31,7 @@ from judgelake.schemas.tables import TABLES, Table
 from judgelake.tasks.errors import LakeError
 from judgelake.tasks.lake.mirror import find_mirror, keep_copy
 from judgelake.tasks.lake.parquet import write_parquet
-from judgelake.tasks.lake.snapshot import FOLDER, Snapshot, list_sidecars, list_snapshot
+from judgelake.tasks.lake.snapshot import FOLDER, GoneError, Snapshot, list_sidecars, list_snapshot
 from judgelake.tasks.lake.storage import LakePath, open_place, read_file, write_whole
 
 FILE = "parts.json"
@@ -112,7 +112,7 @@ class Lake:
     def find_parts(self, *places: str) -> dict[str, list[Path]]:
         """`Snapshot.find_parts` of these places as they are now."""
         for _ in range(_FETCHES):
-            with contextlib.suppress(FileNotFoundError):  # deleted after it was listed
+            with contextlib.suppress(GoneError):  # deleted after it was listed
                 return self.take_snapshot(*places).find_parts(*places)
         raise LakeError(
             f"{self.root}: part files go away while they are read; expected no other program "

@@ -73,6 +73,10 @@ class Retired:
         return self.files if awaited.issubset(listed) else self.replacements
 
 
+class GoneError(LakeError):
+    """A part file that a snapshot names was deleted."""
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """The part files of a lake at one moment; picklable, holds no open file and no key.
@@ -103,12 +107,15 @@ class Snapshot:
     def find_parts(self, *places: str) -> dict[str, list[Path]]:
         """As `list_parts`, but as local files: of a bucket, what the mirror lacks is fetched.
 
-        Raises FileNotFoundError where one was deleted since, which is noticed in a bucket only.
+        Raises GoneError where one was deleted since, which is noticed in a bucket only.
         """
         parts, mirror = self.list_parts(*places), self.mirror
-        if not isinstance(self.root, Path):
-            for place, names in parts.items():
-                fetch_parts(self.root, mirror, place, self.listed[place], names)
+        try:
+            if not isinstance(self.root, Path):
+                for place, names in parts.items():
+                    fetch_parts(self.root, mirror, place, self.listed[place], names)
+        except FileNotFoundError:
+            raise self.explain_gone() from None
         return {place: [mirror / name for name in names] for place, names in parts.items()}
 
     def find_gone(self) -> list[str]:
@@ -120,6 +127,14 @@ class Snapshot:
             for name in self.list_parts(place)[place]
             if name not in now[place]
         ]
+
+    def explain_gone(self) -> GoneError:
+        """The error where some are gone."""
+        return GoneError(
+            f"{self.root}: part files that were there at {self.taken_at:%Y-%m-%d %H:%M:%S} UTC are "
+            f"gone; expected them for an hour after they were replaced, longer where a lease is "
+            f"held; run again"
+        )
 
     def with_newer(self, *tables: str) -> "Snapshot":
         """The same but for `tables`, which are as they are now: for a stage that wrote them."""

@@ -312,16 +312,8 @@ def _explain(
     """The error with the statement, or where part files of the snapshot are gone, that."""
     made = _MADE.get(connection)
     if isinstance(error, duckdb.IOException) and made and made.snapshot.find_gone():
-        return _explain_gone(made.snapshot)
+        return made.snapshot.explain_gone()
     return QueryError(f"{name}: {error}\n{text}")
-
-
-def _explain_gone(snapshot: Snapshot) -> LakeError:
-    return LakeError(
-        f"{snapshot.root}: part files that were there at {snapshot.taken_at:%Y-%m-%d %H:%M:%S} UTC "
-        f"are gone; expected them for an hour after they were replaced, longer where a lease is "
-        f"held; run again"
-    )
 
 
 def renew(connection: duckdb.DuckDBPyConnection) -> bool:
@@ -449,11 +441,7 @@ def _create_raw_views(
     whatever older files lack.
     """
     mirror = made.snapshot.mirror
-    try:
-        found = made.snapshot.find_parts(*names)
-    except FileNotFoundError:
-        raise _explain_gone(made.snapshot) from None
-    for name, files in found.items():
+    for name, files in made.snapshot.find_parts(*names).items():
         made.parts[name] = digest_json([str(file.relative_to(mirror)) for file in files])
         if f"raw_{name}" not in made.names:
             connection.register(f"arrow_{name}", _empty(name))
