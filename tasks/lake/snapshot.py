@@ -113,7 +113,8 @@ class Snapshot:
         try:
             if not isinstance(self.root, Path):
                 for place, names in parts.items():
-                    fetch_parts(self.root, mirror, place, self.listed[place], names)
+                    listed = self.listed[place]
+                    fetch_parts(self.root, mirror, place, listed, names, self.taken_at)
         except FileNotFoundError:
             raise self.explain_gone() from None
         return {place: [mirror / name for name in names] for place, names in parts.items()}

@@ -156,13 +156,13 @@ def test_older_versions_go_an_hour_after_newer_ones_came_unless_an_older_run_liv
 ) -> None:
     folder = lake.mirror / FOLDER / "core_x"
     now = time.time()
+    if held_for_h is not None:
+        hold_since(lake, now - 3600 * held_for_h)
     with duckdb.connect() as connection:
         connection.execute("create view core_x as select 1 as x")
         for version, hours in (("first", 5.0), ("second", 3.0), ("third", 0.5)):
             keep_rows(connection, lake, "core_x", version)
             os.utime(folder / version, (now - 3600 * hours,) * 2)
-        if held_for_h is not None:
-            hold_since(lake, now - 3600 * held_for_h)
         keep_rows(connection, lake, "core_x", "fourth")
     assert sorted(path.name for path in folder.iterdir()) == sorted([*kept, "fourth"])
     assert find_kept(lake.mirror, "core_x", "second")
