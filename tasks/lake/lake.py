@@ -60,8 +60,9 @@ def retire(
     """Readers leave `parts` out from the moment that all of `replacements` are there: at once,
     where there are none to wait for.
 
-    Returns the sidecar. Rows that replace others are written before (they count beside the old ones
-    for a moment) or, where that matters, after it, under the names given here.
+    Returns the sidecar. Replacements are written before it, and count beside the old parts for a
+    moment, or, where that matters, after it. A snapshot that lacks one of them shows the old parts
+    of all tables and none of the new.
     """
     told = {
         "files": sorted(name_part(lake, part) for part in parts),
