@@ -69,8 +69,9 @@ def _list_open(lake: Lake, stage: Suite) -> set[tuple[str, str]]:
     """Judge and name of the batches that are open; where a lake never had one, nothing is asked of
     it.
     """
-    if not lake.part_files("batches"):
+    snapshot = lake.take_snapshot("batches")
+    if not snapshot.list_parts("batches")["batches"]:
         return set()
     ids = [one.judge_id for one in identify_all(stage) if one.kind != "metric"]
-    rows = count_open(open_warehouse(lake, lazy=True), ids)
+    rows = count_open(open_warehouse(snapshot, lazy=True), ids)
     return set(rows.select("judge_id", "name").iter_rows())

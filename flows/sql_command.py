@@ -4,6 +4,7 @@ is `tasks.warehouse.catalog`.
 
 import argparse
 import csv
+import itertools
 import json
 import re
 import shutil
@@ -26,7 +27,7 @@ from judgelake.tasks.warehouse.catalog import (
     markdown_line,
     plain_cell,
 )
-from judgelake.tasks.warehouse.warehouse import open_warehouse
+from judgelake.tasks.warehouse.warehouse import open_warehouse, renew
 
 _TABLE_ROWS = 1000
 _TABLES = (
@@ -71,9 +72,7 @@ def answer(connection: duckdb.DuckDBPyConnection, query: str, form: str) -> None
     try:
         for statement in connection.extract_statements(query):
             _refuse_writing(connection, statement)
-            relation = connection.sql(_bare(statement.query))
-            if relation is not None:
-                _FORMATS[form](relation)
+            _print_answer(connection, _bare(statement.query), None, form)
     except duckdb.Error as error:
         raise QueryError(f"sql: {error}") from None
 
@@ -110,9 +109,40 @@ def answer_recipe(
     """Print what a recipe finds; `given` are its options as `name=value`."""
     recipe = find_recipe(name)
     try:
-        _FORMATS[form](connection.sql(recipe.text, params=recipe.fill_options(given)))
+        _print_answer(connection, recipe.text, recipe.fill_options(given), form)
     except duckdb.Error as error:
         raise QueryError(f"sql: the recipe {name}: {error}") from None
+
+
+def _print_answer(
+    connection: duckdb.DuckDBPyConnection,
+    text: str,
+    options: Mapping[str, object] | None,
+    form: str,
+) -> None:
+    """Once more over the lake as it is now where part files of the snapshot are gone: a prompt may
+    be open for long.
+    """
+    try:
+        _try_printing(connection, text, options, form)
+    except duckdb.IOException:
+        if not renew(connection):
+            raise
+        sys.stderr.write(
+            "judgelake: part files were replaced since the lake was opened: it is read anew\n"
+        )
+        _try_printing(connection, text, options, form)
+
+
+def _try_printing(
+    connection: duckdb.DuckDBPyConnection,
+    text: str,
+    options: Mapping[str, object] | None,
+    form: str,
+) -> None:
+    relation = connection.sql(text, params=dict(options) if options else None)
+    if relation is not None:
+        _FORMATS[form](relation)
 
 
 def _list_all(form: str) -> None:
@@ -211,9 +241,14 @@ class _UnixLines:
 
 def _print_csv(relation: duckdb.DuckDBPyRelation) -> None:
     writer = csv.writer(_UnixLines(), lineterminator="\r\n")
+    rows = iter(relation.iter_rows(_BATCH_ROWS))
+    first = next(rows, None)  # what fails here has printed nothing, and can be tried again
     writer.writerow(relation.columns)
-    for row in relation.iter_rows(_BATCH_ROWS):
-        writer.writerow([plain_cell(value) for value in row])
+    try:
+        for row in itertools.chain([] if first is None else [first], rows):
+            writer.writerow([plain_cell(value) for value in row])
+    except duckdb.IOException as error:
+        raise QueryError(f"sql: only a part of the rows is printed: {error}; run again") from None
 
 
 def _print_json(relation: duckdb.DuckDBPyRelation) -> None:

@@ -4,7 +4,10 @@ of them stands in the tests.
 
 import atexit
 import functools
+import json
+import time
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,13 +19,14 @@ from judgelake.schemas.tables import TABLES
 from judgelake.tasks.digests import content_digest
 from judgelake.tasks.judging.lave import LaveOptions
 from judgelake.tasks.lake.lake import Lake, append_records, open_lake
+from judgelake.tasks.lake.leases import HERE, Lease
 from judgelake.tasks.lake.parquet import read_frame
-from judgelake.tasks.lake.storage import LakePath
+from judgelake.tasks.lake.storage import LakePath, write_whole
 from judgelake.tasks.metrics.settings import MetricSettings, name_metric
 from judgelake.tasks.sources.registry import BenchmarkSettings, DemoSettings
 from judgelake.tasks.suite.judges import EndpointSettings, JudgeSettings
 from judgelake.tasks.suite.suite import ReportSettings, Suite
-from judgelake.tasks.warehouse.warehouse import FOLDER, open_warehouse, select_frame
+from judgelake.tasks.warehouse.warehouse import _MADE, FOLDER, open_warehouse, select_frame
 
 if TYPE_CHECKING:
     from judgelake.tasks.reports.correlations import Agreements
@@ -37,6 +41,18 @@ def at(minute: float) -> datetime:
 
 def make_lake(folder: Path) -> Lake:
     return open_lake(folder / "lake", create=True)
+
+
+def hold_since(lake: Lake, since: float, *, beaten_at: float | None = None) -> None:
+    """A lease of this process that was taken then and gave a sign of life now, or at `beaten_at`."""
+    around, seen = HERE, time.time() if beaten_at is None else beaten_at
+    born = around.find_birth(around.pid) or 0
+    place = (around.host, around.place, around.pid, born)
+    lease = Lease("report-s", 1, "run r of s", *place, "judgelake run", since, 1, seen)
+    write_whole(
+        lake.root / "_leases" / lease.name / f"{lease.epoch:012d}.json",
+        json.dumps(asdict(lease)).encode(),
+    )
 
 
 def item(
@@ -333,7 +349,8 @@ def warehouse(lake: Lake) -> duckdb.DuckDBPyConnection:
     """An open warehouse of the lake as it is now: kept open, since making views takes longer than
     most tests.
     """
-    filled = {name: files for name, files in lake.find_parts(*TABLES).items() if files}
+    snapshot = lake.take_snapshot()
+    filled = {name: files for name, files in snapshot.find_parts(*TABLES).items() if files}
     has_kept = (
         lake.mirror / FOLDER
     ).exists()  # then core views may read what was kept of exactly these part files
@@ -343,6 +360,7 @@ def warehouse(lake: Lake) -> duckdb.DuckDBPyConnection:
         if has_kept
         else tuple(filled),
     )
+    _MADE[connection] = _MADE[connection]._replace(snapshot=snapshot)
     for name, files in filled.items():
         connection.execute(f"set variable parts_{name} = $files", {"files": list(map(str, files))})
     return connection

@@ -32,6 +32,7 @@ from judgelake.tasks.errors import LakeError
 from judgelake.tasks.judging.token_reading import round_single
 from judgelake.tasks.lake.lake import Lake, append_rows
 from judgelake.tasks.lake.leases import SteadyClock
+from judgelake.tasks.lake.snapshot import Snapshot
 from judgelake.tasks.types import (
     TABLE_OF,
     UNASKED,
@@ -209,17 +210,19 @@ class StoredReplies(Mapping[Key, Reply]):
     batches that were asked for.
     """
 
-    def __init__(self, lake: Lake, judge_id: str | None, keys: Iterable[Key]) -> None:
-        self._lake, self._judge_id = lake, judge_id
+    def __init__(self, snapshot: Snapshot, judge_id: str | None, keys: Iterable[Key]) -> None:
+        self._snapshot, self._judge_id = snapshot, judge_id
         self._keys = [*keys]
         self._places = {key: place for place, key in enumerate(self._keys)}
         self._fetch = lru_cache(_BATCHES_HELD)(self._read_batch)
+        self._is_behind = False
 
     def add(self, keys: Sequence[Key]) -> None:
-        """Take note of replies that have come into the lake."""
+        """Take note of replies that have come into the lake since."""
         self._places |= {key: place for place, key in enumerate(keys, len(self._keys))}
         self._keys += keys
         self._fetch.cache_clear()  # the last batch has grown
+        self._is_behind = True
 
     def _read_batch(self, number: int) -> tuple[pl.DataFrame, dict[Key, int]]:
         keys = self._keys[number * _BATCH_ROWS : (number + 1) * _BATCH_ROWS]
@@ -227,8 +230,10 @@ class StoredReplies(Mapping[Key, Reply]):
             "judge_id": self._judge_id,
             "digests": list(dict.fromkeys(digest for digest, _ in keys)),
         }
+        if self._is_behind:
+            self._snapshot, self._is_behind = self._snapshot.with_newer("replies"), False
         rows = select_file(
-            open_warehouse(self._lake, lazy=True), "queries/stored_replies.sql", given
+            open_warehouse(self._snapshot, lazy=True), "queries/stored_replies.sql", given
         )
         return rows, {
             key: place
@@ -249,7 +254,7 @@ class StoredReplies(Mapping[Key, Reply]):
 
 
 def load_replies(
-    lake: Lake,
+    lake: Lake | Snapshot,
     judge_id: str | None = None,
     reading: str = "",
     retry: tuple[str, ...] = (),
@@ -259,8 +264,9 @@ def load_replies(
     again (`retry`: statuses of verdicts).
     """
     given = {"judge_id": judge_id, "reading": reading, "retry": [*retry], "run_id": run_id}
-    rows = select_file(open_warehouse(lake, lazy=True), "queries/stored_reply_keys.sql", given)
-    return StoredReplies(lake, judge_id, zip(rows["request_digest"], rows["draw"], strict=True))
+    snapshot = lake.take_snapshot() if isinstance(lake, Lake) else lake
+    rows = select_file(open_warehouse(snapshot, lazy=True), "queries/stored_reply_keys.sql", given)
+    return StoredReplies(snapshot, judge_id, zip(rows["request_digest"], rows["draw"], strict=True))
 
 
 class Ledger:
@@ -280,18 +286,20 @@ class Ledger:
         prices: Mapping[str, Price | None] = NO_PRICES,
         flush_replies: int = FLUSH_REPLIES,
         patience: Callable[[], float] = lambda: PATIENCE_S,
+        snapshot: Snapshot | None = None,
     ) -> None:
+        snapshot = snapshot or lake.take_snapshot()
         self.tally = Tally()
         self._prices = prices
         self._lake, self._run_id, self._judge_id, self._reading = lake, run_id, judge_id, reading
         self._unit = unit
-        self._stored = load_replies(lake, judge_id, reading, retry, run_id)
+        self._stored = load_replies(snapshot, judge_id, reading, retry, run_id)
         self._recent: dict[Key, Reply] = {}
         self._replies: list[dict[str, object]] = []
         self._verdicts: list[dict[str, object]] = []
         self._flush_replies = flush_replies
         self._patience, self._n_spilled = patience, 0
-        self._clock = SteadyClock(_find_latest(lake, judge_id, unit))
+        self._clock = SteadyClock(_find_latest(snapshot, judge_id, unit))
         self._full = asyncio.Event()
         self._kept = asyncio.Event()
         self._kept.set()
@@ -466,7 +474,7 @@ class Ledger:
                 await self.flush_patiently()
 
 
-def _find_latest(lake: Lake, judge_id: str, unit: Unit) -> datetime | None:
+def _find_latest(snapshot: Snapshot, judge_id: str, unit: Unit) -> datetime | None:
     """The time of a judge's latest row: what comes now is stamped later, so that the latest attempt
     is the last one by any clock.
     """
@@ -475,7 +483,7 @@ def _find_latest(lake: Lake, judge_id: str, unit: Unit) -> datetime | None:
         f"(select max(judged_at) from raw_{TABLE_OF[unit]} where judge_id = $judge_id)) as latest"
     )
     found = select_frame(
-        open_warehouse(lake, lazy=True), text, "latest row of a judge", {"judge_id": judge_id}
+        open_warehouse(snapshot, lazy=True), text, "latest row of a judge", {"judge_id": judge_id}
     )
     latest: datetime | None = found.item()
     return latest

@@ -32,6 +32,7 @@ from judgelake.tasks.judging.cases import find_missing_image, read_cases
 from judgelake.tasks.judging.protocols import PROTOCOLS
 from judgelake.tasks.lake.lake import Lake, open_lake
 from judgelake.tasks.lake.parquet import read_frame
+from judgelake.tasks.lake.snapshot import Snapshot
 from judgelake.tasks.lake.stop_flag import StopFlag
 from judgelake.tasks.lake.storage import LakePath, write_whole
 from judgelake.tasks.suite.judges import EndpointSettings, JudgeSettings
@@ -155,12 +156,13 @@ def run_judge_shard(order: ShardOrder) -> ShardResult:
 async def _run(order: ShardOrder) -> ShardResult:
     take_in_spilled(order.lake)
     budget, flag = make_budget(order), StopFlag(order.lake, order.run_id)
-    routing, ledger = make_backend(order), _make_ledger(order, flag)
+    snapshot = order.lake.take_snapshot()
+    routing, ledger = make_backend(order), _make_ledger(order, flag, snapshot)
     backend = _limit_backend(routing, order, budget)
     teller = Teller(order.progress_file, budget)
     cases = itertools.takewhile(
         lambda _: not ((budget and budget.reached) or routing.refusal),
-        read_cases(remaining_cases(order)),
+        read_cases(remaining_cases(order, snapshot)),
     )
     start = functools.partial(start_judge, judge=order.judge, identity=order.identity)
     judging = asyncio.create_task(
@@ -198,7 +200,7 @@ async def _run(order: ShardOrder) -> ShardResult:
     )
 
 
-def _make_ledger(order: ShardOrder, flag: StopFlag) -> Ledger:
+def _make_ledger(order: ShardOrder, flag: StopFlag, snapshot: Snapshot) -> Ledger:
     judge = order.identity
     return Ledger(
         order.lake,
@@ -209,6 +211,7 @@ def _make_ledger(order: ShardOrder, flag: StopFlag) -> Ledger:
         retry=order.retry,
         prices=order.judge.prices,
         patience=lambda: _HURRIED_S if flag.is_set() else PATIENCE_S,
+        snapshot=snapshot,
     )
 
 
@@ -296,9 +299,9 @@ def _make_one(name: str, endpoint: EndpointSettings, order: ShardOrder) -> Backe
     )
 
 
-def remaining_cases(order: ShardOrder) -> pl.DataFrame:
-    """The shard's cases without those that an earlier attempt of this run already judged."""
-    connection = open_warehouse(order.lake, lazy=True)
+def remaining_cases(order: ShardOrder, snapshot: Snapshot) -> pl.DataFrame:
+    """The shard's cases without those that the snapshot has a verdict of this run for."""
+    connection = open_warehouse(snapshot, lazy=True)
     connection.register("planned_cases", read_frame(order.cases_file).to_arrow())
     connection.execute("create temp table wanted_cases as select * from planned_cases")
     connection.unregister("planned_cases")

@@ -183,6 +183,18 @@ def list_keys(folder: "UPath", ending: str = "") -> dict[str, int]:
     return {key.removeprefix(before): int(found[key]["size"]) for key in keys}
 
 
+def list_page(folder: "UPath") -> dict[str, int] | None:
+    """As `list_keys` in one request; None where a page does not hold all keys (1,000 are its
+    most).
+    """
+    before = f"{_name(folder)['Key']}/".lstrip("/")
+    with explain_bucket(folder):
+        page = folder.fs.call_s3("list_objects_v2", Bucket=_name(folder)["Bucket"], Prefix=before)
+    if page.get("IsTruncated"):
+        return None
+    return {one["Key"].removeprefix(before): int(one["Size"]) for one in page.get("Contents", ())}
+
+
 def stamp_keys(root: "UPath", names: Collection[str]) -> dict[str, tuple[int, str]]:
     """Bytes and ETag of those keys below `root` that are there; by pages of a listing, or one
     request each where few of many are asked.

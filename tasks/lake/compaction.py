@@ -24,7 +24,8 @@ import pyarrow.parquet as pq
 from judgelake.schemas.tables import TABLES, Table
 from judgelake.tasks.digests import file_digest
 from judgelake.tasks.errors import LakeError, LeaseError
-from judgelake.tasks.lake.lake import Lake, remove_retired, retire
+from judgelake.tasks.lake.cleanup import remove_retired
+from judgelake.tasks.lake.lake import Lake, retire
 from judgelake.tasks.lake.leases import Held, hold_leases
 from judgelake.tasks.lake.parquet import choose_encoding, has_own_digest, list_schema_faults
 from judgelake.tasks.lake.storage import has_file, remove_file, whole_file

@@ -10,9 +10,9 @@ import errno
 import hashlib
 import os
 import re
-import time
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -78,10 +78,15 @@ def list_local(folder: Path, table: str) -> dict[str, int]:
 
 
 def fetch_parts(
-    root: "UPath", mirror: Path, table: str, listed: Mapping[str, int], wanted: Collection[str]
+    root: "UPath",
+    mirror: Path,
+    table: str,
+    listed: Mapping[str, int],
+    wanted: Collection[str],
+    listed_at: datetime,
 ) -> None:
     """Copy the `wanted` ones of a table's `listed` part files (name -> size) that the mirror lacks,
-    and drop what is long gone.
+    and drop what was long gone when they were listed.
 
     Raises FileNotFoundError where one went away since the listing, LakeError for what cannot be
     read or kept.
@@ -98,7 +103,7 @@ def fetch_parts(
     if missing:
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="fetch") as threads:
             list(threads.map(lambda name: _fetch(root, mirror, name), missing))
-    _drop(mirror, there.keys() - listed.keys())
+    _drop(mirror, there.keys() - listed.keys(), listed_at.timestamp() - _KEPT_S)
 
 
 def _fetch_small(root: "UPath", mirror: Path, names: Collection[str]) -> set[str]:
@@ -174,8 +179,8 @@ def _explain_local(folder: Path, error: OSError) -> LakeError:
     )
 
 
-def _drop(mirror: Path, gone: Collection[str]) -> None:
+def _drop(mirror: Path, gone: Collection[str], before: float) -> None:
     for name in gone:
         with contextlib.suppress(OSError):
-            if time.time() - (mirror / name).stat().st_mtime > _KEPT_S:
+            if (mirror / name).stat().st_mtime < before:
                 (mirror / name).unlink()

@@ -16,6 +16,7 @@ from judgelake.tasks.engine.shares import mark_open
 from judgelake.tasks.lake.lake import Lake, append_records, append_rows
 from judgelake.tasks.lake.leases import SteadyClock
 from judgelake.tasks.lake.parquet import write_frame
+from judgelake.tasks.lake.snapshot import Snapshot
 from judgelake.tasks.lake.storage import LakePath, read_file, write_whole
 from judgelake.tasks.planning.matchups import draw_matchups
 from judgelake.tasks.planning.scores import find_pending, name_ingests
@@ -175,7 +176,9 @@ class Work:
     matchups: pl.DataFrame | None = None
 
 
-def find_work(lake: Lake, suite: Suite, scope: Scope, retry: tuple[str, ...] = ()) -> list[Work]:
+def find_work(
+    lake: Lake | Snapshot, suite: Suite, scope: Scope, retry: tuple[str, ...] = ()
+) -> list[Work]:
     """Count what each judge and metric of `suite` (already narrowed) has left, and write
     nothing.
     """

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from judgelake.schemas.tables import TABLES
 from judgelake.tasks.lake.lake import Lake, open_lake
+from judgelake.tasks.lake.snapshot import Snapshot
 from judgelake.tasks.lake.storage import LakePath, has_file
 from judgelake.tasks.sources.ingestion import find_current, ingest_benchmark
 from judgelake.tasks.sources.registry import BenchmarkSettings
@@ -23,18 +24,19 @@ def lake_to_plan(root: LakePath, suite: Suite, limit: int | None) -> Iterator[La
     removed after the block.
     """
     real = open_lake(root) if has_file(root / "lake.json") else None
+    snapshot = real.take_snapshot() if real is not None else None
     stale = [
         one
         for one in suite.benchmarks.values()
-        if real is None or not _is_current(real, one, suite, limit)
+        if snapshot is None or not _is_current(snapshot, one, suite, limit)
     ]
     if real is not None and not stale:
         yield real
         return
     with tempfile.TemporaryDirectory(prefix="judgelake-plan-") as folder:
         lake = open_lake(Path(folder) / "lake", create=True)
-        if real is not None:
-            _link_parts(real, lake, {one.name for one in stale})
+        if snapshot is not None:
+            _link_parts(snapshot, lake, {one.name for one in stale})
         for one in stale:
             drawn = (
                 lake.root / "images" if one.source == "demo" else suite.image_root(root)
@@ -43,14 +45,14 @@ def lake_to_plan(root: LakePath, suite: Suite, limit: int | None) -> Iterator[La
         yield lake
 
 
-def _is_current(lake: Lake, benchmark: BenchmarkSettings, suite: Suite, limit: int | None) -> bool:
-    return (
-        find_current(lake, benchmark, limit, suite.image_root(lake.root), suite.limits.images)
-        is not None
-    )
+def _is_current(
+    snapshot: Snapshot, benchmark: BenchmarkSettings, suite: Suite, limit: int | None
+) -> bool:
+    images = suite.image_root(snapshot.root)
+    return find_current(snapshot, benchmark, limit, images, suite.limits.images) is not None
 
 
-def _link_parts(real: Lake, lake: Lake, but: set[str]) -> None:
+def _link_parts(real: Snapshot, lake: Lake, but: set[str]) -> None:
     """Symbolic links to the part files of `real`, but for the inputs of the benchmarks `but`."""
     for name, files in real.find_parts(*TABLES).items():
         for file in files:

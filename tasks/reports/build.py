@@ -1,7 +1,7 @@
 """A suite's report: correlations with people into the lake, the page beside them."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +12,7 @@ import polars as pl
 from judgelake.schemas.tables import TABLES
 from judgelake.tasks.failures.labels import label_failures
 from judgelake.tasks.lake.lake import Lake, append_rows, retire
+from judgelake.tasks.lake.snapshot import Snapshot
 from judgelake.tasks.lake.storage import LakePath, filled_folder, write_whole
 from judgelake.tasks.reports.corpus import score_corpora
 from judgelake.tasks.reports.correlations import correlate_judges
@@ -72,13 +73,16 @@ def build_report(lake: Lake, suite: Suite) -> LakePath:
     """Compute the report tables, write them to the lake in place of the former ones, and render the
     page; returns its path.
     """
-    made_from = name_inputs(lake, suite)
-    with _open_for(lake, suite, lazy=True) as connection:
-        _compute_tables(connection, lake, suite)
+    snapshot = lake.take_snapshot()
+    with _open_for(snapshot, suite, lazy=True) as connection:
+        computed = _compute_tables(connection, suite)
+    _replace_rows(lake, snapshot, suite, computed)
+    # the page shows the tables computed from the snapshot, and nothing else that is newer than it
+    shown = snapshot.with_newer(*computed)
     page = page_path(lake, suite)
     least = suite.report.min_coverage
     benchmarks = list(suite.benchmarks)
-    with _open_for(lake, suite, lazy=False) as connection, filled_folder(page.parent) as folder:
+    with _open_for(shown, suite, lazy=False) as connection, filled_folder(page.parent) as folder:
         compute_reports(connection)
         exports = export_tables(connection, folder / "tables", benchmarks)
         render_report(
@@ -91,18 +95,18 @@ def build_report(lake: Lake, suite: Suite) -> LakePath:
             least,
             exports,
         )
-    write_whole(marker_path(lake, suite), made_from.encode())
+    write_whole(marker_path(lake, suite), name_inputs(snapshot, suite).encode())
     return page
 
 
 @contextmanager
-def _open_for(lake: Lake, suite: Suite, *, lazy: bool) -> Iterator[duckdb.DuckDBPyConnection]:
-    """The lake as it is now, of which the suite's report knows, its core tables computed, in
-    bounded memory.
-    """
+def _open_for(
+    snapshot: Snapshot, suite: Suite, *, lazy: bool
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """What the suite's report knows of a snapshot, its core tables computed, in bounded memory."""
     with (
         tempfile.TemporaryDirectory(prefix="judgelake-") as spill,
-        open_warehouse(lake, lazy=lazy) as connection,
+        open_warehouse(snapshot, lazy=lazy) as connection,
     ):
         bound_memory(connection, Path(spill))
         keep_suite(connection, suite)
@@ -110,25 +114,30 @@ def _open_for(lake: Lake, suite: Suite, *, lazy: bool) -> Iterator[duckdb.DuckDB
         yield connection
 
 
-def _compute_tables(connection: duckdb.DuckDBPyConnection, lake: Lake, suite: Suite) -> None:
+def _compute_tables(connection: duckdb.DuckDBPyConnection, suite: Suite) -> dict[str, pl.DataFrame]:
+    """Report table -> its rows of this suite."""
     agreements = correlate_judges(connection, suite)
-    _replace_rows(lake, suite, "correlations", agreements.correlations)
-    _replace_rows(lake, suite, "judge_comparisons", agreements.comparisons)
-    _replace_rows(lake, suite, "difference_tests", agreements.tests)
-    _replace_rows(lake, suite, "corpus_scores", score_corpora(connection, suite))
     rankings = rank_by_raters(connection, suite)
-    _replace_rows(lake, suite, "rankings", rankings)
-    _replace_rows(lake, suite, "ranking_overlaps", overlap_raters(rankings))
-    for table, frame in measure_agreement(connection, suite).items():
-        _replace_rows(lake, suite, table, frame)
-    for table, describe in _ABOUT_RATERS.items():
-        _replace_rows(lake, suite, table, describe(connection, suite))
+    return {
+        "correlations": agreements.correlations,
+        "judge_comparisons": agreements.comparisons,
+        "difference_tests": agreements.tests,
+        "corpus_scores": score_corpora(connection, suite),
+        "rankings": rankings,
+        "ranking_overlaps": overlap_raters(rankings),
+        **measure_agreement(connection, suite),
+        **{table: describe(connection, suite) for table, describe in _ABOUT_RATERS.items()},
+    }
 
 
-def _replace_rows(lake: Lake, suite: Suite, table: str, frame: pl.DataFrame) -> None:
-    place = f"{table}/suite={suite.name}"
-    replaced = [lake.root / name for name in lake.list_parts(place)[place]]
-    written = append_rows(lake, table, frame)
-    gone = [part for part in replaced if part not in written]
-    if gone:
-        retire(lake, gone)
+def _replace_rows(
+    lake: Lake, snapshot: Snapshot, suite: Suite, computed: Mapping[str, pl.DataFrame]
+) -> None:
+    """Write the rows in place of those that the snapshot has: nobody else writes them meanwhile."""
+    for table, frame in computed.items():
+        folder = f"{table}/suite={suite.name}/"
+        former = snapshot.list_parts(table)[table]
+        replaced = [lake.root / name for name in former if name.startswith(folder)]
+        written = append_rows(lake, table, frame)
+        if gone := [part for part in replaced if part not in written]:
+            retire(lake, gone, [part for part in written if part not in replaced])

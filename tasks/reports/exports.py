@@ -15,6 +15,7 @@ from duckdb import ColumnExpression, ConstantExpression
 from judgelake.tasks.digests import digest_json, digest_packages
 from judgelake.tasks.errors import QueryError
 from judgelake.tasks.lake.lake import Lake
+from judgelake.tasks.lake.snapshot import Snapshot
 from judgelake.tasks.lake.storage import LakePath, has_file, read_file, whole_file
 from judgelake.tasks.suite.suite import Suite
 from judgelake.tasks.warehouse.catalog import markdown_line, plain_cell, read_header
@@ -149,21 +150,21 @@ def marker_path(lake: Lake, suite: Suite) -> LakePath:
     return page_path(lake, suite).with_name("made_from")
 
 
-def is_fresh(lake: Lake, suite: Suite) -> bool:
-    """Whether the report was built from the lake and suite as they are now."""
+def is_fresh(lake: Lake, suite: Suite, snapshot: Snapshot | None = None) -> bool:
+    """Whether the report was built from this suite and this snapshot (none: the lake as it is)."""
     said = read_file(marker_path(lake, suite))
     return (
         said is not None
         and has_file(page_path(lake, suite))
-        and said.decode() == name_inputs(lake, suite)
+        and said.decode() == name_inputs(snapshot or lake.take_snapshot(*_READ_BY_REPORTS), suite)
     )
 
 
-def name_inputs(lake: Lake, suite: Suite) -> str:
+def name_inputs(snapshot: Snapshot, suite: Suite) -> str:
     """Names everything a report is made from and by: part files hold their digest in their
     names.
     """
-    parts = [part for parts in lake.list_parts(*_READ_BY_REPORTS).values() for part in parts]
+    parts = [part for parts in snapshot.list_parts(*_READ_BY_REPORTS).values() for part in parts]
     names = sorted([*(metric.alias for metric in suite.metrics), *suite.judges])
     return digest_json(
         [digest_packages(*_MAKE_REPORTS), suite.digest, sorted(suite.benchmarks), names, parts]

@@ -3,6 +3,7 @@ dask.
 """
 
 from judgelake.tasks.lake.lake import Lake
+from judgelake.tasks.lake.snapshot import Snapshot
 from judgelake.tasks.planning.cases import find_work
 from judgelake.tasks.planning.scores import name_ingests
 from judgelake.tasks.reports.exports import is_fresh
@@ -19,27 +20,30 @@ def find_left(
     """Which of `stages` have something to do; where an ingest is left, what comes after it is not
     known and counts as left.
     """
-    suite = narrow(full, scope)
-    if "ingest" in stages and is_ingest_left(lake, suite, scope):
+    suite, snapshot = narrow(full, scope), lake.take_snapshot()
+    if "ingest" in stages and is_ingest_left(snapshot, suite, scope):
         return stages
     left = (
-        ["judge"] if "judge" in stages and is_judging_left(lake, full, suite, scope, retry) else []
+        ["judge"]
+        if "judge" in stages and is_judging_left(snapshot, full, suite, scope, retry)
+        else []
     )
-    if "report" in stages and (left or not is_fresh(lake, suite)):
+    if "report" in stages and (left or not is_fresh(lake, suite, snapshot)):
         left.append("report")
     return tuple(left)
 
 
-def is_ingest_left(lake: Lake, suite: Suite, scope: Scope) -> bool:
+def is_ingest_left(snapshot: Snapshot, suite: Suite, scope: Scope) -> bool:
     """Whether some source of `suite` (already narrowed) is not in the lake as it is now."""
-    images, limits = suite.image_root(lake.root), suite.limits.images
+    images, limits = suite.image_root(snapshot.root), suite.limits.images
     return not all(
-        find_current(lake, one, scope.limit, images, limits) for one in suite.benchmarks.values()
+        find_current(snapshot, one, scope.limit, images, limits)
+        for one in suite.benchmarks.values()
     )
 
 
 def is_judging_left(
-    lake: Lake, full: Suite, suite: Suite, scope: Scope, retry: tuple[str, ...]
+    snapshot: Snapshot, full: Suite, suite: Suite, scope: Scope, retry: tuple[str, ...]
 ) -> bool:
     """Whether judges or metrics of `suite` (`full`, narrowed) have cases left, or the lake does not
     know them yet.
@@ -48,12 +52,12 @@ def is_judging_left(
         "select count(*) from stg_judges where suite = $suite and list_contains($ids, "
         "judge_id || reading)"
     )
-    connection = open_warehouse(lake, lazy=True)
+    connection = open_warehouse(snapshot, lazy=True)
     identities = identify_all(full, name_ingests(connection))
     ids = [one.judge_id + one.reading for one in identities]
     held = run_sql(
         connection, text, "registered judges", {"suite": suite.name, "ids": ids}
     ).fetchone()
     return (held or (0,))[0] != len(identities) or any(
-        work.n_pending for work in find_work(lake, suite, scope, retry)
+        work.n_pending for work in find_work(snapshot, suite, scope, retry)
     )

@@ -18,7 +18,8 @@ from importlib.metadata import version
 
 from judgelake.tasks.engine.shard import ShardResult
 from judgelake.tasks.errors import ExitCode, LakeError, RunError, find_code
-from judgelake.tasks.lake.lake import Lake, append_records, remove_retired
+from judgelake.tasks.lake.cleanup import remove_retired
+from judgelake.tasks.lake.lake import Lake, append_records
 from judgelake.tasks.lake.leases import (
     HERE,
     RUN,

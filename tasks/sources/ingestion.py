@@ -14,6 +14,7 @@ from judgelake.tasks.digests import content_digest, digest_json
 from judgelake.tasks.errors import SourceError
 from judgelake.tasks.lake.images import ImageLimits, check_images, stamp_images
 from judgelake.tasks.lake.lake import Lake, append_records, append_rows, retire
+from judgelake.tasks.lake.snapshot import Snapshot
 from judgelake.tasks.lake.storage import LakePath
 from judgelake.tasks.lake.validation import QUARANTINE, collapse_repeats, quarantine, validate_rows
 from judgelake.tasks.sources.frames import SourceFrames
@@ -58,7 +59,7 @@ class IngestSummary:
 
 
 def find_current(
-    lake: Lake,
+    lake: Lake | Snapshot,
     benchmark: BenchmarkSettings,
     limit: int | None,
     image_root: LakePath | None = None,
@@ -67,10 +68,12 @@ def find_current(
     """The lake's ingest of this source if it is still what an ingest (of `limit` items) would give,
     else None.
     """
-    if not _parts_of(lake, benchmark.name, "ingests"):
+    snapshot = lake.take_snapshot("ingests", "items") if isinstance(lake, Lake) else lake
+    place = f"ingests/benchmark={benchmark.name}/"
+    if not any(name.startswith(place) for name in snapshot.list_parts("ingests")["ingests"]):
         return None  # nothing to ask; opening every view takes longer than a small ingest
     source = source_digest(benchmark.settings)
-    connection = open_warehouse(lake, lazy=True)
+    connection = open_warehouse(snapshot, lazy=True)
     rows = select_frame(
         connection,
         "select n_items, n_answers, n_quarantined, item_limit, source_digest from stg_ingests "
@@ -108,7 +111,8 @@ def ingest_benchmark(
     """Read one source into the lake in place of its former ingest; a source that has not changed is
     left alone.
     """
-    current = find_current(lake, benchmark, limit, image_root, image_limits)
+    snapshot = lake.take_snapshot()
+    current = find_current(snapshot, benchmark, limit, image_root, image_limits)
     if current is not None:
         return current
     source = source_digest(
@@ -120,9 +124,8 @@ def ingest_benchmark(
     digest = _digest_inputs(source, images)
     if benchmark.strict:
         _refuse_quarantined(benchmark.name, checked["quarantine"])
-    replaced = _parts_of(lake, benchmark.name, *_INGESTED, "ingests")
-    for name in _INGESTED:
-        append_rows(lake, name, checked[name])
+    replaced = _parts_of(snapshot, benchmark.name)  # nobody else ingests this benchmark meanwhile
+    written = [part for name in _INGESTED for part in append_rows(lake, name, checked[name])]
     summary = IngestSummary(
         benchmark.name,
         checked["items"].height,
@@ -140,9 +143,10 @@ def ingest_benchmark(
         for field in fields(summary)
         if field.name.startswith("n_")
     }
-    append_records(lake, "ingests", [{**record, **counts, "item_limit": limit, "ingested_at": now}])
+    row = {**record, **counts, "item_limit": limit, "ingested_at": now}
+    written += append_records(lake, "ingests", [row])
     if replaced:
-        retire(lake, replaced)
+        retire(lake, replaced, written)  # a snapshot that lacks some of the new has all of the old
     return summary
 
 
@@ -186,9 +190,15 @@ def _refuse_quarantined(benchmark: str, told: pl.DataFrame) -> None:
         )
 
 
-def _parts_of(lake: Lake, benchmark: str, *tables: str) -> list[LakePath]:
-    found = lake.list_parts(*(f"{name}/benchmark={benchmark}" for name in tables))
-    return [lake.root / name for names in found.values() for name in names]
+def _parts_of(snapshot: Snapshot, benchmark: str) -> list[LakePath]:
+    """The part files that ingests of a benchmark have written and that count."""
+    listed = snapshot.list_parts(*_INGESTED, "ingests")
+    return [
+        snapshot.root / name
+        for table, names in listed.items()
+        for name in names
+        if name.startswith(f"{table}/benchmark={benchmark}/")
+    ]
 
 
 def _check(

@@ -14,6 +14,7 @@ from judgelake.schemas.tables import TABLES
 from judgelake.tasks.digests import digest_json
 from judgelake.tasks.errors import LakeError
 from judgelake.tasks.lake.lake import Lake
+from judgelake.tasks.lake.snapshot import Snapshot
 from judgelake.tasks.lake.storage import LakePath, read_file, write_whole
 from judgelake.tasks.warehouse.catalog import describe_check
 from judgelake.tasks.warehouse.warehouse import (
@@ -21,6 +22,7 @@ from judgelake.tasks.warehouse.warehouse import (
     create_checks,
     open_warehouse,
     select_frame,
+    snapshot_of,
 )
 
 _UNCHECKED = frozenset({"runs"})
@@ -39,10 +41,10 @@ class Finding(NamedTuple):
 
 
 def check_lake(lake: Lake, connection: duckdb.DuckDBPyConnection) -> list[Finding]:
-    """What the checks find in the lake; `connection` is a warehouse over it as it is now, without
+    """What the checks find in the lake; `connection` is a warehouse over a snapshot of it, without
     the checks' views.
     """
-    made_from = _name_parts(lake)
+    made_from = _name_parts(snapshot_of(connection))
     kept = _read_kept(_kept_file(lake), made_from)
     if kept is not None:
         return kept
@@ -82,12 +84,11 @@ def _read_kept(file: LakePath, made_from: str) -> list[Finding] | None:
         return None
 
 
-def _name_parts(lake: Lake) -> str:
+def _name_parts(snapshot: Snapshot) -> str:
     """Names all that is checked: part files hold their digest in their names."""
     names: Sequence[str] = [name for name in TABLES if name not in _UNCHECKED]
-    return digest_json(
-        [check_texts(), [part for parts in lake.list_parts(*names).values() for part in parts]]
-    )
+    parts = [part for of_one in snapshot.list_parts(*names).values() for part in of_one]
+    return digest_json([check_texts(), parts])
 
 
 _READS = re.compile(r"\b(?:raw|stg)_(\w+)")

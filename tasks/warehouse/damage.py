@@ -17,11 +17,12 @@ import pyarrow.parquet as pq
 from judgelake.schemas.tables import TABLES, Table
 from judgelake.tasks.errors import LakeError
 from judgelake.tasks.lake.lake import FILE as MANIFEST
-from judgelake.tasks.lake.lake import FOLDER as RETIRED
-from judgelake.tasks.lake.lake import MARKER, Lake, Retired, list_sidecars, name_part, read_recorded
+from judgelake.tasks.lake.lake import MARKER, Lake, name_part, read_recorded
 from judgelake.tasks.lake.leases import FOLDER as LEASES
 from judgelake.tasks.lake.leases import RUN, Lease, is_stale, list_leases
 from judgelake.tasks.lake.parquet import has_own_digest, list_schema_faults
+from judgelake.tasks.lake.snapshot import FOLDER as RETIRED
+from judgelake.tasks.lake.snapshot import Retired, list_sidecars
 from judgelake.tasks.lake.storage import list_files
 from judgelake.tasks.warehouse.checks import check_rows
 
@@ -71,7 +72,7 @@ def find_damage(lake: Lake, *, quick: bool = False) -> Iterator[Damage]:
     """
     listed = [name_part(lake, path) for path in list_files(lake.root)]
     try:
-        sidecars = list_sidecars(lake)
+        sidecars = list_sidecars(lake.root)
     except LakeError as error:
         yield Damage(
             f"{RETIRED}/", str(error), "restore the file that is named from a copy of the lake"

@@ -12,6 +12,8 @@ from judgelake.schemas.tables import TABLES, Table
 from judgelake.tasks.errors import LakeError, SuiteError, nearest
 from judgelake.tasks.lake.lake import Lake, append_rows, retire
 from judgelake.tasks.lake.leases import COMPACTION, name_benchmark_leases, name_lease_of_judge
+from judgelake.tasks.lake.snapshot import Snapshot
+from judgelake.tasks.lake.storage import LakePath
 from judgelake.tasks.warehouse.warehouse import open_warehouse, select_file, select_frame
 
 _KEPT = frozenset({"runs"})
@@ -54,16 +56,20 @@ def plan_judge(lake: Lake, name: str) -> Forgetting:
     """What goes with a judge or metric, named by its alias or judge_id; raises SuiteError where
     that is not exactly one.
     """
-    judge_id, benchmarks = _find_judge(lake, name)
+    snapshot = lake.take_snapshot()
+    judge_id, benchmarks = _find_judge(snapshot, name)
     leases = [name_lease_of_judge(judge_id), *(f"metrics-{benchmark}" for benchmark in benchmarks)]
-    return Forgetting(tuple(_find_rows(lake, "judge_id", judge_id, None)), (*leases, COMPACTION))
+    return Forgetting(
+        tuple(_find_rows(snapshot, "judge_id", judge_id, None)), (*leases, COMPACTION)
+    )
 
 
 def plan_benchmark(lake: Lake, name: str) -> Forgetting:
     """What goes with a benchmark: its inputs, every judge's and metric's rows on it, the replies
     that only those rest on.
     """
-    connection = open_warehouse(lake, lazy=True)
+    snapshot = lake.take_snapshot()
+    connection = open_warehouse(snapshot, lazy=True)
     known = select_frame(connection, "select distinct benchmark from stg_ingests", "benchmarks")[
         "benchmark"
     ].to_list()
@@ -89,28 +95,29 @@ def plan_benchmark(lake: Lake, name: str) -> Forgetting:
         *map(name_lease_of_judge, judges["judge_id"]),
         *(f"report-{one}" for one in suites["suite"]),
     ]
-    return Forgetting(tuple(_find_rows(lake, "benchmark", name, digests)), (*leases, COMPACTION))
+    return Forgetting(
+        tuple(_find_rows(snapshot, "benchmark", name, digests)), (*leases, COMPACTION)
+    )
 
 
 def forget(lake: Lake, plan: Forgetting) -> None:
-    """Take the rows out of the lake, table by table; readers see a table with all of them or with
-    none.
-    """
+    """Take the rows out of the lake; readers see all of them or none, in all tables at once."""
+    written: list[LakePath] = []
     for table in TABLES.values():
-        removals = [one for one in plan.removals if one.table == table]
-        rests = [one.rest for one in removals if one.rest is not None and one.rest.height]
-        written = append_rows(lake, table.name, pl.concat(rests)) if rests else []
-        if removals:
-            retire(lake, [lake.root / one.name for one in removals], written)
+        rests = [one.rest for one in plan.removals if one.table == table and one.rest is not None]
+        if rests:
+            written += append_rows(lake, table.name, pl.concat(rests))
+    if plan.removals:
+        retire(lake, [lake.root / one.name for one in plan.removals], written)
 
 
-def _find_judge(lake: Lake, name: str) -> tuple[str, list[str]]:
+def _find_judge(snapshot: Snapshot, name: str) -> tuple[str, list[str]]:
     text = "select judge_id, any_value(kind) as kind, string_agg(distinct alias, ', ') as aliases, "
     text += (
         "list_distinct(flatten(list(benchmarks))) as benchmarks, max(registered_at) as at "
         "from raw_judges group by judge_id"
     )
-    known = select_frame(open_warehouse(lake, lazy=True), text, "judges of the lake")
+    known = select_frame(open_warehouse(snapshot, lazy=True), text, "judges of the lake")
     found = known.filter(
         (pl.col("judge_id") == name) | pl.col("aliases").str.split(", ").list.contains(name)
     ).sort("at")
@@ -133,11 +140,11 @@ def _find_judge(lake: Lake, name: str) -> tuple[str, list[str]]:
 
 
 def _find_rows(
-    lake: Lake, column: str, value: str, digests: pl.DataFrame | None
+    snapshot: Snapshot, column: str, value: str, digests: pl.DataFrame | None
 ) -> Iterator[Removal]:
     """The part files with rows whose `column` is `value`, and those with replies of `digests`."""
     tables = [table for table in TABLES.values() if table.name not in _KEPT]
-    parts = lake.find_parts(*(table.name for table in tables))
+    parts = snapshot.find_parts(*(table.name for table in tables))
     for table in tables:
         for file in parts[table.name]:
             found = _split(table, file, column, value, digests)
@@ -146,7 +153,7 @@ def _find_rows(
                 cost = float(gone["cost_usd"].sum() or 0.0) if "cost_usd" in gone.columns else 0.0
                 yield Removal(
                     table,
-                    file.relative_to(lake.mirror).as_posix(),
+                    file.relative_to(snapshot.mirror).as_posix(),
                     gone.height,
                     cost,
                     rest if rest.height else None,

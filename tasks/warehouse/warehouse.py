@@ -13,6 +13,7 @@ import contextlib
 import functools
 import graphlib
 import itertools
+import math
 import os
 import re
 import shutil
@@ -30,7 +31,9 @@ import polars as pl
 from judgelake.schemas.tables import TABLES
 from judgelake.tasks.digests import digest_json
 from judgelake.tasks.errors import LakeError, QueryError
+from judgelake.tasks.lake.cleanup import find_oldest_holder
 from judgelake.tasks.lake.lake import Lake
+from judgelake.tasks.lake.snapshot import Snapshot, list_snapshot
 from judgelake.tasks.lake.storage import move_folder
 from judgelake.tasks.warehouse.staging import derive_views
 
@@ -60,11 +63,12 @@ def find_kept(mirror: Path, view: str, version: str) -> list[Path]:
 
 
 def keep_rows(
-    connection: duckdb.DuckDBPyConnection, mirror: Path, view: str, version: str
+    connection: duckdb.DuckDBPyConnection, lake: Lake, view: str, version: str
 ) -> list[Path]:
     """Write the rows of `view` as they are now, whole or not at all; returns the files. Two
     processes may do it at once.
     """
+    mirror = lake.mirror
     folder = mirror / FOLDER / view
     beside, whole = folder / f".{uuid.uuid4().hex}.tmp", folder / version
     try:
@@ -72,7 +76,7 @@ def keep_rows(
         _copy(connection, view, beside)
         with contextlib.suppress(FileExistsError):  # another process was first, with the same rows
             move_folder(beside, whole)
-        _drop_older(folder, version)
+        _drop_older(lake, folder, version)
     except OSError as error:
         raise LakeError(
             f"{folder}: cannot be written ({error.strerror}); expected a writable place with "
@@ -101,15 +105,21 @@ def _quote(path: Path) -> str:
     return str(path).replace("'", "''")
 
 
-def _drop_older(folder: Path, version: str) -> None:
-    """Remove versions, and what a killed process left, once something newer has stood for an
-    hour.
+def _drop_older(lake: Lake, folder: Path, version: str) -> None:
+    """Remove versions, and what a killed process left, once something newer has stood for an hour
+    and no run that began before that is alive.
     """
     with os.scandir(folder) as entries:
         aged = sorted((entry.stat().st_mtime, entry.name) for entry in entries if entry.is_dir())
     now = time.time()
-    for (_, name), (superseded_at, _) in itertools.pairwise(aged):
-        if name != version and now - superseded_at > _KEPT_S:
+    due = {
+        name: superseded_at
+        for (_, name), (superseded_at, _) in itertools.pairwise(aged)
+        if name != version and now - superseded_at > _KEPT_S
+    }
+    held_since = find_oldest_holder(lake) if due else math.inf  # in a bucket, several requests
+    for name, superseded_at in due.items():
+        if superseded_at < held_since:
             shutil.rmtree(folder / name, ignore_errors=True)
 
 
@@ -121,32 +131,33 @@ _BY_SUITE = ("judges", "rule_labels")
 
 
 def open_warehouse(
-    lake: Lake, *, sealed: bool = False, lazy: bool = False
+    lake: Lake | Snapshot, *, sealed: bool = False, lazy: bool = False
 ) -> duckdb.DuckDBPyConnection:
-    """A connection with every view over the lake as it is now; `sealed`: nothing outside the lake
-    can be reached.
+    """A connection with every view over a snapshot, one taken now where a lake is given; `sealed`:
+    nothing outside the lake can be reached.
 
     `lazy`: a view is made when a statement that this module runs first names it, since making all
     of them takes half a second.
     """
+    snapshot = lake.take_snapshot() if isinstance(lake, Lake) else lake
     connection = duckdb.connect(config={"preserve_insertion_order": False})
     connection.execute("set time zone 'UTC'")
-    _MADE[connection] = made = _Made(lake, set(), {}, is_lazy=lazy)
+    _MADE[connection] = made = _Made(snapshot, set(), {}, is_lazy=lazy)
     if lazy:
         return connection
     _create_views(connection, made, {*view_texts(), *TABLES, *(f"raw_{name}" for name in TABLES)})
     if sealed:
         create_checks(connection)
-        seal(connection, lake.mirror)
+        seal(connection, snapshot.mirror)
     return connection
 
 
 class _Made(NamedTuple):
-    """A connection's lake, the names that it has by now, and a digest of the part files that each
-    raw view reads.
+    """A connection's snapshot, the names that it has by now, and a digest of the part files that
+    each raw view reads.
     """
 
-    lake: Lake
+    snapshot: Snapshot
     names: set[str]
     parts: dict[str, str]
     is_lazy: bool
@@ -169,14 +180,14 @@ def _create_views(connection: duckdb.DuckDBPyConnection, made: _Made, wanted: se
     _create_raw_views(connection, made, [name for name in TABLES if f"raw_{name}" in wanted])
     for name in [name for name in view_order() if name in wanted]:
         kept = (
-            find_kept(made.lake.mirror, name, _name_version(made, name, ()))
+            find_kept(made.snapshot.mirror, name, _name_version(made, name, ()))
             if name in _kept_views()
             else []
         )
         text = _read_kept(connection, name, kept) if kept else view_texts()[name]
-        _run(connection, f"create view {name} as {text}", name)
+        _run(connection, f"create or replace view {name} as {text}", name)
     for name in [name for name in TABLES if name in wanted]:
-        connection.execute(f"create view {name} as select * from stg_{name}")
+        connection.execute(f"create or replace view {name} as select * from stg_{name}")
     made.names.update(wanted)
 
 
@@ -218,10 +229,10 @@ def materialise(connection: duckdb.DuckDBPyConnection) -> None:
     for name in _kept_views():
         _run(connection, f"create or replace view {name} as {view_texts()[name]}", name)
         version = _name_version(made, name, scope)
-        kept = find_kept(made.lake.mirror, name, version)
+        kept = find_kept(made.snapshot.mirror, name, version)
         if not kept:
             try:
-                kept = keep_rows(connection, made.lake.mirror, name, version)
+                kept = keep_rows(connection, Lake(made.snapshot.root), name, version)
             except duckdb.Error as error:
                 raise QueryError(f"{name}: {error}\n{view_texts()[name]}") from None
         _run(
@@ -283,11 +294,38 @@ def _read_kept(connection: duckdb.DuckDBPyConnection, name: str, kept: Sequence[
     return f"select * from read_parquet(getvariable('kept_{name}'), hive_partitioning = false)"
 
 
+def _explain(
+    connection: duckdb.DuckDBPyConnection, error: duckdb.Error, name: str, text: str
+) -> LakeError | QueryError:
+    """The error with the statement, or where part files of the snapshot are gone, that."""
+    made = _MADE.get(connection)
+    if isinstance(error, duckdb.IOException) and made and made.snapshot.find_gone():
+        return made.snapshot.explain_gone()
+    return QueryError(f"{name}: {error}\n{text}")
+
+
+def renew(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Let the views show the lake as it is now where part files of their snapshot are gone; whether
+    that was so. Not for a connection whose tables rest on the snapshot.
+    """
+    made = _MADE.get(connection)
+    if made is None or not made.snapshot.find_gone():
+        return False
+    _MADE[connection] = now = made._replace(snapshot=list_snapshot(made.snapshot.root), parts={})
+    _create_views(connection, now, set(made.names))
+    return True
+
+
+def snapshot_of(connection: duckdb.DuckDBPyConnection) -> Snapshot:
+    """The snapshot that a warehouse was opened over."""
+    return _MADE[connection].snapshot
+
+
 def _run(connection: duckdb.DuckDBPyConnection, text: str, name: str) -> None:
     try:
         connection.execute(text)
     except duckdb.Error as error:
-        raise QueryError(f"{name}: {error}\n{text}") from None
+        raise _explain(connection, error, name, text) from None
 
 
 def run_sql(
@@ -303,7 +341,7 @@ def run_sql(
             connection.execute(text, dict(parameters)) if parameters else connection.execute(text)
         )
     except duckdb.Error as error:
-        raise QueryError(f"{name}: {error}\n{text}") from None
+        raise _explain(connection, error, name, text) from None
 
 
 def keep_result(
@@ -330,7 +368,7 @@ def select_frame(
             connection.sql(text, params=dict(parameters) if parameters else None).to_arrow_table()
         )
     except duckdb.Error as error:
-        raise QueryError(f"{name}: {error}\n{text}") from None
+        raise _explain(connection, error, name, text) from None
 
 
 def select_file(
@@ -390,15 +428,16 @@ def view_order() -> tuple[str, ...]:
 def _create_raw_views(
     connection: duckdb.DuckDBPyConnection, made: _Made, names: Sequence[str]
 ) -> None:
-    """`raw_<table>`: the table's part files of now, with every column of today's contract, whatever
-    older files lack.
+    """`raw_<table>`: the table's part files in the snapshot, with every column of today's contract,
+    whatever older files lack.
     """
-    mirror = made.lake.mirror
-    for name, files in made.lake.find_parts(*names).items():
+    mirror = made.snapshot.mirror
+    for name, files in made.snapshot.find_parts(*names).items():
         made.parts[name] = digest_json([str(file.relative_to(mirror)) for file in files])
-        connection.register(f"arrow_{name}", _empty(name))
-        connection.execute(f"create temp table empty_{name} as select * from arrow_{name}")
-        connection.unregister(f"arrow_{name}")
+        if f"raw_{name}" not in made.names:
+            connection.register(f"arrow_{name}", _empty(name))
+            connection.execute(f"create temp table empty_{name} as select * from arrow_{name}")
+            connection.unregister(f"arrow_{name}")
         read = f"select * from empty_{name}"  # names come from TABLES
         if files:
             connection.execute(
@@ -409,7 +448,7 @@ def _create_raw_views(
                 f" union all by name select * from "
                 f"read_parquet(getvariable('parts_{name}'), {options})"
             )
-        connection.execute(f"create view raw_{name} as {read}")
+        connection.execute(f"create or replace view raw_{name} as {read}")
 
 
 def _empty(name: str) -> object:

@@ -156,7 +156,7 @@ def test_the_same_shard_again_asks_and_writes_nothing(
     order = plan(lake, make_judged(), "run-1", standin.base_url)
     run_judge_shard(order)
     asked, parts = count_asked(log), lake.part_files("verdicts") + lake.part_files("replies")
-    assert remaining_cases(order).is_empty()
+    assert remaining_cases(order, lake.take_snapshot()).is_empty()
     again = run_judge_shard(order)
     assert (again.n_calls, again.n_replies_reused, again.statuses) == (0, 0, ())
     assert count_asked(log) == asked
@@ -269,7 +269,7 @@ def test_a_stop_in_the_middle_keeps_what_came_and_leaves_the_rest(
     judged = sum(count for _, count in result.statuses)
     assert 8 <= judged == result.n_calls == count_asked(log) - before < CASES
     assert count_pending(lake, suite) == CASES - judged
-    assert len(remaining_cases(order)) == CASES - judged
+    assert len(remaining_cases(order, lake.take_snapshot())) == CASES - judged
     stop_file(lake, "run-1").unlink()
     rest = run_judge_shard(dataclasses.replace(order, limits=LIMITS))
     assert rest.n_calls == CASES - judged

@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import polars as pl
 import pytest
@@ -19,8 +20,9 @@ from judgelake.tasks.engine.shard import ShardOrder, run_judge_shard
 from judgelake.tasks.errors import BackendError, LakeError
 from judgelake.tasks.lake import mirror
 from judgelake.tasks.lake.buckets import get_keys, list_keys
+from judgelake.tasks.lake.cleanup import remove_retired
 from judgelake.tasks.lake.images import check_images, stamp_images
-from judgelake.tasks.lake.lake import Lake, append_rows, open_lake, remove_retired, retire
+from judgelake.tasks.lake.lake import Lake, append_rows, open_lake, retire
 from judgelake.tasks.lake.storage import LakePath, list_files, read_file, remove_file, write_whole
 from judgelake.tasks.metrics.shard import run_metric_shard
 from judgelake.tasks.planning.cases import find_work, register_judges, write_work
@@ -200,7 +202,7 @@ def test_a_part_that_goes_away_after_the_listing_is_left_out(
         remove_file(gone)
         return found
 
-    monkeypatch.setattr("judgelake.tasks.lake.lake.list_keys", list_and_remove)
+    monkeypatch.setattr("judgelake.tasks.lake.snapshot.list_keys", list_and_remove)
     assert [file.name for file in lake.part_files("items")] == [stays.name]
 
 
@@ -214,7 +216,7 @@ def test_a_warehouse_lists_each_table_once(lake: Lake, bucket: Bucket) -> None:
         ("i1", "bench"),
         ("j1", "bench"),
     ]
-    assert len(bucket.seen) == len(TABLES) + 1  # and what is retired
+    assert len(bucket.seen) == 3  # all keys, all keys again, what is retired
 
 
 def test_requests_that_fail_now_and_then_cost_nothing(
@@ -319,6 +321,15 @@ RESULTS = (
 )
 
 
+def count_listings(bucket: Bucket) -> int:
+    """Listings of the whole lake, of a table or of a part of one."""
+    asked = (
+        parse_qs(urlsplit(one.path).query).get("prefix", ["no listing"])[0] for one in bucket.seen
+    )
+    places = (prefix.removeprefix("some/lake/").partition("/")[0] for prefix in asked)
+    return sum(place in ("", *TABLES) for place in places)
+
+
 def test_every_stage_gives_what_it_gives_on_a_disk(
     lake: Lake, bucket: Bucket, tmp_path: Path, standin: StandinProcess
 ) -> None:
@@ -340,6 +351,8 @@ def test_every_stage_gives_what_it_gives_on_a_disk(
     assert exported == {f"{name}.{form}" for name in report_views() for form in FORMATS}
     assert b"</html>" in (read_file(page_path(lake, SUITE)) or b"")
     assert str(page_path(lake, SUITE)) == f"{bucket.url}/some/lake/reports/s/report.html"
+
+    assert count_listings(bucket) <= 1  # 244 before each stage took one snapshot
 
     assert is_fresh(lake, SUITE)
     assert find_current(lake, DEMO, None, SUITE.image_root(lake.root)) is not None

@@ -31,6 +31,7 @@ from tests.lakes import (
     at,
     case_row,
     digest_of,
+    hold_since,
     ingest,
     item,
     judge_row,
@@ -145,17 +146,25 @@ def test_two_at_once_leave_one_whole_version(lake: Lake) -> None:
     assert sorted(file.stem for file in version.iterdir()) == [A, B]
 
 
-def test_older_versions_go_an_hour_after_newer_ones_came(lake: Lake) -> None:
+@pytest.mark.parametrize(
+    ("held_for_h", "kept"),
+    # `first` was superseded three hours ago, `second` half an hour ago: somebody may still read it
+    [(None, ["second", "third"]), (2.0, ["second", "third"]), (4.0, ["first", "second", "third"])],
+)
+def test_older_versions_go_an_hour_after_newer_ones_came_unless_an_older_run_lives(
+    lake: Lake, held_for_h: float | None, kept: list[str]
+) -> None:
     folder = lake.mirror / FOLDER / "core_x"
     now = time.time()
+    if held_for_h is not None:
+        hold_since(lake, now - 3600 * held_for_h)
     with duckdb.connect() as connection:
         connection.execute("create view core_x as select 1 as x")
         for version, hours in (("first", 5.0), ("second", 3.0), ("third", 0.5)):
-            keep_rows(connection, lake.mirror, "core_x", version)
+            keep_rows(connection, lake, "core_x", version)
             os.utime(folder / version, (now - 3600 * hours,) * 2)
-        keep_rows(connection, lake.mirror, "core_x", "fourth")
-    # `first` was superseded three hours ago, `second` half an hour ago: somebody may still read it
-    assert [path.name for path in sorted(folder.iterdir())] == ["fourth", "second", "third"]
+        keep_rows(connection, lake, "core_x", "fourth")
+    assert sorted(path.name for path in folder.iterdir()) == sorted([*kept, "fourth"])
     assert find_kept(lake.mirror, "core_x", "second")
 
 
@@ -171,5 +180,5 @@ def test_a_copy_that_fails_leaves_nothing_behind(
         with pytest.raises(
             LakeError, match=r"core_x: cannot be written \(No space left on device\)"
         ):
-            keep_rows(connection, lake.mirror, "core_x", "v")
+            keep_rows(connection, lake, "core_x", "v")
     assert list((lake.mirror / FOLDER / "core_x").iterdir()) == []

@@ -124,11 +124,11 @@ class BatchBook:
 
     def list_open(self) -> list[Batch]:
         """Batches that are planned or submitted, the oldest first."""
-        return self._list_open(open_warehouse(self._lake, lazy=True))
+        return self._list_open(_open(self._lake, "batches"))
 
     def read(self, model: str) -> Standing:
         """Where requests to a model stand now."""
-        connection = open_warehouse(self._lake, lazy=True)
+        connection = _open(self._lake, "batches")
         return Standing(
             self._list_open(connection),
             self._list_refusals(connection),
@@ -200,7 +200,7 @@ class BatchBook:
             "select distinct request_digest, draw from raw_replies where judge_id = "
             "$judge_id and replied_at >= $since"
         )
-        connection = open_warehouse(self._lake, lazy=True)
+        connection = _open(self._lake, "replies")
         rows = select_frame(
             connection, text, "answered", {"judge_id": self._judge_id, "since": batch.planned_at}
         )
@@ -273,9 +273,14 @@ def _find_latest(lake: Lake, judge_id: str) -> datetime | None:
     """The time of a judge's latest row of the table: what is noted now is later by any clock."""
     text = "select max(noted_at) as latest from raw_batches where judge_id = $judge_id"
     latest: datetime | None = select_frame(
-        open_warehouse(lake, lazy=True), text, "latest batch", {"judge_id": judge_id}
+        _open(lake, "batches"), text, "latest batch", {"judge_id": judge_id}
     ).item()
     return latest
+
+
+def _open(lake: Lake, table: str) -> duckdb.DuckDBPyConnection:
+    """A warehouse that knows one table, as it is now."""
+    return open_warehouse(lake.take_snapshot(table), lazy=True)
 
 
 def _read_keys(rows: Sequence[dict[str, object]]) -> tuple[Key, ...]:
