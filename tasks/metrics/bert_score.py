@@ -34,6 +34,7 @@ from judgelake.tasks.metrics.local_models import (
 )
 from judgelake.tasks.metrics.metric import Scored, without_statistics
 from judgelake.tasks.metrics.pairs import AnswerPairs, Ids, Scores, find_distinct, pair_answers
+from judgelake.tasks.settings import SuitePath, frozen_settings
 
 Weights = npt.NDArray[np.float32]
 
@@ -196,7 +197,7 @@ _SPACED = ("GPT2Tokenizer", "RobertaTokenizer")
 """
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class BertScoreSettings(ModelSettings):
     """`layer`: the paper's where None. `idf`: weigh tokens by the references' document frequencies,
     else all alike.
@@ -210,7 +211,7 @@ class BertScoreSettings(ModelSettings):
     idf: bool = False
     value: Literal["precision", "recall", "f1"] = "f1"
     baseline: tuple[float, ...] | None = None
-    baseline_file: Path | None = None
+    baseline_file: SuitePath | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -10,6 +10,7 @@ from typing import Any
 
 from judgelake.tasks.digests import digest_json, files_digest
 from judgelake.tasks.lake.storage import LakePath
+from judgelake.tasks.settings import frozen_settings
 from judgelake.tasks.sources import (
     alpaca_eval,
     fastchat,
@@ -38,7 +39,7 @@ class BenchmarkSettings:
     strict: bool = False
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class DemoSettings:
     """The demo benchmark, drawn from `seed`; `scenes` pictures with a few items each."""
 
