@@ -14,7 +14,9 @@ import pytest
 from tests.conftest import CHECKOUT
 
 OURS = ("flows", "schemas", "sql", "tasks")
-MODULES = sorted(file for folder in OURS for file in (CHECKOUT / folder).rglob("*.py"))
+PACKAGED = (*OURS, "infra/suites")
+MODULES = sorted(file for folder in PACKAGED for file in (CHECKOUT / folder).rglob("*.py"))
+NAMED = {"flows.public": "judgelake", "infra.suites": "judgelake.suites"}
 HEAVY = ("torch", "prefect", "dask", "distributed", "polars", "duckdb", "pandera", "numpy", "yaml")
 MACHINERY = ("prefect", "prefect_dask", "dask", "distributed")
 
@@ -43,7 +45,7 @@ above its own.
 def name_of(file: Path) -> str:
     """The name that a file is imported by."""
     name = ".".join(file.relative_to(CHECKOUT).with_suffix("").parts).removesuffix(".__init__")
-    return "judgelake" if name == "flows.public" else f"judgelake.{name}"
+    return NAMED.get(name, f"judgelake.{name}")
 
 
 def imports_of(file: Path) -> Iterator[str]:

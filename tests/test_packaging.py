@@ -21,7 +21,7 @@ PACKED = {".py", ".sql", ".html", ".css", ".json", ".txt"}
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel of a copy of the checkout, so that building leaves nothing behind in it."""
     folder = tmp_path_factory.mktemp("wheel")
-    for name in PACKAGES:
+    for name in (*PACKAGES, "infra/suites"):
         shutil.copytree(
             CHECKOUT / name, folder / "source" / name, ignore=shutil.ignore_patterns("__pycache__")
         )
@@ -89,6 +89,8 @@ def test_wheel_holds_every_module_and_every_text_that_is_read(wheel: Path) -> No
         f"judgelake/{file.relative_to(CHECKOUT)}".replace("judgelake/flows/public", "judgelake")
         for file in files
     }
+    suites = CHECKOUT / "infra" / "suites"
+    expected |= {f"judgelake/suites/{file.relative_to(suites)}" for file in suites.rglob("*.yaml")}
     assert sorted(expected - held) == []
     assert {Path(name).suffix for name in held} >= PACKED - {".txt"}
 

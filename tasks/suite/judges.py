@@ -28,8 +28,8 @@ from judgelake.tasks.settings import (
 )
 from judgelake.tasks.types import JUDGE, Identity, Models
 
-_LOCAL = ("revision", "dtype", "device", "device_map", "quantization", "batch_tokens")
-_REMOTE = ("base_url", "api_key_variable", "timeout_s", "max_attempts", "price")
+LOCAL_KEYS = ("revision", "dtype", "device", "device_map", "quantization", "batch_tokens")
+REMOTE_KEYS = ("base_url", "api_key_variable", "timeout_s", "max_attempts", "price")
 
 
 def expect(holds: bool, key: str, value: object, expected: str) -> None:
@@ -99,7 +99,7 @@ class EndpointSettings:
                 "model: missing; expected `provider/model`, such as "
                 "openai/gpt-4o-mini-2024-07-18; add it"
             )
-        self._refuse_strangers(_REMOTE if self.is_local else _LOCAL)
+        self._refuse_strangers(REMOTE_KEYS if self.is_local else LOCAL_KEYS)
 
     def _refuse_strangers(self, keys: tuple[str, ...]) -> None:
         """Raise ValueError where a key is set that this backend has no use for."""

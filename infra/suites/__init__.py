@@ -1,0 +1,3 @@
+"""The ready suites, as they ship in the wheel. Listing and reading them is
+`tasks.suite.examples`.
+"""
