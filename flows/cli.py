@@ -325,6 +325,28 @@ def _add_completion(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", choices=["bash", "zsh", "fish"])
 
 
+def _add_schema(_parser: argparse.ArgumentParser) -> None:
+    """It has no options."""
+
+
+def _add_init(parser: argparse.ArgumentParser) -> None:
+    words = "the suite to write (default: suite.yaml)"
+    parser.add_argument("file", nargs="?", type=Path, default=Path("suite.yaml"), help=words)
+    parser.add_argument(
+        "--answers", type=Path, metavar="FILE", help="a CSV, TSV, JSON, JSONL or Parquet of answers"
+    )
+    parser.add_argument("--protocol", metavar="NAME", help="how the judge asks (default: lave)")
+    parser.add_argument("--name", help="the suite's name (default: the answers' file name)")
+    parser.add_argument(
+        "--model",
+        metavar="PROVIDER/MODEL",
+        help="the judge (default: a stand-in that costs nothing)",
+    )
+    parser.add_argument("--force", action="store_true", help="replace a file that is there")
+    parser.add_argument("--list", action="store_true", help="list the ready examples")
+    parser.add_argument("--example", metavar="NAME", help="write this ready example")
+
+
 _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] = {
     "run": (
         "ingest, judge and report a suite; what is done already is left alone",
@@ -365,6 +387,16 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]]
         "work for a Dask scheduler that runs elsewhere, with slots of its own",
         _add_worker,
         "judgelake.flows.worker_command:run_worker",
+    ),
+    "init": (
+        "write a suite: from answers, from questions, or one of the examples",
+        _add_init,
+        "judgelake.flows.init_command:run_init",
+    ),
+    "schema": (
+        "print the JSON Schema of a suite, for editors",
+        _add_schema,
+        "judgelake.flows.schema_command:run_schema",
     ),
     "plan": (
         "tell what a run would ask, in calls, tokens, money and time; ask nobody, write nothing",

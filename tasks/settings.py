@@ -1,30 +1,86 @@
-"""YAML with line numbers into frozen dataclasses: unknown keys and wrong values are refused with
+"""YAML with line numbers into pydantic dataclasses: unknown keys and wrong values are refused with
 file, line and the nearest valid name.
 
-What a suite contains is `tasks.suite.suite`; this module knows only dataclasses and types.
+pydantic decides what is valid; this module reads the file and says where an error stands. What a
+suite contains is `tasks.suite.suite`.
 """
 
-import contextlib
 import dataclasses
+import functools
+import json
 import os
 import re
 import types
 import typing
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+import pydantic
+import pydantic.dataclasses
 import yaml
+from pydantic import AfterValidator, ConfigDict, Strict, TypeAdapter, ValidationInfo
+from pydantic_core import core_schema
 
 from judgelake.tasks.errors import SuiteError, nearest
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
-
+"""Names that also name folders and partitions of the lake."""
 
 T = TypeVar("T")
+Keys = tuple[str | int, ...]
+"""Where a value stands below a node: keys and numbers of list elements."""
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+"""`${NAME}` or `${NAME:-default}`."""
 _WORDS = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
+_MOST_VALUES = 100_000
+"""More values than any suite has: a few aliases of aliases stand for billions."""
+_CONFIG = ConfigDict(extra="forbid", strict=True)
+
+
+@typing.dataclass_transform(frozen_default=True, field_specifiers=(dataclasses.field,))
+def frozen_settings(cls: type[T]) -> type[T]:
+    """A frozen pydantic dataclass that takes no unknown key and converts no value silently."""
+    made = pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)(cls)
+    return typing.cast("type[T]", made)
+
+
+def _resolve(path: Path, info: ValidationInfo) -> Path:
+    return info.context / path.expanduser() if isinstance(info.context, Path) else path
+
+
+SuitePath = Annotated[Path, Strict(False), AfterValidator(_resolve)]
+"""A path that a suite writes relative to its own folder."""
+
+
+TEXT_SCHEMA = {"type": ["string", "number", "boolean"]}
+"""JSON Schema of text: YAML's `5` and `true` are text where a suite expects text."""
+
+
+class OneOrMany:
+    """Marks a list that may be written without brackets where it has one element."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        """Wraps what is no list into one."""
+        return core_schema.no_info_before_validator_function(_listed, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        """The element, or a list of it."""
+        many = handler(schema)
+        return {"anyOf": [many["items"], many]}
+
+
+def _listed(value: Any) -> Any:
+    value = _with_tuples(value)
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _with_tuples(value: Any) -> Any:
+    """Lists as tuples, which is what pydantic takes strictly for tuples behind a validator."""
+    if isinstance(value, dict):
+        return {key: _with_tuples(part) for key, part in value.items()}
+    return tuple(map(_with_tuples, value)) if isinstance(value, list | tuple) else value
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,6 +143,18 @@ def entries(place: Place) -> dict[str, Place]:
     return found
 
 
+def key_place(place: Place, key: str) -> Place:
+    """Where a key of a mapping itself stands."""
+    return Place(place.file, next(node for node, _ in place.node.value if node.value == key))
+
+
+def sequence(place: Place, key: str) -> list[Place]:
+    """The elements of a YAML list."""
+    if not isinstance(place.node, yaml.SequenceNode):
+        raise place.fail(_no_list(key))
+    return [Place(place.file, node) for node in place.node.value]
+
+
 def build(
     cls: type[T],
     place: Place,
@@ -94,60 +162,18 @@ def build(
     skip: Collection[str] = (),
     defaults: Mapping[str, object] = MappingProxyType({}),
 ) -> T:
-    """Make the dataclass `cls` from a mapping; keys in `skip` are someone else's, `defaults` go
+    """Make the settings `cls` from a mapping; keys in `skip` are someone else's, `defaults` go
     before the class's own.
 
     A ValueError of the class begins with `<key>: `.
     """
-    hints = get_type_hints(cls)
-    fields = {
-        field.name: field for field in dataclasses.fields(typing.cast("Any", cls)) if field.init
-    }
-    given, values = entries(place), dict(defaults)
-    for key, value in given.items():
-        if key in skip:
-            continue
-        if key not in fields:
-            key_node = next(node for node, _ in place.node.value if node.value == key)
-            raise Place(place.file, key_node).fail(
-                f"unknown key {key!r}; {nearest(key, [*fields, *skip])}"
-            )
-        values[key] = convert(hints[key], value, key)
-    for name, field in fields.items():
-        if (
-            name not in values
-            and field.default is dataclasses.MISSING
-            and field.default_factory is dataclasses.MISSING
-        ):
-            raise place.fail(f"the key {name!r} is missing; expected {describe(hints[name])}")
-    try:
-        return cls(**values)
-    except ValueError as error:
-        raise given.get(str(error).partition(":")[0], place).fail(str(error)) from None
+    entries(place)  # before pydantic: a class may take other forms than keys
+    return typing.cast("T", _Reading(cls, place, "", frozenset(skip), defaults).read())
 
 
-def convert(hint: Any, place: Place, key: str) -> Any:
-    """One YAML value as the type `hint`; a type with `from_yaml(place, key)` reads itself."""
-    origin = get_origin(hint)
-    if hasattr(hint, "from_yaml"):
-        return hint.from_yaml(place, key)
-    if origin in (Union, types.UnionType):
-        return _convert_union(hint, place, key)
-    if origin is tuple:
-        part = get_args(hint)[0]
-        alone = dataclasses.is_dataclass(part) and isinstance(
-            place.node, yaml.MappingNode
-        )  # one group of keys is a list of one
-        return tuple(
-            convert(part, item, key) for item in ([place] if alone else sequence(place, key))
-        )
-    if origin in (dict, Mapping, typing.cast("Any", Mapping)):
-        return {
-            name: convert(get_args(hint)[1], value, name) for name, value in entries(place).items()
-        }
-    if dataclasses.is_dataclass(hint):
-        return build(typing.cast("type[Any]", hint), place)
-    return _convert_scalar(hint, place, key)
+def read_value(hint: Any, place: Place, key: str) -> Any:
+    """One YAML value as the type `hint`; `key` names it in messages."""
+    return _Reading(hint, place, key).read()
 
 
 def read_kind(place: Place, key: str, valid: Mapping[str, object]) -> str:
@@ -159,63 +185,6 @@ def read_kind(place: Place, key: str, valid: Mapping[str, object]) -> str:
     if kind not in valid:
         raise found[key].fail(f"{key}: {kind!r}; {nearest(kind, valid)}")
     return kind
-
-
-def describe(hint: Any) -> str:
-    """A type in words."""
-    if get_origin(hint) is Literal:
-        return "one of " + ", ".join(str(value) for value in get_args(hint))
-    if get_origin(hint) is tuple:
-        return "a list"
-    return _WORDS.get(hint, "a value")
-
-
-def _convert_union(hint: Any, place: Place, key: str) -> Any:
-    """The first of several kinds that the value is; nothing where `null` is one of them."""
-    kinds = [part for part in get_args(hint) if part is not types.NoneType]
-    if place.node.tag == "tag:yaml.org,2002:null" and len(kinds) < len(get_args(hint)):
-        return None
-    if len(kinds) == 1:
-        return convert(kinds[0], place, key)
-    for kind in kinds:
-        with contextlib.suppress(SuiteError):
-            return convert(kind, place, key)
-    told = repr(place.node.value) if isinstance(place.node, yaml.ScalarNode) else "a list or keys"
-    raise place.fail(f"{key}: {told}; expected {', or '.join(map(describe, kinds))}")
-
-
-def sequence(place: Place, key: str) -> list[Place]:
-    """The elements of a YAML list."""
-    if not isinstance(place.node, yaml.SequenceNode):
-        raise place.fail(
-            f"{key}: expected a list; write it as [a, b] or as lines that begin with '- '"
-        )
-    return [Place(place.file, node) for node in place.node.value]
-
-
-def _convert_scalar(hint: Any, place: Place, key: str) -> Any:
-    if not isinstance(place.node, yaml.ScalarNode):
-        raise place.fail(f"{key}: expected {describe(hint)}, found a list or keys")
-    if hint in (str, Path):
-        text = expand(place)
-        return text if hint is str else place.file.parent / Path(text).expanduser()
-    value = _construct(hint, place, key)
-    if get_origin(hint) is Literal:
-        if any(value == allowed and type(value) is type(allowed) for allowed in get_args(hint)):
-            return value
-        raise place.fail(f"{key}: {value!r}; {nearest(str(value), map(str, get_args(hint)))}")
-    if hint is float and type(value) is int:
-        return float(value)
-    if type(value) is not hint:
-        raise place.fail(f"{key}: {place.node.value!r}; expected {describe(hint)}")
-    return value
-
-
-def _construct(hint: Any, place: Place, key: str) -> object:
-    try:
-        return yaml.SafeLoader("").construct_object(place.node)
-    except (yaml.YAMLError, ValueError):  # an unknown tag, a date that does not exist
-        raise place.fail(f"{key}: {place.node.value!r}; expected {describe(hint)}") from None
 
 
 def expand(place: Place) -> str:
@@ -235,3 +204,202 @@ def expand(place: Place) -> str:
         return value
 
     return _VARIABLE.sub(replace, place.node.value)
+
+
+def describe(hint: Any) -> str:
+    """A type in words."""
+    if get_origin(hint) is Literal:
+        return "one of " + ", ".join(str(value) for value in get_args(hint))
+    if get_origin(hint) is tuple:
+        return "a list"
+    return _WORDS.get(hint, "a value")
+
+
+@dataclasses.dataclass
+class _Reading:
+    """One YAML value on its way into the type `hint`.
+
+    A plain value of YAML is text first, as it is written. Where the model refuses that, it gets
+    what YAML takes it for (`5`, `true`), so that the model alone decides what is text: the model
+    `5`, the answer `Yes`.
+    """
+
+    hint: Any
+    place: Place
+    key: str
+    skip: frozenset[str] = frozenset()
+    defaults: Mapping[str, object] = dataclasses.field(default_factory=dict)
+    taken: dict[Keys, object] = dataclasses.field(default_factory=dict)
+    """Values that go in as something else than their text."""
+    n_values: int = 0
+
+    def read(self) -> Any:
+        """The value; raises SuiteError for the first error in the file."""
+        while True:
+            self.n_values = 0
+            try:
+                return _adapter(self.hint).validate_json(
+                    json.dumps(self._data(self.place, ())), context=self.place.file.parent
+                )
+            except pydantic.ValidationError as error:
+                errors = error.errors(include_url=False, include_input=False)
+            if not self._take_otherwise(errors):
+                raise min((self._explain(one) for one in errors), key=_standing)[-1] from None
+
+    def _data(self, place: Place, keys: Keys) -> Any:
+        """The value as plain data, keys and text as they are written."""
+        self.n_values += 1
+        if self.n_values > _MOST_VALUES or len(keys) > 50:
+            raise place.fail("too many values, or too deep; expected a suite; shorten it")
+        if isinstance(place.node, yaml.MappingNode):
+            given = {
+                name: self._data(value, (*keys, name))
+                for name, value in entries(place).items()
+                if keys or name not in self.skip
+            }
+            return given if keys else {**self.defaults, **given}
+        if isinstance(place.node, yaml.SequenceNode):
+            return [
+                self._data(part, (*keys, number))
+                for number, part in enumerate(sequence(place, self.key))
+            ]
+        if keys in self.taken:
+            return self.taken[keys]
+        return None if place.node.tag == "tag:yaml.org,2002:null" else expand(place)
+
+    def _take_otherwise(self, errors: Iterable[Any]) -> bool:
+        """Whether a refused value can be taken as something that was not tried yet."""
+        found: dict[Keys, object] = {}
+        for error in errors:
+            place, keys = self._find(error["loc"])
+            hint = _hint_at(self.hint, error["loc"])
+            if isinstance(place.node, yaml.ScalarNode) and keys not in self.taken:
+                if error["type"] in ("string_type", "path_type"):
+                    found[keys] = expand(place)
+                elif error["type"] in _NATIVE_TYPES and _is_allowed(hint, _native(place)):
+                    found[keys] = _native(place)
+        self.taken |= found
+        return bool(found)
+
+    def _find(self, loc: Keys) -> tuple[Place, Keys]:
+        """The YAML value of pydantic's `loc`, whose further parts name branches of a union."""
+        place = self.place
+        keys: Keys = ()
+        for part in loc:
+            inner = _children(place).get(part)
+            if inner is not None and (keys or part not in self.skip):
+                place, keys = inner, (*keys, part)
+        return place, keys
+
+    def _explain(self, error: Any) -> tuple[bool, Place, SuiteError]:
+        """One error of pydantic in our words: whether a key is missing, where, and what to do."""
+        loc, kind = error["loc"], error["type"]
+        place, keys = self._find(loc)
+        key = next((part for part in reversed(keys) if isinstance(part, str)), self.key)
+        hint = _hint_at(self.hint, loc)
+        if kind == "unexpected_keyword_argument":
+            parent, name = self._find(loc[:-1])[0], str(loc[-1])
+            place, skip = key_place(parent, name), self.skip if len(loc) == 1 else ()
+            known = get_type_hints(_hint_at(self.hint, loc[:-1]))
+            names = [name for name in known if get_origin(known[name]) is not typing.ClassVar]
+            return (
+                False,
+                place,
+                place.fail(f"unknown key {name!r}; {nearest(name, [*names, *skip])}"),
+            )
+        if kind == "missing":
+            wanted = f"the key {loc[-1]!r} is missing; expected {describe(hint)}"
+            return True, place, place.fail(wanted)
+        if kind == "value_error":
+            what = str(error["ctx"]["error"])
+            place = _children(place).get(what.partition(":")[0], place)
+            return False, place, place.fail(what)
+        if kind == FORM:
+            return False, place, place.fail(f"{key}: {error['msg']}")
+        return False, place, place.fail(_describe_wrong(kind, place, key, hint))
+
+
+FORM = "form"
+"""The type of a pydantic error that a class raises for a value of a form that it does not take."""
+
+
+def _standing(explained: tuple[bool, Place, SuiteError]) -> tuple[bool, int]:
+    return explained[0], explained[1].node.start_mark.index
+
+
+@functools.cache
+def _adapter(hint: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(hint, config=None if dataclasses.is_dataclass(hint) else _CONFIG)
+
+
+def _children(place: Place) -> Mapping[Any, Place]:
+    if isinstance(place.node, yaml.MappingNode):
+        return entries(place)
+    if isinstance(place.node, yaml.SequenceNode):
+        return dict(enumerate(sequence(place, "")))
+    return {}
+
+
+def _native(place: Place) -> object:
+    """What YAML takes a plain value for; its text where that is no number and no truth value."""
+    try:
+        value = yaml.SafeLoader("").construct_object(place.node)
+    except (yaml.YAMLError, ValueError):  # an unknown tag, a date that does not exist
+        return place.node.value
+    return value if value is None or isinstance(value, int | float) else place.node.value
+
+
+_NATIVE_TYPES = ("int_type", "float_type", "bool_type", "literal_error")
+"""Errors of pydantic about a text where a number, a truth value or a choice is expected."""
+
+
+def _is_allowed(hint: Any, value: object) -> bool:
+    """Whether a choice has exactly this value: for Python and pydantic, 1 is true."""
+    if get_origin(hint) is not Literal:
+        return True
+    return any(value == one and type(value) is type(one) for one in get_args(hint))
+
+
+def _hint_at(hint: Any, loc: Keys) -> Any:
+    """The type that stands at `loc` below a type."""
+    for part in loc:
+        if dataclasses.is_dataclass(hint):
+            hint = get_type_hints(hint).get(str(part), hint)
+        elif get_origin(hint) is tuple:
+            hint = get_args(hint)[0]
+        elif get_origin(hint) in (dict, Mapping):
+            hint = get_args(hint)[1]
+        hint = _without_null(hint)
+    return hint
+
+
+def _without_null(hint: Any) -> Any:
+    kinds = [part for part in get_args(hint) if part is not types.NoneType]
+    return kinds[0] if _is_union(hint) and len(kinds) == 1 else hint
+
+
+def _is_union(hint: Any) -> bool:
+    return get_origin(hint) in (Union, types.UnionType)
+
+
+def _no_list(key: str) -> str:
+    return f"{key}: expected a list; write it as [a, b] or as lines that begin with '- '"
+
+
+def _describe_wrong(kind: str, place: Place, key: str, hint: Any) -> str:
+    """What is wrong with a value of the wrong type, and what is expected."""
+    is_scalar = isinstance(place.node, yaml.ScalarNode)
+    written = repr(place.node.value) if is_scalar else "a list or keys"
+    if kind in ("dataclass_type", "dict_type", "mapping_type"):
+        return "expected keys with values (`key: value`) here; indent them under this line"
+    if kind == "tuple_type":
+        return _no_list(key)
+    if _is_union(hint):
+        kinds = [part for part in get_args(hint) if part is not types.NoneType]
+        return f"{key}: {written}; expected {', or '.join(map(describe, kinds))}"
+    if not is_scalar:
+        return f"{key}: expected {describe(hint)}, found a list or keys"
+    if get_origin(hint) is Literal:
+        value = _native(place)
+        return f"{key}: {value!r}; {nearest(str(value), map(str, get_args(hint)))}"
+    return f"{key}: {written}; expected {describe(hint)}"

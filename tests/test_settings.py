@@ -1,27 +1,27 @@
-"""YAML into dataclasses: every refusal names file, line, what stands there and what to write
+"""YAML into pydantic dataclasses: every refusal names file, line, what stands there and what to write
 instead.
 """
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Literal
 
 import pytest
 
 from judgelake.tasks.errors import SuiteError, nearest
-from judgelake.tasks.settings import build, describe, read_yaml
+from judgelake.tasks.settings import SuitePath, build, describe, frozen_settings, read_yaml
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class Wheel:
     """A nested dataclass."""
 
     spokes: int = 32
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class Bicycle:
     """One field of each kind that settings have."""
 
@@ -30,7 +30,7 @@ class Bicycle:
     weight_kg: float = 12.5
     sold: bool = False
     colour: Literal["red", "blue", 3, True] = "red"
-    manual: Path | None = None
+    manual: SuitePath | None = None
     owners: tuple[str, ...] = ()
     front: Wheel = field(default_factory=Wheel)
     prices: Mapping[str, float] = field(default_factory=dict)

@@ -10,12 +10,13 @@ import math
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import resources
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import yaml
+
+from judgelake.tasks.settings import frozen_settings
 
 _OPENAI_HOST = "api.openai.com"
 _SNAPSHOT = re.compile(r"[-@](?:\d{4}-\d{2}-\d{2}|\d{3,8}|latest|preview-\d{2}-\d{2,4}(?:-\d{4})?)")
@@ -24,7 +25,7 @@ claude-3-opus-20240229, mistral-large-2411.
 """
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class Price:
     """USD per million tokens; `cached_input` (None: as `input`) is for the part of a prompt that
     the provider had in its cache.

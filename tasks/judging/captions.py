@@ -5,13 +5,12 @@ What it wrote is a caption in the lake under this judge's alias and signature; j
 `caption: <alias>`.
 """
 
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from judgelake.tasks.judging.protocol import Protocol
 from judgelake.tasks.judging.reading import check_reply
 from judgelake.tasks.judging.templates import digest_prompts, render_prompt
+from judgelake.tasks.settings import SuitePath, frozen_settings
 from judgelake.tasks.types import (
     JUDGE,
     Case,
@@ -31,7 +30,7 @@ CRITERION = "caption"
 PROMPT = "captions"
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class CaptionsOptions:
     """Greedy decoding by default. A captioner always looks at the image; `templates` is a folder
     with a `captions.txt` of your own.
@@ -42,7 +41,7 @@ class CaptionsOptions:
     top_p: float | None = None
     max_tokens: int = 512
     seed: int | None = None
-    templates: Path | None = None
+    templates: SuitePath | None = None
 
 
 def list_wants(_options: CaptionsOptions) -> Wants:

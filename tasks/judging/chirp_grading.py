@@ -10,8 +10,6 @@ own.
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from judgelake.tasks.judging.chirp import (
@@ -27,6 +25,7 @@ from judgelake.tasks.judging.chirp import (
 from judgelake.tasks.judging.protocol import Protocol
 from judgelake.tasks.judging.templates import digest_prompts, render_prompt
 from judgelake.tasks.metrics.vqa_accuracy import normalise_official, strip_official
+from judgelake.tasks.settings import SuitePath, frozen_settings
 from judgelake.tasks.types import (
     JUDGE,
     Case,
@@ -57,7 +56,7 @@ _VLM_PROMPTS: dict[Style, tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class ChirpGradingOptions:
     """How a response is graded. `style` is that of the VLM: asked at once, LLaVA-34B's two turns or
     GPT-4V's reasoning.
@@ -76,7 +75,7 @@ class ChirpGradingOptions:
     top_p: float | None = None
     max_tokens: int = 1024
     seed: int = 0
-    templates: Path | None = None
+    templates: SuitePath | None = None
 
     def __post_init__(self) -> None:
         if self.max_tokens < 1:

@@ -7,8 +7,6 @@ pairs are compared is drawn by `tasks.planning.matchups`.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
 
 from judgelake.tasks.judging.chirp import (
     EXTRACTOR,
@@ -21,6 +19,7 @@ from judgelake.tasks.judging.chirp import (
 )
 from judgelake.tasks.judging.protocol import Protocol
 from judgelake.tasks.judging.templates import digest_prompts, render_prompt
+from judgelake.tasks.settings import SuitePath, frozen_settings
 from judgelake.tasks.types import (
     JUDGE,
     Case,
@@ -49,7 +48,7 @@ _PROMPTS: dict[Style, tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class ChirpOptions:
     """How pairs are judged and which. `style`: simple (GPT-4V (S) of the paper), reasoning (GPT-4V
     (R)) or two_turn (LLaVA-34B).
@@ -70,7 +69,7 @@ class ChirpOptions:
     top_p: float | None = None
     max_tokens: int = 1024
     seed: int = 0
-    templates: Path | None = None
+    templates: SuitePath | None = None
 
     def __post_init__(self) -> None:
         if (

@@ -8,8 +8,6 @@ matching may err, not how good the answer is, so they are nobody's score.
 
 import re
 from collections import Counter
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from judgelake.schemas.recorded import FAILURE_CATEGORIES
@@ -17,6 +15,7 @@ from judgelake.tasks.judging.protocol import Protocol
 from judgelake.tasks.judging.reading import check_reply
 from judgelake.tasks.judging.rubrics import check_caption, find_missing_caption
 from judgelake.tasks.judging.templates import digest_prompts, neutralise, render_prompt
+from judgelake.tasks.settings import SuitePath, frozen_settings
 from judgelake.tasks.types import (
     JUDGE,
     Case,
@@ -46,7 +45,7 @@ _NAME = re.compile(
 _EMPHASIS = " \t*_"
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class FailureLabelsOptions:
     """`rationale`: the model explains before it names the categories. `caption` names whose caption
     stands in for the image.
@@ -63,7 +62,7 @@ class FailureLabelsOptions:
     top_p: float | None = None
     max_tokens: int = 512
     seed: int = 0
-    templates: Path | None = None
+    templates: SuitePath | None = None
 
     def __post_init__(self) -> None:
         check_caption(self.image, self.caption)

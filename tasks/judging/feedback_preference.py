@@ -5,9 +5,6 @@ What the people saw is shown: instruction, image, response, reference answer, ru
 B. They chose one; `ties` allows neither.
 """
 
-from dataclasses import dataclass
-from pathlib import Path
-
 from judgelake.tasks.judging import prometheus
 from judgelake.tasks.judging.protocol import Protocol
 from judgelake.tasks.judging.reading import check_reply, read_marked_choice
@@ -19,6 +16,7 @@ from judgelake.tasks.judging.rubrics import (
     name_rubrics,
 )
 from judgelake.tasks.judging.templates import digest_prompts, neutralise, render_prompt
+from judgelake.tasks.settings import SuitePath, frozen_settings
 from judgelake.tasks.types import (
     JUDGE,
     Case,
@@ -41,7 +39,7 @@ PROMPT = "feedback_preference"
 MARKERS = (*prometheus.MARKERS, "###Reasons")
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class FeedbackPreferenceOptions:
     """`feedback_of` names the two judges, a and b. `rubric_file` is theirs, where their rubrics
     came from a file.
@@ -50,7 +48,7 @@ class FeedbackPreferenceOptions:
     feedback_of: tuple[str, ...]
     image: ImageMode = True
     caption: str | None = None
-    rubric_file: Path | None = None
+    rubric_file: SuitePath | None = None
     ties: bool = False
     both_orders: bool = True
     samples: int = 1
@@ -58,7 +56,7 @@ class FeedbackPreferenceOptions:
     top_p: float | None = None
     max_tokens: int = 2048
     seed: int | None = None
-    templates: Path | None = None
+    templates: SuitePath | None = None
 
     def __post_init__(self) -> None:
         check_caption(self.image, self.caption)

@@ -17,8 +17,7 @@ its probability.
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from judgelake.tasks.judging.protocol import Protocol
@@ -39,6 +38,7 @@ from judgelake.tasks.judging.task_wording import (
 )
 from judgelake.tasks.judging.templates import neutralise, render_prompt
 from judgelake.tasks.judging.token_reading import find_likeliest, find_position, read_token_shares
+from judgelake.tasks.settings import SuitePath, frozen_settings
 from judgelake.tasks.types import (
     JUDGE,
     Case,
@@ -156,7 +156,7 @@ CRITERION = "overall"
 PROMPT, REASON = "fleur", "fleur_reason"
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class FleurOptions:
     """`references` makes it RefFLEUR; `smoothing: raw` takes the score that the reply says.
     Decoding is greedy, as in the released code.
@@ -175,7 +175,7 @@ class FleurOptions:
     reason_max_tokens: int = 512
     top_logprobs: int = 20
     seed: int | None = None
-    templates: Path | None = None
+    templates: SuitePath | None = None
     smoothing: Literal["smoothed", "raw"] = "smoothed"
     min_mass: float = 0.5
 

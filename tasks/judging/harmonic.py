@@ -11,8 +11,7 @@ as probability 0.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Literal
 
 from judgelake.tasks.judging.cases import find_missing_image
@@ -27,6 +26,7 @@ from judgelake.tasks.judging.task_wording import (
     pick_images,
 )
 from judgelake.tasks.judging.templates import render_prompt
+from judgelake.tasks.settings import SuitePath, frozen_settings
 from judgelake.tasks.types import (
     JUDGE,
     Case,
@@ -50,7 +50,7 @@ GAMMAS: Mapping[Weighting, float] = {"uniform": 1.0, "inverse_variance": 0.5, "s
 DEFAULT_GAMMA = 0.75
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class HarmonicOptions:
     """Table 4's ablations and Table 5's gamma are readings: `smoothing: none` takes the rating that
     the reply says (the weights stay), `weighting: uniform` weighs nothing. `overall_directly` asks
@@ -75,7 +75,7 @@ class HarmonicOptions:
     reason_max_tokens: int = 512
     top_logprobs: int = 20
     seed: int | None = None
-    templates: Path | None = None
+    templates: SuitePath | None = None
     smoothing: Literal["expected", "none"] = "expected"
     weighting: Weighting = "harmonic"
     gamma: float = DEFAULT_GAMMA

@@ -10,7 +10,7 @@ import functools
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
@@ -21,6 +21,7 @@ from judgelake.tasks.judging.protocol import Protocol
 from judgelake.tasks.judging.reading import check_reply, read_rating_at_end
 from judgelake.tasks.judging.templates import digest_prompts, render_prompt
 from judgelake.tasks.judging.token_reading import find_position, read_token_shares
+from judgelake.tasks.settings import SuitePath, frozen_settings
 from judgelake.tasks.types import (
     JUDGE,
     Case,
@@ -44,7 +45,7 @@ PROMPT = "lave"
 _TEXTS = ("question", "answer", "rationale")
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class LaveOptions:
     """Table 3's choices. `filter_refs: at_or_below` also drops references at exactly 25 % (the
     released code's rule).
@@ -60,12 +61,12 @@ class LaveOptions:
     rationale: bool = True
     filter_refs: Literal[True, False, "at_or_below"] = True
     caption: str | None = None
-    demos: Path | None = None
+    demos: SuitePath | None = None
     max_tokens: int = 256
     top_logprobs: int = 0
     rating: Literal["last", "weighted"] = "last"
     min_mass: float = 0.5
-    templates: Path | None = None
+    templates: SuitePath | None = None
 
     def __post_init__(self) -> None:
         if self.rating == "weighted" and self.top_logprobs < 1:

@@ -6,11 +6,10 @@ SQL's matter.
 """
 
 import math
-from dataclasses import dataclass
-from pathlib import Path
 
 from judgelake.tasks.judging.protocol import Protocol
 from judgelake.tasks.judging.templates import digest_prompts, render_prompt
+from judgelake.tasks.settings import SuitePath, frozen_settings
 from judgelake.tasks.types import (
     JUDGE,
     Case,
@@ -31,12 +30,12 @@ PROMPT = "likelihood"
 _DECODING = Decoding(temperature=0.0, max_tokens=1)
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class LikelihoodOptions:
     """`styles`: the styles of answers that are scored, by default all."""
 
     styles: tuple[str, ...] = ()
-    templates: Path | None = None
+    templates: SuitePath | None = None
 
 
 def list_wants(options: LikelihoodOptions) -> Wants:

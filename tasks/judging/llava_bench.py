@@ -6,14 +6,13 @@ judge sees the image, or what LLaVA-Bench gives a judge of texts in its place: a
 (`image: absent` with `caption`).
 """
 
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from judgelake.tasks.judging.protocol import Protocol
 from judgelake.tasks.judging.reading import check_reply, read_two_numbers
 from judgelake.tasks.judging.rubrics import check_caption, find_missing_caption
 from judgelake.tasks.judging.templates import digest_prompts, neutralise, render_prompt
+from judgelake.tasks.settings import SuitePath, frozen_settings
 from judgelake.tasks.types import (
     JUDGE,
     Case,
@@ -40,7 +39,7 @@ MARKERS = tuple(f"[{opening}{part}]" for part in _PARTS for opening in ("", "End
 """What no text of the data may bring into the prompt: its delimiters."""
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class LlavaBenchOptions:
     """`matchups`: each answer against the item's first reference, or pairs of answers (all, or
     those that people compared).
@@ -59,7 +58,7 @@ class LlavaBenchOptions:
     top_p: float | None = None
     max_tokens: int = 1024
     seed: int | None = None
-    templates: Path | None = None
+    templates: SuitePath | None = None
 
     def __post_init__(self) -> None:
         check_caption(self.image, self.caption)

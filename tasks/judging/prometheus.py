@@ -6,9 +6,6 @@ the wording our own. Judges that read text only get a caption in place of the im
 `image: absent` with `caption`.
 """
 
-from dataclasses import dataclass
-from pathlib import Path
-
 from judgelake.tasks.judging.protocol import Protocol
 from judgelake.tasks.judging.reading import check_reply, read_result_marker
 from judgelake.tasks.judging.rubrics import (
@@ -20,6 +17,7 @@ from judgelake.tasks.judging.rubrics import (
     name_rubrics,
 )
 from judgelake.tasks.judging.templates import digest_prompts, neutralise, render_prompt
+from judgelake.tasks.settings import SuitePath, frozen_settings
 from judgelake.tasks.types import (
     JUDGE,
     Case,
@@ -54,7 +52,7 @@ verdict.
 """
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class PrometheusOptions:
     """Decoding and three inferences a case are the paper's (appendix E.2, section 3.3).
 
@@ -65,13 +63,13 @@ class PrometheusOptions:
 
     image: ImageMode = True
     caption: str | None = None
-    rubric_file: Path | None = None
+    rubric_file: SuitePath | None = None
     samples: int = 3
     temperature: float = 1.0
     top_p: float = 0.9
     max_tokens: int = 2048
     seed: int | None = None
-    templates: Path | None = None
+    templates: SuitePath | None = None
 
     def __post_init__(self) -> None:
         check_caption(self.image, self.caption)

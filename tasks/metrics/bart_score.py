@@ -7,7 +7,6 @@ source text and the paper's prompts are not here.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -25,6 +24,7 @@ from judgelake.tasks.metrics.local_models import (
 )
 from judgelake.tasks.metrics.metric import Scored, without_statistics
 from judgelake.tasks.metrics.pairs import Ids, Scores, divide_by_row, find_distinct, pair_answers
+from judgelake.tasks.settings import frozen_settings
 
 VERSION = 1
 DIRECTIONS = ("precision", "recall", "f")
@@ -32,7 +32,7 @@ REFERENCE_RULES = ("mean", "max")
 LOGIT_BYTES = 256 * 2**20
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class BartScoreSettings(ModelSettings):
     """`references`: mean over the references, as the paper's code does by default, or the
     highest.

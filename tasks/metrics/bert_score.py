@@ -10,7 +10,6 @@ whose every cosine is negative does not get 0; RoBERTa's first word has its spac
 """
 
 import csv
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -33,6 +32,7 @@ from judgelake.tasks.metrics.local_models import (
 from judgelake.tasks.metrics.metric import Scored, without_statistics
 from judgelake.tasks.metrics.pairs import AnswerPairs, Ids, Scores, find_distinct, pair_answers
 from judgelake.tasks.metrics.token_matching import TokenEncoder, match_tokens
+from judgelake.tasks.settings import SuitePath, frozen_settings
 
 VERSION = 1
 VALUES = ("precision", "recall", "f1")
@@ -57,7 +57,7 @@ _SPACED = ("GPT2Tokenizer", "RobertaTokenizer")
 """
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class BertScoreSettings(ModelSettings):
     """`layer`: the paper's where None. `idf`: weigh tokens by the references' document frequencies,
     else all alike.
@@ -71,7 +71,7 @@ class BertScoreSettings(ModelSettings):
     idf: bool = False
     value: Literal["precision", "recall", "f1"] = "f1"
     baseline: tuple[float, ...] | None = None
-    baseline_file: Path | None = None
+    baseline_file: SuitePath | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

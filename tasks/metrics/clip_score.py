@@ -43,6 +43,7 @@ from judgelake.tasks.metrics.local_models import (
 )
 from judgelake.tasks.metrics.metric import Scored
 from judgelake.tasks.metrics.pairs import AnswerPairs, Ids, Scores, pair_answers
+from judgelake.tasks.settings import frozen_settings
 from judgelake.tasks.types import is_remote
 
 IMAGES_PER_CHUNK = 1_024
@@ -212,7 +213,7 @@ NO_ANSWER = "there is no answer"
 NO_REFERENCES = "the item has no reference answers"
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class ClipScoreSettings(ModelSettings):
     """`prefix` stands before every answer and reference."""
 

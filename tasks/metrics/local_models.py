@@ -7,7 +7,6 @@ the first model is asked for.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
@@ -26,6 +25,7 @@ from judgelake.tasks.backends.local.settings import (
 from judgelake.tasks.digests import digest_json, file_digest
 from judgelake.tasks.errors import MetricError
 from judgelake.tasks.metrics.pairs import Ids
+from judgelake.tasks.settings import frozen_settings
 
 if TYPE_CHECKING:
     import torch
@@ -43,7 +43,7 @@ have positions.
 """
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class ModelSettings:
     """A model by its hub id or its folder, whose path is taken as it is (not from the suite's
     place).

@@ -12,31 +12,43 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from pydantic import model_validator
+from pydantic_core import ArgsKwargs, PydanticCustomError
 
 from judgelake.tasks.metrics.rows import ScoreRows
-from judgelake.tasks.settings import Place, convert, expand
+from judgelake.tasks.settings import SuitePath, frozen_settings
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class NoOptions:
     """A metric in one form only."""
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class DocumentSource:
     """Where a metric counts before it scores: in the references of the benchmark, or of `file`
     (`tasks.metrics.documents`).
     """
 
-    file: Path | None = None
+    file: SuitePath | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read(cls, value: Any) -> Any:
+        """`references`, or the path of a file, relative to the suite file."""
+        if isinstance(value, ArgsKwargs):
+            return value
+        if not isinstance(value, str):
+            raise PydanticCustomError("string_type", "expected text")
+        return {} if value == "references" else {"file": value}
 
     @classmethod
-    def from_yaml(cls, place: Place, key: str) -> DocumentSource:
-        """`references`, or the path of a file, relative to the suite file."""
-        return cls(None if expand(place) == "references" else convert(Path, place, key))
+    def __get_pydantic_json_schema__(cls, _schema: Any, _handler: Any) -> dict[str, Any]:
+        """As a suite writes it."""
+        return {"type": "string", "default": "references", "description": cls.__doc__}
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class BleuOptions:
     """BLEU-`order` as pycocoevalcap (`coco`) or sacrebleu computes it; their own tokenizers are
     `ptb` and `13a`.
@@ -52,7 +64,7 @@ class BleuOptions:
         return self.tokenizer or {"coco": "ptb", "sacrebleu": "13a"}[self.style]
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class RougeOptions:
     """ROUGE-`variant` as pycocoevalcap (`coco`) or rouge_score computes it; `stemmer` is
     rouge_score's.
@@ -75,7 +87,7 @@ class RougeOptions:
         return {"coco": "ptb", "rouge_score": "rouge_stem" if self.stemmer else "rouge"}[self.style]
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class CiderOptions:
     """CIDEr-D (`d`), which is what pycocoevalcap and the papers that use it call CIDEr, or CIDEr
     without its clipping and penalty.

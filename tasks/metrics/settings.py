@@ -15,7 +15,7 @@ from judgelake.tasks.metrics.documents import digest_documents
 from judgelake.tasks.metrics.metric import ALL_TASKS, Metric, Scored
 from judgelake.tasks.metrics.registry import KINDS, METRICS
 from judgelake.tasks.metrics.rows import ScoreRows
-from judgelake.tasks.settings import NAME, Place, build, convert, entries, expand, sequence
+from judgelake.tasks.settings import NAME, Place, build, entries, expand, read_value, sequence
 from judgelake.tasks.types import Identity, Wants
 
 READING = "score"
@@ -135,7 +135,9 @@ def _read_metric(place: Place, benchmarks: Collection[str]) -> MetricSettings:
             f"alias: {alias!r}; expected lower-case letters, digits, '_', '.', '-'; rename it"
         )
     chosen: tuple[str, ...] = (
-        convert(tuple[str, ...], found["benchmarks"], "benchmarks") if "benchmarks" in found else ()
+        read_value(tuple[str, ...], found["benchmarks"], "benchmarks")
+        if "benchmarks" in found
+        else ()
     )
     for one in chosen:
         if one not in benchmarks:

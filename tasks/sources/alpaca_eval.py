@@ -8,7 +8,6 @@ baseline), b is `output_2` (the model that is evaluated).
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ import polars as pl
 
 from judgelake.tasks.digests import digest_json
 from judgelake.tasks.errors import SourceError
+from judgelake.tasks.settings import SuitePath, frozen_settings
 from judgelake.tasks.sources.frames import SourceFrames, frame_schema
 from judgelake.tasks.sources.kind import Source
 from judgelake.tasks.sources.readers.delimited import read_csv_rows
@@ -30,14 +30,14 @@ _REMEDY = "correct the record in the file and ingest again"
 _Row = dict[str, object]
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class AlpacaEvalSettings:
     """`verdicts` and `leaderboards` are paths, globs too; a leaderboard's file name says whose
     verdicts its win rates are.
     """
 
-    verdicts: tuple[Path, ...]
-    leaderboards: tuple[Path, ...] = ()
+    verdicts: tuple[SuitePath, ...]
+    leaderboards: tuple[SuitePath, ...] = ()
 
 
 class _Verdict(NamedTuple):

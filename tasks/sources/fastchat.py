@@ -8,13 +8,13 @@ told, so they do not become regions, which are pixels.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from judgelake.tasks.judging.reading import read_two_numbers
+from judgelake.tasks.settings import SuitePath, frozen_settings
 from judgelake.tasks.sources.frames import ANSWERS, CAPTIONS, ITEMS, SourceFrames, frame_schema
 from judgelake.tasks.sources.kind import Source
 from judgelake.tasks.sources.readers.lines import (
@@ -30,7 +30,7 @@ _LOW, _HIGH = 0.0, 10.0  # reviewers are asked for 1 to 10, and give a 0 now and
 _Row = tuple[object, ...]
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class FastchatSettings:
     """`answers` and `reviews` are globs. `judge` is the reviewer's name (null: each review's
     `reviewer_id`).
@@ -39,13 +39,13 @@ class FastchatSettings:
     name the models of a and b in order.
     """
 
-    questions: Path
-    answers: tuple[Path, ...] = ()
-    references: Path | None = None
-    captions: Path | None = None
-    reviews: tuple[Path, ...] = ()
+    questions: SuitePath
+    answers: tuple[SuitePath, ...] = ()
+    references: SuitePath | None = None
+    captions: SuitePath | None = None
+    reviews: tuple[SuitePath, ...] = ()
     judge: str | None = None
-    human: Path | None = None
+    human: SuitePath | None = None
     human_labels: Mapping[str, str] | None = None
 
     def __post_init__(self) -> None:

@@ -6,12 +6,12 @@ file`, `caption`, `model score`, `our score`).
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
 
+from judgelake.tasks.settings import SuitePath, frozen_settings
 from judgelake.tasks.sources.frames import (
     ANSWERS,
     CAPTIONS,
@@ -32,15 +32,15 @@ _KEEP = "set drop_own: false to keep such pairs"
 _Row = tuple[object, ...]
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class Flickr8kSettings:
     """`drop_own` leaves out pairs whose caption was written for the image; they are counted among
     the rows that did not pass.
     """
 
-    annotations: Path
-    captions: Path
-    fleur: Path | None = None
+    annotations: SuitePath
+    captions: SuitePath
+    fleur: SuitePath | None = None
     drop_own: bool = True
 
 

@@ -7,12 +7,12 @@ category, instruction, gpt4_score[], gpt4_feedback[]}` where `instruction` is th
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
 
+from judgelake.tasks.settings import SuitePath, frozen_settings
 from judgelake.tasks.sources.frames import ANSWERS, ITEMS, SourceFrames, frame_schema
 from judgelake.tasks.sources.kind import Source
 from judgelake.tasks.sources.prometheus_vision import RubricPrompt, parse_rubric_prompt
@@ -24,13 +24,13 @@ _CRITERION = "rubric"
 _Row = tuple[object, ...]
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class JudgeRetestSettings:
     """`field` is what the judge's keys begin with: `<field>_score`, `<field>_feedback`; `judge` its
     name in the lake.
     """
 
-    cases: Path
+    cases: SuitePath
     judge: str = "gpt-4"
     field: str = "gpt4"
 

@@ -6,12 +6,12 @@ in the Era of Large Language Models".
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
 from judgelake.tasks.errors import SourceError
+from judgelake.tasks.settings import SuitePath, frozen_settings
 from judgelake.tasks.sources.frames import ANSWERS, HUMAN_RATINGS, ITEMS, SourceFrames, frame_schema
 from judgelake.tasks.sources.kind import Source
 from judgelake.tasks.sources.readers.lines import (
@@ -30,7 +30,7 @@ _RATINGS = {"yes": 1.0, "no": 0.0}
 _Row = tuple[object, ...]
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class Nq301Settings:
     """`answers` holds the answers with people's verdicts; `judges` names each judge's file, whose
     rows stand in the same order.
@@ -39,9 +39,9 @@ class Nq301Settings:
     but whose verdict is blank; null leaves it `unparsed`.
     """
 
-    answers: Path
-    judges: Mapping[str, Path]
-    references: Path | None = None
+    answers: SuitePath
+    judges: Mapping[str, SuitePath]
+    references: SuitePath | None = None
     undecided: float | None = None
 
     def __post_init__(self) -> None:
@@ -51,11 +51,11 @@ class Nq301Settings:
             )
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class NqOutputsSettings:
     """`answers`: globs whose `{model}` names the system."""
 
-    answers: tuple[Path, ...]
+    answers: tuple[SuitePath, ...]
 
 
 def source_files(settings: Nq301Settings) -> list[Path]:

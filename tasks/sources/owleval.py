@@ -3,12 +3,12 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import polars as pl
 
+from judgelake.tasks.settings import SuitePath, frozen_settings
 from judgelake.tasks.sources.frames import ANSWERS, ITEMS, SourceFrames
 from judgelake.tasks.sources.kind import Source
 from judgelake.tasks.sources.readers.lines import Rejects, expect_files, find_files, read_json_lines
@@ -17,14 +17,14 @@ VERSION = 1
 _Row = tuple[object, ...]
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class OwlEvalSettings:
     """`questions` and `answers` are JSONL files, of `answers` globs too; an answer names its model
     itself.
     """
 
-    questions: Path
-    answers: tuple[Path, ...]
+    questions: SuitePath
+    answers: tuple[SuitePath, ...]
 
 
 def source_files(settings: OwlEvalSettings) -> list[Path]:

@@ -11,7 +11,6 @@ from 1 on) and a closing `###Feedback:`.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +18,7 @@ import polars as pl
 
 from judgelake.tasks.digests import digest_json
 from judgelake.tasks.judging.reading import read_result_marker
+from judgelake.tasks.settings import SuitePath, frozen_settings
 from judgelake.tasks.sources.frames import SourceFrames, frame_schema
 from judgelake.tasks.sources.kind import Source
 from judgelake.tasks.sources.readers.json_records import read_records
@@ -102,12 +102,12 @@ _REMEDY = "correct the record in the file and ingest again"
 _Row = dict[str, object]
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class PrometheusVisionSettings:
     """`evaluation`: JSONL files, `training`: JSON files; globs too, at least one of both."""
 
-    evaluation: tuple[Path, ...] = ()
-    training: tuple[Path, ...] = ()
+    evaluation: tuple[SuitePath, ...] = ()
+    training: tuple[SuitePath, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.evaluation and not self.training:

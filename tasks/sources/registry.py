@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from judgelake.tasks.digests import digest_json, files_digest
 from judgelake.tasks.extensions import Registry
 from judgelake.tasks.lake.storage import LakePath
+from judgelake.tasks.settings import frozen_settings
 from judgelake.tasks.sources import (
     alpaca_eval,
     fastchat,
@@ -34,7 +35,7 @@ class BenchmarkSettings:
     strict: bool = False
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class DemoSettings:
     """The demo benchmark, drawn from `seed`; `scenes` pictures with a few items each."""
 

@@ -5,12 +5,12 @@
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
 from judgelake.tasks.digests import digest_json
+from judgelake.tasks.settings import SuitePath, frozen_settings
 from judgelake.tasks.sources.frames import ANSWERS, CAPTIONS, HUMAN_RATINGS, ITEMS, SourceFrames
 from judgelake.tasks.sources.kind import Source
 from judgelake.tasks.sources.readers.delimited import CsvRow, read_csv_rows
@@ -32,13 +32,13 @@ _CAPTIONS = {
 _Row = tuple[object, ...]
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class VisitBenchSettings:
     """`files`: those with `images` (JSON lists of URLs, several images an item) and those with one
     `image_url`.
     """
 
-    files: tuple[Path, ...]
+    files: tuple[SuitePath, ...]
 
 
 def source_files(settings: VisitBenchSettings) -> list[Path]:

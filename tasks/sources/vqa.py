@@ -8,7 +8,6 @@ Official formats: visualqa.org/download (questions, annotations) and visualqa.or
 import glob
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +16,7 @@ import polars as pl
 
 from judgelake.tasks.digests import digest_json
 from judgelake.tasks.errors import SourceError
+from judgelake.tasks.settings import SuitePath, frozen_settings
 from judgelake.tasks.sources.frames import ANSWERS, CAPTIONS, ITEMS, SourceFrames
 from judgelake.tasks.sources.kind import Source
 from judgelake.tasks.sources.readers.json_records import read_header, read_record_batches
@@ -121,7 +121,7 @@ def name_image(naming: str, record: Mapping[str, Any]) -> str:
 VERSION = 1
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class VqaSettings:
     """`answers` is a glob whose `{model}` names the model; of a model with several `{date}`s the
     one that sorts last is read.
@@ -129,10 +129,10 @@ class VqaSettings:
     `questions` may be left out where `references` holds the questions.
     """
 
-    references: Path
-    answers: Path
-    questions: Path | None = None
-    captions: Path | None = None
+    references: SuitePath
+    answers: SuitePath
+    questions: SuitePath | None = None
+    captions: SuitePath | None = None
 
 
 _ANNOTATIONS: dict[str, Any] = {

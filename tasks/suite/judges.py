@@ -5,7 +5,6 @@ options do is the protocol's matter.
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 from judgelake.tasks.backends.local.settings import (
@@ -18,11 +17,19 @@ from judgelake.tasks.backends.prices import BATCH_SHARE, FREE, Price, find_host,
 from judgelake.tasks.errors import nearest
 from judgelake.tasks.judging.protocols import PROTOCOLS, identify_judge
 from judgelake.tasks.metrics.registry import METRICS
-from judgelake.tasks.settings import NAME, Place, build, entries, read_kind
+from judgelake.tasks.settings import (
+    NAME,
+    Place,
+    SuitePath,
+    build,
+    entries,
+    frozen_settings,
+    read_kind,
+)
 from judgelake.tasks.types import JUDGE, Identity, Models
 
-_LOCAL = ("revision", "dtype", "device", "device_map", "quantization", "batch_tokens")
-_REMOTE = ("base_url", "api_key_variable", "timeout_s", "max_attempts", "price")
+LOCAL_KEYS = ("revision", "dtype", "device", "device_map", "quantization", "batch_tokens")
+REMOTE_KEYS = ("base_url", "api_key_variable", "timeout_s", "max_attempts", "price")
 
 
 def expect(holds: bool, key: str, value: object, expected: str) -> None:
@@ -31,7 +38,7 @@ def expect(holds: bool, key: str, value: object, expected: str) -> None:
         raise ValueError(f"{key}: {value}; expected {expected}")
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class EndpointSettings:
     """Where a model is asked. `api_key_variable` names an environment variable; a key itself never
     stands in a suite.
@@ -52,7 +59,7 @@ class EndpointSettings:
     max_attempts: int = 6
     image_max_side: int = 2048
     benchmarks: tuple[str, ...] = ()
-    cassette: Path | None = None
+    cassette: SuitePath | None = None
     price: Price | None = None
     revision: str | None = None
     dtype: Dtype = "auto"
@@ -92,7 +99,7 @@ class EndpointSettings:
                 "model: missing; expected `provider/model`, such as "
                 "openai/gpt-4o-mini-2024-07-18; add it"
             )
-        self._refuse_strangers(_REMOTE if self.is_local else _LOCAL)
+        self._refuse_strangers(REMOTE_KEYS if self.is_local else LOCAL_KEYS)
 
     def _refuse_strangers(self, keys: tuple[str, ...]) -> None:
         """Raise ValueError where a key is set that this backend has no use for."""

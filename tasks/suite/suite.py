@@ -17,13 +17,16 @@ from judgelake.tasks.metrics.settings import MetricSettings, read_metrics
 from judgelake.tasks.settings import (
     NAME,
     Place,
+    SuitePath,
     build,
-    convert,
     entries,
     expand,
+    frozen_settings,
+    key_place,
     parse_yaml,
     read_kind,
     read_text,
+    read_value,
 )
 from judgelake.tasks.sources.registry import SOURCES, BenchmarkSettings
 from judgelake.tasks.suite.judges import JudgeSettings, expect, expect_prices, read_judge
@@ -35,7 +38,7 @@ DifferenceTest = Literal["williams", "perm_both", "replicates"]
 NOTHING_INGESTED: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class ReportSettings:
     """How reports resample; intervals are 95 %. `min_coverage`: share of wanted scores below which
     a mean is flagged.
@@ -75,7 +78,7 @@ class ReportSettings:
         )
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class LimitSettings:
     """What an endpoint may be asked: requests in flight, and requests a minute (None: no limit);
     what an image file may be.
@@ -160,7 +163,7 @@ def read_suite(file: Path) -> Suite:
     found = entries(place)
     keys = {part.name for part in dataclasses.fields(Suite)} - {"file", "digest"}
     for key in [key for key in found if key not in keys]:
-        raise _key_place(place, key).fail(f"unknown key {key!r}; {nearest(key, keys)}")
+        raise key_place(place, key).fail(f"unknown key {key!r}; {nearest(key, keys)}")
     for key in ("name", "benchmarks"):
         if key not in found:
             raise place.fail(f"the key {key!r} is missing; every suite has a name and benchmarks")
@@ -283,14 +286,10 @@ def _check_target(
         )
 
 
-def _key_place(place: Place, key: str) -> Place:
-    return Place(place.file, next(node for node, _ in place.node.value if node.value == key))
-
-
 def _image_root(place: Place) -> LakePath:
     """A folder, from the suite file's on, or a place in a bucket."""
-    text: str = convert(str, place, "images")
-    return open_place(text) if text.startswith("s3://") else convert(Path, place, "images")
+    text: str = read_value(str, place, "images")
+    return open_place(text) if text.startswith("s3://") else read_value(SuitePath, place, "images")
 
 
 def _slug(place: Place) -> str:
@@ -311,7 +310,7 @@ def _benchmark(name: str, place: Place) -> BenchmarkSettings:
         )
     kind = read_kind(place, "source", SOURCES)
     found = entries(place)
-    strict = convert(bool, found["strict"], "strict") if "strict" in found else False
+    strict = read_value(bool, found["strict"], "strict") if "strict" in found else False
     return BenchmarkSettings(
         name, kind, build(SOURCES[kind].settings, place, skip=("source", "strict")), strict
     )

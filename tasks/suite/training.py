@@ -3,12 +3,11 @@ with them is the rest of this package.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from judgelake.tasks.errors import nearest
-from judgelake.tasks.settings import Place, build, entries
+from judgelake.tasks.settings import Place, build, entries, frozen_settings
 from judgelake.tasks.suite.judges import JudgeSettings, expect
 
 STUDENT = (
@@ -17,7 +16,7 @@ STUDENT = (
 )
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class TrainingSettings:
     """The defaults are those of Prometheus-Vision (appendix E.2), one process on one machine.
 

@@ -146,7 +146,7 @@ class Zsh:
         os.write(self._terminal, text.encode())
 
     def shows(self, text: str) -> bool:
-        return wait_until(lambda: text in self._read(), 60)
+        return wait_until(lambda: text in self._read())
 
     def _read(self) -> str:
         with contextlib.suppress(BlockingIOError, OSError):

@@ -23,7 +23,7 @@ def test_a_suite_edited_between_stages_is_that_of_the_next_run(tmp_path: Path) -
         file = write_suite(tmp_path, standin.base_url, concurrency=4)
         first = read_suite(file)
         run = shell.start("run", str(file), "--lake", str(lake))
-        assert wait_until(lambda: len(read_requests(log)) >= 4, 600), shell.output.read_text()
+        assert wait_until(lambda: len(read_requests(log)) >= 4, run), shell.output.read_text()
         text = file.read_text().replace("name: small", "name: other")
         text = text.replace("  lave: {protocol: lave,", "  second: {protocol: lave, shots: 2,")
         file.write_text(text.replace("metrics: [", "metrics: [vqa_accuracy_raw, "))

@@ -6,16 +6,14 @@ What the fields mean is `table`; compression is `compressed_lines`.
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import orjson
 import pyarrow.parquet as pq
-import yaml
 
 from judgelake.tasks.errors import SourceError, nearest
-from judgelake.tasks.settings import Place, convert, sequence
+from judgelake.tasks.settings import OneOrMany, SuitePath, frozen_settings
 from judgelake.tasks.sources.readers.delimited import Cells, TellLine, read_cells
 from judgelake.tasks.sources.readers.lines import (
     DamagedFileError,
@@ -37,19 +35,11 @@ _BATCH = 50_000
 _AGAIN = "correct the line in the file and ingest again"
 
 
-class Names(tuple[str, ...]):
-    """One name or a list of names."""
-
-    __slots__ = ()
-
-    @classmethod
-    def from_yaml(cls, place: Place, key: str) -> "Names":
-        """A scalar or a list of scalars."""
-        parts = sequence(place, key) if isinstance(place.node, yaml.SequenceNode) else [place]
-        return cls(convert(str, part, key) for part in parts)
+Names = Annotated[tuple[str, ...], OneOrMany()]
+"""One name or a list of names."""
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class FileSettings:
     """How a file is read.
 
@@ -61,15 +51,15 @@ class FileSettings:
     hold JSON text.
     """
 
-    file: Path | None = None
+    file: SuitePath | None = None
     format: Format | None = None
     records: str | None = None
-    explode: Names = Names()  # noqa: RUF009  # immutable
+    explode: Names = ()
     encoding: str = "utf-8"
-    names: Names = Names()  # noqa: RUF009
+    names: Names = ()
     separator: str | None = None
     quotes: bool = True
-    json: Names = Names()  # noqa: RUF009
+    json: Names = ()
 
 
 class RecordBatch(NamedTuple):

@@ -6,7 +6,7 @@ Replies go through the readers that live ones go through (`tasks.judging.reading
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, NamedTuple
 
 import polars as pl
@@ -19,6 +19,7 @@ from judgelake.tasks.judging.reading import (
     read_two_numbers,
     read_yes_no,
 )
+from judgelake.tasks.settings import frozen_settings
 from judgelake.tasks.sources.frames import frame_schema
 from judgelake.tasks.sources.table.values import (
     Cell,
@@ -38,7 +39,7 @@ _MOST_LEVEL = 99
 """Readers take a number of more digits for no rating."""
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class VerdictSettings:
     """A recorded judge's ratings: `rating` is their column, or `reader` reads them from the
     replies' `text`.
@@ -53,7 +54,7 @@ class VerdictSettings:
     rating: Value | None = None
     reader: Literal["rating_at_end", "result_marker", "yes_no"] | None = None
     marker: str | None = None
-    criterion: Name = Name(constant="correctness")  # noqa: RUF009  # immutable
+    criterion: Name = Name(constant="correctness")  # immutable
     values: Mapping[str, str | None] | None = None
     text: Value | None = None
     sample: Value | None = None
@@ -92,7 +93,7 @@ class VerdictSettings:
             )
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class DuelSettings:
     """A recorded judge's choices between two answers, decided by the first of these that is there:
     `reader` (two_numbers: the reply's two scores on `scale`, that of the answer shown first before
@@ -112,7 +113,7 @@ class DuelSettings:
     score_b: Value | None = None
     answer_a: Value | None = None
     answer_b: Value | None = None
-    criterion: Name = Name(constant="overall")  # noqa: RUF009  # immutable
+    criterion: Name = Name(constant="overall")  # immutable
     shown_first: Value | None = None
     sample: Value | None = None
     text: Value | None = None
@@ -279,7 +280,7 @@ _FLAGS = dict.fromkeys(("true", "yes", "y", "x", "1", "1.0"), True) | dict.fromk
 )
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class LabelSettings:
     """What `labeller` says of an item: `labels` (a column that names what holds; several as a list
     or by `split`) or `columns` (column: label, each yes or no). A blank cell says nothing. `values`
@@ -299,7 +300,7 @@ class LabelSettings:
         )
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class FailureSettings(LabelSettings):
     """What `labeller` says of an answer that people call correct and string matching does not;
     labels are LAVE's categories. `answer` names one of `answers` by its model.

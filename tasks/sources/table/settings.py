@@ -4,10 +4,11 @@
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import field
+from typing import Annotated, Any, Literal
 
 from judgelake.tasks.errors import nearest
+from judgelake.tasks.settings import OneOrMany, frozen_settings
 from judgelake.tasks.sources.readers.files import FileSettings, Names
 from judgelake.tasks.sources.readers.record_paths import Kind
 from judgelake.tasks.sources.table.judges import (
@@ -37,7 +38,7 @@ _LISTS: Mapping[str, Kind] = {
 }
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class AnswerSettings:
     """One answer of a row. Its id is `answer_id`, else model/style/sample, else its source row."""
 
@@ -48,7 +49,7 @@ class AnswerSettings:
     sample: Value | None = None
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class RatingSettings:
     """People's ratings of an answer, a blank one left out: either `rating` (one column),
     `annotators` (columns, each an annotator) or `criteria` (column: criterion). `answer` names one
@@ -57,9 +58,9 @@ class RatingSettings:
 
     scale: tuple[float, ...]
     rating: Value | None = None
-    annotators: Names = Names()  # noqa: RUF009  # immutable
+    annotators: Names = ()
     criteria: Mapping[str, str] = field(default_factory=dict)
-    criterion: Name = Name(constant="correctness")  # noqa: RUF009
+    criterion: Name = Name(constant="correctness")
     annotator: Value | None = None
     values: Mapping[str, str | None] | None = None
     answer: str | None = None
@@ -80,7 +81,7 @@ class RatingSettings:
         )
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class PreferenceSettings:
     """A person's choice between two answers: `values` maps the column's texts to a, b and tie.
     `answer_a` and `answer_b` are answer ids, by default those of the first two `answers`.
@@ -91,11 +92,11 @@ class PreferenceSettings:
     values: Mapping[str, str | None] | None = None
     answer_a: Value | None = None
     answer_b: Value | None = None
-    criterion: Name = Name(constant="overall")  # noqa: RUF009
+    criterion: Name = Name(constant="overall")
     shown_first: Value | None = None
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class ChoiceSettings:
     """A person's choice of the best of several answers to an item: `answers` are ids (a list, or by
     `split`), by default those of the row's `answers`; `chosen` is one of the ids, or a text that
@@ -106,11 +107,11 @@ class ChoiceSettings:
     annotator: Value
     answers: Value | None = None
     set: Value | None = None
-    criterion: Name = Name(constant="overall")  # noqa: RUF009
+    criterion: Name = Name(constant="overall")
     values: Mapping[str, str | None] | None = None
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class FeedbackSettings:
     """A person's choice between two authors' feedbacks on an answer: `values` maps the column's
     texts to a, b and tie. `answer` names one of `answers` by its model.
@@ -121,11 +122,11 @@ class FeedbackSettings:
     choice: Value
     annotator: Value
     values: Mapping[str, str | None] | None = None
-    criterion: Name = Name(constant="overall")  # noqa: RUF009
+    criterion: Name = Name(constant="overall")
     answer: str | None = None
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class ScoreSettings:
     """Recorded scores of a metric that is not computed here."""
 
@@ -134,16 +135,16 @@ class ScoreSettings:
     answer: str | None = None
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class CaptionSettings:
     """Captions of images; `captioner` is who wrote them."""
 
     image: Value
     text: Value
-    captioner: Name = Name(constant="dataset")  # noqa: RUF009
+    captioner: Name = Name(constant="dataset")
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class RubricSettings:
     """The rubric of a row's item: its criterion and what each level means, the lowest first. Its id
     is the item's by default.
@@ -154,7 +155,7 @@ class RubricSettings:
     rubric_id: Value | None = None
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class PublishedSettings:
     """Scores of a model that somebody published: `score` on `published_benchmark`, or `scores`
     (column: benchmark).
@@ -174,7 +175,7 @@ class PublishedSettings:
         )
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class PartSettings(FileSettings):
     """One file (or glob) and what its columns are.
 
@@ -191,20 +192,20 @@ class PartSettings(FileSettings):
     where: Mapping[str, Names] = field(default_factory=dict)
     task: Literal["vqa", "caption", "document", "referring", "instruction"] = "vqa"
     columns: Mapping[str, Value] = field(default_factory=dict)
-    answers: tuple[AnswerSettings, ...] = ()
-    human_ratings: tuple[RatingSettings, ...] = ()
-    preferences: tuple[PreferenceSettings, ...] = ()
-    choice_sets: tuple[ChoiceSettings, ...] = ()
-    feedback_preferences: tuple[FeedbackSettings, ...] = ()
-    judge_verdicts: tuple[VerdictSettings, ...] = ()
-    judge_duels: tuple[DuelSettings, ...] = ()
-    metric_scores: tuple[ScoreSettings, ...] = ()
-    failure_labels: tuple[FailureSettings, ...] = ()
-    item_labels: tuple[LabelSettings, ...] = ()
-    captions: tuple[CaptionSettings, ...] = ()
-    rubrics: tuple[RubricSettings, ...] = ()
+    answers: Annotated[tuple[AnswerSettings, ...], OneOrMany()] = ()
+    human_ratings: Annotated[tuple[RatingSettings, ...], OneOrMany()] = ()
+    preferences: Annotated[tuple[PreferenceSettings, ...], OneOrMany()] = ()
+    choice_sets: Annotated[tuple[ChoiceSettings, ...], OneOrMany()] = ()
+    feedback_preferences: Annotated[tuple[FeedbackSettings, ...], OneOrMany()] = ()
+    judge_verdicts: Annotated[tuple[VerdictSettings, ...], OneOrMany()] = ()
+    judge_duels: Annotated[tuple[DuelSettings, ...], OneOrMany()] = ()
+    metric_scores: Annotated[tuple[ScoreSettings, ...], OneOrMany()] = ()
+    failure_labels: Annotated[tuple[FailureSettings, ...], OneOrMany()] = ()
+    item_labels: Annotated[tuple[LabelSettings, ...], OneOrMany()] = ()
+    captions: Annotated[tuple[CaptionSettings, ...], OneOrMany()] = ()
+    rubrics: Annotated[tuple[RubricSettings, ...], OneOrMany()] = ()
     models: Mapping[str, Value] = field(default_factory=dict)
-    benchmark_scores: tuple[PublishedSettings, ...] = ()
+    benchmark_scores: Annotated[tuple[PublishedSettings, ...], OneOrMany()] = ()
 
     def __post_init__(self) -> None:
         placed = self.newest is None or f"{{{self.newest}}}" in str(self.file)
@@ -300,13 +301,13 @@ class PartSettings(FileSettings):
         return found
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class TableSettings(PartSettings):
     """Any table, mapped by the suite alone: one file, or several `parts` with columns of their own,
     joined by their ids.
     """
 
-    parts: tuple[PartSettings, ...] = ()
+    parts: Annotated[tuple[PartSettings, ...], OneOrMany()] = ()
 
     def __post_init__(self) -> None:
         need(

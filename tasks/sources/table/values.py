@@ -2,17 +2,17 @@
 Which values make a table is `table_rows`.
 """
 
+import inspect
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import polars as pl
-import yaml
+from pydantic import model_validator
+from pydantic_core import ArgsKwargs, PydanticCustomError
 
 from judgelake.tasks.errors import nearest
-from judgelake.tasks.settings import Place, convert, entries, expand
-from judgelake.tasks.sources.readers.files import Names
+from judgelake.tasks.settings import FORM, TEXT_SCHEMA, frozen_settings
 from judgelake.tasks.sources.readers.record_paths import FILE, LOCATOR
 
 _PART = re.compile(r"\{([^{}]+?)(?::0(\d+))?\}")
@@ -35,7 +35,7 @@ def check_scale(scale: tuple[float, ...]) -> None:
     )
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class Value:
     """Where a value comes from: `column` (or a path such as `a.b[0].c`, `a[*].b`), `[column,
     column]` (the first that is filled; as a list all of them), a pattern `"{a}-{b:012}"`, or
@@ -49,39 +49,31 @@ class Value:
     split: str | None = None
     is_plain_constant: ClassVar[bool] = False
 
+    @model_validator(mode="before")
     @classmethod
-    def from_yaml(cls, place: Place, key: str) -> Self:
-        """Read one; raises SuiteError naming the line."""
-        if isinstance(place.node, yaml.MappingNode):
-            return cls._from_mapping(place, key)
-        if isinstance(place.node, yaml.SequenceNode):
-            return cls(columns=Names.from_yaml(place, key))
-        text = expand(place)
-        if cls.is_plain_constant:
-            return cls(constant=text)
-        return cls(pattern=text) if _PART.search(text) else cls(columns=(text,))
+    def _read(cls, value: Any) -> Any:
+        """The fields of a value as a suite writes it."""
+        if isinstance(value, ArgsKwargs | cls):
+            return value
+        if isinstance(value, dict):
+            return _read_keys(value)
+        return _read_text(value, cls.is_plain_constant)
 
     @classmethod
-    def _from_mapping(cls, place: Place, key: str) -> Self:
-        found = entries(place)
-        for name in found:
-            if name not in _KEYS:
-                raise place.fail(f"{key}: unknown key {name!r}; {nearest(name, _KEYS)}")
-        if ("from" in found) == ("constant" in found):
-            raise place.fail(
-                f"{key}: expected either `from:` (a column) or `constant:` (a text); write one "
-                f"of them"
-            )
-        if "constant" in found:
-            return cls(constant=expand(found["constant"]))
-        origin = Value.from_yaml(found["from"], key)
-        values = (
-            convert(Mapping[str, str | None], found["values"], "values")
-            if "values" in found
-            else None
-        )
-        split = expand(found["split"]) if "split" in found else None
-        return cls(origin.columns, origin.pattern, None, values, split)
+    def __get_pydantic_json_schema__(cls, _schema: Any, _handler: Any) -> dict[str, Any]:
+        """As a suite writes it."""
+        keys = {
+            "from": {"anyOf": [TEXT_SCHEMA, {"type": "array", "items": TEXT_SCHEMA}]},
+            "constant": TEXT_SCHEMA,
+            "values": {
+                "type": "object",
+                "additionalProperties": {"anyOf": [TEXT_SCHEMA, {"type": "null"}]},
+            },
+            "split": TEXT_SCHEMA,
+        }
+        one = [{"required": ["from"]}, {"required": ["constant"]}]
+        form = {"type": "object", "properties": keys, "additionalProperties": False, "oneOf": one}
+        return {"anyOf": [keys["from"], form], "description": inspect.cleandoc(cls.__doc__ or "")}
 
     def mapped_by(self, values: Mapping[str, str | None] | None) -> "Value":
         """The same value, its texts mapped by `values` where there are any."""
@@ -102,13 +94,41 @@ class Value:
         return self.pattern or ", ".join(self.columns) or repr(self.constant)
 
 
-@dataclass(frozen=True)
+@frozen_settings
 class Name(Value):
     """A value of which plain text is the name itself: `gpt-4`, `correctness`; `{from: column}`
     takes it from a column.
     """
 
     is_plain_constant: ClassVar[bool] = True
+
+
+def _read_text(value: Any, is_plain_constant: bool = False) -> dict[str, Any]:
+    """The fields of a value that is one text or a list of columns."""
+    if isinstance(value, list | tuple):
+        return {"columns": tuple(value)}
+    if not isinstance(value, str):
+        raise PydanticCustomError("string_type", "expected text")
+    if is_plain_constant:
+        return {"constant": value}
+    return {"pattern": value} if _PART.search(value) else {"columns": (value,)}
+
+
+def _read_keys(value: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a value that is written with keys."""
+    for name in value:
+        if name not in _KEYS:
+            raise PydanticCustomError(FORM, f"unknown key {name!r}; {nearest(name, _KEYS)}")
+    if ("from" in value) == ("constant" in value):
+        raise PydanticCustomError(
+            FORM,
+            "expected either `from:` (a column) or `constant:` (a text); write one of them",
+        )
+    if "constant" in value:
+        return {"constant": value["constant"] or ""}
+    return _read_text(value["from"]) | {
+        key: value[key] for key in ("values", "split") if key in value
+    }
 
 
 class Cell(NamedTuple):

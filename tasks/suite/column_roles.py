@@ -1,0 +1,249 @@
+"""Which columns of a file of answers look like id, question, references, answer, model, rating and
+image: by their names first, then by their content. Writing a suite of them is `tasks.suite.draft`.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from judgelake.tasks.errors import SuiteError
+from judgelake.tasks.sources.readers.files import FileSettings, find_format
+
+Row = Mapping[str, Any]
+N_ROWS = 2_000
+"""Rows that are looked at."""
+ROLES = ("images", "model", "rating", "annotator", "item_id", "prompt", "references", "answer")
+"""In the order in which they are looked for: what is surest by its content comes first."""
+_NAMES: Mapping[str, tuple[str, ...]] = {
+    "item_id": ("item_id", "question_id", "qid", "id", "uid", "example_id", "sample_id", "idx"),
+    "prompt": ("prompt", "question", "instruction", "query", "input"),
+    "references": (
+        "references",
+        "reference",
+        "reference_answer",
+        "ground_truth",
+        "gold",
+        "gt",
+        "gt_answer",
+        "target",
+        "expected",
+        "correct_answer",
+        "answers",
+    ),
+    "answer": (
+        "answer",
+        "model_answer",
+        "prediction",
+        "pred",
+        "response",
+        "output",
+        "model_output",
+        "generated",
+        "generation",
+        "completion",
+        "candidate",
+        "hypothesis",
+    ),
+    "model": ("model", "model_name", "model_id", "system", "generator"),
+    "rating": ("rating", "human_rating", "human_score", "score", "correct", "correctness", "grade"),
+    "annotator": ("annotator", "annotator_id", "rater", "rater_id", "worker", "worker_id"),
+    "images": ("image", "images", "image_path", "image_file", "img", "picture", "file_name"),
+}
+_WORDS: Mapping[str, tuple[str, ...]] = {
+    "item_id": ("id",),
+    "prompt": ("question", "prompt", "instruction"),
+    "references": ("reference", "references", "truth", "gold", "gt"),
+    "answer": ("answer", "prediction", "response", "output"),
+    "model": ("model", "system"),
+    "rating": ("rating", "score", "grade"),
+    "annotator": ("annotator", "rater"),
+    "images": ("image", "img"),
+}
+"""A word within a longer name, such as `gt_label` or `Human score`."""
+_IMAGE = re.compile(r"\.(jpe?g|png|webp|gif|bmp|tiff?)$", re.IGNORECASE)
+YES_NO: Mapping[str, int] = {
+    "yes": 1,
+    "true": 1,
+    "correct": 1,
+    "y": 1,
+    "no": 0,
+    "false": 0,
+    "incorrect": 0,
+    "wrong": 0,
+    "n": 0,
+}
+_PLAIN = re.compile(r"[^{}$\[\]]+")
+"""Column names that a suite can hold as they are: braces make patterns, brackets make paths."""
+
+
+class Found(NamedTuple):
+    """A column that was taken, and why."""
+
+    column: str
+    reason: str
+
+
+def read_rows(file: Path) -> list[dict[str, Any]]:
+    """The first rows of a table; raises SuiteError where it cannot be read or holds none."""
+    kind = find_format(file, FileSettings(file=file))
+    try:
+        if kind in ("csv", "tsv"):
+            separator = "\t" if kind == "tsv" else ","
+            frame = pl.read_csv(file, n_rows=N_ROWS, infer_schema=False, separator=separator)
+        elif kind == "jsonl":
+            frame = pl.read_ndjson(file, n_rows=N_ROWS)
+        elif kind == "parquet":
+            frame = pl.read_parquet(file, n_rows=N_ROWS)
+        else:
+            frame = pl.from_dicts(json.loads(file.read_text(encoding="utf-8"))[:N_ROWS])
+    except (OSError, ValueError, TypeError, KeyError, pl.exceptions.PolarsError) as error:
+        what = " ".join(str(error).split())[:200]
+        raise SuiteError(
+            f"{file}: cannot be read ({what}); expected a table of answers as CSV, TSV, JSONL, a "
+            "JSON list or Parquet; correct the path or the file"
+        ) from None
+    if frame.is_empty():
+        raise SuiteError(f"{file}: has no row; expected answers, one a row; name another file")
+    return frame.to_dicts()
+
+
+def find_roles(rows: Sequence[Row]) -> dict[str, Found]:
+    """Role -> the column that looks like it, of those that look like any."""
+    left = [name for name in rows[0] if _PLAIN.fullmatch(name)]
+    found: dict[str, Found] = {}
+    for find in (_find_by_name, _find_by_word, _find_by_content):
+        for role in ROLES:
+            column = None if role in found else find(role, left, rows)
+            if column is not None:
+                found[role] = column
+                left.remove(column.column)
+    return found
+
+
+def list_texts(rows: Sequence[Row], column: str) -> list[str]:
+    """The filled cells of a column as text."""
+    cells = [row[column] for row in rows if row[column] is not None]
+    texts = [str(cell).lower() if isinstance(cell, bool) else str(cell) for cell in cells]
+    return [text.strip() for text in texts if text.strip()]
+
+
+def _find_by_name(role: str, columns: list[str], rows: Sequence[Row]) -> Found | None:
+    for name in _NAMES[role]:
+        for column in columns:
+            if _normalise(column) == name and _FITS[role](rows, column):
+                return Found(column, "by its name")
+    return None
+
+
+def _find_by_word(role: str, columns: list[str], rows: Sequence[Row]) -> Found | None:
+    for column in columns:
+        words = _normalise(column).split("_")
+        for word in _WORDS[role]:
+            if word in words and _FITS[role](rows, column):
+                return Found(column, f"by the word {word!r} in its name")
+    return None
+
+
+def _find_by_content(role: str, columns: list[str], rows: Sequence[Row]) -> Found | None:
+    """Only roles that content gives away; of several columns the first."""
+    for column in columns:
+        reason = _GUESSES[role](rows, column) if role in _GUESSES else None
+        if reason:
+            return Found(column, f"by its content: {reason}")
+    return None
+
+
+def _normalise(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+
+
+def _is_text(rows: Sequence[Row], column: str) -> bool:
+    return all(isinstance(row[column], str | None) for row in rows)
+
+
+def _is_scalar(rows: Sequence[Row], column: str) -> bool:
+    return all(isinstance(row[column], str | int | float | None) for row in rows)
+
+
+def _is_filled(rows: Sequence[Row], column: str) -> bool:
+    return _is_scalar(rows, column) and len(list_texts(rows, column)) == len(rows)
+
+
+def _is_texts(rows: Sequence[Row], column: str) -> bool:
+    return all(isinstance(row[column], str | int | float | list | None) for row in rows)
+
+
+def _is_rating(rows: Sequence[Row], column: str) -> bool:
+    texts = list_texts(rows, column)
+    return _is_scalar(rows, column) and bool(texts) and _are_ratings(texts)
+
+
+def _are_ratings(texts: Sequence[str]) -> bool:
+    return all(text.lower() in YES_NO for text in texts) or all(map(_is_number, texts))
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"-?\d+(\.\d+)?", text) is not None
+
+
+def _is_image(rows: Sequence[Row], column: str) -> bool:
+    texts = list_texts(rows, column)
+    return _is_text(rows, column) and bool(texts) and all(map(_IMAGE.search, texts))
+
+
+_FITS: Mapping[str, Callable[[Sequence[Row], str], bool]] = {
+    "item_id": _is_filled,
+    "prompt": _is_text,
+    "references": _is_texts,
+    "answer": _is_scalar,
+    "model": _is_filled,
+    "rating": _is_rating,
+    "annotator": _is_filled,
+    "images": _is_image,
+}
+"""What a column's content must be, whatever its name says."""
+
+
+def _guess_image(rows: Sequence[Row], column: str) -> str | None:
+    return "paths of images" if _is_image(rows, column) else None
+
+
+def _guess_prompt(rows: Sequence[Row], column: str) -> str | None:
+    texts = list_texts(rows, column) if _is_text(rows, column) else []
+    asking = sum(text.endswith("?") for text in texts)
+    return "most cells end with a question mark" if asking * 2 > len(texts) else None
+
+
+def _guess_references(rows: Sequence[Row], column: str) -> str | None:
+    return "lists" if any(isinstance(row[column], list) for row in rows) else None
+
+
+def _guess_rating(rows: Sequence[Row], column: str) -> str | None:
+    n_values = len(set(list_texts(rows, column)))
+    repeats = 1 < n_values <= 11 and n_values * 2 <= len(rows)
+    return "few numbers, or yes and no" if repeats and _is_rating(rows, column) else None
+
+
+def _guess_id(rows: Sequence[Row], column: str) -> str | None:
+    texts = list_texts(rows, column) if _is_filled(rows, column) else [""]
+    short = all(len(text) <= 64 and " " not in text for text in texts)
+    return "every cell is one short word" if short and all(texts) else None
+
+
+def _guess_answer(rows: Sequence[Row], column: str) -> str | None:
+    filled = _is_text(rows, column) and bool(list_texts(rows, column))
+    return "the first text that is nothing else" if filled else None
+
+
+_GUESSES: Mapping[str, Callable[[Sequence[Row], str], str | None]] = {
+    "images": _guess_image,
+    "rating": _guess_rating,
+    "prompt": _guess_prompt,
+    "references": _guess_references,
+    "item_id": _guess_id,
+    "answer": _guess_answer,
+}

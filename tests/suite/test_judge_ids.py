@@ -1,0 +1,97 @@
+"""Identities of the judges of the suites that come with the project: a change here asks every reply
+again.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from judgelake.tasks.suite.suite import read_suite
+from tests.conftest import CHECKOUT
+
+JUDGES = """
+chirp_all_robin gpt4v-r ff216ce45cc8e6f9 48bf072a
+chirp_all_robin davinci 39dd022eb560c170 5cff6df4
+chirp_demo strings 35cc2728ecca5d63 f8d738be
+chirp_demo llm bce360e27fbf9bb6 f8d738be
+chirp_demo vlm-simple f3fc0f43257cd77a f8d738be
+chirp_demo vlm-two-turn 2e3fddfc00ce543f f8d738be
+chirp_demo vlm-reasoning 61e9fba6915e3986 f8d738be
+chirp_demo vlm-absent 23b62ec8f8a68f9f f8d738be
+chirp_demo vlm-swapped 7037ccf683c637c9 f8d738be
+chirp_demo cascade 26d6ebcdbf501fbd f8d738be
+chirp_grading strings-gqa 35cc2728ecca5d63 f8d738be
+chirp_grading strings-textvqa 993427d6b9daed7d f8d738be
+chirp_grading llm b932b55c3de1fd17 f8d738be
+chirp_grading gpt4v 63d2fa9a2727316d f8d738be
+chirp_grading llava-34b 71a20435d45b0f9a f8d738be
+chirp_grading cascade 21f00c62c51e85b2 f8d738be
+chirp_llm_size gpt4v-s cac6af775de6ace7 48bf072a
+chirp_llm_size gpt4v-r ff216ce45cc8e6f9 48bf072a
+chirp_llm_size llava-34b fd0cfd5e8ecae35e 48bf072a
+chirp_owleval simple 9b0a4d7eafe4ce7f 48bf072a
+chirp_owleval simple-absent 65f93dc222df5374 48bf072a
+chirp_owleval simple-swapped 3efde1e7d70300b3 48bf072a
+chirp_owleval reasoning fab818603f7abf1e 48bf072a
+chirp_owleval two-turn 028f62439450d51f 48bf072a
+chirp_owleval likelihood 2c4f88bc679949dc 5cff6df4
+chirp_ve_size gpt4v-s cac6af775de6ace7 48bf072a
+chirp_ve_size gpt4v-r ff216ce45cc8e6f9 48bf072a
+chirp_ve_size llava-34b fd0cfd5e8ecae35e 48bf072a
+demo lave-standin 968c34e33826fc0c b48d670c
+failure_modes lave-standin 3046ba442905d42c b48d670c
+failure_modes why-looking 4aa674d71abeb1e7 62571c31
+failure_modes why-text 1ab146cae6e327c7 62571c31
+flickr8k_harmonic harmonic b627f5226afd69df 29b28ac7
+flickr8k_harmonic fleur 2542eb682ab4d843 054e0861
+flickr8k_harmonic reffleur b098e258250079dc 054e0861
+harmonic_ablations harmonic 790ce5ad4b294f1c 29b28ac7
+harmonic_ablations no-criteria 70bb43cf80a8b9a1 bd9397f0
+harmonic_ablations no-weighting 790ce5ad4b294f1c 5bdd6e7e
+harmonic_ablations no-smoothing 790ce5ad4b294f1c d6eb50de
+harmonic_ablations gamma-0.01 790ce5ad4b294f1c 000732c6
+harmonic_ablations gamma-0.50 790ce5ad4b294f1c 9810f7b3
+harmonic_ablations selective 790ce5ad4b294f1c 09176681
+harmonic_ablations sampled 60c26a0146e6faf4 1821930e
+harmonic_ablations no-image 7832211d312461f6 29b28ac7
+harmonic_ablations other-image f9690d19b401af0b 29b28ac7
+harmonic_ablations fleur e0443e23fc215bd8 054e0861
+harmonic_ablations reffleur be483cf13ff36744 054e0861
+harmonic_owleval harmonic 790ce5ad4b294f1c 29b28ac7
+harmonic_owleval harmonic-reason bbb965741c5c2ac3 29b28ac7
+harmonic_owleval directly 70bb43cf80a8b9a1 bd9397f0
+harmonic_owleval no-image 7832211d312461f6 29b28ac7
+harmonic_owleval other-image 38bfbeb4ab874887 29b28ac7
+harmonic_owleval fleur e0443e23fc215bd8 054e0861
+lave_ablations lave 3046ba442905d42c b48d670c
+lave_ablations lave-1-shot f484c7849395d963 b48d670c
+lave_ablations lave-4-shot d40db8dea99dbe02 b48d670c
+lave_ablations lave-no-rationale 20d0cf40a9f9d4c1 b48d670c
+lave_ablations lave-no-filter 11c7cef779218e90 b48d670c
+lave_ablations lave-caption e22869a88eaf631c b48d670c
+lave_ablations lave-weighted 968c34e33826fc0c 4777b6b5
+llava_bench pairs 55ca09ee97c92353 2f77d690
+llava_bench reference-image d31a2b2d44ed2081 2f77d690
+llava_bench reference-caption bf73a06c94334abc 2f77d690
+okvqa_lave lave 5aa7999c904b30cc b48d670c
+prometheus_items prometheus 2bdd41ffc82e88a0 e5f0c5f7
+prometheus_owleval captions 8a721f3bfc6f0983 2501887a
+prometheus_owleval prometheus e46365dd7fd648c5 e5f0c5f7
+prometheus_owleval prometheus-text 66f3c85a86f55fc1 e5f0c5f7
+prometheus_owleval prometheus-swapped e62185e9bec78b81 e5f0c5f7
+prometheus_owleval prometheus-blind 93924b7823e3a4d2 e5f0c5f7
+prometheus_owleval feedback a3b6c8db14d28cc4 a5cef8d1
+prometheus_training prometheus-own 29cb4043e1725bad e5f0c5f7
+"""
+"""Suite, judge, judge_id and reading as they were when the suite's settings became pydantic's."""
+
+
+def test_judges_keep_their_identities(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JUDGELAKE_DATA", str(tmp_path))
+    found = [
+        f"{file.stem} {alias} {identity.judge_id} {identity.reading}"
+        for file in sorted((CHECKOUT / "infra" / "suites").glob("*.yaml"))
+        for alias, judge in read_suite(file).judges.items()
+        for identity in [judge.identify(())]
+    ]
+    assert found == JUDGES.split("\n")[1:-1]
