@@ -352,7 +352,7 @@ def test_every_stage_gives_what_it_gives_on_a_disk(
     assert b"</html>" in (read_file(page_path(lake, SUITE)) or b"")
     assert str(page_path(lake, SUITE)) == f"{bucket.url}/some/lake/reports/s/report.html"
 
-    assert count_listings(bucket) <= 1  # 244 before each stage took one snapshot
+    assert count_listings(bucket) <= 60  # about 150 where each statement listed what it named
 
     assert is_fresh(lake, SUITE)
     assert find_current(lake, DEMO, None, SUITE.image_root(lake.root)) is not None
