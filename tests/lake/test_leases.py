@@ -301,10 +301,7 @@ def test_heartbeats_are_seen_and_survive_a_disk_that_refuses(
 
 
 def wait_for(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+    assert wait_until(holds, pause_s=0.005)
 
 
 def test_stale_is_dead_here_or_silent_by_the_clock(lake: Lake, world: World) -> None:
@@ -341,6 +338,7 @@ import time
 from pathlib import Path
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.leases import hold_leases
+from tests.flows.harness import wait_until
 with hold_leases(Lake(Path({str(lake.root)!r})), ["n"], "run 1", None, print):
     print("held", flush=True)
     time.sleep(60)
