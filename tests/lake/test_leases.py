@@ -34,6 +34,7 @@ from judgelake.tasks.lake.leases import (
 from judgelake.tasks.lake.storage import write_whole
 from tests.bucket_server import Bucket
 from tests.conftest import CHECKOUT
+from tests.flows.harness import wait_until
 from tests.lakes import make_lake
 
 
@@ -338,7 +339,6 @@ import time
 from pathlib import Path
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.leases import hold_leases
-from tests.flows.harness import wait_until
 with hold_leases(Lake(Path({str(lake.root)!r})), ["n"], "run 1", None, print):
     print("held", flush=True)
     time.sleep(60)
