@@ -24,7 +24,7 @@ demo: setup
 	$(BIN)/judgelake run infra/suites/demo.yaml --lake $(DEMO_LAKE)
 
 test: setup
-	$(BIN)/python -m pytest -m "not full" -n 2 --dist loadfile
+	$(BIN)/python -m pytest -m "not full" -n 2 --dist loadfile --no-loadscope-reorder
 
 test-full: setup
 	$(BIN)/python -m pytest -m full -n 3 --dist load

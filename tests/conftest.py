@@ -22,6 +22,13 @@ _DATA = Path(os.environ.get("JUDGELAKE_DATA") or CHECKOUT.parent / "shared" / "d
 _PREFIXES = ("AWS_", "FSSPEC_", "JUDGELAKE_", "OPENAI_", "PREFECT_")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whole runs first: they are few and long, and as the last ones a process would wait for them
+    alone.
+    """
+    items.sort(key=lambda item: "tests/flows/" not in item.nodeid)
+
+
 def copy_packages(folder: Path) -> Path:
     """A copy of all packages as they are installed, `folder`/judgelake; `folder` on PYTHONPATH
     makes a process run it.

@@ -21,6 +21,7 @@ from judgelake.tasks.judging.lave import LaveOptions
 from judgelake.tasks.lake.lake import Lake, append_records, open_lake
 from judgelake.tasks.lake.leases import HERE, Lease
 from judgelake.tasks.lake.parquet import read_frame
+from judgelake.tasks.lake.snapshot import Snapshot
 from judgelake.tasks.lake.storage import LakePath, write_whole
 from judgelake.tasks.metrics.settings import MetricSettings, name_metric
 from judgelake.tasks.sources.registry import BenchmarkSettings, DemoSettings
@@ -342,7 +343,16 @@ def correlate(lake: Lake, suite: Suite) -> "Agreements":
 
 
 def query(lake: Lake, text: str, parameters: Mapping[str, object] | None = None) -> list[Row]:
-    return select_frame(warehouse(lake), text, "test", parameters).to_dicts()
+    """What a statement finds in the lake as it is now."""
+    snapshot = lake.take_snapshot()
+    filled = find_filled(snapshot)
+    has_kept = (lake.mirror / FOLDER).exists()
+    # Views say which tables hold rows, and variables in which files: so lakes share a warehouse,
+    # but for core views that read what was kept of one lake.
+    connection = (
+        warehouse(lake) if has_kept else point_at(_open(None, tuple(filled)), snapshot, filled)
+    )
+    return select_frame(connection, text, "test", parameters).to_dicts()
 
 
 def warehouse(lake: Lake) -> duckdb.DuckDBPyConnection:
@@ -350,25 +360,35 @@ def warehouse(lake: Lake) -> duckdb.DuckDBPyConnection:
     most tests.
     """
     snapshot = lake.take_snapshot()
-    filled = {name: files for name, files in snapshot.find_parts(*TABLES).items() if files}
+    filled = find_filled(snapshot)
     has_kept = (
         lake.mirror / FOLDER
     ).exists()  # then core views may read what was kept of exactly these part files
-    connection = _open(
-        lake,
-        tuple(str(file) for files in filled.values() for file in files)
-        if has_kept
-        else tuple(filled),
-    )
+    files = tuple(str(file) for files in filled.values() for file in files)
+    return point_at(_open(lake, files if has_kept else tuple(filled)), snapshot, filled)
+
+
+def find_filled(snapshot: Snapshot) -> dict[str, Sequence[Path]]:
+    """Table -> part files, of the tables that have any."""
+    return {name: files for name, files in snapshot.find_parts(*TABLES).items() if files}
+
+
+def point_at(
+    connection: duckdb.DuckDBPyConnection,
+    snapshot: Snapshot,
+    filled: Mapping[str, Sequence[Path]],
+) -> duckdb.DuckDBPyConnection:
+    """Let its views, also those that are made later, read the snapshot's part files."""
     _MADE[connection] = _MADE[connection]._replace(snapshot=snapshot)
     for name, files in filled.items():
         connection.execute(f"set variable parts_{name} = $files", {"files": list(map(str, files))})
     return connection
 
 
-@functools.lru_cache(maxsize=4)
-def _open(lake: Lake, _filled: tuple[str, ...]) -> duckdb.DuckDBPyConnection:
-    return open_warehouse(lake, lazy=True)
+@functools.lru_cache(maxsize=24)
+def _open(lake: Lake | None, _filled: tuple[str, ...]) -> duckdb.DuckDBPyConnection:
+    """One of a lake's own, or one that lakes with rows in the same tables share."""
+    return open_warehouse(lake or Lake(Path("nowhere")), lazy=True)
 
 
 atexit.register(_open.cache_clear)  # duckdb complains of connections that outlive the interpreter

@@ -23,6 +23,7 @@ from judgelake.tasks.errors import QueryError
 from judgelake.tasks.lake.lake import Lake, append_rows, open_lake
 from judgelake.tasks.warehouse.warehouse import open_warehouse
 from tests.conftest import CHECKOUT
+from tests.flows.harness import HANG_S
 from tests.rows import make_frame
 
 MODELS = "select model, text, sample from answers order by item_id"
@@ -360,7 +361,7 @@ def test_prompt_on_a_terminal(lake: Lake) -> None:
         command, cwd=CHECKOUT, stdin=inner, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         os.write(outer, b"select 40 + 2\nas answer;\n.exit\n")
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=HANG_S)
     os.close(inner)
     os.close(outer)
     assert b"judgelake> " in out

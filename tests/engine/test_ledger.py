@@ -18,6 +18,7 @@ from judgelake.tasks.errors import LakeError
 from judgelake.tasks.lake.lake import Lake, append_rows
 from judgelake.tasks.lake.storage import LakePath
 from judgelake.tasks.types import Case, Message, Reply, Request, Verdict
+from tests.flows.harness import HANG_S
 from tests.lakes import make_lake, query
 
 JUDGE = "a" * 16
@@ -81,7 +82,7 @@ def record_writes(
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(work, 10))
+    asyncio.run(asyncio.wait_for(work, HANG_S))
 
 
 async def wait_until(condition: Callable[[], bool]) -> None:

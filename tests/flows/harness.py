@@ -171,7 +171,12 @@ def _kill_all(processes: Sequence[psutil.Process]) -> int:
     return len(processes)
 
 
-def wait_until(holds: Callable[[], bool], run: "subprocess.Popen[bytes] | None" = None) -> bool:
+def wait_until(
+    holds: Callable[[], bool],
+    run: "subprocess.Popen[bytes] | None" = None,
+    *,
+    pause_s: float = 0.1,
+) -> bool:
     """Wait for `holds()`; False where `run` ended without it."""
     deadline = time.monotonic() + HANG_S
     while time.monotonic() < deadline:
@@ -180,7 +185,7 @@ def wait_until(holds: Callable[[], bool], run: "subprocess.Popen[bytes] | None" 
             return True
         if has_ended:
             return False
-        time.sleep(0.1)
+        time.sleep(pause_s)
     return holds()
 
 

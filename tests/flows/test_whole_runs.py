@@ -11,6 +11,8 @@ import pytest
 from judgelake.tasks.standin.process import start_standin
 from tests.flows.harness import read_requests, shell_in, write_benchmark, write_suite
 
+pytestmark = pytest.mark.usefixtures("one_prefect")  # test_kills starts servers of its own
+
 ONE_EACH = """
 select count(*) as wrong from (
     select c.judge_id, c.item_id, c.content_digest, count(v.status) as n from cases as c

@@ -33,6 +33,7 @@ from judgelake.tasks.lake.leases import Surroundings, hold_leases
 from judgelake.tasks.warehouse.warehouse import open_warehouse, select_frame
 from tests.conftest import CHECKOUT
 from tests.dying_compaction import shrink_files, watch_steps
+from tests.flows.harness import HANG_S
 from tests.lakes import Row, at, judge_row, make_lake, reply_row, verdict_row
 from tests.rows import make_frame
 
@@ -220,7 +221,7 @@ def test_kill_nine_at_every_step(lake: Lake) -> None:
     rows, n_steps, ended = read_rows(lake), 0, -signal.SIGKILL
     while ended == -signal.SIGKILL:
         words = [sys.executable, "-m", "tests.dying_compaction", str(lake.root), str(n_steps)]
-        ended = subprocess.run(words, cwd=CHECKOUT, timeout=120, check=False).returncode
+        ended = subprocess.run(words, cwd=CHECKOUT, timeout=HANG_S, check=False).returncode
         assert read_rows(lake) == rows, f"after {n_steps} steps"
         n_steps += 1
     assert (ended, n_steps > 20) == (0, True)

@@ -34,6 +34,7 @@ from judgelake.tasks.lake.leases import (
 from judgelake.tasks.lake.storage import write_whole
 from tests.bucket_server import Bucket
 from tests.conftest import CHECKOUT
+from tests.flows.harness import wait_until
 from tests.lakes import make_lake
 
 
@@ -301,10 +302,7 @@ def test_heartbeats_are_seen_and_survive_a_disk_that_refuses(
 
 
 def wait_for(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+    assert wait_until(holds, pause_s=0.005)
 
 
 def test_stale_is_dead_here_or_silent_by_the_clock(lake: Lake, world: World) -> None:

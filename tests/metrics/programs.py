@@ -6,13 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
 import pytest
 
 from tests.conftest import CHECKOUT
+from tests.flows.harness import wait_until
 
 needs_java = pytest.mark.skipif(
     shutil.which("java") is None, reason="needs Java: apt-get install default-jre-headless"
@@ -47,11 +47,4 @@ def check_end_after_kill(statement: str, environment: dict[str, str] | None = No
         program = psutil.Process(int(python.stdout.readline()))
         assert program.is_running()
         python.kill()
-    deadline = time.monotonic() + 20
-    while (
-        program.is_running()
-        and program.status() != psutil.STATUS_ZOMBIE
-        and time.monotonic() < deadline
-    ):
-        time.sleep(0.02)
-    assert not program.is_running() or program.status() == psutil.STATUS_ZOMBIE
+    assert wait_until(lambda: not program.is_running() or program.status() == psutil.STATUS_ZOMBIE)

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from judgelake.tasks.training import loop as weights
 from judgelake.tasks.training.judge_training import MANIFEST
 from tests.backends.tiny_models import CHAT, save_decoder, save_llava
 from tests.conftest import CHECKOUT
+from tests.flows.harness import wait_until
 from tests.lakes import Row, query
 from tests.training.lessons import FEEDBACK, taught, teach, write_suite
 
@@ -252,18 +252,18 @@ def test_a_training_that_is_killed_goes_on_to_what_it_would_have_come_to(tmp_pat
             start_new_session=True,
         )
 
+    def count_losses() -> int:
+        files = [*tmp_path.glob("killed.training/*.checkpoint")]
+        return len(torch.load(files[0], weights_only=True)["losses"]) if files else 0
+
     running = start(killed)
     try:
-        for _ in range(600):
-            files = [*tmp_path.glob("killed.training/*.checkpoint")]
-            if files and len(torch.load(files[0], weights_only=True)["losses"]) >= 5:
-                break
-            time.sleep(0.05)
+        assert wait_until(lambda: count_losses() >= 5, running, pause_s=0.05)
     finally:
         os.killpg(running.pid, signal.SIGKILL)
         running.wait()
     assert not (tmp_path / "killed").exists()
-    assert 5 <= len(torch.load(files[0], weights_only=True)["losses"]) < 90
+    assert 5 <= count_losses() < 90
     assert start(killed).wait() == 0
     one, other = train(calm, lake), json.loads((tmp_path / "killed" / MANIFEST).read_text())
     assert len(one["loss_by_step"]) == 90  # 30 epochs of three steps
