@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from judgelake.tasks.lake.lake import open_lake
+from judgelake.tasks.suite.examples import list_examples
 from tests.conftest import CHECKOUT
 
 pytestmark = pytest.mark.full
@@ -112,3 +113,26 @@ def test_installed_command_uses_the_wheel_and_answers(installed: Path, tmp_path:
     assert run([str(installed / "judgelake"), "--help"], tmp_path).startswith("usage: judgelake")
     query = ["sql", "--format", "csv", "select count(*) as n from rpt_metrics"]
     assert run([str(installed / "judgelake"), *query], tmp_path) == "n\n0\n"
+
+
+SCRIPT = """
+import judgelake
+from pathlib import Path
+from judgelake.tasks.suite.examples import list_examples, read_example
+
+Path("demo.yaml").write_text(read_example("demo").replace(", soft_vqa_accuracy, sbert_score", ""))
+print(*[one.name for one in list_examples()])
+end = judgelake.run("demo.yaml", "lake", limit=3)
+lake = judgelake.open("lake")
+print(end.code, len(lake.sql("from rpt_metrics")) > 0, lake.report("demo.yaml").name)
+"""
+
+
+def test_installed_package_runs_the_demo_suite_that_it_ships(
+    installed: Path, tmp_path: Path
+) -> None:
+    """All but the metrics of a local model, which is no dependency of the package."""
+    (tmp_path / "script.py").write_text(SCRIPT)
+    names, ended = run([str(installed / "python"), "script.py"], tmp_path).splitlines()
+    assert names.split() == [one.name for one in list_examples()]
+    assert ended == "0 True report.html"

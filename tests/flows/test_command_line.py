@@ -163,12 +163,12 @@ class Zsh:
 @pytest.mark.parametrize(
     ("typed", "shown"),
     [
-        ("pl\t", "judgelake plan "),
-        ("sql --format pa\t", "judgelake sql --format parquet "),
-        ("run --li\t", "judgelake run --limit "),
-        ("completion fi\t", "judgelake completion fish "),
-        ("run nig\t", "judgelake run night.yaml "),
-        ("sql --file no\t", "judgelake sql --file notes.txt "),
+        ("pl\t", "judgelake plan"),
+        ("sql --format pa\t", "judgelake sql --format parquet"),
+        ("run --li\t", "judgelake run --limit"),
+        ("completion fi\t", "judgelake completion fish"),
+        ("run nig\t", "judgelake run night.yaml"),
+        ("sql --file no\t", "judgelake sql --file notes.txt"),
     ],
 )
 def test_zsh_completes(
