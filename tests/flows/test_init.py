@@ -75,13 +75,13 @@ def test_what_init_writes_can_be_planned_at_once(
 @pytest.mark.full
 @pytest.mark.parametrize("kind", FILES)
 def test_what_init_writes_runs(tmp_path: Path, kind: str) -> None:
-    answers = FILES[kind](tmp_path)
+    answers, suite, lake = FILES[kind](tmp_path), tmp_path / "suite.yaml", tmp_path / "lake"
     with shell_in(tmp_path) as shell:
-        assert shell.run("init", "--answers", str(answers), "--protocol", "lave")[0] == 0
-        code, output = shell.run("run", "suite.yaml", timeout_s=900)
-        assert (code, output[-2000:]) == (0, output[-2000:])
+        assert shell.run("init", str(suite), "--answers", str(answers))[0] == 0
+        code, output = shell.run("run", str(suite), "--lake", str(lake), timeout_s=900)
+        assert code == 0, output[-2000:]
         counted = shell.select(
-            "lake",
+            lake,
             "select model, count(*) as n, avg(rating) as rated from human_ratings "
             "join answers using (benchmark, item_id, answer_id) group by model order by model",
         )
