@@ -31,7 +31,7 @@ def judge_in_rounds(
     `batch_wait_s` of the stage's judges.
     """
     waits = [
-        one.batch_wait_s for judge in stage.judges.values() for one in judge.endpoints.values()
+        one.longest_wait_s for judge in stage.judges.values() for one in judge.endpoints.values()
     ]
     until = time.time() + max(waits, default=0.0)
     results = _collect(lake, stage, run_id, conduct, 0.0) + judge_once()

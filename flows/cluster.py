@@ -51,7 +51,9 @@ def open_workers(
     where these cannot do the run.
     """
     if scheduler is None:
-        models = any(judge.runs_models for judge in suite.judges.values()) and "judge" in stages
+        models = (
+            any(judge.slot == GPU_SLOT for judge in suite.judges.values()) and "judge" in stages
+        )
         slots = (ENDPOINT_SLOT, METRIC_SLOT, *((GPU_SLOT,) if models else ()))
         with local_cluster(slots) as address:
             yield Workers(address, dict.fromkeys(slots, 1))
@@ -124,9 +126,7 @@ def refuse_other_code(address: str) -> None:
 def _make_probes(lake: Lake, suite: Suite, run_id: str, scheduler: str) -> dict[str, Probe]:
     """What the workers with each slot that the suite needs must be able to do."""
     if "//127." not in scheduler and any(
-        one.backend == "standin"
-        for judge in suite.judges.values()
-        for one in judge.endpoints.values()
+        one.needs_standin for judge in suite.judges.values() for one in judge.endpoints.values()
     ):
         raise ClusterError(
             f"scheduler {scheduler}: the suite has a judge with `backend: standin`, which "
@@ -134,9 +134,7 @@ def _make_probes(lake: Lake, suite: Suite, run_id: str, scheduler: str) -> dict[
             "endpoint that workers reach; use `backend: openai`, or run without --scheduler"
         )
     probe = make_probe(lake, suite, run_id, os.environ.get("PREFECT_API_URL"))
-    asks = {
-        GPU_SLOT if judge.runs_models else ENDPOINT_SLOT: probe for judge in suite.judges.values()
-    }
+    asks: dict[str, Probe] = {judge.slot: probe for judge in suite.judges.values()}
     return asks | ({METRIC_SLOT: probe.without_keys()} if suite.metrics else {})
 
 

@@ -112,7 +112,7 @@ def _judge_once(judging: _Judging, stage: Suite, standin: str | None) -> list[Sh
         for slot in (ENDPOINT_SLOT, GPU_SLOT):  # both are at work before either is waited for
             with dask.annotate(resources={slot: 1}):
                 judged.append(
-                    steps.judge_shard.map([one for one in orders if _find_slot(one.judge) == slot])
+                    steps.judge_shard.map([one for one in orders if one.judge.slot == slot])
                 )
         results: list[ShardResult] = [
             result for submitted in judged for result in submitted.result()
@@ -121,12 +121,8 @@ def _judge_once(judging: _Judging, stage: Suite, standin: str | None) -> list[Sh
     return results
 
 
-def _find_slot(judge: JudgeSettings) -> str:
-    return GPU_SLOT if judge.runs_models else ENDPOINT_SLOT
-
-
 def _asks_standin(judge: JudgeSettings) -> bool:
-    return any(endpoint.backend == "standin" for endpoint in judge.endpoints.values())
+    return any(endpoint.needs_standin for endpoint in judge.endpoints.values())
 
 
 @contextmanager

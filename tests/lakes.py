@@ -16,6 +16,9 @@ import duckdb
 import polars as pl
 
 from judgelake.schemas.tables import TABLES
+from judgelake.tasks.backends.endpoint import EndpointSettings
+from judgelake.tasks.backends.openai.settings import StandinSettings
+from judgelake.tasks.backends.registry import BACKENDS
 from judgelake.tasks.digests import content_digest
 from judgelake.tasks.judging.lave import LaveOptions
 from judgelake.tasks.lake.lake import Lake, append_records, open_lake
@@ -25,7 +28,7 @@ from judgelake.tasks.lake.snapshot import Snapshot
 from judgelake.tasks.lake.storage import LakePath, write_whole
 from judgelake.tasks.metrics.settings import MetricSettings, name_metric
 from judgelake.tasks.sources.registry import BenchmarkSettings, DemoSettings
-from judgelake.tasks.suite.judges import EndpointSettings, JudgeSettings
+from judgelake.tasks.suite.judges import JudgeSettings
 from judgelake.tasks.suite.suite import ReportSettings, Suite
 from judgelake.tasks.warehouse.warehouse import _MADE, FOLDER, open_warehouse, select_frame
 
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
     from judgelake.tasks.reports.correlations import Agreements
 
 Row = dict[str, Any]
-STANDIN = EndpointSettings("standin")
+STANDIN = StandinSettings()
 
 
 def at(minute: float) -> datetime:
@@ -321,6 +324,11 @@ def make_suite(
     more.setdefault("report", ReportSettings(resamples=20))
     named = tuple(name_metric(one) if isinstance(one, str) else one for one in metrics)
     return Suite(name, Path("suite.yaml"), "digest", sources, named, settings, **more)
+
+
+def make_endpoint(backend: str, **settings: Any) -> EndpointSettings:
+    """An endpoint's settings as a suite gives them."""
+    return BACKENDS[backend].settings(**settings)
 
 
 def lave_judge(

@@ -5,9 +5,13 @@ Reading the `replies` table into the mapping is the caller's matter.
 """
 
 from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar
 
 from judgelake.tasks.backends.base import Backend, Batching, Limited, request_digest
+from judgelake.tasks.backends.endpoint import BackendKind, EndpointSettings
 from judgelake.tasks.backends.openai.adapting import FirstContact
+from judgelake.tasks.settings import SuitePath, frozen_settings
 from judgelake.tasks.types import Failure, Pending, Reply, Request
 
 
@@ -83,3 +87,29 @@ class RoutingBackend:
 
     def _each(self) -> list[Backend]:
         return list({id(backend): backend for backend in self._backends.values()}.values())
+
+
+@frozen_settings
+class ReplaySettings(EndpointSettings):
+    """Answers from the replies in the lake `cassette` and asks nobody."""
+
+    backend: ClassVar[str] = "replay"
+
+    cassette: SuitePath | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.cassette is None:
+            raise ValueError("cassette: missing; expected the lake to replay; add it")
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The lake that is replayed."""
+        return () if self.cassette is None else (self.cassette,)
+
+
+BACKEND = BackendKind(
+    "replay",
+    ReplaySettings,
+    lambda settings, order: ReplayBackend(order.read_replies(settings.cassette)),
+)

@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from judgelake.tasks.backends.openai.batch_book import Batch, BatchBook, Refusals
+from judgelake.tasks.backends.openai.settings import OpenAISettings
 from judgelake.tasks.engine.ledger import FLUSH_REPLIES, Ledger
 from judgelake.tasks.engine.shard import ShardResult, sum_up
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.stop_flag import StopFlag
-from judgelake.tasks.suite.judges import EndpointSettings, JudgeSettings
+from judgelake.tasks.suite.judges import JudgeSettings
 from judgelake.tasks.types import Identity, Reply, Request
 
 if TYPE_CHECKING:
@@ -67,14 +68,14 @@ class _Collector:
         self._endpoints = {
             name: replace(one, mode="batch")
             for name, one in order.judge.endpoints.items()
-            if one.backend == "openai"
+            if isinstance(one, OpenAISettings)
         }
         prices = {name: one.known_price for name, one in self._endpoints.items()}
         judge = order.identity
         self._ledger = Ledger(
             order.lake, order.run_id, judge.judge_id, judge.reading, judge.wants.unit, prices=prices
         )
-        self._apis: dict[EndpointSettings, tuple[BatchApi, str]] = {}
+        self._apis: dict[OpenAISettings, tuple[BatchApi, str]] = {}
         self._told: set[str] = set()
 
     async def run(self) -> ShardResult:

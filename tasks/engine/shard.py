@@ -18,10 +18,10 @@ from pathlib import Path
 import polars as pl
 
 from judgelake.tasks.backends.base import Backend
+from judgelake.tasks.backends.endpoint import BackendOrder, EndpointSettings
 from judgelake.tasks.backends.image_encoding import ImageEncoder
-from judgelake.tasks.backends.openai.adapting import FirstContact
-from judgelake.tasks.backends.openai.batch_book import BatchBook
-from judgelake.tasks.backends.replay import ReplayBackend, RoutingBackend, SilentBackend
+from judgelake.tasks.backends.registry import BACKENDS
+from judgelake.tasks.backends.replay import RoutingBackend, SilentBackend
 from judgelake.tasks.engine.budget import Budget, BudgetedBackend
 from judgelake.tasks.engine.engine import collect_less, judge_cases
 from judgelake.tasks.engine.ledger import FLUSH_SECONDS, PATIENCE_S, Ledger, Tally, load_replies
@@ -35,7 +35,7 @@ from judgelake.tasks.lake.parquet import read_frame
 from judgelake.tasks.lake.snapshot import Snapshot
 from judgelake.tasks.lake.stop_flag import StopFlag
 from judgelake.tasks.lake.storage import LakePath, write_whole
-from judgelake.tasks.suite.judges import EndpointSettings, JudgeSettings
+from judgelake.tasks.suite.judges import JudgeSettings
 from judgelake.tasks.suite.suite import LimitSettings
 from judgelake.tasks.types import Case, Identity, Judge, Verdict
 from judgelake.tasks.warehouse.warehouse import open_warehouse, select_file
@@ -257,45 +257,21 @@ def make_backend(order: ShardOrder) -> RoutingBackend:
 
 
 def _make_one(name: str, endpoint: EndpointSettings, order: ShardOrder) -> Backend:
-    if endpoint.cassette is not None:
-        return ReplayBackend(load_replies(open_lake(endpoint.cassette)))
-    encoder = ImageEncoder(order.image_root, endpoint.image_max_side)
-    if endpoint.is_local:
-        from judgelake.tasks.backends.local.backend import LocalBackend  # heavy
-
-        return LocalBackend(endpoint.local, encoder.encode)
-    if endpoint.mode == "batch":
-        from judgelake.tasks.backends.openai.batch import (
-            BatchBackend,  # openai takes most of a second, which planning does not need
-        )
-
-        return BatchBackend(
-            model=endpoint.model,
-            book=BatchBook(order.lake, order.identity.judge_id, order.run_id),
-            base_url=endpoint.base_url,
-            api_key_variable=endpoint.api_key_variable,
-            endpoint=name,
-            window=order.limits.concurrency,
-            timeout_s=endpoint.timeout_s,
-            max_attempts=endpoint.max_attempts,
-            encode_image=encoder.encode,
-        )
-    from judgelake.tasks.backends.openai.client import OpenAIBackend
-
-    backend = OpenAIBackend(
-        model=endpoint.model,
-        base_url=order.standin if endpoint.backend == "standin" else endpoint.base_url,
-        api_key_variable=endpoint.api_key_variable,
-        concurrency=order.limits.concurrency,
-        timeout_s=endpoint.timeout_s,
-        requests_per_minute=order.limits.requests_per_minute,
-        max_attempts=endpoint.max_attempts,
-        encode_image=encoder.encode,
-        has_image=encoder.has,
-    )
-    backend.set_limits(*find_share(order.limits, order.slots, order.cases_file))
-    return FirstContact(
-        backend, order.cases_file.with_name(f"{order.identity.alias}.{name}.contact")
+    return BACKENDS[endpoint.backend].make(
+        endpoint,
+        BackendOrder(
+            name=name,
+            lake=order.lake,
+            judge_id=order.identity.judge_id,
+            run_id=order.run_id,
+            encoder=ImageEncoder(order.image_root, endpoint.image_max_side),
+            concurrency=order.limits.concurrency,
+            requests_per_minute=order.limits.requests_per_minute,
+            share=find_share(order.limits, order.slots, order.cases_file),
+            contact_file=order.cases_file.with_name(f"{order.identity.alias}.{name}.contact"),
+            standin=order.standin,
+            read_replies=lambda root: load_replies(open_lake(root)),
+        ),
     )
 
 

@@ -137,7 +137,6 @@ SAMPLED, MEASURED, SEED = 500, 200, 0
 """Groups of equal cases that are rehearsed of each judge, and judged cases whose replies are
 measured; the seed of both draws.
 """
-USUAL_LATENCY_S, OWN_LATENCY_S = 1.0, 0.05
 """Of a model that has not replied yet; of the stand-in and of a cassette."""
 
 
@@ -436,8 +435,7 @@ def _estimate_endpoint(
 
 def _find_latency(left: _Left, name: str, past: _Past) -> float:
     endpoint = left.judge.endpoints[name]
-    usual = USUAL_LATENCY_S if endpoint.backend == "openai" else OWN_LATENCY_S
-    return past.latencies.get(endpoint.model, usual)
+    return past.latencies.get(endpoint.model, endpoint.usual_latency_s)
 
 
 def _most_tokens(request: Request) -> int:

@@ -10,10 +10,10 @@ import uuid
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from judgelake.tasks.errors import JudgelakeError, LakeError
+from judgelake.tasks.backends.endpoint import EndpointSettings
+from judgelake.tasks.errors import LakeError
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.storage import LakePath, write_whole
-from judgelake.tasks.suite.judges import EndpointSettings
 from judgelake.tasks.suite.suite import Suite
 
 _ANSWER_S = 10.0
@@ -45,16 +45,14 @@ def make_probe(lake: Lake, suite: Suite, run_id: str, api_url: str | None) -> Pr
         dict.fromkeys(one for judge in suite.judges.values() for one in judge.endpoints.values())
     )
     images = (suite.images,) if suite.images is not None else ()
-    cassettes = tuple(one.cassette for one in endpoints if one.cassette is not None)
+    reached = tuple(path for one in endpoints for path in one.paths)
     named = tuple(
         value
         for judge in suite.judges.values()
         for value in vars(judge.options).values()
         if isinstance(value, Path)
     )
-    return Probe(
-        file, token, tuple(dict.fromkeys((*images, *cassettes, *named))), api_url, endpoints
-    )
+    return Probe(file, token, tuple(dict.fromkeys((*images, *reached, *named))), api_url, endpoints)
 
 
 def probe_place(probe: Probe) -> list[str]:
@@ -63,7 +61,7 @@ def probe_place(probe: Probe) -> list[str]:
     lines += [f"{path} is not there" for path in probe.paths if not path.exists()]
     if probe.api_url is not None:
         lines += _probe_api(probe.api_url)
-    return lines + [line for endpoint in probe.endpoints for line in _probe_key(endpoint)]
+    return lines + [line for endpoint in probe.endpoints for line in endpoint.probe()]
 
 
 def _probe_lake(probe: Probe) -> list[str]:
@@ -86,16 +84,4 @@ def _probe_api(url: str) -> list[str]:
             f"cannot reach Prefect at {url} ({error}); set PREFECT_API_URL to a server that "
             f"workers reach"
         ]
-    return []
-
-
-def _probe_key(endpoint: EndpointSettings) -> list[str]:
-    if endpoint.backend != "openai":
-        return []
-    from judgelake.tasks.backends.openai.endpoints import find_endpoint
-
-    try:
-        find_endpoint(endpoint.model, endpoint.base_url, endpoint.api_key_variable)
-    except JudgelakeError as error:
-        return [str(error)]
     return []

@@ -13,11 +13,11 @@ from typing import Any, get_args, get_type_hints
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
+from judgelake.tasks.backends.registry import BACKENDS
 from judgelake.tasks.judging.protocols import PROTOCOLS
 from judgelake.tasks.metrics.registry import KINDS, METRICS
 from judgelake.tasks.settings import NAME, TEXT_SCHEMA
 from judgelake.tasks.sources.registry import SOURCES
-from judgelake.tasks.suite.judges import LOCAL_KEYS, REMOTE_KEYS, EndpointSettings
 from judgelake.tasks.suite.suite import LimitSettings, ReportSettings
 from judgelake.tasks.suite.training import TrainingSettings
 
@@ -77,7 +77,7 @@ def make_schema() -> Schema:
 
 
 def _list_sources(definitions: Schema) -> dict[str, Schema]:
-    strict = {
+    strict: Schema = {
         "type": "boolean",
         "default": False,
         "description": "Stop an ingest that would leave out any row.",
@@ -91,7 +91,7 @@ def _list_sources(definitions: Schema) -> dict[str, Schema]:
 
 
 def _list_metrics(definitions: Schema) -> dict[str, Schema]:
-    shared = {
+    shared: Schema = {
         "alias": _NAME | {"description": "What the metric is called in this suite."},
         "benchmarks": _NAMES | {"description": "The benchmarks that it scores; by default all."},
     }
@@ -105,11 +105,16 @@ def _list_metrics(definitions: Schema) -> dict[str, Schema]:
 
 def _list_judges(definitions: Schema) -> dict[str, Schema]:
     """Protocol -> its options, the endpoint's settings and its further endpoints in one mapping."""
-    shared = _describe_class(EndpointSettings, definitions)
-    definitions["Backend"] = _union("backend", _list_backends())
-    own = {key: part for key, part in shared["properties"].items() if key != "benchmarks"}
+    backends = {
+        name: _describe_class(kind.settings, definitions) for name, kind in BACKENDS.items()
+    }
+    shared: Schema = {"backend": {"enum": sorted(backends)}}
+    for described in backends.values():
+        shared |= described["properties"]
+    definitions["Backend"] = _union("backend", _list_backends(backends, set(shared)))
+    own = {key: part for key, part in shared.items() if key != "benchmarks"}
     definitions["Endpoint"] = {
-        **_close(own, shared["required"]),
+        **_close(own, ["backend"]),
         "allOf": [{"$ref": "#/$defs/Backend"}],
         "description": "Where a further model of the judge is asked.",
     }
@@ -117,24 +122,20 @@ def _list_judges(definitions: Schema) -> dict[str, Schema]:
     for name, protocol in PROTOCOLS.items():
         options = _describe_class(protocol.options, definitions)
         others = {key: {"$ref": "#/$defs/Endpoint"} for key in protocol.endpoints}
-        judge = _tagged("protocol", [name], options, **shared["properties"], **others)
-        judge["required"] = sorted({*judge["required"], *shared["required"]})
+        judge = _tagged("protocol", [name], options, **shared, **others)
+        judge["required"] = sorted({*judge["required"], "backend"})
         found[name] = judge | {"allOf": [{"$ref": "#/$defs/Backend"}]}
     return found
 
 
-def _list_backends() -> dict[str, Schema]:
-    """Backend -> what it requires and which keys it has no use for."""
-    backends = get_args(get_type_hints(EndpointSettings)["backend"])
+def _list_backends(backends: Mapping[str, Schema], keys: Collection[str]) -> dict[str, Schema]:
+    """Backend -> what it requires and which of the `keys` it has no use for."""
     found = {}
-    for name in backends:
-        unused = set(REMOTE_KEYS if name == "transformers" else LOCAL_KEYS)
-        unused |= set() if name == "replay" else {"cassette"}
-        required = {"backend"} | ({"cassette"} if name == "replay" else set())
-        required |= set() if name == "standin" else {"model"}
+    for name, described in backends.items():
+        unused = set(keys) - set(described["properties"]) - {"backend"}
         properties: Schema = {"backend": {"const": name}} | dict.fromkeys(sorted(unused), False)
-        if name != "openai":
-            properties["mode"] = {"const": "live"}
+        required = {"backend", *(() if name == "standin" else ("model",))}
+        required |= {"cassette"} if "cassette" in described["properties"] else set()
         found[name] = {"properties": properties, "required": sorted(required)}
     return found
 

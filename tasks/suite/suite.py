@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeVar
 
+from judgelake.tasks.backends.endpoint import expect
 from judgelake.tasks.digests import digest_json
 from judgelake.tasks.errors import SuiteError, nearest
 from judgelake.tasks.judging.protocols import PROTOCOLS
@@ -29,7 +30,7 @@ from judgelake.tasks.settings import (
     read_value,
 )
 from judgelake.tasks.sources.registry import SOURCES, BenchmarkSettings
-from judgelake.tasks.suite.judges import JudgeSettings, expect, expect_prices, read_judge
+from judgelake.tasks.suite.judges import JudgeSettings, expect_prices, read_judge
 from judgelake.tasks.suite.training import TrainingSettings, read_training
 from judgelake.tasks.types import Identity, Wants
 

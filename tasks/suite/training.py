@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
+from judgelake.tasks.backends.endpoint import expect
+from judgelake.tasks.backends.local.endpoint import LocalSettings
 from judgelake.tasks.errors import nearest
 from judgelake.tasks.settings import Place, build, entries, frozen_settings
-from judgelake.tasks.suite.judges import JudgeSettings, expect
+from judgelake.tasks.suite.judges import JudgeSettings
 
 STUDENT = (
     "expected a judge with `protocol: prometheus` and `backend: transformers`, whose "
@@ -90,7 +92,7 @@ def find_wrong_student(judge: JudgeSettings, settings: TrainingSettings) -> str 
     can.
     """
     endpoint = judge.endpoint
-    if judge.protocol != "prometheus" or not endpoint.is_local:
+    if judge.protocol != "prometheus" or not isinstance(endpoint, LocalSettings):
         return (
             f"is a judge of `protocol: {judge.protocol}` with `backend: "
             f"{endpoint.backend}`; {STUDENT}"

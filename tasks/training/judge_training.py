@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from judgelake.tasks.backends.image_encoding import ImageEncoder
+from judgelake.tasks.backends.local.endpoint import LocalSettings
 from judgelake.tasks.backends.local.loading import import_torch
 from judgelake.tasks.backends.local.settings import LocalModel
 from judgelake.tasks.digests import describe_code, digest_json
@@ -47,12 +48,19 @@ class TrainingOrder:
         return Path(self.judge.endpoint.model).expanduser()
 
     @property
+    def _student(self) -> LocalSettings:
+        endpoint = self.judge.endpoint
+        if not isinstance(endpoint, LocalSettings):  # the suite's reader has refused it
+            raise TypeError(f"{self.judge.alias} runs no model in this process")
+        return endpoint
+
+    @property
     def base(self) -> LocalModel:
         """The model to begin with; where and in what precision it runs is as the student's settings
         say.
         """
         return dataclasses.replace(
-            self.judge.endpoint.local, model=self.settings.base, revision=self.settings.revision
+            self._student.local, model=self.settings.base, revision=self.settings.revision
         )
 
     def name(self, selection: Selection) -> str:
@@ -62,7 +70,7 @@ class TrainingOrder:
             for name, value in dataclasses.asdict(self.settings).items()
             if name not in _PACE
         }
-        endpoint = self.judge.endpoint
+        endpoint = self._student
         shown = [endpoint.image_max_side, endpoint.dtype, self.judge.options.max_tokens]
         return digest_json([settings, self.base.snapshot, shown, selection.digest])[:16]
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from judgelake.tasks.backends.openai.format import decode_reply
+from judgelake.tasks.backends.openai.settings import OpenAISettings, StandinSettings
 from judgelake.tasks.backends.prices import (
     FREE,
     Price,
@@ -18,9 +19,9 @@ from judgelake.tasks.backends.prices import (
     price_reply,
     read_table,
 )
+from judgelake.tasks.backends.replay import ReplaySettings
 from judgelake.tasks.backends.tokens import UNKNOWN_TOKENS, count_image_tokens, fit_side
 from judgelake.tasks.errors import SuiteError
-from judgelake.tasks.suite.judges import EndpointSettings
 from judgelake.tasks.suite.suite import read_suite
 
 MINI = Price(0.15, 0.60, 0.075)
@@ -113,7 +114,7 @@ def test_another_model_whose_name_begins_alike_has_no_price(model: str) -> None:
 
 def test_a_price_is_that_of_the_host_that_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     def price(**settings: object) -> Price | None:
-        return EndpointSettings("openai", "gpt-4o-mini", **settings).known_price  # type: ignore[arg-type]
+        return OpenAISettings("gpt-4o-mini", **settings).known_price  # type: ignore[arg-type]
 
     assert price() == price(base_url="https://api.openai.com/v1") == MINI
     assert price(base_url="http://127.0.0.1:8000/v1") is None
@@ -126,8 +127,8 @@ def test_a_price_is_that_of_the_host_that_is_asked(monkeypatch: pytest.MonkeyPat
 
 
 def test_the_stand_in_and_a_cassette_cost_nothing() -> None:
-    assert EndpointSettings("standin").known_price == FREE
-    assert EndpointSettings("replay", "gpt-4o", cassette=Path("lake")).known_price == FREE
+    assert StandinSettings().known_price == FREE
+    assert ReplaySettings("gpt-4o", cassette=Path("lake")).known_price == FREE
 
 
 def test_the_cost_of_a_reply() -> None:

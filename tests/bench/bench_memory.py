@@ -20,11 +20,12 @@ import numpy as np
 import psutil
 from PIL import Image
 
+from judgelake.tasks.backends.openai.settings import OpenAISettings
 from judgelake.tasks.engine.shard import ShardOrder, run_judge_shard
 from judgelake.tasks.judging.fleur import FleurOptions
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.planning.cases import register_judges, write_work
-from judgelake.tasks.suite.judges import EndpointSettings, JudgeSettings
+from judgelake.tasks.suite.judges import JudgeSettings
 from judgelake.tasks.suite.suite import LimitSettings, Scope
 from tests.lakes import answer, ingest, item, make_lake, make_suite
 
@@ -58,7 +59,7 @@ def plan_shards(lake: Lake, n_requests: int, url: str) -> list[ShardOrder]:
     ]
     ingest(lake, rows, [answer(f"i{n:06}", f"a picture of thing {n}") for n in range(n_requests)])
     judge = JudgeSettings(
-        "fleur", "fleur", EndpointSettings("openai", "standin/rules", base_url=url), FleurOptions()
+        "fleur", "fleur", OpenAISettings("standin/rules", base_url=url), FleurOptions()
     )
     suite = make_suite(judge, limits=LimitSettings(concurrency=64))
     register_judges(lake, suite)

@@ -12,19 +12,30 @@ from typing import Any
 
 import pytest
 
+from judgelake.tasks.backends.openai.settings import OpenAISettings
 from judgelake.tasks.backends.openai.throttle import BackOff
 from judgelake.tasks.backends.prices import Price
+from judgelake.tasks.backends.replay import ReplaySettings
 from judgelake.tasks.engine.collecting import CollectOrder, collect_batches
 from judgelake.tasks.engine.shard import ShardOrder, ShardResult, run_judge_shard
 from judgelake.tasks.judging.fleur import FleurOptions
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.stop_flag import STOP, set_stop
 from judgelake.tasks.planning.cases import register_judges, write_work
-from judgelake.tasks.suite.judges import EndpointSettings, JudgeSettings
+from judgelake.tasks.suite.judges import JudgeSettings
 from judgelake.tasks.suite.suite import LimitSettings, Scope
 from tests.backends.asking import completion
 from tests.backends.batch_server import BatchServer, Json, batch_server, rate, refuse
-from tests.lakes import answer, ingest, item, lave_judge, make_lake, make_suite, query
+from tests.lakes import (
+    answer,
+    ingest,
+    item,
+    lave_judge,
+    make_endpoint,
+    make_lake,
+    make_suite,
+    query,
+)
 
 CASES = 4
 LIVE_CALL = "POST /v1/chat/completions"
@@ -60,7 +71,7 @@ def make_judge(server: BatchServer, **settings: Any) -> JudgeSettings:
         "max_attempts": 3,
         **settings,
     }
-    return lave_judge(endpoint=EndpointSettings("openai", **given))
+    return lave_judge(endpoint=OpenAISettings(**given))
 
 
 def run(
@@ -290,16 +301,14 @@ def test_a_judge_that_replays_leaves_open_batches_alone(
 ) -> None:
     judge = make_judge(server)
     run(lake, judge, "run-1")
-    replayed = lave_judge(
-        endpoint=EndpointSettings("replay", judge.endpoint.model, cassette=tmp_path)
-    )
+    replayed = lave_judge(endpoint=ReplaySettings(judge.endpoint.model, cassette=tmp_path))
     order = CollectOrder(lake, "run-2", replayed, judge.identify(("b",)))
     assert (collect_batches(order).n_calls, server.calls["GET /v1/batches/{id}"]) == (0, 0)
 
 
 def test_the_mode_is_not_part_of_the_judge_and_halves_its_price() -> None:
     live, batch = (
-        EndpointSettings("openai", "openai/gpt-4o-mini", mode=mode, price=Price(2.0, 6.0, 1.0))
+        OpenAISettings("openai/gpt-4o-mini", mode=mode, price=Price(2.0, 6.0, 1.0))
         for mode in ("live", "batch")
     )
     assert lave_judge(endpoint=live).identify(("b",)) == lave_judge(endpoint=batch).identify(("b",))
@@ -309,10 +318,6 @@ def test_the_mode_is_not_part_of_the_judge_and_halves_its_price() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (
-            {"backend": "standin", "mode": "batch"},
-            "mode: batch; expected `batch` with `backend: openai` only",
-        ),
         (
             {"backend": "openai", "model": "x", "batch_wait_s": 5.0},
             "batch_wait_s: 5.0; expected it with `mode: batch` only",
@@ -325,4 +330,4 @@ def test_the_mode_is_not_part_of_the_judge_and_halves_its_price() -> None:
 )
 def test_settings_that_do_not_go_together(given: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=re.escape(words)):
-        EndpointSettings(**given)
+        make_endpoint(**given)

@@ -14,12 +14,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from judgelake.tasks.backends.openai.settings import OpenAISettings
 from judgelake.tasks.backends.prices import FREE, Price
 from judgelake.tasks.engine.budget import OVER_BUDGET, Budget, BudgetedBackend
 from judgelake.tasks.engine.shard import ShardOrder, ShardResult, run_judge_shard
 from judgelake.tasks.lake.lake import Lake, append_records
 from judgelake.tasks.planning.cases import find_work, write_work
-from judgelake.tasks.suite.judges import EndpointSettings
 from judgelake.tasks.suite.suite import LimitSettings, Scope, Suite
 from judgelake.tasks.types import Decoding, Failure, Message, Pending, Reply, Request
 from tests.lakes import (
@@ -113,7 +113,7 @@ def lake(tmp_path: Path) -> Lake:
 
 
 def make_judged(url: str, budget_usd: float | None, price: Price | None = PRICE) -> Suite:
-    endpoint = EndpointSettings("openai", "m", url, price=price)
+    endpoint = OpenAISettings("m", base_url=url, price=price)
     limits = LimitSettings(concurrency=8, budget_usd=budget_usd)
     return make_suite(lave_judge(endpoint=endpoint, max_tokens=MAX_TOKENS), limits=limits)
 

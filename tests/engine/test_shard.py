@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from judgelake.tasks.backends.openai.settings import OpenAISettings, StandinSettings
 from judgelake.tasks.backends.openai.throttle import BackOff
 from judgelake.tasks.engine import ledger, shard
 from judgelake.tasks.engine.shard import (
@@ -27,7 +28,6 @@ from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.stop_flag import stop_file
 from judgelake.tasks.planning.cases import find_work, register_judges, write_work
 from judgelake.tasks.standin.process import StandinProcess, start_standin
-from judgelake.tasks.suite.judges import EndpointSettings
 from judgelake.tasks.suite.suite import LimitSettings, Scope, Suite
 from tests.backends.asking import read_log
 from tests.lakes import answer, ingest, item, lave_judge, make_lake, make_suite, query
@@ -71,7 +71,7 @@ def _no_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def make_judged(max_attempts: int = 6) -> Suite:
     return make_suite(
-        lave_judge(endpoint=EndpointSettings("standin", max_attempts=max_attempts)), limits=LIMITS
+        lave_judge(endpoint=StandinSettings(max_attempts=max_attempts)), limits=LIMITS
     )
 
 
@@ -211,7 +211,7 @@ def test_with_faults_every_case_ends_with_one_current_verdict(lake: Lake, tmp_pa
 def test_a_model_that_is_not_there_is_asked_once(
     lake: Lake, standin: StandinProcess, log: Path
 ) -> None:
-    endpoint = EndpointSettings("openai", model="no/such-model", base_url=standin.base_url)
+    endpoint = OpenAISettings(model="no/such-model", base_url=standin.base_url)
     suite = make_suite(lave_judge(endpoint=endpoint), limits=LIMITS)
     before = count_asked(log)
     result = judge(lake, suite, "run-1", standin.base_url)
@@ -228,10 +228,9 @@ def test_a_missing_key_ends_the_shard_before_it_writes(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("JUDGELAKE_TEST_KEY", raising=False)
-    endpoint = EndpointSettings(
-        "openai",
+    endpoint = OpenAISettings(
         "openai/x",
-        "https://api.example.invalid/v1",
+        base_url="https://api.example.invalid/v1",
         api_key_variable="JUDGELAKE_TEST_KEY",
     )
     order = plan(lake, make_suite(lave_judge(endpoint=endpoint)), "run-1", "")

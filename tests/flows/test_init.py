@@ -78,7 +78,7 @@ def test_what_init_writes_runs(tmp_path: Path, kind: str) -> None:
     answers, suite, lake = FILES[kind](tmp_path), tmp_path / "suite.yaml", tmp_path / "lake"
     with shell_in(tmp_path) as shell:
         assert shell.run("init", str(suite), "--answers", str(answers))[0] == 0
-        code, output = shell.run("run", str(suite), "--lake", str(lake), timeout_s=900)
+        code, output = shell.run("run", str(suite), "--lake", str(lake))
         assert code == 0, output[-2000:]
         counted = shell.select(
             lake,

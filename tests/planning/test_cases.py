@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from judgelake.tasks.backends.openai.settings import StandinSettings
 from judgelake.tasks.digests import content_digest
 from judgelake.tasks.lake.lake import Lake, append_records
 from judgelake.tasks.planning import cases as planning
 from judgelake.tasks.planning.cases import find_work, plan_file, register_judges, write_work
 from judgelake.tasks.planning.scores import write_scores
-from judgelake.tasks.suite.judges import EndpointSettings
 from judgelake.tasks.suite.suite import Scope, Suite, identify_all, narrow
 from judgelake.tasks.types import Identity
 from tests.lakes import (
@@ -174,7 +174,7 @@ def test_a_limit_takes_the_first_items_by_key_of_each_benchmark(lake: Lake) -> N
 
 def test_a_judge_of_some_benchmarks_wants_only_those(lake: Lake) -> None:
     ingest(lake, [item("z", "Z?")], [answer("z", "a cat")], benchmark="c")
-    only_c = EndpointSettings("standin", benchmarks=("c",))
+    only_c = StandinSettings(benchmarks=("c",))
     suite = make_suite(lave_judge(), lave_judge("few", only_c, shots=1), benchmarks=("b", "c"))
     assert count(lake, suite) == {"lave": (5, 5), "few": (1, 1)}
     assert count(lake, suite, Scope(judges=("few",), benchmarks=("b",))) == {"few": (0, 0)}

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from judgelake.tasks.backends.openai.settings import OpenAISettings
 from judgelake.tasks.backends.prices import Price
 from judgelake.tasks.engine.shard import ShardOrder, ShardResult, run_judge_shard
 from judgelake.tasks.judging.chirp_grading import ChirpGradingOptions
@@ -25,7 +26,7 @@ from judgelake.tasks.planning.prompt_lengths import (
     measure_prompts,
 )
 from judgelake.tasks.standin.process import StandinProcess, start_standin
-from judgelake.tasks.suite.judges import EndpointSettings, JudgeSettings
+from judgelake.tasks.suite.judges import JudgeSettings
 from judgelake.tasks.suite.suite import LimitSettings, Scope, Suite
 from judgelake.tasks.types import Decoding, Image, Message, Request
 from tests.lakes import STANDIN, answer, ingest, item, lave_judge, make_lake, make_suite, reply_row
@@ -171,7 +172,7 @@ def test_a_sample_is_scaled_up_and_says_so(lake: Lake, monkeypatch: pytest.Monke
 
 def test_money_and_time(lake: Lake) -> None:
     def told(price: Price | None, **limits: Any) -> JudgeEstimate:
-        endpoint = EndpointSettings("openai", "m", "http://127.0.0.1:1/v1", price=price)
+        endpoint = OpenAISettings("m", base_url="http://127.0.0.1:1/v1", price=price)
         return estimate(
             lake, make_suite(lave_judge(endpoint=endpoint), limits=LimitSettings(**limits))
         )
@@ -193,7 +194,7 @@ def test_money_and_time(lake: Lake) -> None:
 
 
 def test_latencies_are_those_of_the_model_s_replies(lake: Lake) -> None:
-    endpoint = EndpointSettings("openai", "gpt", "http://127.0.0.1:1/v1")
+    endpoint = OpenAISettings("gpt", base_url="http://127.0.0.1:1/v1")
     append_records(
         lake, "replies", [reply_row("0" * 16, f"{k}", latency_ms=4000.0) for k in range(3)]
     )

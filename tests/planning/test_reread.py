@@ -4,18 +4,20 @@ from pathlib import Path
 
 import pytest
 
+from judgelake.tasks.backends.endpoint import EndpointSettings
+from judgelake.tasks.backends.openai.settings import OpenAISettings
 from judgelake.tasks.engine.shard import ShardOrder, run_judge_shard
 from judgelake.tasks.judging.lave import LaveOptions
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.planning.cases import register_judges, write_work
 from judgelake.tasks.planning.reread import Reread, reread_judges
 from judgelake.tasks.standin.process import StandinProcess, start_standin
-from judgelake.tasks.suite.judges import EndpointSettings, JudgeSettings
+from judgelake.tasks.suite.judges import JudgeSettings
 from judgelake.tasks.suite.suite import LimitSettings, Scope, Suite
 from tests.lakes import answer, ingest, item, make_lake, make_suite, query
 
-NOWHERE = EndpointSettings(
-    "openai", "standin/rules", "https://judge.example.invalid/v1", api_key_variable="NO_SUCH_KEY"
+NOWHERE = OpenAISettings(
+    "standin/rules", base_url="https://judge.example.invalid/v1", api_key_variable="NO_SUCH_KEY"
 )
 LAST, WEIGHTED = LaveOptions(top_logprobs=5), LaveOptions(top_logprobs=5, rating="weighted")
 N_CASES = 6

@@ -25,6 +25,7 @@ from judgelake.tasks.backends.openai.batch import (
     read_line,
 )
 from judgelake.tasks.backends.openai.batch_book import BatchBook
+from judgelake.tasks.backends.openai.settings import OpenAISettings
 from judgelake.tasks.backends.openai.throttle import BackOff
 from judgelake.tasks.engine.collecting import CollectOrder, collect_batches
 from judgelake.tasks.engine.ledger import Ledger
@@ -32,7 +33,7 @@ from judgelake.tasks.engine.shard import ShardResult
 from judgelake.tasks.errors import BackendError
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.runs.status import read_status
-from judgelake.tasks.suite.judges import EndpointSettings, JudgeSettings
+from judgelake.tasks.suite.judges import JudgeSettings
 from judgelake.tasks.types import QUEUED, Failure, Image, Message, Pending, Reply, Request
 from tests.backends.asking import rating_request
 from tests.backends.batch_server import BatchServer, Json, batch_server, rate
@@ -72,9 +73,7 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def make_judge(server: BatchServer) -> JudgeSettings:
     return lave_judge(
-        endpoint=EndpointSettings(
-            "openai", model=MODEL, base_url=server.base_url, mode="batch", max_attempts=3
-        )
+        endpoint=OpenAISettings(model=MODEL, base_url=server.base_url, mode="batch", max_attempts=3)
     )
 
 
