@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from judgelake.tasks.lake import compaction as merging
+from judgelake.tasks.lake import compaction
 from judgelake.tasks.lake.compaction import compact_lake
 from judgelake.tasks.lake.lake import open_lake
 
@@ -33,8 +33,8 @@ def watch_steps(replace: Replace, before: Callable[[], None]) -> None:
 def shrink_files(replace: Replace, n_rows: int) -> None:
     """Make merged files of `n_rows` rows."""
     for name in ("_BATCH_ROWS", "_GROUP_ROWS"):
-        replace(merging, name, n_rows // 2)
-    replace(merging, "TARGET_ROWS", n_rows)
+        replace(compaction, name, n_rows // 2)
+    replace(compaction, "TARGET_ROWS", n_rows)
 
 
 def main() -> None:

@@ -27,7 +27,6 @@ from judgelake.flows.compact_command import run_compact
 from judgelake.schemas.tables import TABLES, Table
 from judgelake.tasks.errors import LakeError, LeaseError, SuiteError
 from judgelake.tasks.lake import compaction
-from judgelake.tasks.lake import compaction as merging
 from judgelake.tasks.lake.compaction import Compacted, compact_lake, merge_files
 from judgelake.tasks.lake.lake import Lake, append_records, append_rows, retire
 from judgelake.tasks.lake.leases import Surroundings, hold_leases
@@ -118,7 +117,7 @@ def test_a_good_file_is_left_alone_and_a_second_time_changes_nothing(
     assert lake.part_files("verdicts") == parts
     append_records(lake, "verdicts", [verdict_row(A, "i9", "d" * 16, 1)])
     with monkeypatch.context() as smaller:
-        smaller.setattr(compaction, "TARGET_ROWS", 12)  # the merged file of 12 rows has enough
+        smaller.setattr(compaction, "_SMALL_ROWS", 6)  # the merged file of 12 rows has enough
         compact(lake)
         assert set(parts) < set(lake.part_files("verdicts"))
     compact(lake)
@@ -171,8 +170,8 @@ def halve(table: Table, files: Sequence[Path], folder: Path) -> list[Path]:
     rows = pa.concat_tables(pq.read_table(file, partitioning=None) for file in files)
     written = []
     for half in (rows[: len(rows) // 2], rows[len(rows) // 2 :]):
-        pq.write_table(half.cast(merging._stamp(table)), folder / "half")
-        written.append(merging._name_by_content(folder / "half"))
+        pq.write_table(half.cast(compaction._stamp(table)), folder / "half")
+        written.append(compaction._name_by_content(folder / "half"))
     return written
 
 
@@ -326,8 +325,10 @@ def test_other_columns_are_not_merged(lake: Lake, fault: str) -> None:
 def test_rows_that_differ_are_an_error_and_change_nothing(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    parts, complete = lake.part_files("verdicts"), merging._complete
-    monkeypatch.setattr(merging, "_complete", lambda table, batches: complete(table, batches)[:-1])
+    parts, complete = lake.part_files("verdicts"), compaction._complete
+    monkeypatch.setattr(
+        compaction, "_complete", lambda table, batches: complete(table, batches)[:-1]
+    )
     with pytest.raises(
         LakeError,
         match=r"^verdicts: merged part files do not hold the rows of the old ones; "
