@@ -2,6 +2,7 @@
 linear on long texts. A machine's speed plays no part.
 """
 
+import math
 import time
 from collections.abc import Callable
 
@@ -17,7 +18,7 @@ def is_linear(work: Callable[[int], object]) -> bool:
         min(_cpu_s(work, size) for _ in range(repeats))
         for size, repeats in ((_SMALL, 5), (_SMALL * TIMES, 2))
     )
-    return bool(large < TIMES**1.5 * small)
+    return large < TIMES * math.sqrt(TIMES) * small
 
 
 def _cpu_s(work: Callable[[int], object], size: int) -> float:

@@ -54,14 +54,14 @@ def answers(lake: Lake) -> Iterator[duckdb.DuckDBPyConnection]:
 def streams(given: str = "") -> Iterator[tuple[io.BytesIO, io.BytesIO]]:
     """This process reads `given`; what it writes to standard output and error."""
     out, err = io.BytesIO(), io.BytesIO()
+    texts = [io.TextIOWrapper(stream, write_through=True) for stream in (out, err)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given.encode())))
-        patch.setattr(sys, "stdout", io.TextIOWrapper(out, write_through=True))
-        patch.setattr(sys, "stderr", io.TextIOWrapper(err, write_through=True))
+        patch.setattr(sys, "stdout", texts[0])
+        patch.setattr(sys, "stderr", texts[1])
         yield out, err
-        # a wrapper that is collected closes what lies below it
-        sys.stdout.detach()  # type: ignore[union-attr]
-        sys.stderr.detach()  # type: ignore[union-attr]
+    for text in texts:  # one that is collected closes what lies below it
+        text.detach()
 
 
 def run(lake: Lake | Path, *arguments: str, given: str = "") -> subprocess.CompletedProcess[bytes]:

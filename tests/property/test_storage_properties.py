@@ -126,4 +126,5 @@ def test_lake_gives_back_what_was_written(rows: Sequence[tuple[str, str, list[st
 
 
 def is_within(rating: float | None, low: float, high: float) -> bool:
-    return rating is not None and low <= rating <= high
+    """A scale whose ends are the same is none."""
+    return rating is not None and low < high and low <= rating <= high
