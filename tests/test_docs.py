@@ -4,6 +4,7 @@ name what is registered.
 What the text says of a thing is for people to read; that the thing is there is checked here.
 """
 
+import argparse
 import ast
 import inspect
 import re
@@ -42,7 +43,17 @@ PAGES = [
     FRONT,
     *sorted(page for folder in FOLDERS for page in (CHECKOUT / folder).rglob("README.md")),
 ]
-COMMANDS = make_parser()._subparsers._group_actions[0].choices  # type: ignore[union-attr]  # argparse has no public list
+
+
+def _list_commands() -> list[str]:
+    """argparse keeps the names of its commands in an action that it has no public list of."""
+    (action,) = (
+        one for one in make_parser()._actions if isinstance(one, argparse._SubParsersAction)
+    )
+    return list(action.choices)
+
+
+COMMANDS = _list_commands()
 _FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)]+)\)")
 _CODE = re.compile(r"`([^`\n]+)`")
