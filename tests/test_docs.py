@@ -235,10 +235,6 @@ def test_examples_run(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert run_example(CHECKOUT / folder / "README.md", monkeypatch, tmp_path) > 0
 
 
-@pytest.mark.skipif(
-    not (CHECKOUT / "tasks" / "extensions.py").exists(),
-    reason="the objects PROTOCOL, SOURCE and METRIC_KIND are not built yet",
-)
 @pytest.mark.parametrize("room", ["judging", "sources", "metrics"])
 def test_additions_run(room: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = CHECKOUT / "tasks" / room / "README.md"
