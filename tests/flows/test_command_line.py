@@ -100,9 +100,10 @@ EXAMPLES: list[tuple[list[str], set[str]]] = [
     (["sql", "--file", "no"], {"notes.txt"}),
     (["run", "--lake", "la"], {"lake"}),
 ]
+NAMES = [" ".join(words) for words, _ in EXAMPLES]
 
 
-@pytest.mark.parametrize(("words", "expected"), EXAMPLES, ids=lambda value: " ".join(value))
+@pytest.mark.parametrize(("words", "expected"), EXAMPLES, ids=NAMES)
 def test_bash_completes(
     folder: Path, capsys: pytest.CaptureFixture[str], words: list[str], expected: set[str]
 ) -> None:
@@ -118,7 +119,7 @@ def test_bash_keeps_a_file_name_with_a_space_whole(
 
 
 @pytest.mark.skipif(shutil.which("fish") is None, reason="fish is absent; apt-get install fish")
-@pytest.mark.parametrize(("words", "expected"), EXAMPLES, ids=lambda value: " ".join(value))
+@pytest.mark.parametrize(("words", "expected"), EXAMPLES, ids=NAMES)
 def test_fish_completes(
     folder: Path, capsys: pytest.CaptureFixture[str], words: list[str], expected: set[str]
 ) -> None:
