@@ -11,6 +11,8 @@ from pathlib import Path
 
 import orjson
 
+from judgelake.tasks.extensions import list_packages
+
 
 def digest_json(value: object) -> str:
     """Sha256 (hex) of a value's canonical JSON."""
@@ -77,6 +79,7 @@ def describe_code() -> Versions:
         "judgelake": own,
         "python": platform.python_version(),
         **{name: version(name) for name in _PACKAGES},
+        **list_packages(),
     }
 
 

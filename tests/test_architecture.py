@@ -22,7 +22,8 @@ MACHINERY = ("prefect", "prefect_dask", "dask", "distributed")
 
 LAYERS = (
     ("errors",),
-    ("types", "digests", "settings", "stats", "demo", "extensions"),
+    ("extensions",),
+    ("types", "digests", "settings", "stats", "demo"),
     ("lake",),
     ("warehouse",),
     ("backends",),
