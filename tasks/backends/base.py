@@ -73,7 +73,7 @@ def request_digest(request: Request) -> str:
     images count by their sha256.
     """
     messages = [_message_fields(message) for message in request.messages]
-    told = (
+    model_fields = (
         {"model": request.model, "scored": request.scored}
         if request.scored
         else {"model": request.model}
@@ -83,13 +83,13 @@ def request_digest(request: Request) -> str:
             parts = (
                 _dump_decoding(request.decoding),
                 orjson.dumps(messages),
-                orjson.dumps(told)[1:],
+                orjson.dumps(model_fields)[1:],
             )
             return hashlib.sha256(b'{"decoding":%b,"messages":%b,%b' % parts).hexdigest()
         except orjson.JSONEncodeError:  # half a surrogate pair
             pass
     return digest_json(
-        {"decoding": _decoding_fields(request.decoding), "messages": messages, **told}
+        {"decoding": _decoding_fields(request.decoding), "messages": messages, **model_fields}
     )
 
 

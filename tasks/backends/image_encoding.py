@@ -66,11 +66,11 @@ class ImageEncoder:
         try:
             content = file.read_bytes() if isinstance(file, Path) else read_file(file)
         except OSError as error:
-            raise _tell_unreadable(file, str(error.strerror)) from None
+            raise _explain_unreadable(file, str(error.strerror)) from None
         except LakeError as error:
             raise BackendError(str(error)) from None
         if content is None:
-            raise _tell_unreadable(file, "No such key")
+            raise _explain_unreadable(file, "No such key")
         if hashlib.sha256(content).hexdigest() != image.sha256:
             raise BackendError(
                 f"{file}: the image changed since it was ingested; expected sha256 "
@@ -79,7 +79,7 @@ class ImageEncoder:
         return content
 
 
-def _tell_unreadable(file: LakePath, why: str) -> BackendError:
+def _explain_unreadable(file: LakePath, why: str) -> BackendError:
     reason = f"{file}: the image cannot be read ({why}); expected the file that was ingested"
     return BackendError(f"{reason}; restore it, or ingest again")
 

@@ -69,7 +69,7 @@ class RoutingBackend:
         )
 
     def set_limits(self, concurrency: int, requests_per_minute: float | None) -> None:
-        """Tells each endpoint that is asked live its share of the run's limits."""
+        """Gives each endpoint that is asked live its share of the run's limits."""
         for backend in self._each():
             if isinstance(backend, Limited):
                 backend.set_limits(concurrency, requests_per_minute)

@@ -112,8 +112,8 @@ def count_characters(request: Request) -> int:
 def guess_image_tokens(
     request: Request, rule: tuple[object, ...], find_size: Callable[[Image], tuple[float, float]]
 ) -> float:
-    """Tokens of all images of a request, by a rule of `tasks.backends.tokens`; `find_size` tells
-    pixels as they are sent.
+    """Tokens of all images of a request, by a rule of `tasks.backends.tokens`; `find_size` gives
+    an image's pixels as it is sent.
     """
     images = [image for message in request.messages for image in message.images]
     return sum(count_image_tokens(rule, *find_size(image)) for image in images)

@@ -245,7 +245,7 @@ def _ask_place(rng: np.random.Generator, scene: Scene) -> Question:
 
 
 def _nameable(scene: Scene) -> Sequence[Thing]:
-    """Things that can be told apart without their place: none where each has a twin."""
+    """Things that a description without their place fits alone; none where each has a twin."""
     return [
         thing
         for thing in scene.things

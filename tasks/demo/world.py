@@ -176,8 +176,8 @@ def draw_pictures(rng: np.random.Generator, count: int) -> list[Picture]:
 
 
 def draw_scene(rng: np.random.Generator) -> Scene:
-    """Draw a scene from few colours and shapes, so that things must be told apart by more than one
-    of them.
+    """Draw a scene from few colours and shapes, so that one of the two is not enough to name a
+    thing.
     """
     colours = pick_distinct(rng, tuple(COLOURS), 3)
     shapes = pick_distinct(rng, tuple(SHAPES), int(rng.integers(2, 4)))

@@ -21,7 +21,7 @@ _PLACES = {
 }
 """File or folder of nltk's data -> what nltk calls the corpus in it."""
 _LEAST_DEPTH = 3
-"""Nouns nearer the root (entity, object, abstraction) stand above everything and tell nothing."""
+"""Nouns nearer the root (entity, object, abstraction) are above every sense, related or not."""
 
 
 class WordNet(Protocol):

@@ -1,14 +1,14 @@
 """Readers of CHIRP's judges: which of two labelled responses is preferred, and whether a response
 is graded correct.
 
-A reader never raises and never gives a verdict that the reply does not hold; where it is not clear
-it gives none. What stands in quotation marks, code or a block quote is somebody's words and no
-verdict. A verdict told as one (alone on the first or last line, or after `Final answer:` and the
-like) counts before mere statements, the last of several; a statement after it that says otherwise
-leaves none.
+A reader never raises and never gives a verdict that the reply does not hold; where the reply is not
+clear it gives None. Text in quotation marks, code or a block quote is a quotation, not a verdict. A
+declared verdict (alone on the first or last line, or after `Final answer:` and the like) counts
+before a mere statement, and the last of several counts; a later statement that contradicts it
+leaves None.
 
-Each is part of a judge's generator and ends with what is to be read, or with the verdict where
-nothing is.
+`Asker` holds the turns of a judge's generator; each ends with the text to be read, or with the
+verdict that there is none.
 """
 
 import re
@@ -55,7 +55,7 @@ _FINAL = (
 begins a clause.
 """
 _IS = r" ?(?::|=|is\b:?|goes to\b) ?(?:the )?"
-_TOLD = rf"(?:{_OWN}|{_FINAL}){_IS}"
+_DECLARES = rf"(?:{_OWN}|{_FINAL}){_IS}"
 _LABEL = (
     r"(?:assistant|response|answer|option) ?(?:number |no\.? |\#)?([12])(?![\w/%]|\.\d)"
     r"(?!,? ?(?:or|and|&|,|-|–) ?(?:\w+ )?[12])"
@@ -67,12 +67,12 @@ _SURELY = (
 )
 
 _ALONE = re.compile(
-    rf"(?i)(?:{_TOLD}|answer ?: ?)?(?:{_LABEL}|([12])|(?:it is |it['’]s )?(?:a )?(tie))"
+    rf"(?i)(?:{_DECLARES}|answer ?: ?)?(?:{_LABEL}|([12])|(?:it is |it['’]s )?(?:a )?(tie))"
 )
 _LABEL_ALONE = re.compile(rf"(?i){_LABEL}")
 _LIST_ITEM = re.compile(r"^ ?[12][.)](?: |$)", re.MULTILINE)
-_CHOICE_TOLD = re.compile(
-    rf"(?im)\b{_TOLD}{_LABEL}"
+_CHOICE_DECLARED = re.compile(
+    rf"(?im)\b{_DECLARES}{_LABEL}"
     rf"|(?:(?<!['’]s )\b{_OWN}"
     rf"|(?:^\W{{0,6}}|[.!?,;:] )(?:(?:so|thus|therefore|hence|overall),? )?(?:the )?{_FINAL}){_IS}"
     rf"(?:([12])|(?:a )?(tie))\b{_CLAUSE_ENDS}"
@@ -93,12 +93,12 @@ _GRADE = (
     rf"(?:({_PARTLY})|(not ))?(incorrect|correct)\b"
     r"(?!['’/-]\w|,? (?:or|and|but|however|although|though|except|only|partially|partly)\b)"
 )
-_GRADE_ALONE = re.compile(rf"(?i)(?:{_TOLD}|(?:answer|result|evaluation) ?: ?)?{_GRADE}")
+_GRADE_ALONE = re.compile(rf"(?i)(?:{_DECLARES}|(?:answer|result|evaluation) ?: ?)?{_GRADE}")
 _GRADE_FIRST = re.compile(
     rf"(?im)\W{{0,6}}{_GRADE}"
     r"(?= ?(?:$|[.,;!—–]|:(?! ?(?:yes|no|true|false|\d))| (?:- |(?:because|since|as)\b)))"
 )
-_GRADE_TOLD = re.compile(rf"(?im)\b{_TOLD}{_GRADE}{_CLAUSE_ENDS}")
+_GRADE_DECLARED = re.compile(rf"(?im)\b{_DECLARES}{_GRADE}{_CLAUSE_ENDS}")
 _GRADE_STATED = re.compile(
     r"(?im)\b(?:response|answer|reply|student|assistant|candidate)(?: [\w'’]+)? (?:is|was) "
     r"(?:(?:therefore|thus|clearly|indeed|considered) )?"
@@ -117,7 +117,7 @@ def read_choice(text: str, ties: bool) -> Shown | None:
     """Which response is preferred: that labelled 1 (`first`) or 2, or neither where `ties` allows
     it; None where that is not clear.
     """
-    value = _read(text, _ALONE, _CHOICE_TOLD, _CHOICE_STATED, _choice_of)
+    value = _read(text, _ALONE, _CHOICE_DECLARED, _CHOICE_STATED, _choice_of)
     if value == "1":
         return "first"
     if value == "2":
@@ -129,7 +129,7 @@ def read_grade(text: str) -> Grade | None:
     """Whether a response is graded correct; `not entirely correct` and the like are partially
     correct; None where it is not clear.
     """
-    value = _read(text, _GRADE_ALONE, _GRADE_TOLD, _GRADE_STATED, _grade_of, _GRADE_FIRST)
+    value = _read(text, _GRADE_ALONE, _GRADE_DECLARED, _GRADE_STATED, _grade_of, _GRADE_FIRST)
     if (read_yes_no(text), value) in ((False, "correct"), (True, "incorrect")):
         return None  # `No, the answer is correct.`
     grades: tuple[Grade, ...] = ("correct", "partially correct", "incorrect")
@@ -142,7 +142,7 @@ _Value = Callable[["re.Match[str]"], str | None]
 def _read(
     text: str,
     alone: re.Pattern[str],
-    told: re.Pattern[str],
+    declared: re.Pattern[str],
     stated: re.Pattern[str],
     value: _Value,
     first: re.Pattern[str] | None = None,
@@ -156,7 +156,7 @@ def _read(
     if whole:
         return value(whole)
     seen = _BLANKS.sub(" ", _EMPHASIS.sub("", _QUOTED.sub("…", text)))
-    verdicts = [*_read_ends(seen, alone, value), *_read_clauses(seen, told, value)]
+    verdicts = [*_read_ends(seen, alone, value), *_read_clauses(seen, declared, value)]
     opening = first.match(seen) if first else None
     if opening:
         verdicts.append(_Found(0, value(opening)))
@@ -212,9 +212,9 @@ def _read_clauses(seen: str, pattern: re.Pattern[str], value: _Value) -> Iterato
             )
 
 
-def _settle(told: list[_Found], stated: list[_Found]) -> str | None:
-    if told:
-        last = max(told)
+def _settle(declared: list[_Found], stated: list[_Found]) -> str | None:
+    if declared:
+        last = max(declared)
         return (
             last.value
             if {one.value for one in stated if one.place > last.place} <= {last.value}
@@ -270,7 +270,7 @@ class Asker:
     draw: int
 
     def request(self, messages: tuple[Message, ...], endpoint: str = JUDGE) -> Request:
-        """One request to the model of an endpoint; who only extracts is asked at temperature 0."""
+        """One request to the model of an endpoint; the extractor is asked at temperature 0."""
         decoding = (
             Decoding(temperature=0.0, max_tokens=self.decoding.max_tokens)
             if endpoint == EXTRACTOR
@@ -292,9 +292,11 @@ class Asker:
         An own answer that is cut off at the limit of tokens is still one.
         """
         (own,) = yield [self.request(question, endpoint)]
-        told = check_reply(own)
-        if isinstance(own, Failure) or (isinstance(told, Verdict) and told.status != "truncated"):
-            return told
+        checked = check_reply(own)
+        if isinstance(own, Failure) or (
+            isinstance(checked, Verdict) and checked.status != "truncated"
+        ):
+            return checked
         if not own.text.strip():
             return Verdict("unparsed", reason="the judge gave no answer of its own to the question")
         return (
@@ -307,8 +309,8 @@ class Asker:
         extraction: Callable[[str], tuple[Message, ...]],
         endpoint: str = JUDGE,
     ) -> Turns:
-        """The judge reasons; a second model, which sees the judge's text alone, tells the verdict
-        of it.
+        """The judge reasons; a second model, which sees the judge's text alone, names its
+        verdict.
         """
         reasoned = yield from self.ask(messages, endpoint)
         if isinstance(reasoned, Verdict):
@@ -320,7 +322,7 @@ class Asker:
 
 
 def check_reply(reply: Reply | Failure, rationale: str | None = None) -> FinalReply | Verdict:
-    """What a reply tells, or the verdict that it cannot be read; `rationale` is a text that
+    """The text to be read, or the verdict that the reply cannot be read; `rationale` is a text that
     explains more than the reply does.
     """
     if isinstance(reply, Failure):

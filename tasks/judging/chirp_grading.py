@@ -2,7 +2,7 @@
 17), four methods of it.
 
 `string_match` asks nobody. `llm` compares with the ground truth and sees no image; `vlm` looks at
-the image and is not told the ground truth. `cascade` believes the LLM where it says correct, and
+the image and is not given the ground truth. `cascade` believes the LLM where it says correct, and
 asks the VLM where it says incorrect. Where the LLM's reply cannot be read, the cascade ends with
 that reason: neither is it taken as incorrect, nor is the VLM asked in its place. The wording is our
 own.
@@ -228,17 +228,17 @@ def _text_fields(case: Case) -> dict[str, object]:
     }
 
 
-def _read(told: FinalReply | Verdict) -> Verdict:
-    if isinstance(told, Verdict):
-        return told
-    grade = read_grade(told.text)
+def _read(final: FinalReply | Verdict) -> Verdict:
+    if isinstance(final, Verdict):
+        return final
+    grade = read_grade(final.text)
     if grade is None:
         return Verdict(
             "unparsed",
-            rationale=told.rationale,
+            rationale=final.rationale,
             reason="the reply does not clearly say correct or incorrect",
         )
-    return _make_verdict(grade, told.rationale)
+    return _make_verdict(grade, final.rationale)
 
 
 def _make_verdict(grade: Grade, rationale: str | None) -> Verdict:

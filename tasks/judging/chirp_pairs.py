@@ -135,25 +135,25 @@ def judge(case: Case, options: ChirpOptions, models: Models) -> Judge:
     never a tie.
     """
     decoding = Decoding(options.temperature, options.top_p, options.max_tokens)
-    told = yield from _ask(case, options, Asker(models, decoding, case.sample))
-    return [told if isinstance(told, Verdict) else read_verdict(told, case, options)]
+    final = yield from _ask(case, options, Asker(models, decoding, case.sample))
+    return [final if isinstance(final, Verdict) else read_verdict(final, case, options)]
 
 
-def read_verdict(told: FinalReply, case: Case, options: ChirpOptions) -> Verdict:
+def read_verdict(final: FinalReply, case: Case, options: ChirpOptions) -> Verdict:
     """A verdict in terms of a and b, whichever was shown first."""
-    shown = read_choice(told.text, options.ties)
+    shown = read_choice(final.text, options.ties)
     if shown is None:
         wanted = "1, 2 or Tie" if options.ties else "1 or 2"
         return Verdict(
             "unparsed",
-            rationale=told.rationale,
+            rationale=final.rationale,
             reason=f"the reply does not clearly choose {wanted}",
         )
     first: Choice = "b" if case.shown_first == "b" else "a"
     choice: Choice = (
         "tie" if shown == "tie" else first if shown == "first" else "a" if first == "b" else "b"
     )
-    return Verdict("ok", choice=choice, rationale=told.rationale)
+    return Verdict("ok", choice=choice, rationale=final.rationale)
 
 
 def _ask(case: Case, options: ChirpOptions, asker: Asker) -> Turns:

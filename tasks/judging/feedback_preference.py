@@ -128,8 +128,8 @@ def read_verdict(reply: Reply | Failure, shown_first: str, ties: bool) -> Verdic
     replied = check_reply(reply)
     if isinstance(replied, Verdict):
         return replied
-    told = read_marked_choice(replied.text, ("A", "B", "TIE") if ties else ("A", "B"))
-    if told is None:
+    letter = read_marked_choice(replied.text, ("A", "B", "TIE") if ties else ("A", "B"))
+    if letter is None:
         named = "A, B or TIE" if ties else "A or B"
         return Verdict(
             "unparsed",
@@ -141,7 +141,7 @@ def read_verdict(reply: Reply | Failure, shown_first: str, ties: bool) -> Verdic
         "B": "a" if shown_first == "b" else "b",
         "TIE": "tie",
     }
-    return Verdict("ok", choice=shown[told], rationale=replied.text)
+    return Verdict("ok", choice=shown[letter], rationale=replied.text)
 
 
 def build_messages(

@@ -76,15 +76,17 @@ def read_score(
     replied = check_reply(forgiven)
     if isinstance(replied, Verdict):
         return replied
-    text, told = replied.text, read_opening_score(replied.text)
-    if told is None or (cut_off and told.end == len(text)):  # a digit may be lost with the end
+    text, opening = replied.text, read_opening_score(replied.text)
+    if opening is None or (
+        cut_off and opening.end == len(text)
+    ):  # a digit may be lost with the end
         status: Literal["truncated", "unparsed"] = "truncated" if cut_off else "unparsed"
         return Verdict(
             status, rationale=text, reason="the reply does not begin with a score from 0.0 to 1.0"
         )
     if smoothing == "raw":
-        return Verdict("ok", rating=told.score, score_0_1=told.score, rationale=text)
-    smoothed = smooth_score(replied, told)
+        return Verdict("ok", rating=opening.score, score_0_1=opening.score, rationale=text)
+    smoothed = smooth_score(replied, opening)
     if isinstance(smoothed, str):
         return Verdict("unparsed", rationale=text, reason=smoothed)
     verdict = Verdict("ok", rationale=text, captured_mass=smoothed.captured_mass)
@@ -97,13 +99,13 @@ def read_score(
     return replace(verdict, rating=smoothed.score, score_0_1=smoothed.score)
 
 
-def smooth_score(reply: Reply, told: OpeningScore) -> Smoothed | str:
+def smooth_score(reply: Reply, opening: OpeningScore) -> Smoothed | str:
     """The smoothed score, or why there is none."""
     if not reply.top_logprobs:
         return "the reply has no log-probabilities, which smoothing needs; use `smoothing: raw`"
-    if told.score == 1:
-        return _smooth_unit(reply, told.unit)
-    offsets = told.decimals[:_MOST_DECIMALS]
+    if opening.score == 1:
+        return _smooth_unit(reply, opening.unit)
+    offsets = opening.decimals[:_MOST_DECIMALS]
     if not offsets:
         return "the reply gives no decimal whose digits could be weighed"
     places = [find_position(reply.text, reply.top_logprobs, offset) for offset in offsets]

@@ -222,7 +222,7 @@ def call_signature(options: HarmonicOptions, models: Models) -> dict[str, object
 
 
 def reading_signature(options: HarmonicOptions) -> dict[str, object]:
-    """How replies are read; drawn ratings are told from probabilities here."""
+    """How replies are read; drawn ratings have another reader than probabilities."""
     reading = options.reading
     start: dict[str, object] = {
         "reader": "drawn-ratings" if reading.drawn else "first-token-rating",
@@ -239,8 +239,8 @@ def reading_signature(options: HarmonicOptions) -> dict[str, object]:
 
 
 def judge(case: Case, options: HarmonicOptions, models: Models) -> Judge:
-    """Ask about each criterion at once; with `reason`, ask again. A criterion without a score takes
-    only the overall score with it.
+    """Ask about all criteria at once; with `reason`, ask again for the reasons. Where a criterion
+    has no score, neither has `overall`; the other criteria keep theirs.
     """
     lacking = _find_lacking(case, options)
     asked = [criterion for criterion in options.asked if lacking is None or criterion in TEXT_ALONE]
@@ -260,17 +260,18 @@ def judge(case: Case, options: HarmonicOptions, models: Models) -> Judge:
         verdicts = yield from ask_reasons(
             requests, replies, verdicts, questions, options.reason_max_tokens
         )
-    found = dict(zip(asked, verdicts, strict=True))
-    told = {
-        one: found.get(one) or replace(lacking or Verdict("failed"), criterion=one)
-        for one in options.asked
+    by_criterion = dict(zip(asked, verdicts, strict=True))
+    all_verdicts = {
+        criterion: by_criterion.get(criterion)
+        or replace(lacking or Verdict("failed"), criterion=criterion)
+        for criterion in options.asked
     }
     overall = (
         []
         if options.overall_directly
-        else [replace(read_overall(told, options.reading), criterion=OVERALL)]
+        else [replace(read_overall(all_verdicts, options.reading), criterion=OVERALL)]
     )
-    return [*told.values(), *overall]
+    return [*all_verdicts.values(), *overall]
 
 
 def _find_lacking(case: Case, options: HarmonicOptions) -> Verdict | None:

@@ -139,9 +139,9 @@ def read_reply(reply: Reply | Failure, reading: Reading) -> Verdict:
     )
     if verdict.status != "ok":
         return replace(verdict, rationale=replied.text)
-    told = replace(verdict, rationale=(said.rationale or None) if said else replied.text)
+    explained = replace(verdict, rationale=(said.rationale or None) if said else replied.text)
     return _rate(
-        told, float(said.rating) if said and reading.smoothing == "none" else verdict.rating
+        explained, float(said.rating) if said and reading.smoothing == "none" else verdict.rating
     )
 
 
@@ -178,18 +178,18 @@ def read_draws(replies: Sequence[Reply | Failure], reading: Reading) -> Verdict:
     It has no captured mass, and its `reason` says that it was estimated. One request that failed
     fails the verdict: it is tried again.
     """
-    told = [
+    drawn = [
         read_reply(reply, replace(reading, smoothing="none", gamma=1.0, drawn=False))
         for reply in replies
     ]
-    failed = next((verdict for verdict in told if verdict.status == "failed"), None)
+    failed = next((verdict for verdict in drawn if verdict.status == "failed"), None)
     if failed is not None:
         return failed
-    ratings = [int(verdict.rating) for verdict in told if verdict.rating is not None]
-    if len(ratings) < max(1.0, reading.min_mass * len(told)):
-        first = next(verdict for verdict in told if verdict.status != "ok")
+    ratings = [int(verdict.rating) for verdict in drawn if verdict.rating is not None]
+    if len(ratings) < max(1.0, reading.min_mass * len(drawn)):
+        first = next(verdict for verdict in drawn if verdict.status != "ok")
         reason = (
-            f"{len(ratings)} of {len(told)} draws have a rating from 1 to 5, less than a "
+            f"{len(ratings)} of {len(drawn)} draws have a rating from 1 to 5, less than a "
             f"share of {reading.min_mass:g}"
         )
         return replace(first, reason=reason)

@@ -177,7 +177,7 @@ def _weigh_rating(reply: Reply, rationale: str, offset: int, min_mass: float) ->
             rationale=reply.text,
             reason="the reply has no log-probabilities of 1, 2 or 3 at its rating",
         )
-    told = Verdict(
+    verdict = Verdict(
         "ok",
         rationale=rationale,
         probabilities=shares.probabilities,
@@ -188,8 +188,8 @@ def _weigh_rating(reply: Reply, rationale: str, offset: int, min_mass: float) ->
             f"1, 2 and 3 hold {shares.captured_mass:.3g} of the probability at the "
             f"rating, less than {min_mass:g}"
         )
-        return replace(told, status="unparsed", reason=reason)
-    return replace(told, rating=shares.mean, score_0_1=(shares.mean - 1) / 2)
+        return replace(verdict, status="unparsed", reason=reason)
+    return replace(verdict, rating=shares.mean, score_0_1=(shares.mean - 1) / 2)
 
 
 def build_prompt(case: Case, options: LaveOptions) -> str:

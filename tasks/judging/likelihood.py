@@ -1,8 +1,8 @@
 """How likely a language model finds each response, without looking at the image (CHIRP, C.2.7): the
 mean log-probability of its tokens.
 
-Compared with judges' choices it tells whether they only prefer likely strings; that comparison is
-SQL's matter.
+Compared with judges' choices it shows whether they only prefer likely strings; SQL makes that
+comparison.
 """
 
 import math

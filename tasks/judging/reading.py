@@ -1,7 +1,7 @@
 """Readers: from a reply's text to a rating, or to nothing. A reader never raises and never invents
 a rating the reply does not hold.
 
-What the probabilities of tokens say is `tasks.judging.reading`.
+Reading the probabilities of tokens is in `tasks.judging.token_reading`.
 """
 
 import re
@@ -50,7 +50,7 @@ _PAIR = rf"{_NUMBER}(?:[ \t]*[,;][ \t]*|[ \t]+and[ \t]+|[ \t]+){_NUMBER}"
 _LABEL = r"[^\n:0-9]{0,40}\b(?:scores?|ratings?|output)\b[^\n:0-9]{0,40}:[ \t]*"
 _PAIR_LINE = re.compile(rf"(?:{_LABEL})?[*_` \t]{{0,9}}\(?{_PAIR}\)?", re.ASCII | re.IGNORECASE)
 _LONGEST_PAIR_LINE = 160
-_PAIR_TOLD = re.compile(
+_PAIR_IN_PARENTHESES = re.compile(
     rf"\b(?:scores?|ratings?|output)\b[^\n().]{{0,60}}\({_PAIR}\)", re.ASCII | re.IGNORECASE
 )
 _SIDE_LABEL = r"^[ \t*_#-]*(?:assistant|answer|response|model)[ \t]+"
@@ -132,7 +132,7 @@ def read_result_marker(text: str, levels: Iterable[int]) -> RatingRead | None:
                 if rating in allowed
                 else None
             )
-        if score is None and _tells_otherwise(text, marker.end()):
+        if score is None and _gives_other_score(text, marker.end()):
             return None
     return None
 
@@ -161,7 +161,7 @@ def _is_list_number(text: str, score: re.Match[str]) -> bool:
     )
 
 
-def _tells_otherwise(text: str, end: int) -> bool:
+def _gives_other_score(text: str, end: int) -> bool:
     """Whether a score follows that is no number in digits: a word, a sign such as `④`, a span
     `between 3 and 4`.
     """
@@ -178,15 +178,15 @@ def read_marked_choice(text: str, choices: Iterable[str]) -> str | None:
     """
     spelled, wrapped = {_spell(choice): choice for choice in choices}, _is_wrapped(text)
     for marker in reversed([*_MARKER.finditer(text)]):
-        told = _CHOICE.match(text, marker.end())
+        match = _CHOICE.match(text, marker.end())
         if (
-            told is None
-            or (told["open"] and told["more"])
-            or (not wrapped and _is_quoted(text, marker.start(), told.end()))
+            match is None
+            or (match["open"] and match["more"])
+            or (not wrapped and _is_quoted(text, marker.start(), match.end()))
         ):
             continue
-        alone = not told["more"] and _LINE_ENDS.match(text, told.end())
-        return spelled.get(_spell(told["value"])) if alone else None
+        alone = not match["more"] and _LINE_ENDS.match(text, match.end())
+        return spelled.get(_spell(match["value"])) if alone else None
     return None
 
 
@@ -255,7 +255,7 @@ def read_two_numbers(text: str, low: float, high: float) -> TwoNumbers | None:
     ways = (
         (_match_pair(lines[0]) if lines else None),
         _last(_PAIR_OF_LINES.finditer(text)),
-        _last(_PAIR_TOLD.finditer(text)),
+        _last(_PAIR_IN_PARENTHESES.finditer(text)),
         (_match_pair(lines[-1]) if lines else None),
     )
     found = next((match for match in ways if match), None)

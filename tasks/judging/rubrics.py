@@ -41,12 +41,12 @@ def find_rubric(case: Case, file: Path | None) -> Rubric | Verdict:
     """The rubric of a case, or the verdict that it has none."""
     rubric = load_rubrics(file).get(case.criterion) if file else case.rubric
     if rubric is None:
-        told = (
+        reason = (
             f"{file} has no rubric {case.criterion!r}"
             if file
             else "the item has no rubric; add one, or name a `rubric_file`"
         )
-        return Verdict("failed", reason=told)
+        return Verdict("failed", reason=reason)
     if len(rubric.levels) != N_LEVELS:
         return Verdict(
             "failed",
@@ -64,9 +64,10 @@ def load_rubrics(file: Path) -> Mapping[str, Rubric]:
         text = file.read_text(encoding="utf-8")
         entries = json.loads(text) if file.suffix == ".json" else yaml.safe_load(text)
     except (OSError, ValueError, yaml.YAMLError) as error:
-        told = " ".join(str(error).split())
+        error_text = " ".join(str(error).split())
         raise SuiteError(
-            f"{file}: cannot be read as rubrics ({told}); expected a list in YAML or JSON; mend it"
+            f"{file}: cannot be read as rubrics ({error_text}); expected a list in YAML or JSON; "
+            f"mend it"
         ) from None
     if not isinstance(entries, list) or not entries:
         raise SuiteError(

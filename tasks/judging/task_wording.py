@@ -142,18 +142,18 @@ def ask_reasons(
     question: Sequence[tuple[Message, ...]],
     max_tokens: int,
 ) -> Generator[list[Request], list[Reply | Failure], list[Verdict]]:
-    """The verdicts, those that have a score with the reason that their judge gives for it in a
-    second turn.
+    """The verdicts; those with a score also have the reason that the judge gives for it in a second
+    turn.
 
-    The score does not hang on the reason: where none comes, the verdict's `reason` says so.
+    The score does not depend on the reason: where none comes, the verdict's `reason` says so.
     """
     wanted = [place for place, verdict in enumerate(verdicts) if verdict.status == "ok"]
     if not wanted:
         return list(verdicts)
-    told = yield [
+    reasons = yield [
         _follow_up(asked[place], replies[place], question[place], max_tokens) for place in wanted
     ]
-    explained = dict(zip(wanted, told, strict=True))
+    explained = dict(zip(wanted, reasons, strict=True))
     return [
         _explain(verdict, explained[place]) if place in explained else verdict
         for place, verdict in enumerate(verdicts)
@@ -172,11 +172,11 @@ def _follow_up(
     )
 
 
-def _explain(verdict: Verdict, told: Reply | Failure) -> Verdict:
-    if isinstance(told, Failure):
-        return replace(verdict, reason=f"scored, but no reason came: {told.reason}")
-    if told.refusal or not told.text.strip():
+def _explain(verdict: Verdict, reply: Reply | Failure) -> Verdict:
+    if isinstance(reply, Failure):
+        return replace(verdict, reason=f"scored, but no reason came: {reply.reason}")
+    if reply.refusal or not reply.text.strip():
         return replace(
-            verdict, reason=f"scored, but no reason came: {told.refusal or 'the reply is empty'}"
+            verdict, reason=f"scored, but no reason came: {reply.refusal or 'the reply is empty'}"
         )
-    return replace(verdict, rationale=told.text.strip())
+    return replace(verdict, rationale=reply.text.strip())

@@ -28,7 +28,7 @@ _LINES_A_WRITE = 1024
 
 
 def find_java(purpose: str) -> str:
-    """The `java` of JAVA_HOME, else of PATH; a MetricError tells how to install one."""
+    """The `java` of JAVA_HOME, else of PATH; a MetricError says how to install one."""
     home = os.environ.get("JAVA_HOME")
     found = (home and shutil.which("java", path=str(Path(home) / "bin"))) or shutil.which("java")
     if not found:
@@ -127,7 +127,7 @@ class LineProgram:
         self._writer.start()
 
     def _write(self, lines: list[str]) -> None:
-        with suppress(OSError):  # that the program has ended is told where its answers are read
+        with suppress(OSError):  # a program that has ended is reported where its answers are read
             for start in range(0, len(lines), _LINES_A_WRITE):
                 text = "\n".join([*lines[start : start + _LINES_A_WRITE], ""])
                 self._input.write(text.encode("utf-8", "surrogatepass"))

@@ -243,11 +243,11 @@ def _load_model(
         if layers is not None:
             _cut_layers(config, layers, model)
         options = {"revision": revision or "main", "config": config, "dtype": getattr(torch, dtype)}
-        loaded, told = getattr(transformers, kind).from_pretrained(
+        loaded, loading_info = getattr(transformers, kind).from_pretrained(
             _place(model), **options, output_loading_info=True
         )
     missing = sorted(
-        key for key in told["missing_keys"] if "pooler" not in key
+        key for key in loading_info["missing_keys"] if "pooler" not in key
     )  # BERT's pooler is not used by any metric
     if missing:
         lacks = (

@@ -134,7 +134,7 @@ _chunks = _Chunks()
 
 
 def split_certain(texts: Sequence[str]) -> list[list[str] | None]:
-    """Tokens of each text, None where only Java can tell."""
+    """Tokens of each text, None where only the Java program is certain."""
     return [_split_text(text) for text in texts]
 
 

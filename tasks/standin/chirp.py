@@ -70,9 +70,9 @@ _LONG = 40
 def judge_chirp(asked: Asked) -> Answer | None:
     """The answer to one of CHIRP's prompts; None to any other."""
     for rule in (_extract, _answer_question, _compare, _grade_by_text, _grade_by_image):
-        told = rule(asked)
-        if told is not None:
-            return Answer(split_tokens(told), {})
+        reply_text = rule(asked)
+        if reply_text is not None:
+            return Answer(split_tokens(reply_text), {})
     return None
 
 
@@ -80,8 +80,12 @@ def _extract(asked: Asked) -> str | None:
     found = _EVALUATION.search(asked.text)
     if not found:
         return None
-    told = list((_PREFERS if found[1].startswith("compares") else _FINDS).finditer(found[2]))
-    return (told[-1][1] or told[-1][2]).title() if told else "The text comes to no conclusion."
+    conclusions = list((_PREFERS if found[1].startswith("compares") else _FINDS).finditer(found[2]))
+    return (
+        (conclusions[-1][1] or conclusions[-1][2]).title()
+        if conclusions
+        else "The text comes to no conclusion."
+    )
 
 
 def _answer_question(asked: Asked) -> str | None:

@@ -55,12 +55,12 @@ def grade_response(asked: Asked) -> Answer | None:
         content_words(sections["Response"]),
         sections.get("Reference answer (score 5)"),
     )
-    told = "reference answer" if reference is not None else "instruction"
+    compared_with = "reference answer" if reference is not None else "instruction"
     wanted = content_words(sections["Instruction"] if reference is None else reference)
     held = len(response & wanted) / max(1, len(response if reference is None else wanted))
     seen = share_borne_out(response, asked.images, _describe(sections))
     quality = held if seen is None else (2 * held + seen) / 3
-    feedback = f"The response shares {held:.0%} of its words with the {told}."
+    feedback = f"The response shares {held:.0%} of its words with the {compared_with}."
     if seen is not None:
         feedback += (
             f" "
@@ -84,7 +84,7 @@ def prefer_feedback(asked: Asked) -> Answer | None:
         seen = share_borne_out(words, asked.images, _describe(sections))
         weights[side] = len(words) * (1.0 if seen is None else 0.5 + seen)
     equal = weights["A"] == weights["B"]
-    told = (
+    preferred = (
         "B"
         if weights["B"] > weights["A"]
         else "TIE"
@@ -92,7 +92,7 @@ def prefer_feedback(asked: Asked) -> Answer | None:
         else "A"
     )
     reasons = f"Feedback A weighs {weights['A']:.2f} and feedback B {weights['B']:.2f}."
-    return Answer(split_tokens(f"Reasons: {reasons} [RESULT] {told}"), {})
+    return Answer(split_tokens(f"Reasons: {reasons} [RESULT] {preferred}"), {})
 
 
 def read_sections(prompt: str) -> dict[str, str]:

@@ -1,11 +1,11 @@
 """The stand-in endpoint: an OpenAI-compatible server on loopback with one model, `standin/rules`,
 and faults on demand.
 
-Serves demos and tests where no model and no network are at hand; `python -m tasks.standin.server
---help` tells its options. Routes: `POST /v1/chat/completions`, `POST /v1/completions` (scores a
-text, see `standin_echo`), `GET /v1/models`, `GET /healthz`. Replies are a function of the request
-alone. Its answers live in `tasks.standin.rules`, its faults in `standin_faults`, how another
-process starts it in `standin_process`.
+Serves demos and tests where no model and no network are at hand;
+`python -m judgelake.tasks.standin.server --help` lists its options. Routes:
+`POST /v1/chat/completions`, `POST /v1/completions` (scores a text), `GET /v1/models` and
+`GET /healthz`. Replies are a function of the request alone. The answers are made in
+`tasks.standin.rules`; another process starts the server through `tasks.standin.process`.
 
 A fault is drawn from the seed, the request's digest and how often that request came before, so that
 a repeated run meets the same faults and a retry may pass.
@@ -124,10 +124,10 @@ class Standin:
         app.router.add_post("/v1/chat/completions", self.complete)
         app.router.add_post("/v1/completions", self.complete)
         app.router.add_get("/v1/models", self.list_models)
-        app.router.add_get("/healthz", self.tell_health)
+        app.router.add_get("/healthz", self.report_health)
         return app
 
-    async def tell_health(self, _request: web.Request) -> web.Response:
+    async def report_health(self, _request: web.Request) -> web.Response:
         """Answers as soon as the server does."""
         return web.Response(text="ok")
 

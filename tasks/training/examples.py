@@ -69,10 +69,12 @@ def select_examples(lake: Lake, suite: Suite, settings: TrainingSettings) -> Sel
         found.setdefault(digest, made)
     examples = tuple(found.values())
     if all(example.is_held_out for example in examples):
-        told = "; ".join(f"{count:,} left out: {reason}" for reason, count in (+left_out).items())
+        left_out_text = "; ".join(
+            f"{count:,} left out: {reason}" for reason, count in (+left_out).items()
+        )
         raise SuiteError(
             f"training: no example to learn from, {len(examples):,} held "
-            f"out{f', {told}' if told else ''}; expected verdicts of "
+            f"out{f', {left_out_text}' if left_out_text else ''}; expected verdicts of "
             f"{settings.teacher!r} with feedback on the suite's items; ingest or judge first, "
             f"or lower `held_out`"
         )

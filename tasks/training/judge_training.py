@@ -2,7 +2,7 @@
 there already, what goes on, what is written.
 
 Unfinished work lies in `<folder>.training`; the folder itself appears whole, with
-`judgelake_training.json`, which tells how it was made.
+`judgelake_training.json`, which says how it was made.
 """
 
 import dataclasses
@@ -27,7 +27,7 @@ from judgelake.tasks.training.examples import Selection, count_scores
 
 MANIFEST = "judgelake_training.json"
 Manifest = dict[str, Any]
-Tell = Callable[[str], None]
+ReportLine = Callable[[str], None]
 _PACE = ("checkpoint_steps", "gradient_checkpointing")
 """Settings that change no weight but by rounding: another run may go on with others."""
 
@@ -75,7 +75,7 @@ class TrainingOrder:
         return digest_json([settings, self.base.snapshot, shown, selection.digest])[:16]
 
 
-def train_judge(order: TrainingOrder, selection: Selection, tell: Tell) -> Manifest:
+def train_judge(order: TrainingOrder, selection: Selection, report_line: ReportLine) -> Manifest:
     """Train, or go on, or see that it is done already; returns what `judgelake_training.json` says.
 
     Raises SuiteError where the folder holds something else, BackendError where the base cannot be
@@ -85,16 +85,18 @@ def train_judge(order: TrainingOrder, selection: Selection, tell: Tell) -> Manif
     work = folder.with_name(f"{folder.name}.training")
     done = _read_manifest(folder, name)
     if done is None:
-        done = _train(order, selection, _find_checkpoint(work, name), tell)
+        done = _train(order, selection, _find_checkpoint(work, name), report_line)
         _write_manifest(work / "judge", {"name": name, **done})
         move_folder(work / "judge", folder)
     else:
-        tell(f"{folder} is this training's judge already; nothing to do")
+        report_line(f"{folder} is this training's judge already; nothing to do")
     shutil.rmtree(work, ignore_errors=True)
     return done
 
 
-def _train(order: TrainingOrder, selection: Selection, checkpoint: Path, tell: Tell) -> Manifest:
+def _train(
+    order: TrainingOrder, selection: Selection, checkpoint: Path, report_line: ReportLine
+) -> Manifest:
     import_torch()
     from judgelake.tasks.training.loop import Training, load_base, plan_steps, save_judge
     from judgelake.tasks.training.rows import RowMaker
@@ -105,11 +107,11 @@ def _train(order: TrainingOrder, selection: Selection, checkpoint: Path, tell: T
         loaded, ImageEncoder(order.image_root, order.judge.endpoint.image_max_side).encode
     )
     training = Training(loaded, settings, maker, checkpoint)
-    survey = training.look_through(examples, tell)
+    survey = training.look_through(examples, report_line)
     fitting = [examples[number] for number in survey.fits]
     learnt = [example for example in fitting if not example.is_held_out]
     held_out = [example for example in fitting if example.is_held_out]
-    training.run(learnt, tell)
+    training.run(learnt, report_line)
     manifest = {
         "student": order.judge.alias,
         "settings": dataclasses.asdict(settings),

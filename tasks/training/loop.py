@@ -92,10 +92,10 @@ def save_judge(folder: Path, base: LocalModel, trained: Mapping[str, Any]) -> No
     (stored.processor or stored.tokenizer).save_pretrained(folder)
 
 
-_TELL_S = 30.0
+_REPORT_S = 30.0
 _MOST_NORM = 1.0
 """Of the gradient: longer ones are shortened, as LLaVA's training does."""
-Tell = Callable[[str], None]
+ReportLine = Callable[[str], None]
 
 
 @dataclass
@@ -129,52 +129,52 @@ class Training:
             _spare_activations(self._model)
         self._restore()
 
-    def look_through(self, examples: Sequence[Example], tell: Tell) -> Survey:
+    def look_through(self, examples: Sequence[Example], report_line: ReportLine) -> Survey:
         """Find out, once, what the model can learn from; raises BackendError where that is
         nothing.
         """
         if self.survey is None:
             left_out: Counter[str] = Counter()
-            fits, told_at = [], time.monotonic()
+            fits, reported_at = [], time.monotonic()
             for number, example in enumerate(examples):
                 fault = self._maker.find_fault(example)
                 fits += [number] if fault is None else []
                 left_out.update([fault] if fault else [])
-                if time.monotonic() - told_at > _TELL_S:
-                    tell(f"looked through {number + 1:,} of {len(examples):,} examples")
-                    told_at = time.monotonic()
+                if time.monotonic() - reported_at > _REPORT_S:
+                    report_line(f"looked through {number + 1:,} of {len(examples):,} examples")
+                    reported_at = time.monotonic()
             if all(examples[number].is_held_out for number in fits):
-                told = (
+                reasons = (
                     "; ".join(f"{count:,} left out: {reason}" for reason, count in left_out.items())
                     or "all are held out"
                 )
                 raise BackendError(
-                    f"no example is left to learn from ({told}); expected some; choose another "
+                    f"no example is left to learn from ({reasons}); expected some; choose another "
                     f"base or data"
                 )
             self.survey = Survey(fits, dict(left_out))
             self._save()
         return self.survey
 
-    def run(self, examples: Sequence[Example], tell: Tell) -> None:
+    def run(self, examples: Sequence[Example], report_line: ReportLine) -> None:
         """Take the steps that are left; raises BackendError where one example is too large for the
         memory.
         """
         steps = plan_steps(len(examples), self._settings)
         self._model.train()
-        began, done, told_at = time.monotonic(), len(self.losses), time.monotonic()
+        began, done, reported_at = time.monotonic(), len(self.losses), time.monotonic()
         for rows in self._make_ready(examples, steps[done:]):
             self.losses.append(self._step(rows, len(self.losses), len(steps)))
             n = len(self.losses)
             if n == len(steps) or n % self._settings.checkpoint_steps == 0:
                 self._save()
-            if n == len(steps) or time.monotonic() - told_at > _TELL_S:
+            if n == len(steps) or time.monotonic() - reported_at > _REPORT_S:
                 left_s = (time.monotonic() - began) / (n - done) * (len(steps) - n)
-                tell(
+                report_line(
                     f"step {n:,} of {len(steps):,}, loss {self.losses[-1]:.3f}, about "
                     f"{left_s / 60:.0f} min left"
                 )
-                told_at = time.monotonic()
+                reported_at = time.monotonic()
         self._model.eval()
 
     @torch.no_grad()

@@ -149,7 +149,7 @@ class Answerer:
             else Decoder(loaded, self._batch_tokens)
         )
         if self._runner.caches.why_not:
-            _tell_once(f"{loaded.settings.model}: {self._runner.caches.why_not}")
+            _print_once(f"{loaded.settings.model}: {self._runner.caches.why_not}")
 
     def answer(self, jobs: Sequence[Job], more: Callable[[], Sequence[Job]] = tuple) -> None:
         """Answer all of them, and what `more` has when replies have ended and left room; those that
@@ -356,8 +356,8 @@ class Answerer:
 
 
 @cache
-def _tell_once(words: str) -> None:
-    """A line on standard error, once a process."""
+def _print_once(words: str) -> None:
+    """Print a line on standard error, once a process."""
     unshared = (
         "what its prompts share (demonstrations, an image and its text) is computed "
         "anew for each of them"

@@ -27,7 +27,7 @@ _KINDS = {
     "causal": "AutoModelForCausalLM",
 }
 _ADVICE = re.compile(r" (Check out|You can install|Install it|Please) ")
-"""Where transformers begins to tell how packages are installed."""
+"""Where transformers' advice on installing a package begins: the reason ends there."""
 _guard = threading.Lock()
 _held: dict[LocalModel, "Loaded"] = {}
 
@@ -106,11 +106,11 @@ def load(settings: LocalModel) -> Loaded:
         tokenizer = getattr(
             processor, "tokenizer", None
         ) or transformers.AutoTokenizer.from_pretrained(place, revision=revision)
-        model, told = getattr(transformers, _KINDS[kind]).from_pretrained(
+        model, loading_info = getattr(transformers, _KINDS[kind]).from_pretrained(
             place, **options, output_loading_info=True
         )
-    if told["missing_keys"]:
-        missing = sorted(told["missing_keys"])
+    if loading_info["missing_keys"]:
+        missing = sorted(loading_info["missing_keys"])
         lacks = (
             f"its files lack {len(missing)} weights of a {type(model).__name__} ({missing[0]}, ...)"
         )
@@ -301,13 +301,13 @@ def _quantise(settings: LocalModel, device: str) -> dict[str, Any]:
 
 
 def _name_package(error: BaseException) -> str | None:
-    """What is said of a package that this model's code lacks; of torchvision also where it was
-    built for another torch.
+    """What the error says of a package that the model's code needs and that is not installed, or
+    of a torchvision that was built for another torch; None for other errors.
     """
     lacks = isinstance(error, ImportError)
     while (
         error.__cause__ is not None
-    ):  # transformers tells of a module that cannot be imported, and why beneath
+    ):  # transformers names the module that fails; the reason is in the cause
         error = error.__cause__
     reason = _ADVICE.split(" ".join(str(error).split()))[0].rstrip(".")
     if "torchvision" in reason.lower():

@@ -53,7 +53,7 @@ _SYSTEM = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Adaptation:
-    """How bodies for a model differ from the usual; `words` tells it."""
+    """How request bodies for a model differ from the usual; `words` names the differences."""
 
     swaps_limit: bool = False
     left_out: tuple[str, ...] = ()
@@ -63,12 +63,12 @@ class Adaptation:
     @property
     def words(self) -> str:
         """What is recorded beside each reply; '' for nothing."""
-        told = [f"without {name}" for name in self.left_out]
+        differences = [f"without {name}" for name in self.left_out]
         if self.top_logprobs is not None:
-            told.append(f"top_logprobs {self.top_logprobs}")
+            differences.append(f"top_logprobs {self.top_logprobs}")
         if self.merges_system:
-            told.append("system message in the user's")
-        return ", ".join(told)  # the limit's name changes nothing about the reply
+            differences.append("system message in the user's")
+        return ", ".join(differences)  # the limit's name changes nothing about the reply
 
 
 def learn(known: Adaptation, body: bytes, refusal: bytes) -> Adaptation | None:
@@ -168,27 +168,29 @@ def _merge_system(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 _PATIENCE_S = 10.0
-"""A refusal comes at once; an answer that takes longer holds the rest up no more."""
+"""Seconds that other requests wait for the first answer: a refusal comes at once, and a slow answer
+must not hold up the rest.
+"""
 
 
 class FirstContact:
-    """A backend whose first request is answered before the second is sent. Where it is refused for
-    good, nothing further is sent.
+    """A backend that sends its second request only after the first is answered. If the first is
+    refused for good, nothing further is sent.
 
-    How it went stands in `file` for the run's other shards. `refusal` has the endpoint's own words,
-    '' for none.
+    The outcome is stored in `file` for the run's other shards. `refusal` holds the endpoint's own
+    words, '' for no refusal.
     """
 
     def __init__(self, backend: Backend, file: LakePath) -> None:
         self.window = backend.window
         self._backend, self._file = backend, file
-        told = read_file(file)
-        self.refusal = (told or b"").decode()
-        self._answered = asyncio.Event() if told is None else None
-        self._is_first = told is None
+        stored = read_file(file)
+        self.refusal = (stored or b"").decode()
+        self._answered = asyncio.Event() if stored is None else None
+        self._is_first = stored is None
 
     async def reply(self, request: Request) -> Reply | Failure | Pending:
-        """The backend's reply, or that it was not asked."""
+        """The backend's reply, or `UNASKED` where nothing further is sent."""
         if self._is_first and self._answered is not None:
             self._is_first = False
             try:
@@ -201,7 +203,7 @@ class FirstContact:
         return UNASKED if self.refusal else await self._backend.reply(request)
 
     def set_limits(self, concurrency: int, requests_per_minute: float | None) -> None:
-        """Hands them on."""
+        """Passes the limits on to the backend."""
         if isinstance(self._backend, Limited):
             self._backend.set_limits(concurrency, requests_per_minute)
 
@@ -212,6 +214,6 @@ class FirstContact:
     def _note(self, reply: Reply | Failure | Pending) -> Reply | Failure | Pending:
         self.refusal = reply.reason if isinstance(reply, Failure) and reply.is_final else ""
         if self.refusal or isinstance(reply, Reply):
-            with suppress(LakeError):  # a full disk: whoever keeps the replies tells of it
+            with suppress(LakeError):  # a full disk: storing the replies reports it
                 write_whole(self._file, self.refusal.encode())
         return reply

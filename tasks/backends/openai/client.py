@@ -308,8 +308,8 @@ def is_filtered(answer: HttpAnswer) -> bool:
 
 
 def _judge_status(answer: HttpAnswer, needs: str) -> _Setback:
-    """What a status other than success means; `needs` is what the request takes of an endpoint,
-    told where it was refused for good.
+    """What a status other than success means; `needs` is what the request needs of an endpoint; the
+    reason names it where the request was refused for good.
     """
     refused = answer.status in (400, 404, 405, 422)
     reason = (

@@ -131,9 +131,7 @@ class Throttle:
             slot.n_under_way, self._under_way + 1
         )  # the first of a burst was sent alone, and met all of it
         self._doubling = under_way == 1  # refused alone, it says nothing of how many are too many
-        if (
-            slot.sent_s > self._fell_s
-        ):  # those sent before the last fall tell of the limit that it ended
+        if slot.sent_s > self._fell_s:  # requests sent before the last fall met the old limit
             self._fell_s = self._clock()
             self.limit = max(1.0, min(self.limit, under_way) * _FALL)
             self._round.clear()
