@@ -28,22 +28,30 @@ _AROUND_LINE = " \t\r.,!()[]{}"
 """Around a verdict that is the whole reply; on a line of several, quotation marks make it
 somebody's words.
 """
+# a verdict alone on a line is short; the patterns need not run over long lines
 _LONGEST_LINE = 80
+# text in quotation marks or code, also if never closed, and Markdown's block quotes; an
+# apostrophe within a word opens no quotation
 _QUOTED = re.compile(
     r"(?<![\w.])\"[^\"]*(?:\"|\Z)|“[^”]*(?:”|\Z)|«[^»]*(?:»|\Z)|`+[^`]*(?:`+|\Z)"
     r"|(?<!\w)['‘][^'’\n]*['’](?!\w)|^[ \t]*>[^\n]*",
     re.MULTILINE,
 )
+# judges write verdicts in bold: `**Response 1** is better`
 _EMPHASIS = re.compile(r"[*_]+")
+# one space for any run, since the patterns below write one space; lines stay apart
 _BLANKS = re.compile(r"[^\S\n]+")
+# `if response 1 is better, ...` and `although response 1 is better, ...` decide nothing
 _HYPOTHESIS = re.compile(
     r"\b(?:if|whether|unless|would|could|might|may|although|though|while|suppose|assuming|when)\b",
     re.IGNORECASE,
 )
+# `no, response 1 is better` denies nothing, `no response is better` does
 _DENIAL = re.compile(
     r"\b(?:not|no(?!,)|never|neither|nor|none|cannot|hardly)\b|n['’]t\b", re.IGNORECASE
 )
 
+# these words name a verdict even within a sentence
 _OWN = (
     r"(?:(?:better|best|preferred|winning|chosen|stronger) (?:assistant|answer|response|one)"
     r"|verdict|winner|preference|choice|decision|grade|grading)"
@@ -54,29 +62,38 @@ _FINAL = (
 """A response may have a final answer of its own: without a label it is a verdict only where it
 begins a clause.
 """
+# how a verdict follows the words that name it: `: 1`, `is 1`, `goes to response 1`
 _IS = r" ?(?::|=|is\b:?|goes to\b) ?(?:the )?"
 _DECLARES = rf"(?:{_OWN}|{_FINAL}){_IS}"
+# `response 1`, but not `response 1.5`, `response 1%` or `response 1 or 2`
 _LABEL = (
     r"(?:assistant|response|answer|option) ?(?:number |no\.? |\#)?([12])(?![\w/%]|\.\d)"
     r"(?!,? ?(?:or|and|&|,|-|–) ?(?:\w+ )?[12])"
 )
+# a verdict ends its clause; `:5` and `.5` after it would belong to a number
 _CLAUSE_ENDS = r"(?= ?\)?(?:$|[.;:!,](?! ?\d)|[—–]| (?:- |(?:because|since|as|due)\b)))"
+# words that make a statement stronger or weaker and leave its choice as it is
 _SURELY = (
     r"(?:(?:clearly|slightly|overall|much|far|therefore|thus|definitely|still|strongly|personally"
     r"|the|a) ){0,3}"
 )
 
+# a whole reply or line may leave out the words that name the verdict
 _ALONE = re.compile(
     rf"(?i)(?:{_DECLARES}|answer ?: ?)?(?:{_LABEL}|([12])|(?:it is |it['’]s )?(?:a )?(tie))"
 )
+# a label alone on a line may be a heading
 _LABEL_ALONE = re.compile(rf"(?i){_LABEL}")
+# where a text numbers its points, a lone `1` or `2` is such a number
 _LIST_ITEM = re.compile(r"^ ?[12][.)](?: |$)", re.MULTILINE)
+# words of `_FINAL` need a label, or the beginning of a clause (see there)
 _CHOICE_DECLARED = re.compile(
     rf"(?im)\b{_DECLARES}{_LABEL}"
     rf"|(?:(?<!['’]s )\b{_OWN}"
     rf"|(?:^\W{{0,6}}|[.!?,;:] )(?:(?:so|thus|therefore|hence|overall),? )?(?:the )?{_FINAL}){_IS}"
     rf"(?:([12])|(?:a )?(tie))\b{_CLAUSE_ENDS}"
 )
+# `response 1 is better at detail` is about one aspect, not the choice
 _CHOICE_STATED = re.compile(
     rf"(?i)\bI (?:would )?{_SURELY}(?:prefer|choose|select|pick|favou?r) "
     rf"(?:the )?(?:(?:response|answer) (?:of|from|by) )?{_LABEL}"
@@ -85,20 +102,26 @@ _CHOICE_STATED = re.compile(
     r"(?! (?:at|in|on|for|with|when|regarding)\b)"
 )
 
+# hedged grades; all are read as `partially correct`
 _PARTLY = (
     r"(?:partially|partly|somewhat|mostly|largely"
     r"|not (?:entirely|fully|completely|wholly|quite|strictly))[ -]"
 )
+# `correct or ...`, `correct, but ...` and `correct/incorrect` are no clear grade
 _GRADE = (
     rf"(?:({_PARTLY})|(not ))?(incorrect|correct)\b"
     r"(?!['’/-]\w|,? (?:or|and|but|however|although|though|except|only|partially|partly)\b)"
 )
+# a whole reply or line may leave out the words that name the grade
 _GRADE_ALONE = re.compile(rf"(?i)(?:{_DECLARES}|(?:answer|result|evaluation) ?: ?)?{_GRADE}")
+# a grade that opens the reply counts as declared; `Correct: yes` is a form's field, no grade
 _GRADE_FIRST = re.compile(
     rf"(?im)\W{{0,6}}{_GRADE}"
     r"(?= ?(?:$|[.,;!—–]|:(?! ?(?:yes|no|true|false|\d))| (?:- |(?:because|since|as)\b)))"
 )
+# `My verdict: incorrect.`
 _GRADE_DECLARED = re.compile(rf"(?im)\b{_DECLARES}{_GRADE}{_CLAUSE_ENDS}")
+# `The response is therefore correct.`
 _GRADE_STATED = re.compile(
     r"(?im)\b(?:response|answer|reply|student|assistant|candidate)(?: [\w'’]+)? (?:is|was) "
     r"(?:(?:therefore|thus|clearly|indeed|considered) )?"

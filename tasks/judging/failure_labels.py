@@ -36,9 +36,13 @@ TASKS = ("vqa", "document")
 PROMPT = "failure_labels"
 MARKERS = ("Image description:", "Question:", "References:", "Candidate:", "Categories:")
 """What no text of the data may bring into the prompt: its fields and the marker of the verdict."""
+# judges write the marker in bold or as a heading: `**Categories:**`
 _MARKER = re.compile(r"^[ \t*_#]*categories[ \t*_]*:[ \t*_]*", re.IGNORECASE | re.MULTILINE)
+# the names come on one line, with commas or `and`, or one a line
 _SEPARATOR = re.compile(r"[,;\n]|\s+and\s+")
+# one name a line is often a list
 _BULLET = re.compile(r"^(?:[-*•]|[0-9]{1,2}[.)])[ \t]+")
+# a name may stand in quotation marks, the same on both sides, and end with a full stop
 _NAME = re.compile(
     r"""(?P<mark>[`"']|)(?P<name>[a-z][a-z _-]*)(?P=mark)[.!]?""", re.IGNORECASE | re.ASCII
 )

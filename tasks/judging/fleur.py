@@ -55,9 +55,11 @@ from judgelake.tasks.types import (
     Wants,
 )
 
+# a token may hold several digits, such as `85`
 _DIGITS = re.compile(r"[0-9]{1,9}")
 _UNIT: Mapping[str, float] = {"0": 0.9, "1": 1.0}
 """What a score is worth whose unit is 0 or 1, where the reply says 1."""
+# the released code smooths two decimals
 _MOST_DECIMALS = 2
 
 

@@ -11,31 +11,43 @@ from typing import NamedTuple
 
 from judgelake.tasks.types import Failure, Reply, Status, Verdict
 
+# matched against the reversed text, so one match gives all that may follow a rating
 _TAIL = re.compile(r"[\s.*_`]*")
+# a last line that is the rating alone, perhaps in bold
 _ALONE = re.compile(r"[\s*_`]*([0-9]+)\Z")
+# a list that breaks off ends with a number that is no rating
 _LIST_NUMBER = re.compile(r"^[ \t]*([0-9]{1,2})[.)][ \t]", re.MULTILINE)
+# the marker of the prompts, and the one of Prometheus-Vision's own feedback
 _MARKER = re.compile(r"\[RESULT\]|\b(?:so[ \t]+)?the\s+overall\s+score\s+is\b", re.IGNORECASE)
+# possessive (`*+`), so that long runs of blanks take linear time
 _GAP = r"[\s*_:=]*+(?:(?:score|rating)\b[\s*_:=]*+)?+[(\[]?[ \t]*+"
+# `gap` to `other`: what stands around the number decides whether it is a score of the scale
 _SCORE = re.compile(
     rf"(?P<gap>{_GAP})(?P<sign>[-+−]?)(?P<value>\d+(?:[.,]\d+)*+)(?P<tail>[^\W_]|%|)"
     r"(?:[ \t]?(?P<link>/|out[ \t]of\b|[-–—~]|to\b|or\b|and\b)[ \t]?(?P<other>\d{1,9}))?",
     re.IGNORECASE,
 )
+# `[RESULT] four` and `[RESULT] between 3 and 4` are scores that no digit gives
 _NUMBER_WORD = re.compile(
     rf"{_GAP}(?:(?:between|from)[ "
     rf"\t]+)?(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|[-+−]?[0-9])\b",
     re.IGNORECASE,
 )
+# `more` finds a second choice behind the first: `A or B`
 _CHOICE = re.compile(
     r"[\s*_:=]*+(?P<open>[(\[]?)[ \t]*+(?:(?:feedback|answer|response)[ \t]+)?(?P<value>[^\W_]+)"
     r"(?P<more>[ \t]*(?:/|,|or\b|and\b)[ \t]*\w)?",
     re.IGNORECASE,
 )
+# a choice ends its sentence or line; `A is better` would be prose
 _LINE_ENDS = re.compile(r"[ \t*_`)\]]*(?:[.,;:!][\s*_`)\]]|[.!]?[*_`\"'”’»]*(?:\n|\Z))")
 _OPENING, _CLOSING, _BEFORE_QUOTES = "\"'`“”„‘«", "\"'`”“’»", "([{:,—–-"
+# `yes` and `no` as whole words: not `no-one`, `yes/no`, `yes?`, `yes or no`, nor a letter with
+# a combining accent
 _WORD_ENDS = (
     r"(?![^\W_]|[*_]*(?i:['’?\u0300-\u036f]|-\w|[ \t]*/|[ \t]+(?:or|and)[ \t]+(?:yes|no)\b))"
 )
+# `no idea`, `no problem` answer nothing
 _NO_OF = (
     "one|idea|doubt|problems?|questions?|matter|wonder|need|worries|objections?|issues?|errors?"
     "|mistakes?"
@@ -45,14 +57,21 @@ _YES_NO = re.compile(
 )
 """Without IGNORECASE, which takes a long s for an s."""
 
+# at most 999.99, perhaps out of 10
 _NUMBER = r"([0-9]{1,3}(?:\.[0-9]{1,2})?)(?:[ \t]*/[ \t]*10(?:\.0)?)?"
+# two numbers with a comma, a semicolon, `and` or blanks between them
 _PAIR = rf"{_NUMBER}(?:[ \t]*[,;][ \t]*|[ \t]+and[ \t]+|[ \t]+){_NUMBER}"
+# bounded, so that a long line without a colon takes linear time
 _LABEL = r"[^\n:0-9]{0,40}\b(?:scores?|ratings?|output)\b[^\n:0-9]{0,40}:[ \t]*"
+# `Scores: 8, 9`, `(8, 9)` or `8 9` as a whole line
 _PAIR_LINE = re.compile(rf"(?:{_LABEL})?[*_` \t]{{0,9}}\(?{_PAIR}\)?", re.ASCII | re.IGNORECASE)
+# a longer line is a sentence
 _LONGEST_PAIR_LINE = 160
+# `the scores are as follows (8, 9)`
 _PAIR_IN_PARENTHESES = re.compile(
     rf"\b(?:scores?|ratings?|output)\b[^\n().]{{0,60}}\({_PAIR}\)", re.ASCII | re.IGNORECASE
 )
+# `Assistant 1: 8` and `Assistant 2: 9` on two lines
 _SIDE_LABEL = r"^[ \t*_#-]*(?:assistant|answer|response|model)[ \t]+"
 _SIDE_SCORE = rf"[*_ \t]*:[*_ \t]*{_NUMBER}[*_ \t]*(?:\([^\n]*)?$"
 _PAIR_OF_LINES = re.compile(
@@ -296,24 +315,30 @@ def reply_status(reply: Reply) -> Status | None:
     return None
 
 
+# words before an opening rating: `My overall rating: 4`
 _WORD = (
     "the|my|overall|evaluation|final|quality|correctness|completeness|clarity|fluency|conciseness"
     "|rating|score"
 )
 _BEFORE = rf"[\s*_]*+(?:(?:(?:{_WORD})[ \t]+){{0,3}}(?:{_WORD})[*_ \t]*(?::|=|\bis\b)[*_\s]*+)?"
+# `4.5`, `4%`, `4, 5`, `4½`, `4 or 5`, `3-4` are no plain rating; `4/5` gives its scale in `top`
 _AFTER = (
     r"(?![^\W_]|[.,]\d|[ \t]?%|,[ \t]*\d|[ \t]?[¼-¾]|[ \t]+(?:or\b|and[ \t]+(?:a[ \t]+)?half\b))"
     r"(?:[ \t]?(?:/|out[ \t]of\b)[ \t]?(?P<top>[0-9]{1,3}(?:\.[0-9]{1,2})?)(?![^\W_]|[.,]\d|[ "
     r"\t]?%))?"
     r"(?![ \t]?(?:/|out[ \t]of\b|[-–—~]|to\b|and\b)[ \t]?[.\d])"
 )
+# `rest` is the explanation after the rating
 _RATING = re.compile(
     rf"{_BEFORE}(?P<value>[0-9]{{1,9}}){_AFTER}(?P<rest>.*)", re.IGNORECASE | re.DOTALL
 )
+# a score below 1 may leave out its zero: `.85`
 _OPENING_SCORE = re.compile(
     rf"{_BEFORE}(?P<value>[0-9]?\.[0-9]{{1,9}}|[0-9]){_AFTER}", re.IGNORECASE
 )
+# any number, to see that a reply opens with one that is no rating
 _OPENING_NUMBER = re.compile(r"[\s*_]*+[-+−]?[.,]?[0-9]")
+# `1. word` may be the first point of a list; a second point shows that it is
 _FIRST_POINT = re.compile(r"[.)][ \t]+[^\W_]")
 _SECOND_POINT = re.compile(r"^[ \t*_]*2[.)][ \t]", re.MULTILINE)
 

@@ -19,6 +19,7 @@ from judgelake.tasks.digests import digest_json
 from judgelake.tasks.errors import SuiteError, nearest
 from judgelake.tasks.types import Image, Message, Role
 
+# a line `[system]`, `[user]` or `[assistant]` begins the message of that role
 _ROLE = re.compile(r"^\[(system|user|assistant)\][ \t]*\n", re.MULTILINE)
 
 

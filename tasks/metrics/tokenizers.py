@@ -18,12 +18,17 @@ from judgelake.tasks.metrics.ptb_tokenizer import tokenise_ptb
 
 Tokenise = Callable[[Sequence[str]], list[list[str]]]
 
+# the order of mteval-v13a: `&quot;` before `&amp;`
 _ENTITIES = (("&quot;", '"'), ("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">"))
+# mteval-v13a: all ASCII punctuation but the apostrophe, comma, hyphen and period
 _SYMBOL = re.compile(r"""[!-&(-+/:-@[-`{-~]""")
+# mteval-v13a: a period or comma stays only between two digits
 _MARK_AFTER_OTHER, _MARK_BEFORE_OTHER = re.compile(r"([^0-9])([.,])"), re.compile(r"([.,])([^0-9])")
+# mteval-v13a: a hyphen is split off only behind a digit
 _DASH_AFTER_DIGIT = re.compile(r"([0-9])-")
 _DROP_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")  # SQuAD's rule
+# rouge_score drops every other character
 _ALPHANUMERIC = re.compile(r"[a-z0-9]+")
 
 

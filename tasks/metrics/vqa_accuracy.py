@@ -1,10 +1,8 @@
 r"""VQA accuracy (Antol et al. 2015): agreement with all annotators but one, averaged over who is
 left out.
 
-The string rules live in `tasks.metrics.vqa_accuracy`.
-
-What the official code does is kept with its oddities, as Python 3 runs it (`\d`, `lower` and
-`split` then know Unicode). A plain version of the same rules is the tests' oracle.
+The official code's string rules are kept with their oddities, as Python 3 runs them (`\d`, `lower`
+and `split` then know Unicode). A plain version of the same rules is the tests' oracle.
 """
 
 import re
@@ -34,9 +32,13 @@ MAX_PERIODS_REMOVED = 32
 replacements.
 """
 
+# a text without marks skips the rules for them
 _MARK_OR_PERIOD = re.compile(f"[{re.escape(MARKS)}.]")
+# a mark that touches a space anywhere in the text is dropped; another becomes a space
 _MARK_BESIDE_SPACE = re.compile(f"[{re.escape(MARKS)}](?= )|(?<= )[{re.escape(MARKS)}]")
+# one such number makes the official code remove all marks
 _COMMA_IN_NUMBER = re.compile(r"\d,\d")
+# a period before a digit belongs to a number
 _LOOSE_PERIOD = re.compile(r"\.(?!\d)")
 
 _COUNTED = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -71,13 +73,13 @@ _REWRITTEN: Mapping[str, str] = CONTRACTIONS | NUMBERS | dict.fromkeys(ARTICLES,
 
 
 def strip_official(texts: Sequence[str]) -> list[str]:
-    """What is always done: line breaks and tabs become spaces, both ends are trimmed."""
+    """The official code's first step: line breaks and tabs become spaces, both ends are trimmed."""
     return [text.replace("\n", " ").replace("\t", " ").strip() for text in texts]
 
 
 def normalise_official(stripped: Sequence[str]) -> list[str]:
-    """What is done to stripped strings where the references of a question differ: punctuation,
-    numbers, articles, apostrophes.
+    """What the official code does to stripped strings where the references of a question differ:
+    punctuation, numbers, articles, apostrophes.
     """
     return _rewrite_words(
         [_remove_marks(text) if _MARK_OR_PERIOD.search(text) else text for text in stripped]

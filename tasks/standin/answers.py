@@ -37,12 +37,15 @@ from judgelake.tasks.standin.rules import (
     split_tokens,
 )
 
+# words of the prompt of `failure_labels`, by which it is known
 _ASKS = re.compile(r"line that begins with `Categories:` and gives the names of the reasons\b")
+# its fields, at the end of the prompt
 _CASE = re.compile(
     r"^(?:Image description: (?P<caption>.*)\n)?Question: .*\nReferences: "
     r"(?P<references>.*)\nCandidate: (?P<candidate>.*)\Z",
     re.MULTILINE,
 )
+# an answer of these words alone is too general
 _GENERAL = frozenset(
     content_words("a lot of many several some few various things stuff something object place")
 )

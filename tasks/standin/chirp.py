@@ -26,6 +26,7 @@ from judgelake.tasks.standin.rules import (
     split_tokens,
 )
 
+# this and the patterns below follow the words of `judging/prompts/chirp_*.txt`
 _QUESTION = re.compile(r"^Question: (.*?)\n\n", re.MULTILINE | re.DOTALL)
 _OWN = r"Answer the question about (?:the image|an image that is not shown to you)\."
 _OWN_ALONE = re.compile(rf"Question: .*\n\n{_OWN}", re.DOTALL)
@@ -53,6 +54,7 @@ _EVALUATION = re.compile(
     r".*?\nEvaluation:\n(.*)\Z",
     re.DOTALL,
 )
+# the stand-in's own reasoning, which it reads when asked to extract a verdict
 _PREFERS = re.compile(r"\bI prefer Assistant ([12])\.|\bI call it a (tie)\.")
 _FINDS = re.compile(r"\bI find the response (correct|partially correct|incorrect)\.")
 _TEXT_GRADE = re.compile(
@@ -64,6 +66,7 @@ _IMAGE_GRADE = re.compile(
     r"^Assistant Response: (.*?)\n\n(?:Is this response correct\?|Reply with Correct or Incorrect)",
     re.M | re.S,
 )
+# distinct content words: beyond these a longer response weighs no more
 _LONG = 40
 
 

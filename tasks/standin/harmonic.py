@@ -32,6 +32,7 @@ from judgelake.tasks.standin.rules import (
     split_tokens,
 )
 
+# this and the patterns below follow the words of `judging/prompts/harmonic_*.txt` and `fleur*.txt`
 _PART = re.compile(
     r"^\[(Question|Instruction|References|Caption|Expression|Answer|Response|Text)\]\n(.*?)\n\[End "
     r"of (?:\w+)\]$",

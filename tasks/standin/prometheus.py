@@ -39,6 +39,7 @@ _HEADINGS = (
     "Feedback B",
     "Reasons",
 )
+# a heading alone on its line, as in `judging/prompts/prometheus.txt`
 _SECTION = re.compile(rf"^###({'|'.join(map(re.escape, _HEADINGS))}):[ \t]*$", re.MULTILINE)
 _ALLOWS_TIE = re.compile(r"\bA or B or TIE\b")
 
@@ -106,6 +107,7 @@ def _describe(sections: dict[str, str]) -> frozenset[str] | None:
     return None if described is None else content_words(described)
 
 
+# this and the patterns below follow `judging/prompts/llava_bench.txt` and `captions.txt`
 _PART = re.compile(
     r"^\[(Context|Question|Answer 1|Answer 2)\]\n(.*?)^\[End of (?:context|question|answer "
     r"1|answer 2)\]$",
@@ -113,6 +115,7 @@ _PART = re.compile(
 )
 _ASKS_TWO_NUMBERS = re.compile(r"scale of 1 to 10\b.*\btwo numbers\b", re.DOTALL)
 _ASKS_DESCRIPTION = re.compile(r"\ADescribe the image so that\b.*\bdescription alone\b", re.DOTALL)
+# distinct content words: beyond these a longer answer gets no more
 _LONG = 20
 
 

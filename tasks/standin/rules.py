@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
+# the fields of LAVE's prompt, in any case and indentation
 _FIELD = re.compile(
     r"^[ \t]*(question|reference answers?|candidate answer)[ \t]*:[ \t]*(.*)$",
     re.IGNORECASE | re.MULTILINE,
@@ -37,6 +38,7 @@ _FIELD = re.compile(
 _BETWEEN_QUOTED = re.compile(r"""['"]\s*,\s*['"]""")
 _RATIONALE = re.compile(r"\brationale\b", re.IGNORECASE)
 _NOT_WORD = re.compile(r"[^\w\s]|_")
+# tokens as a model's: a word takes the space before it, every digit stands alone
 _TOKEN = re.compile(r" ?[^\W\d_]+|\d| ?[^\w\s]|[\s_]")
 
 _ARTICLES = {"a", "an", "the"}

@@ -1,8 +1,5 @@
-"""How many requests an endpoint gets at once: more while that brings more replies, fewer at once
-where it says so.
-
-When one request is sent again is `tasks.backends.openai.throttle`; what an answer means is
-`tasks.backends.openai.client`.
+"""How many requests an endpoint gets at once (more while that brings more replies, fewer as soon as
+it asks for fewer), and when a request is sent again.
 
 Which endpoint is asked, and what its answers mean, lives in `tasks.backends.openai.client`.
 """
