@@ -2,7 +2,7 @@
 
 Each kind of backend has a file of its own here; how judges are driven lives in
 `tasks.engine.engine`. A backend raises `BackendError` only where it cannot be used at all (no key,
-no model); what goes wrong with one request is a `Failure`.
+no model); a problem with one request is a `Failure`.
 
 The digest is part of the lake's format. Changing what goes into it, or the field names below,
 orphans every stored reply.
@@ -18,8 +18,11 @@ import orjson
 from judgelake.tasks.digests import digest_json, dump_json
 from judgelake.tasks.types import Decoding, Failure, Image, Message, Pending, Reply, Request
 
+# one readable line in a report
 _REASON_CHARS = 300
+# an endpoint's error may repeat the request's Authorization header
 _BEARER = re.compile(r"(?i)\bbearer\s+\S+")
+# a shorter key may be part of an ordinary word
 _SECRET_CHARS = 6
 
 
@@ -33,18 +36,18 @@ class Backend(Protocol):
         """How many requests it wants in flight."""
 
     async def reply(self, request: Request) -> Reply | Failure | Pending:
-        """What became of a request; never raises for what is wrong with one request."""
+        """The reply or the failure of a request; a problem with one request never raises."""
 
     async def close(self) -> None:
-        """Gives connections and memory back; no request may follow."""
+        """Frees connections and memory; no request may follow."""
 
 
 @runtime_checkable
 class Batching(Protocol):
-    """A backend whose requests wait until all of a shard have come."""
+    """A backend that collects a shard's requests and sends them together."""
 
     async def submit(self) -> None:
-        """Sends them; raises BackendError."""
+        """Sends the collected requests; raises BackendError."""
 
 
 @runtime_checkable

@@ -62,12 +62,12 @@ class EndpointSettings:
 
     @property
     def host(self) -> str:
-        """Who is asked, as a price list or a message names it."""
+        """The provider's host, as a price list or a message names it."""
         return self.backend
 
     @property
     def longest_wait_s(self) -> float:
-        """How long a run stays for replies that a provider gives later."""
+        """How many seconds a run waits for replies that a provider gives later."""
         return 0.0
 
     @property
@@ -76,11 +76,11 @@ class EndpointSettings:
         return ()
 
     def sign(self) -> Mapping[str, object]:
-        """What is part of a judge's call signature, beside the model's name."""
+        """What a judge's call signature holds beside the model's name."""
         return {}
 
     def probe(self) -> list[str]:
-        """Why this process cannot ask there, a line each; a key itself is never shown."""
+        """Reasons why this process cannot ask the endpoint, one a line; a key is never shown."""
         return []
 
 

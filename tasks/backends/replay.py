@@ -1,5 +1,5 @@
-"""Backends that ask nobody: one answers from stored replies, one leaves open what the lake does not
-hold.
+"""Backends that ask nobody: one answers from stored replies, one leaves requests open that the lake
+has no reply to.
 
 Reading the `replies` table into the mapping is the caller's matter.
 """
@@ -37,12 +37,13 @@ class ReplayBackend:
 
 
 class SilentBackend:
-    """Answers nothing: what the lake has never comes here, the rest is left for a run that asks."""
+    """Answers nothing: requests that the lake has replies to never come here, all others are left
+    for a run that asks."""
 
     window = 4096
 
     async def reply(self, request: Request) -> Reply | Failure | Pending:
-        """That it was not asked."""
+        """`UNASKED`."""
         return Pending(f"not asked: {request.model}")
 
     async def close(self) -> None:

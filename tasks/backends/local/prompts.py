@@ -16,6 +16,7 @@ from judgelake.tasks.backends.local.loading import Loaded
 from judgelake.tasks.types import Image, Message, Request
 
 _PICTURES = 256
+# tokens are spelled behind a letter, so that the tokenizer keeps their leading space
 _ANCHOR = "a"
 
 

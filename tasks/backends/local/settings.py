@@ -40,7 +40,9 @@ def check_numbers(batch_tokens: int, revision: str | None, folder: Path | None) 
 
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
 Quantization = Literal["8bit", "4bit"]
+# as torch names devices, and `auto`
 _DEVICE = re.compile(r"auto|cpu|mps|cuda(:\d+)?")
+# bytes at the start, middle and end of a weight file: enough to notice another file
 _SAMPLE = 65_536
 _WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
 DEFAULT_BATCH_TOKENS = 16_384

@@ -23,6 +23,7 @@ from judgelake.tasks.errors import LakeError
 from judgelake.tasks.lake.storage import LakePath, read_file, write_whole
 from judgelake.tasks.types import UNASKED, Failure, Pending, Reply, Request
 
+# words with which providers refuse a parameter that a model does not take
 _NOT_TAKEN = re.compile(
     r"unsupported|not support|n[o']t supported|unrecognized|unknown|not permitted|extra "
     r"inputs|not allowed|only the default|"
@@ -38,12 +39,14 @@ _SETTINGS = (
     "max_completion_tokens",
     "max_tokens",
 )
+# `must be less than or equal to 5`, `at most 20`: the largest `top_logprobs` of a provider
 _CAP = re.compile(
     r"(?:less than or equal to|at most|maximum(?: value)?(?: is| of|:)?|between 0 and|<=|up "
     r"to|greater than)\s*`?(\d{1,2})\b",
     re.IGNORECASE,
 )
 _CAP_FOR_SURE = 5
+# words with which providers refuse a system message
 _SYSTEM = re.compile(
     r"system[` '\"]*(?:role|message|prompt|instruction)|does not support "
     r"['\"`]system|developer instruction",

@@ -1,9 +1,8 @@
 """Judges through OpenAI's Batch API: requests wait in files until a shard ends, then go to the
 provider; a later run collects the replies.
 
-Nothing is asked here that is in an open batch already. The provider's calls are
-`tasks.backends.openai.batch`, the lake's rows `tasks.backends.openai.batch_book`; collecting is
-`tasks.engine.collecting`.
+A request that is in an open batch already is not asked again. The lake's rows are written in
+`tasks.backends.openai.batch_book`; replies are collected in `tasks.engine.collecting`.
 
 Calls are few, so the openai package sends them (its errors carry the key and stop here).
 """
@@ -49,8 +48,11 @@ T = TypeVar("T")
 ROUTE: Literal["/v1/chat/completions"] = "/v1/chat/completions"
 KEY = "judgelake_batch"
 """The entry of a batch's metadata that holds our key."""
+# states in which OpenAI changes a batch no more
 ENDED = ("completed", "failed", "expired", "cancelled")
+# our clock and the provider's may differ; an hour is far more than they do
 _CLOCKS_APART_S = 3600.0
+# the most batches that OpenAI lists in one answer
 _PAGE = 100
 
 
@@ -65,7 +67,7 @@ class BatchError(BackendError):
 
     @property
     def sure(self) -> bool:
-        """Whether trying again would fare no better."""
+        """Whether trying again would fail as well."""
         return self.status is not None and self.status < 500 and self.status not in (408, 409, 429)
 
     def __reduce__(self) -> tuple[type["BatchError"], tuple[str, int | None]]:
@@ -233,6 +235,7 @@ def _read_news(batch: ProviderBatch) -> BatchNews:
     return BatchNews(batch.status, batch.output_file_id, batch.error_file_id, code, reason)
 
 
+# timeout, conflict, rate limit: asked again, the request may succeed
 _PASSING = (408, 409, 429)
 _ID = "request-"
 

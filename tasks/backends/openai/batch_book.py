@@ -48,7 +48,7 @@ class Batch:
 
     @property
     def name(self) -> str:
-        """By what a person finds it at the provider: its id there, else its file's name."""
+        """What a person looks for at the provider: the batch's id, else its file's name."""
         return self.batch_id or self.file_name
 
     @property
@@ -105,7 +105,7 @@ class BatchBook:
         return batch
 
     def submit(self, batch: Batch, file_id: str | None, batch_id: str) -> Batch:
-        """Note that the provider has it, and under which id."""
+        """Record that the provider has the batch, and under which id."""
         submitted = dataclasses.replace(batch, file_id=file_id, batch_id=batch_id)
         self._append(submitted, "submitted")
         return submitted
@@ -117,8 +117,8 @@ class BatchBook:
         reason: str | None = None,
         refusals: Refusals | None = None,
     ) -> None:
-        """Note that nothing more will come of it: what is neither in the lake nor refused is free
-        to be asked again.
+        """Record that the batch has ended: its requests that have neither a reply in the lake nor a
+        refusal may be asked again.
         """
         self._append(batch, state, reason=reason, refusals=refusals)
 

@@ -1,8 +1,8 @@
 """Judges behind any OpenAI-compatible endpoint: which endpoint and key, how often to try, when to
 stop asking.
 
-The body formats live in `tasks.backends.openai.format` and, of texts to be scored, `echo_format`,
-the exchange itself in `tasks.backends.openai.wire`, waiting in `tasks.backends.openai.throttle`.
+The body formats live in `tasks.backends.openai.format`, the exchange itself in
+`tasks.backends.openai.wire`, waiting in `tasks.backends.openai.throttle`.
 """
 
 import asyncio
@@ -45,23 +45,26 @@ from judgelake.tasks.errors import BackendError
 from judgelake.tasks.types import Failure, Image, Pending, Reply, Request
 
 BREAKING_STATUSES = (401, 403, 404)
-"""The key or the model is wrong: the next request would fare no better."""
+"""The key or the model is wrong: the next request would fail as well."""
 
+# in a row and in the same words: by then the cause is not the single request
 EQUAL_REFUSALS = 20
 OUTAGE_S = 60.0
-"""An endpoint that restarts is there again by then; one that says the same for longer may say it to
-all that is left.
+"""Seconds: an endpoint that restarts answers again by then. After a longer time without a reply the
+requests that are left fail unsent.
 """
+# 529 is Anthropic's `overloaded_error`
 PUSH_BACKS = (429, 503, 529)
+# Azure's code, and OpenAI's for images
 FILTER_CODES = ("content_filter", "content_policy_violation")
+# open files beside connections: the lake's parts, logs, libraries
 _SPARE_FILES = 128
 
 
 class _Setback(NamedTuple):
-    """A failed attempt: may another one succeed, and may one of another request? `pushes_back`: the
-    endpoint has too much to do.
-
-    `passes`: it says that it will be over.
+    """A failed attempt. `again`: another attempt may succeed. `breaks`: no other request to the
+    model can succeed. `pushes_back`: the endpoint has too much to do. `passes`: the endpoint says
+    that the cause is temporary.
     """
 
     reason: str
@@ -303,7 +306,7 @@ class OpenAIBackend:
 
 
 def is_filtered(answer: HttpAnswer) -> bool:
-    """Whether the provider's filter stopped the request itself: asked again, it would again."""
+    """Whether the provider's filter stopped the request itself; it would stop it again."""
     return answer.status == 400 and read_error_code(answer.content) in FILTER_CODES
 
 

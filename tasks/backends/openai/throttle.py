@@ -17,10 +17,13 @@ from email.utils import parsedate_to_datetime
 
 _FIRST = 32
 _FALL = 0.7
+# with fewer requests under way than this share of the limit, latency says nothing about it
 _FULL = 0.8
 _WORTH = 1.05
 """A step that brings less than 5 % more replies a second only makes each wait longer."""
+# a quarter more requests under way without more replies a second is beyond noise
 _STEP = 1.25
+# rounds until more requests at once are tried again
 _HOLD_ROUNDS = 10
 
 
@@ -160,6 +163,7 @@ class Throttle:
             self.limit, self._best = max(1.0, before), (before, 0.95 * best)
 
 
+# OpenAI's headers give durations as `1m30.5s` or `20ms`, others as plain seconds
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d|$)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "": 1.0}
 
