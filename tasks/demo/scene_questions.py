@@ -1,7 +1,8 @@
 """Questions about scenes of shapes: colour, shape, count, place, yes or no, and phrases that name
 the object in a box.
 
-Captions of scenes are in `demo_captions`, charts and panels in `demo_reading_questions`.
+Captions of scenes are in `tasks.demo.captions`, charts and panels in
+`tasks.demo.reading_questions`.
 """
 
 from collections.abc import Sequence

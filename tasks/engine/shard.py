@@ -232,7 +232,7 @@ def start_judge(case: Case, judge: JudgeSettings, identity: Identity) -> Judge:
     there.
     """
     protocol = PROTOCOLS[judge.protocol]
-    looks = identity.wants.image != "absent" and not protocol.tells_missing_images
+    looks = identity.wants.image != "absent" and not protocol.handles_missing_images
     missing = find_missing_image(case, looks)
     return (
         protocol.judge(case, judge.options, judge.models) if missing is None else _refuse(missing)

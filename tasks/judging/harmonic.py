@@ -3,7 +3,8 @@ overall score weighs them by certainty.
 
 One request a criterion, all at once. Criteria, levels and tasks are those of the paper's section
 2.1 and appendix C.1, the wording our own; the material stands before the criterion, so that all
-requests about a text begin alike. How replies are read is `harmonic_reading`.
+requests about a text begin alike. How replies are read is in
+`tasks.judging.harmonic_reading`.
 
 The probabilities that a reply brings are taken as the model's own, before temperature and top-p, as
 OpenAI and vLLM (its default) give them. A rating that is not among the listed alternatives counts
@@ -306,5 +307,5 @@ PROTOCOL = Protocol(
     call_signature,
     reading_signature,
     judge,
-    tells_missing_images=True,
+    handles_missing_images=True,
 )

@@ -211,8 +211,8 @@ def read_draws(replies: Sequence[Reply | Failure], reading: Reading) -> Verdict:
 
 
 def read_overall(verdicts: Mapping[str, Verdict], reading: Reading) -> Verdict:
-    """The overall score of all criteria (eqs. 2 to 4); where one has no score, there is none, for
-    its reason.
+    """The overall score of all criteria (eqs. 2 to 4). Where a criterion has no score, there is
+    none, and the criterion's reason is given.
     """
     for criterion, verdict in verdicts.items():
         if verdict.status != "ok" or verdict.rating is None:

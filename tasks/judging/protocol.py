@@ -1,4 +1,4 @@
-"""What a judge protocol is to those who plan, run and report it. Which ones there are is
+"""What a judge protocol offers to planning, runs and reports. The list of protocols is in
 `tasks.judging.protocols`.
 """
 
@@ -14,10 +14,10 @@ class Protocol:
     """One way of judging: its name in a suite, its options, the cases it wants, its signatures, its
     generator, its models beside the judge's own (`endpoints`).
 
-    An endpoint that a suite does not name is the judge's own. A protocol that
-    `tells_missing_images` gives its criteria that see the text alone a verdict where an image is
-    not there; of the others the whole case is `missing_image`. A `labeller` says what holds of an
-    answer, not how good it is: its verdicts are no scores.
+    An endpoint that a suite does not name is the judge's own. Where an image is missing, a protocol
+    that `handles_missing_images` still judges the criteria that see the text alone; for others the
+    whole case is `missing_image`. A `labeller` says what holds of an answer, not how good it is:
+    its verdicts are no scores.
     """
 
     name: str
@@ -27,5 +27,5 @@ class Protocol:
     reading_signature: Callable[[Any], dict[str, object]]
     judge: Callable[[Case, Any, Models], Judge]
     endpoints: tuple[str, ...] = ()
-    tells_missing_images: bool = False
+    handles_missing_images: bool = False
     kind: Literal["judge", "labeller"] = "judge"

@@ -293,7 +293,7 @@ def check_reply(reply: Reply | Failure) -> Reply | Verdict:
 
 
 def _match_pair(line: str) -> re.Match[str] | None:
-    """The pair that a line is, Markdown's emphasis around it left aside; a long line is none."""
+    """The pair that a line is, Markdown's emphasis around it left aside; a long line is no pair."""
     bare = line.strip(" \t\r*_`.")
     return _PAIR_LINE.fullmatch(bare) if len(bare) <= _LONGEST_PAIR_LINE else None
 

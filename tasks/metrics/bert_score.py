@@ -6,7 +6,7 @@ reference, recall the same over the reference's, F1 their harmonic mean (section
 those of the package bert-score 0.3.13: special tokens can be matched and do not count, empty texts
 give 0, the highest reference counts. Two differences: padding is never matched, so that a token
 whose every cosine is negative does not get 0; RoBERTa's first word has its space under transformers
-5 too, where the package loses it. How vectors are made and matched is `tasks.metrics.bert_score`.
+5 too, where the package loses it. Vectors are made and matched in `tasks.metrics.token_matching`.
 """
 
 import csv

@@ -3,8 +3,7 @@ references, in CLIP's space.
 
 CLIP-S = 2.5 max(cos(image, answer), 0); RefCLIP-S is its harmonic mean with the highest cosine of
 the answer and a reference, taken as 0 where negative (sections 3 and 3.1; the authors' code does
-not lift the latter to 0). Every text follows `A photo depicts `, as in their code. How images are
-read and embedded is `tasks.metrics.clip_score`.
+not lift the latter to 0). Every text follows `A photo depicts `, as in their code.
 
 A file that is missing, changed or broken is a reason, never an exception. Pixels are prepared by
 transformers' Pillow form of CLIP's image processor from the model's own settings: torchvision is

@@ -36,7 +36,7 @@ def digest_documents(file: Path) -> str:
 
 
 def read_documents(file: Path) -> pa.ListArray:
-    """The texts of each document; raises MetricError that names the place of what is none."""
+    """The texts of each document; raises MetricError with the place of any other content."""
     try:
         if file.suffix == ".parquet":
             return (

@@ -73,8 +73,8 @@ class EmbeddingStore:
         return Found(known, vectors[known] if known.any() else _NONE)
 
     def keep(self, digests: Sequence[str], vectors: Vectors) -> None:
-        """Add one part file with the vector of each digest; who keeps the same again adds an equal
-        row, and no harm.
+        """Add one part file with the vector of each digest; the same content kept
+        again adds an equal row, which does no harm.
         """
         rows = pl.DataFrame(
             {"digest": digests, "vector": pl.Series(vectors).cast(pl.List(pl.Float32))}

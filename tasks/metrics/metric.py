@@ -1,4 +1,4 @@
-"""What a reference metric is to those who plan, run and report it. Which ones there are is
+"""What a reference metric offers to planning, runs and reports. The list of metrics is in
 `tasks.metrics.registry`.
 """
 

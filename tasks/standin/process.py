@@ -30,7 +30,7 @@ class StandinProcess:
 
     @property
     def pid(self) -> int:
-        """The process id, for whoever watches it."""
+        """The process id, so that another process can watch it."""
         return self._process.pid
 
     def close(self) -> None:

@@ -115,9 +115,7 @@ def _select_rows(lake: Lake, suite: Suite, settings: TrainingSettings) -> pl.Dat
 def _find_teacher(
     connection: duckdb.DuckDBPyConnection, lake: Lake, name: str
 ) -> dict[str, object]:
-    """Who the teacher is in the lake; raises SuiteError where nobody or several are of that
-    name.
-    """
+    """The teacher in the lake; raises SuiteError where no judge, or more than one, has the name."""
     text = (
         "select judge, alias, judge_id, reading, kind, signature from core_judges where "
         "kind in ('judge', 'recorded') order by judge"
@@ -144,7 +142,7 @@ def _find_teacher(
 def _make_examples(
     rows: pl.DataFrame, suite: Suite, settings: TrainingSettings
 ) -> Iterator[Example | str]:
-    """Each row as an example, or why it is none."""
+    """Each row as an example, or the reason why it cannot be one."""
     judge = suite.judges[settings.student]
     identity = judge.identify(tuple(suite.benchmarks))
     for row in rows.iter_rows(named=True):

@@ -1,5 +1,5 @@
 """From selected examples to the folder of a judge that `backend: transformers` can run: what is
-there already, what goes on, what is written.
+there already, what is continued, what is written.
 
 Unfinished work lies in `<folder>.training`; the folder itself appears whole, with
 `judgelake_training.json`, which says how it was made.
@@ -76,7 +76,8 @@ class TrainingOrder:
 
 
 def train_judge(order: TrainingOrder, selection: Selection, report_line: ReportLine) -> Manifest:
-    """Train, or go on, or see that it is done already; returns what `judgelake_training.json` says.
+    """Train, or go on with a training, or find it finished; returns the manifest that
+    `judgelake_training.json` holds.
 
     Raises SuiteError where the folder holds something else, BackendError where the base cannot be
     trained here.

@@ -61,8 +61,8 @@ class RowMaker:
         return Row(self._prompter.make(example.request), (*map(int, ids), self._end))
 
     def find_fault(self, example: Example) -> str | None:
-        """Why nothing can be learnt from an example; None where something can. Nothing is ever
-        cut.
+        """Why nothing can be learnt from an example; None where something can. An example is never
+        shortened.
         """
         try:
             row = self.make(example)

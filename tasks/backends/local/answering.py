@@ -45,7 +45,7 @@ Outcome = Reply | Failure | BackendError
 
 @dataclass
 class Job:
-    """A request and who waits for its reply."""
+    """A request, and the future in which its reply is awaited."""
 
     request: Request
     loop: asyncio.AbstractEventLoop
@@ -102,7 +102,9 @@ class _Group:
 
     def leave_out(self, is_out: Callable[[_Question], bool]) -> "_Group":
         """The group without some of them."""
-        return _Group([one for one in self.questions if not is_out(one)], self.shared)
+        return _Group(
+            [question for question in self.questions if not is_out(question)], self.shared
+        )
 
     def halve(self) -> "list[_Group]":
         """Two groups; one is the larger where it cannot be otherwise."""
@@ -173,17 +175,20 @@ class Answerer:
         """The questions to which replies are written; those whose texts are scored are for
         later.
         """
-        ready = [one for one in map(self._prepare, jobs) if one is not None]
-        self._later += [one for one in ready if one.prompt.scored]
-        return [one for one in ready if not one.prompt.scored]
+        ready = [question for question in map(self._prepare, jobs) if question is not None]
+        self._later += [question for question in ready if question.prompt.scored]
+        return [question for question in ready if not question.prompt.scored]
 
     def _plan(self, questions: Sequence[_Question]) -> deque[_Group]:
         speed, caches = _CPU if self._loaded.device.type == "cpu" else _GPU, self._runner.caches
         asked = [
             Asked(
-                one.prompt.key, one.wanted.most, 1 + len(one.prompt.scored), one.prompt.images_end
+                question.prompt.key,
+                question.wanted.most,
+                1 + len(question.prompt.scored),
+                question.prompt.images_end,
             )
-            for one in questions
+            for question in questions
         ]
         batches = plan_batches(
             asked, Rules(self._batch_tokens, *speed, caches.shares, caches.window)
@@ -238,7 +243,7 @@ class Answerer:
         """
         if self._is_stopping():
             raise Stopped
-        group = group.leave_out(lambda one: one.job.future.cancelled())
+        group = group.leave_out(lambda question: question.job.future.cancelled())
         if not group.questions:
             return
         begun, failed = [group], None
@@ -252,19 +257,21 @@ class Answerer:
             self._mend(begun, failed)
 
     def _mend(self, begun: Sequence[_Group], error: Exception) -> None:
-        """Run what failed in parts, in halves where it was too large for the memory, as far as it
-        can be parted; raises Stopped.
+        """Run what failed again in smaller parts, in halves where it was too large for the memory;
+        a single question that fails gets a Failure. Raises Stopped.
         """
         is_memory, n_begun = _is_memory(error), sum(len(group.questions) for group in begun)
-        left = [group.leave_out(lambda one: one.is_answered) for group in begun]
+        left = [group.leave_out(lambda question: question.is_answered) for group in begun]
         if n_begun == 1 or (len(begun) == 1 and not is_memory):
-            for one in left[0].questions:
-                one.job.finish(self._fail(_explain(one, error)))
+            for question in left[0].questions:
+                question.job.finish(self._fail(_explain(question, error)))
             return
         if is_memory:
             self._runner.forget()
             tokens = [
-                len(one.prompt.ids) + one.wanted.most for group in left for one in group.questions
+                len(question.prompt.ids) + question.wanted.most
+                for group in left
+                for question in group.questions
             ]
             self._batch_tokens = max(1, min(self._batch_tokens, len(tokens) * max(tokens) // 2))
             if torch.cuda.is_available():
@@ -278,30 +285,34 @@ class Answerer:
         (group,) = begun
         questions = list(group.questions)
         if questions[0].prompt.scored:
-            scores = self._runner.score([one.prompt for one in questions], group.shared)
-            for one, values in zip(questions, scores, strict=True):
-                self._finish(one, _list_scores(one.prompt, values))
+            scores = self._runner.score([question.prompt for question in questions], group.shared)
+            for question, values in zip(questions, scores, strict=True):
+                self._finish(question, _list_scores(question.prompt, values))
             return
-        logits, running = self._begin(group, max(one.wanted.most for one in questions))
+        logits, running = self._begin(group, max(question.wanted.most for question in questions))
 
         def join(n_rows: int, room: int) -> Joined | None:
             if not isinstance(running, DecoderBatch) or not running.joins:
                 return None
-            found = self._take(waiting, n_rows, running.width, room)
-            if found is None:
+            joining = self._take(waiting, n_rows, running.width, room)
+            if joining is None:
                 return None
-            begun.append(found)
-            questions.extend(found.questions)
-            logits, other = self._begin(found, 0)
-            running.join(other, max(room, *(one.wanted.most for one in found.questions)))
-            return Joined(logits, [one.wanted for one in found.questions])
+            begun.append(joining)
+            questions.extend(joining.questions)
+            logits, other = self._begin(joining, 0)
+            running.join(
+                other, max(room, *(question.wanted.most for question in joining.questions))
+            )
+            return Joined(logits, [question.wanted for question in joining.questions])
 
-        first = Joined(logits, [one.wanted for one in questions])
+        first = Joined(logits, [question.wanted for question in questions])
         for number, written in write_replies(first, running, self._ends, self._is_stopping, join):
             self._finish(questions[number], written)
 
     def _begin(self, group: _Group, room: int) -> tuple[torch.Tensor, Any]:
-        return self._runner.begin([one.prompt for one in group.questions], group.shared, room)
+        return self._runner.begin(
+            [question.prompt for question in group.questions], group.shared, room
+        )
 
     def _take(self, waiting: deque[_Group], n_rows: int, width: int, room: int) -> _Group | None:
         """Those that wait and fit beside `n_rows`, where an eighth of all places is free and the
@@ -315,7 +326,8 @@ class Answerer:
         longest, most = (
             max(values)
             for values in zip(
-                *((len(one.prompt.ids), one.wanted.most) for one in group.questions), strict=True
+                *((len(question.prompt.ids), question.wanted.most) for question in group.questions),
+                strict=True,
             )
         )
         places = self._batch_tokens // (max(width, longest) + max(room, most))
@@ -327,10 +339,10 @@ class Answerer:
         waiting.popleft()
         if n_free < len(group.questions):
             waiting.appendleft(_Group(group.questions[n_free:], group.shared))
-        found = _Group(group.questions[:n_free], group.shared).leave_out(
-            lambda one: one.job.future.cancelled()
+        taken = _Group(group.questions[:n_free], group.shared).leave_out(
+            lambda question: question.job.future.cancelled()
         )
-        return found if found.questions else None
+        return taken if taken.questions else None
 
     def _finish(self, question: _Question, written: Written) -> None:
         question.job.finish(self._make_reply(question, written))
@@ -340,7 +352,7 @@ class Answerer:
         return Reply(
             text=self._speller.spell(written.ids),
             finish_reason=written.finish_reason,
-            top_logprobs=tuple(self._spell_alternatives(one) for one in written.top),
+            top_logprobs=tuple(self._spell_alternatives(top) for top in written.top),
             resolved_model=self._loaded.snapshot,
             prompt_tokens=len(question.prompt.ids),
             completion_tokens=written.n_tokens,
@@ -375,7 +387,7 @@ def _find_ends(loaded: Loaded) -> frozenset[int]:
     """The tokens that end a reply, as the model's generation settings and its tokenizer say."""
     named = loaded.model.generation_config.eos_token_id
     ends = named if isinstance(named, list) else [named]
-    return frozenset(int(one) for one in [*ends, loaded.tokenizer.eos_token_id] if one is not None)
+    return frozenset(int(end) for end in [*ends, loaded.tokenizer.eos_token_id] if end is not None)
 
 
 def _explain(question: _Question, error: Exception) -> str:

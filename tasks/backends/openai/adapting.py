@@ -1,11 +1,8 @@
 """What a model does not take, learnt from its refusals: which settings are left out, renamed or
 capped for it from then on.
 
-Pure. Bodies are written in `tasks.backends.openai.format`, refusals met in
-`tasks.backends.openai.client`.
-
-What a refusal for good is, `tasks.backends.openai.client` says; what follows from it,
-`tasks.engine.shard`.
+Bodies are written in `tasks.backends.openai.format`. Which refusals are for good is decided in
+`tasks.backends.openai.client`; what a shard then does is in `tasks.engine.shard`.
 """
 
 import asyncio
