@@ -2,8 +2,8 @@
 in words.
 
 A caption is right if every detail in it is right and none of the picture's is missing, half right
-if one is missing or off. Questions about single details are in `demo_scene_questions` and
-`demo_reading_questions`.
+if one is missing or off. Questions about single details are in `tasks.demo.scene_questions` and
+`tasks.demo.reading_questions`.
 """
 
 from collections import Counter

@@ -1,5 +1,5 @@
 """Paints the demo's pictures as PNG bytes, the same bytes for the same picture. What they hold is
-`demo_world`.
+`tasks.demo.world`.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
-"""The shape of a demo question, sorted sayings and all, and its simulated annotators.
+"""The shape of a demo question with its sorted sayings, and its simulated annotators.
 
-Which questions a picture gives rise to is in `demo_scene_questions`, `demo_reading_questions` and
-`demo_captions`.
+The questions about a picture are made in `tasks.demo.scene_questions`,
+`tasks.demo.reading_questions` and `tasks.demo.captions`.
 """
 
 from collections.abc import Iterable, Mapping

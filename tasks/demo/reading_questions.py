@@ -1,6 +1,7 @@
 """Questions that are answered by reading: values of bar charts, opening hours, receipts, signs.
 
-Captions of the same pictures are in `demo_captions`, scenes of shapes in `demo_scene_questions`.
+Captions of the same pictures are in `tasks.demo.captions`, scenes of shapes in
+`tasks.demo.scene_questions`.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
 """The words of the demo: names of colours, shapes, places, numbers, times and prices, and other
 words for the same things.
 
-Words only. What a picture holds is `demo_world`, what may be said about it `demo_scene_questions`
-and `demo_reading_questions`.
+Words only. What a picture holds is in `tasks.demo.world`; what may be said about it is in
+`tasks.demo.scene_questions` and `tasks.demo.reading_questions`.
 """
 
 from collections.abc import Sequence

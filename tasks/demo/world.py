@@ -1,7 +1,7 @@
 """What the demo's pictures hold: scenes of shapes, bar charts, opening hours, receipts and signs,
 as values with known truth.
 
-No paint and no words about them: see `demo_paint` and the `demo_*_questions` modules.
+No paint and no words about them: see `tasks.demo.paint` and the modules of questions.
 """
 
 from dataclasses import dataclass

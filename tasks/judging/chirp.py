@@ -240,10 +240,10 @@ def _settle(declared: list[_Found], stated: list[_Found]) -> str | None:
         last = max(declared)
         return (
             last.value
-            if {one.value for one in stated if one.place > last.place} <= {last.value}
+            if {later.value for later in stated if later.place > last.place} <= {last.value}
             else None
         )
-    values = {one.value for one in stated}
+    values = {statement.value for statement in stated}
     return values.pop() if len(values) == 1 else None
 
 

@@ -160,14 +160,14 @@ class HarmonicOptions:
         return (
             (OVERALL,)
             if self.overall_directly
-            else tuple(one for one in CRITERIA if one in self.criteria)
+            else tuple(criterion for criterion in CRITERIA if criterion in self.criteria)
         )
 
     @property
     def prompts(self) -> tuple[str, ...]:
         """The names of the prompts that are used."""
         return (
-            *(f"harmonic_{one}" for one in self.asked),
+            *(f"harmonic_{criterion}" for criterion in self.asked),
             *(("harmonic_reason",) if self.reason else ()),
         )
 

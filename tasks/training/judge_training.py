@@ -123,7 +123,7 @@ def _train(
         "n_held_out": len(held_out),
         "left_out": dict(Counter(selection.left_out) + Counter(survey.left_out)),
         "n_steps": len(plan_steps(len(learnt), settings)),
-        "n_trained_weights": sum(one.numel() for one in training.weights.values()),
+        "n_trained_weights": sum(weight.numel() for weight in training.weights.values()),
         "loss_by_step": training.losses,
         "held_out_loss": training.measure(held_out),
         "held_out_items": sorted({(example.benchmark, example.item_id) for example in held_out}),

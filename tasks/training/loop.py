@@ -61,8 +61,8 @@ def free_weights(loaded: Loaded, train: Literal["projector", "all"]) -> dict[str
     """
     model = loaded.model.requires_grad_(False)
     chosen = {
-        name: one
-        for name, one in model.named_parameters()
+        name: weight
+        for name, weight in model.named_parameters()
         if train == "all" or PROJECTORS & {*name.split(".")}
     }
     if not chosen:
@@ -71,9 +71,9 @@ def free_weights(loaded: Loaded, train: Literal["projector", "all"]) -> dict[str
             f"language model; expected one to train; "
             "set `train: all`, with a smaller learning_rate (1e-5, say), or choose a vision model"
         )
-    for one in chosen.values():
-        one.data = one.data.float()  # steps of 1e-5 and less are lost in bfloat16
-        one.requires_grad_(True)
+    for weight in chosen.values():
+        weight.data = weight.data.float()  # steps of 1e-5 and less are lost in bfloat16
+        weight.requires_grad_(True)
     return chosen
 
 
@@ -265,7 +265,7 @@ class Training:
             "fits": survey.fits if survey else [],
             "left_out": survey.left_out if survey else {},
             "losses": self.losses,
-            "weights": {name: one.detach() for name, one in self.weights.items()},
+            "weights": {name: weight.detach() for name, weight in self.weights.items()},
             "optimizer": self._optimizer.state_dict(),
         }
         with whole_file(self._file) as file:
@@ -277,8 +277,8 @@ class Training:
         state: Mapping[str, Any] = torch.load(self._file, map_location="cpu", weights_only=True)
         self.survey, self.losses = Survey(state["fits"], state["left_out"]), state["losses"]
         with torch.no_grad():
-            for name, one in self.weights.items():
-                one.copy_(state["weights"][name])
+            for name, weight in self.weights.items():
+                weight.copy_(state["weights"][name])
         self._optimizer.load_state_dict(dict(state["optimizer"]))
 
 

@@ -211,7 +211,7 @@ class Speller:
 
     def spell(self, ids: Sequence[int]) -> str:
         """The text of a reply, without special tokens."""
-        return self._decode([one for one in ids if one not in self._special])
+        return self._decode([token for token in ids if token not in self._special])
 
     def spell_token(self, token: int) -> str:
         """One token, its blank before it kept; a special one by its name."""
@@ -250,8 +250,8 @@ def _list_parts(message: Message) -> list[dict[str, str]]:
 
 def _merge_system(messages: Sequence[Message]) -> Sequence[Message]:
     """The system messages' texts at the beginning of the first user message."""
-    said = "\n\n".join(one.text for one in messages if one.role == "system")
-    rest = [one for one in messages if one.role != "system"]
+    said = "\n\n".join(message.text for message in messages if message.role == "system")
+    rest = [message for message in messages if message.role != "system"]
     if not said or not rest or rest[0].role != "user":
         return messages
     return [Message("user", f"{said}\n\n{rest[0].text}", rest[0].images), *rest[1:]]

@@ -155,15 +155,17 @@ def _find_cap(message: str, asked: int) -> int | None:
 
 def _merge_system(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The system messages' texts at the beginning of the first user message."""
-    said = "\n\n".join(str(one["content"]) for one in messages if one["role"] == "system")
-    rest = [dict(one) for one in messages if one["role"] != "system"]
-    first = next((one for one in rest if one["role"] == "user"), None)
+    system_text = "\n\n".join(
+        str(message["content"]) for message in messages if message["role"] == "system"
+    )
+    rest = [dict(message) for message in messages if message["role"] != "system"]
+    first = next((message for message in rest if message["role"] == "user"), None)
     if first is None:
-        return [{"role": "user", "content": said}, *rest]
+        return [{"role": "user", "content": system_text}, *rest]
     if isinstance(first["content"], str):
-        first["content"] = f"{said}\n\n{first['content']}"
+        first["content"] = f"{system_text}\n\n{first['content']}"
     else:
-        first["content"] = [{"type": "text", "text": said}, *first["content"]]
+        first["content"] = [{"type": "text", "text": system_text}, *first["content"]]
     return rest
 
 
