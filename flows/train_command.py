@@ -11,7 +11,7 @@ from typing import Any
 from judgelake.tasks.digests import digest_json
 from judgelake.tasks.errors import ExitCode, SuiteError
 from judgelake.tasks.lake.lake import open_lake
-from judgelake.tasks.runs.log import Conduct, hold_for_run, log_step, logged_step
+from judgelake.tasks.runs.log import RunOptions, hold_for_run, log_step, logged_step
 from judgelake.tasks.runs.record import new_run_id, record_run
 from judgelake.tasks.suite.suite import read_suite
 from judgelake.tasks.training.examples import select_examples
@@ -27,24 +27,24 @@ def run_train(options: argparse.Namespace) -> int:
     if settings is None:
         expected = "expected `training: {student: ..., teacher: ..., base: ...}`; add it"
         raise SuiteError(f"{options.suite}: has no training; {expected}")
-    judge, lake, conduct = (
+    judge, lake, run_options = (
         suite.judges[settings.student],
         open_lake(options.lake),
-        Conduct(options.wait, options.log_format),
+        RunOptions(options.wait, options.log_format),
     )
     lease = f"train-{digest_json(str(Path(judge.endpoint.model).expanduser().absolute()))[:16]}"
     with record_run(lake, suite, new_run_id(), ("train",)) as record:
         run_id = record.run_id
-        with hold_for_run(lake, [lease], suite.name, run_id, conduct):
-            with logged_step(lake, run_id, conduct, "examples") as facts:
+        with hold_for_run(lake, [lease], suite.name, run_id, run_options):
+            with logged_step(lake, run_id, run_options, "examples") as facts:
                 selection = select_examples(lake, suite, settings)
                 facts["examples"] = len(selection.examples)
-            with logged_step(lake, run_id, conduct, "train") as facts:
+            with logged_step(lake, run_id, run_options, "train") as facts:
                 order = TrainingOrder(settings, judge, suite.image_root(lake.root))
                 manifest = train_judge(
                     order,
                     selection,
-                    lambda says: log_step(lake, run_id, conduct, "train", {"says": says}),
+                    lambda says: log_step(lake, run_id, run_options, "train", {"says": says}),
                 )
                 facts["judge"] = judge.endpoint.model
         record.code = ExitCode.DONE

@@ -106,7 +106,7 @@ def digest_files(folders: list[Path]) -> str:
     return digest.hexdigest()
 
 
-def tell_differences(ours: Versions, others: Mapping[str, Versions]) -> list[str]:
+def describe_differences(ours: Versions, others: Mapping[str, Versions]) -> list[str]:
     """A line for each of `others` that runs something else than `ours`: who, and what it has
     instead.
     """

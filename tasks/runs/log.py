@@ -22,7 +22,7 @@ LogFormat = Literal["text", "json"]
 
 
 @dataclass(frozen=True)
-class Conduct:
+class RunOptions:
     """How long a run waits for leases (None: until they are free), and how its lines look on
     standard error.
     """
@@ -31,7 +31,7 @@ class Conduct:
     log_format: LogFormat = "text"
 
 
-USUAL = Conduct()
+DEFAULT_OPTIONS = RunOptions()
 
 
 def log_file(lake: Lake, run_id: str) -> LakePath:
@@ -40,37 +40,39 @@ def log_file(lake: Lake, run_id: str) -> LakePath:
 
 
 def hold_for_run(
-    lake: Lake, names: Sequence[str], suite: str, run_id: str, conduct: Conduct
+    lake: Lake, names: Sequence[str], suite: str, run_id: str, run_options: RunOptions
 ) -> AbstractContextManager[Held]:
     """Hold `names` for a run; a lease that is lost ends the run as Ctrl-C does, and its stop flag
     says why.
     """
     flag = StopFlag(lake, run_id)
     return hold_leases(
-        lake, names, f"run {run_id} of {suite}", conduct.wait_s,
-        lambda words: log_step(lake, run_id, conduct, "lease", {"says": words}),
+        lake, names, f"run {run_id} of {suite}", run_options.wait_s,
+        lambda words: log_step(lake, run_id, run_options, "lease", {"says": words}),
         on_loss=lambda: set_stop(lake, run_id, LOST), should_stop=flag.is_set,
     )  # fmt: skip
 
 
 @contextmanager
-def logged_step(lake: Lake, run_id: str, conduct: Conduct, step: str) -> Iterator[dict[str, Fact]]:
+def logged_step(
+    lake: Lake, run_id: str, run_options: RunOptions, step: str
+) -> Iterator[dict[str, Fact]]:
     """A step that is told when it is done: what the block puts into the mapping, and how long it
     took.
     """
     facts: dict[str, Fact] = {}
     clock = SteadyClock()
     yield facts
-    log_step(lake, run_id, conduct, step, {**facts, "seconds": round(clock.elapsed_s(), 1)})
+    log_step(lake, run_id, run_options, step, {**facts, "seconds": round(clock.elapsed_s(), 1)})
 
 
 def log_step(
-    lake: Lake, run_id: str, conduct: Conduct, step: str, facts: Mapping[str, Fact]
+    lake: Lake, run_id: str, run_options: RunOptions, step: str, facts: Mapping[str, Fact]
 ) -> None:
     """Tell a line on standard error and keep it in the run's log; a lake that cannot be written now
     costs the run only the log's line.
     """
-    line = tell_step(run_id, conduct, step, facts)
+    line = print_step(run_id, run_options, step, facts)
     file = log_file(lake, run_id)
     try:
         write_whole(file, (read_file(file) or b"") + f"{line}\n".encode())
@@ -78,7 +80,7 @@ def log_step(
         return
 
 
-def tell_step(run_id: str, conduct: Conduct, step: str, facts: Mapping[str, Fact]) -> str:
+def print_step(run_id: str, run_options: RunOptions, step: str, facts: Mapping[str, Fact]) -> str:
     """Tell a line on standard error; returns it as JSON."""
     at = datetime.now(UTC).isoformat(timespec="milliseconds")
     line = redact(
@@ -86,7 +88,7 @@ def tell_step(run_id: str, conduct: Conduct, step: str, facts: Mapping[str, Fact
     )
     sys.stderr.write(
         f"{line}\n"
-        if conduct.log_format == "json"
+        if run_options.log_format == "json"
         else redact(f"judgelake: {step}: {_say(facts)}\n")
     )
     return line
