@@ -1,5 +1,5 @@
-"""Flow `nightly-evaluation`: ingest, judge, report, on its own workers or a cluster's. Schedules and
-`judgelake run` both run it.
+"""Flow `nightly-evaluation`: ingest, judge, report, on its own workers or a cluster's. Schedules
+and `judgelake run` both run it.
 """
 
 from typing import Any

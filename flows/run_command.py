@@ -1,5 +1,5 @@
-"""`judgelake run | ingest | judge | report`: finds which stages are left, starts servers only for them,
-and prints how the run ended.
+"""`judgelake run | ingest | judge | report`: finds which stages are left, starts servers only for
+them, and prints how the run ended.
 """
 
 import argparse

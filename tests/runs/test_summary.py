@@ -181,7 +181,7 @@ def test_the_highest_code_stands(
         if is_thin
         else run_end._Section(ExitCode.DONE, [])
     )
-    monkeypatch.setattr(run_end, "_tell_coverage", lambda *_: thin)
+    monkeypatch.setattr(run_end, "_describe_coverage", lambda *_: thin)
     monkeypatch.setattr(run_end, "check_lake", lambda *_: [WRONG] if is_wrong else [])
     expected = 5 if is_wrong else 3 if is_thin and "report" in stages else 0
     ended = end(lake, stages=stages)
