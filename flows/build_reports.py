@@ -1,4 +1,4 @@
-"""Flow `build-reports`: correlations into the lake, the report page beside it."""
+"""Flow `build-reports`: writes correlations into the lake and the report page beside it."""
 
 from prefect import flow
 
@@ -7,7 +7,7 @@ from judgelake.flows.run_suite import RunSuite
 from judgelake.tasks.lake.lake import open_lake
 from judgelake.tasks.lake.storage import LakePath
 from judgelake.tasks.runs.lease_names import name_report_leases
-from judgelake.tasks.runs.log import USUAL, Conduct, hold_for_run, logged_step
+from judgelake.tasks.runs.log import DEFAULT_OPTIONS, RunOptions, hold_for_run, logged_step
 from judgelake.tasks.runs.record import new_run_id
 from judgelake.tasks.suite.suite import Scope, narrow
 
@@ -18,14 +18,14 @@ def build_reports(
     lake_root: str,
     scope: Scope = Scope(),  # frozen
     run_id: str | None = None,
-    conduct: Conduct = USUAL,
+    run_options: RunOptions = DEFAULT_OPTIONS,
 ) -> LakePath:
-    """Build the suite's report, nobody else at it; returns the page's path."""
+    """Build the suite's report under its lease; returns the page's path."""
     wanted, lake = narrow(suite.value, scope), open_lake(lake_root)
     run_id = run_id or new_run_id()
     with (
-        hold_for_run(lake, name_report_leases(wanted), wanted.name, run_id, conduct),
-        logged_step(lake, run_id, conduct, "report") as facts,
+        hold_for_run(lake, name_report_leases(wanted), wanted.name, run_id, run_options),
+        logged_step(lake, run_id, run_options, "report") as facts,
     ):
         page: LakePath = steps.report(lake, wanted)
         facts["page"] = str(page)

@@ -1,4 +1,4 @@
-"""`judgelake check`: what is damaged in a lake, file by file, and what to do about it."""
+"""`judgelake check`: prints what is damaged in a lake, file by file, and how to repair it."""
 
 import argparse
 import sys
@@ -10,9 +10,7 @@ from judgelake.tasks.warehouse.damage import Damage, find_damage
 
 
 def run_check(options: argparse.Namespace) -> int:
-    """Print what is wrong, a block for each; returns 5 where something is, 0 where there are notes
-    at most.
-    """
+    """Print a block for each damage; returns 5 where there is any, 0 where there are only notes."""
     try:
         lake = open_lake(options.lake)
     except LakeError as error:
@@ -30,10 +28,10 @@ def run_check(options: argparse.Namespace) -> int:
         sys.stdout.write(_describe(damage))
         sys.stdout.flush()
     depth = "footers and rows; the bytes were not read" if options.quick else "every byte and row"
-    found = {0: "nothing is wrong", 1: "1 thing is wrong"}.get(
+    result = {0: "nothing is wrong", 1: "1 thing is wrong"}.get(
         n_damages, f"{n_damages:,} things are wrong"
     )
-    sys.stdout.write(f"{lake.root}: checked {depth}: {found}\n")
+    sys.stdout.write(f"{lake.root}: checked {depth}: {result}\n")
     return ExitCode.CHECK if n_damages else ExitCode.DONE
 
 

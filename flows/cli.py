@@ -1,5 +1,5 @@
-"""The `judgelake` command: words in, flows or SQL out. Nothing heavy is imported before it is known
-to be needed.
+"""The `judgelake` command: parses the arguments and calls the function of the command. A heavy
+module is imported only when a command needs it.
 
 A command is a line of `_COMMANDS` (its words, and `module:function` that takes the parsed options
 and returns the exit code).
@@ -22,7 +22,7 @@ RETRIED = ("unparsed", "refused", "truncated", "filtered", "failed")
 
 
 class _Parser(argparse.ArgumentParser):
-    """A command's parser, whose mistakes end with the exit code of usage."""
+    """The parser of one command; wrong arguments end with the exit code of wrong usage."""
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
@@ -43,25 +43,25 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     code = _guarded(options)
     sys.stdout.flush()
     sys.stderr.flush()
-    # threads of prefect and dask outlive their work; waiting for them only prints what their
-    # packages left open
+    # threads of prefect and dask are still alive; waiting for them only prints warnings about
+    # what these packages left open
     os._exit(code)
 
 
 def prepare_process() -> None:
-    """Set up a process that runs commands: variables of `./.env`, and nothing imported from the
-    working directory, here or in any child.
+    """Set up a process that runs commands: read variables from `./.env`, and import nothing from
+    the working directory, in this process or in a child.
     """
     _read_env_file()
     guard_imports()
     os.environ.setdefault(
         "OPENBLAS_NUM_THREADS", "1"
-    )  # a report's matrices are small: more threads only wait for each other
+    )  # the matrices of a report are small: more threads only wait for each other
 
 
 def guard_imports() -> None:
-    """Keep the working directory out of the import path: it may hold a `tasks.py` or a `prefect.py`
-    of somebody's own. Children inherit the setting; Dask hands them this process's path.
+    """Keep the working directory out of the import path: a user may have a `tasks.py` or a
+    `prefect.py` there. Child processes inherit the setting; Dask gives them this process's path.
     """
     first = Path(sys.path[0])
     if not sys.flags.safe_path and first.is_dir() and first.samefile("."):
@@ -70,7 +70,7 @@ def guard_imports() -> None:
 
 
 def _read_env_file() -> None:
-    """Take variables that the environment lacks from `./.env`."""
+    """Set the variables of `./.env` that the environment does not have."""
     if Path(".env").is_file():
         from dotenv import load_dotenv
 
@@ -83,14 +83,14 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         dest="command", required=True, metavar="COMMAND", parser_class=_Parser
     )
-    for name, (says, add, _) in _COMMANDS.items():
-        add(commands.add_parser(name, description=says, epilog=describe_codes()))
+    for name, (summary, add, _) in _COMMANDS.items():
+        add(commands.add_parser(name, description=summary, epilog=describe_codes()))
     return parser
 
 
 def _add_ingest(parser: argparse.ArgumentParser) -> None:
-    _add_conducted(parser)
-    preview = "show the first rows as they would land and what would be quarantined; write nothing"
+    _add_staged_run(parser)
+    preview = "show the first rows to be stored and the rows to be quarantined; write nothing"
     parser.add_argument("--preview", action="store_true", help=preview)
 
 
@@ -151,20 +151,20 @@ def _add_scope(parser: argparse.ArgumentParser) -> None:
 
 def _add_reread(parser: argparse.ArgumentParser) -> None:
     _add_scope(parser)
-    _add_conduct(parser)
+    _add_run_options(parser)
 
 
 def _add_train(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("suite", type=Path, help="the suite file (YAML), with a `training` block")
     _add_lake(parser)
-    _add_conduct(parser)
+    _add_run_options(parser)
 
 
 def _add_stage(parser: argparse.ArgumentParser) -> None:
     _add_scope(parser)
     retry = (
-        "also ask again what has this status; failed: also what failed before anything was "
-        "asked (repeatable)"
+        "also ask again for verdicts with this status; failed: also cases that failed before "
+        "any request was sent (repeatable)"
     )
     parser.add_argument(
         "--retry",
@@ -178,18 +178,16 @@ def _add_stage(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_judging(parser: argparse.ArgumentParser) -> None:
-    _add_conducted(parser)
+    _add_staged_run(parser)
     _add_scheduler(parser)
-    waiting = (
-        "with --scheduler: wait where no worker has a slot that the run needs, instead of an error"
-    )
+    waiting = "with --scheduler: wait for workers with the slots that the run needs; else an error"
     parser.add_argument("--wait-for-workers", action="store_true", help=waiting)
 
 
 def _add_scheduler(parser: argparse.ArgumentParser) -> None:
     text = (
         "a Dask scheduler whose workers judge (default: JUDGELAKE_SCHEDULER, else workers "
-        "of this command's own)"
+        "that this command starts)"
     )
     default = os.environ.get("JUDGELAKE_SCHEDULER")
     parser.add_argument("--scheduler", metavar="tcp://HOST:PORT", default=default, help=text)
@@ -205,13 +203,13 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
         help="run at these times: minute, hour, day, month, weekday",
     )
     when.add_argument(
-        "--interval", type=_positive, metavar="SECONDS", help="run every so many seconds"
+        "--interval", type=_positive, metavar="SECONDS", help="run once in this many seconds"
     )
     parser.add_argument(
         "--timezone",
         default="UTC",
         metavar="NAME",
-        help="of --cron, such as Europe/Berlin (default: UTC)",
+        help="time zone of --cron, such as Europe/Berlin (default: UTC)",
     )
 
 
@@ -222,35 +220,35 @@ def _add_worker(parser: argparse.ArgumentParser) -> None:
         type=_count,
         default=1,
         metavar="N",
-        help="shards that may ask endpoints at once (default: 1)",
+        help="number of shards that ask endpoints at the same time (default: 1)",
     )
     parser.add_argument(
         "--metric",
         type=_count,
         default=0,
         metavar="N",
-        help="shards of metrics computed at once (default: 0)",
+        help="number of metric shards computed at the same time (default: 0)",
     )
     parser.add_argument(
         "--gpu",
         action="store_true",
-        help="run judges' models (`backend: transformers`), on its GPU if any",
+        help="run local models of judges (`backend: transformers`), on the GPU if there is one",
     )
     parser.add_argument(
-        "--name", help="what the scheduler calls it (default: the host's name and the slots)"
+        "--name", help="the worker's name at the scheduler (default: the host's name and the slots)"
     )
 
 
-def _add_conducted(parser: argparse.ArgumentParser) -> None:
+def _add_staged_run(parser: argparse.ArgumentParser) -> None:
     _add_stage(parser)
-    _add_conduct(parser)
+    _add_run_options(parser)
 
 
-def _add_conduct(parser: argparse.ArgumentParser) -> None:
+def _add_run_options(parser: argparse.ArgumentParser) -> None:
     waits = parser.add_mutually_exclusive_group()
     words = (
-        "wait at most so long for another run that is at the same work, then exit 6 "
-        "(default: until it has ended)"
+        "wait at most this long for another run that does the same work, then exit 6 "
+        "(default: until that run has ended)"
     )
     waits.add_argument("--wait", type=_seconds, metavar="SECONDS", help=words)
     waits.add_argument(
@@ -260,7 +258,7 @@ def _add_conduct(parser: argparse.ArgumentParser) -> None:
         "--log-format",
         choices=["text", "json"],
         default="text",
-        help="how the lines of its steps look (on stderr)",
+        help="format of the lines about each step (on stderr)",
     )
 
 
@@ -313,10 +311,12 @@ def _add_forget(parser: argparse.ArgumentParser) -> None:
         help="all rows of this judge or metric: replies, verdicts, cases, scores",
     )
     what.add_argument(
-        "--benchmark", metavar="NAME", help="all rows of this benchmark, those of every judge too"
+        "--benchmark",
+        metavar="NAME",
+        help="all rows of this benchmark, of every judge too",
     )
     parser.add_argument(
-        "--yes", action="store_true", help="do it; without it, only tell what would go"
+        "--yes", action="store_true", help="remove them; without --yes, only list what would go"
     )
     _add_lake(parser)
 
@@ -326,7 +326,7 @@ def _add_completion(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_schema(_parser: argparse.ArgumentParser) -> None:
-    """It has no options."""
+    """The command has no options."""
 
 
 def _add_init(parser: argparse.ArgumentParser) -> None:
@@ -335,7 +335,7 @@ def _add_init(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--answers", type=Path, metavar="FILE", help="a CSV, TSV, JSON, JSONL or Parquet of answers"
     )
-    parser.add_argument("--protocol", metavar="NAME", help="how the judge asks (default: lave)")
+    parser.add_argument("--protocol", metavar="NAME", help="the judge's protocol (default: lave)")
     parser.add_argument("--name", help="the suite's name (default: the answers' file name)")
     parser.add_argument(
         "--model",
@@ -349,7 +349,7 @@ def _add_init(parser: argparse.ArgumentParser) -> None:
 
 _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] = {
     "run": (
-        "ingest, judge and report a suite; what is done already is left alone",
+        "ingest, judge and report a suite; work that is already done is not repeated",
         _add_judging,
         "judgelake.flows.run_command:run_stages",
     ),
@@ -359,17 +359,17 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]]
         "judgelake.flows.run_command:run_ingest",
     ),
     "judge": (
-        "judge and score what is in the lake and not done yet",
+        "judge and score the answers in the lake that have no verdict or score yet",
         _add_judging,
         "judgelake.flows.run_command:run_stages",
     ),
     "report": (
         "compute a suite's correlations and write its report",
-        _add_conducted,
+        _add_staged_run,
         "judgelake.flows.run_command:run_stages",
     ),
     "reread": (
-        "apply a suite's changed reading to the replies that the lake has; ask nobody",
+        "read stored replies again after the suite's reading changed; sends no request",
         _add_reread,
         "judgelake.flows.reread_command:run_reread",
     ),
@@ -384,12 +384,12 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]]
         "judgelake.flows.serve_command:serve_suite",
     ),
     "worker": (
-        "work for a Dask scheduler that runs elsewhere, with slots of its own",
+        "start a Dask worker with slots for a scheduler that runs elsewhere",
         _add_worker,
         "judgelake.flows.worker_command:run_worker",
     ),
     "init": (
-        "write a suite: from answers, from questions, or one of the examples",
+        "write a suite from a file of answers, from a few questions, or from an example",
         _add_init,
         "judgelake.flows.init_command:run_init",
     ),
@@ -399,27 +399,27 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]]
         "judgelake.flows.schema_command:run_schema",
     ),
     "plan": (
-        "tell what a run would ask, in calls, tokens, money and time; ask nobody, write nothing",
+        "show the calls, tokens, money and time of a run; sends no request, writes nothing",
         _add_plan,
         "judgelake.flows.plan_command:run_plan",
     ),
     "status": (
-        "tell what runs on the lake, what is stale, how the last runs ended",
+        "show the runs in progress on the lake, stale leases, and how the last runs ended",
         _add_status,
         "judgelake.flows.status_command:run_status",
     ),
     "forget": (
-        "take a judge or a benchmark out of the lake",
+        "remove a judge or a benchmark from the lake",
         _add_forget,
         "judgelake.flows.forget_command:run_forget",
     ),
     "compact": (
-        "merge the lake's small files into few large ones; safe beside readers",
+        "merge the lake's small files into few large ones; safe while others read",
         _add_compact,
         "judgelake.flows.compact_command:run_compact",
     ),
     "check": (
-        "look for damage in the lake's files and rows, and name the file",
+        "look for damage in the lake's files and rows, and name the damaged files",
         _add_check,
         "judgelake.flows.check_command:run_check",
     ),
@@ -429,7 +429,7 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]]
         "judgelake.flows.completion_command:run_completion",
     ),
     "sql": (
-        "ask the lake in SQL; a prompt where no query is given",
+        "query the lake in SQL; opens a prompt where no query is given",
         _add_sql,
         "judgelake.flows.sql_command:run_query",
     ),
@@ -453,7 +453,7 @@ def _seconds(text: str) -> float:
 
 
 def _guarded(options: argparse.Namespace) -> int:
-    """Run the command; errors that a user can mend are told without a traceback."""
+    """Run the command; an error that a user can repair is printed without a traceback."""
     from judgelake.tasks.errors import JudgelakeError, LakeError, redact
 
     module, function = _COMMANDS[options.command][2].split(":")
@@ -473,7 +473,7 @@ def _guarded(options: argparse.Namespace) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.DONE
-    except Exception:  # a bug: everything that a user can mend is a JudgelakeError
+    except Exception:  # a bug: every error that a user can repair is a JudgelakeError
         sys.stderr.write(redact(traceback.format_exc()))
         return ExitCode.CRASH
 

@@ -1,7 +1,7 @@
-"""The workers of a run: its own, or those of a Dask scheduler that somebody else started, once they
-are known to be fit for it.
+"""The workers of a run: its own, or those of a Dask scheduler that somebody else started, after a
+check that they can do the run.
 
-What a worker is asked is `tasks.runs.workers` and `tasks.digests`; starting one is
+The checks themselves are `tasks.runs.workers` and `tasks.digests`; starting a worker is
 `flows.worker_command`.
 """
 
@@ -17,23 +17,24 @@ from typing import Any, NamedTuple
 from distributed import Client
 
 from judgelake.flows.runners import ENDPOINT_SLOT, GPU_SLOT, METRIC_SLOT, local_cluster
-from judgelake.tasks.digests import describe_code, tell_differences
+from judgelake.tasks.digests import describe_code, describe_differences
 from judgelake.tasks.errors import ClusterError, JudgelakeError
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.runs.workers import Probe, make_probe, probe_place
 from judgelake.tasks.suite.suite import Suite
 
 _CONNECT_S, _LOOK_S = 10.0, 1.0
+"""How long a scheduler may take to answer, and the pause between two looks at its workers."""
 
 
 class Workers(NamedTuple):
-    """A scheduler's address, and how many slots of each kind its workers have together."""
+    """A scheduler's address, and the total slots of each kind that its workers have."""
 
     address: str
     slots: Mapping[str, int]
 
     def count(self, slot: str) -> int:
-        """At least one: work for a slot that a run does not need is never submitted."""
+        """Slots of one kind, at least 1: a run submits no work for a kind that it does not need."""
         return max(1, self.slots.get(slot, 0))
 
 
@@ -47,8 +48,8 @@ def open_workers(
     *,
     wait: bool,
 ) -> Iterator[Workers]:
-    """Local workers for as long as the block runs, or those of `scheduler`; raises JudgelakeError
-    where these cannot do the run.
+    """Local workers while the block runs, or those of `scheduler`; raises JudgelakeError where the
+    latter cannot do the run.
     """
     if scheduler is None:
         models = (
@@ -66,8 +67,8 @@ def open_workers(
 
 
 def refuse_thin_share(concurrency: int, workers: Workers) -> None:
-    """Raise ClusterError where the requests that may be under way are too few for each endpoint
-    slot to have one.
+    """Raise ClusterError where `limits.concurrency` is less than one request for each endpoint
+    slot.
     """
     if concurrency < workers.count(ENDPOINT_SLOT):
         raise ClusterError(
@@ -79,8 +80,8 @@ def refuse_thin_share(concurrency: int, workers: Workers) -> None:
 
 
 @contextmanager
-def tell_loss(address: str) -> Iterator[None]:
-    """Turn what dask and prefect say once a scheduler is gone into a ClusterError."""
+def explain_loss(address: str) -> Iterator[None]:
+    """Turn the errors of dask and prefect after a scheduler has gone away into a ClusterError."""
     try:
         yield
     except JudgelakeError:
@@ -96,18 +97,18 @@ def tell_loss(address: str) -> Iterator[None]:
 
 
 def check_workers(address: str, probes: Mapping[str, Probe], *, wait: bool) -> Workers:
-    """The workers of a scheduler, all of the same code as this process; those with a slot of
-    `probes` can do what it asks.
+    """The workers of a scheduler, after a check that they run the same code as this process and
+    that those with a slot of `probes` pass its probe.
 
-    Without `wait`, a slot of `probes` that no worker has is an error.
+    Unless `wait`, it is an error where no worker has a slot of `probes`.
     """
     with _connect(address) as client:
         workers = _wait_for_slots(client, address, tuple(probes), wait=wait)
-        found = {
+        versions = {
             f"worker {name}": _versions(answer)
             for name, answer in client.run(describe_code, on_error="return").items()
         }
-        _refuse_mix(address, {"the scheduler": _ask_scheduler(client), **found})
+        _refuse_mix(address, {"the scheduler": _ask_scheduler(client), **versions})
         for slot, probe in probes.items():
             _refuse_unfit(
                 client, address, [name for name, slots in workers.items() if slots.get(slot)], probe
@@ -116,8 +117,8 @@ def check_workers(address: str, probes: Mapping[str, Probe], *, wait: bool) -> W
 
 
 def refuse_other_code(address: str) -> None:
-    """Raise JudgelakeError where a scheduler runs other code than this process, which is about to
-    work for it.
+    """Raise JudgelakeError where a scheduler runs other code than this process, which is to work
+    for it.
     """
     with _connect(address) as client:
         _refuse_mix(address, {"the scheduler": _ask_scheduler(client)})
@@ -126,7 +127,9 @@ def refuse_other_code(address: str) -> None:
 def _make_probes(lake: Lake, suite: Suite, run_id: str, scheduler: str) -> dict[str, Probe]:
     """What the workers with each slot that the suite needs must be able to do."""
     if "//127." not in scheduler and any(
-        one.needs_standin for judge in suite.judges.values() for one in judge.endpoints.values()
+        endpoint.needs_standin
+        for judge in suite.judges.values()
+        for endpoint in judge.endpoints.values()
     ):
         raise ClusterError(
             f"scheduler {scheduler}: the suite has a judge with `backend: standin`, which "
@@ -166,10 +169,10 @@ def _wait_for_slots(
 ) -> dict[str, dict[str, int]]:
     """Address of a worker -> its slots, once every needed slot has one."""
     while True:
-        found: dict[str, Any] = client.scheduler_info(n_workers=-1)["workers"]
+        joined: dict[str, Any] = client.scheduler_info(n_workers=-1)["workers"]
         workers = {
-            name: {slot: int(n) for slot, n in one["resources"].items()}
-            for name, one in found.items()
+            name: {slot: int(n) for slot, n in worker["resources"].items()}
+            for name, worker in joined.items()
         }
         absent = [slot for slot in needed if not any(slots.get(slot) for slots in workers.values())]
         if not absent:
@@ -180,7 +183,7 @@ def _wait_for_slots(
             )
             raise JudgelakeError(
                 f"scheduler {address}: none of its {len(workers)} workers has a slot "
-                f"{' or '.join(absent)}, so the run would wait for ever; "
+                f"{' or '.join(absent)}, so the run would wait forever; "
                 f"start one with `judgelake worker --scheduler {address} {flags}`, or run with "
                 f"--wait-for-workers"
             )
@@ -190,25 +193,25 @@ def _wait_for_slots(
 def _ask_scheduler(client: Client) -> Mapping[str, str]:
     try:
         answer: Mapping[str, str] = client.run_on_scheduler(describe_code)
-    except Exception as error:  # what unpickling there says: it lacks a package, or this code
+    except Exception as error:  # unpickling failed: it lacks a package or this code
         return _versions(error)
     return answer
 
 
 def _versions(answer: Mapping[str, str] | Exception) -> Mapping[str, str]:
-    """What a process answered; one that cannot answer does not have this code."""
+    """The versions that a process answered with; an exception means that it has other code."""
     if not isinstance(answer, Exception):
         return answer
     return {**describe_code(), "judgelake": f"other than this or none ({_first_line(answer)})"}
 
 
-def _refuse_mix(address: str, found: Mapping[str, Mapping[str, str]]) -> None:
-    lines = tell_differences(describe_code(), found)
+def _refuse_mix(address: str, versions: Mapping[str, Mapping[str, str]]) -> None:
+    lines = describe_differences(describe_code(), versions)
     if lines:
-        told = "\n  ".join(lines)
+        listed = "\n  ".join(lines)
         raise JudgelakeError(
-            f"scheduler {address}: other versions than here:\n  {told}\nexpected the same "
-            f"judgelake and packages everywhere, for they hand "
+            f"scheduler {address}: other versions than here:\n  {listed}\nexpected the same "
+            f"judgelake and packages everywhere, because they send "
             "each other Python objects; install the same image or infra/requirements.lock "
             "there and start them again"
         )
@@ -220,9 +223,9 @@ def _refuse_unfit(client: Client, address: str, workers: list[str], probe: Probe
         problems = [_first_line(answer)] if isinstance(answer, Exception) else answer
         lines += [f"worker {name}: {problem}" for problem in problems]
     if lines:
-        told = "\n  ".join(lines)
+        listed = "\n  ".join(lines)
         raise JudgelakeError(
-            f"scheduler {address}: its workers cannot do this run:\n  {told}\nexpected the "
+            f"scheduler {address}: its workers cannot do this run:\n  {listed}\nexpected the "
             f"lake and the images under the same paths, and "
             "the endpoints' keys in each worker's own environment; mount or export them there "
             "and start the workers again"

@@ -1,5 +1,5 @@
-"""The commands as `judgelake --help` lists them: by what they are for, a line each. A command's own
-options are `flows.cli`.
+"""The commands as `judgelake --help` lists them: one line each, grouped by purpose. The options of
+a command are in `flows.cli`.
 """
 
 from collections.abc import Collection, Mapping
@@ -8,19 +8,19 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     "try out": {
         "init": "write a suite of your own, or one of the examples",
         "schema": "print the JSON Schema of suite files, for editors",
-        "plan": "calls, tokens, money and time of a run; asks nobody",
+        "plan": "calls, tokens, money and time of a run; sends no request",
     },
     "run": {
         "run": "ingest, judge and report a suite; continues where it stopped",
         "ingest": "read a suite's answers and ratings into the lake",
-        "judge": "judge and score what the lake has and is not done yet",
+        "judge": "judge and score answers that have no verdict or score",
         "report": "compute a suite's correlations and write its report",
-        "reread": "apply a changed reading to stored replies; asks nobody",
+        "reread": "read stored replies again; sends no request",
         "train": "fine-tune a local model on another judge's verdicts",
     },
     "ask": {
-        "sql": "ask the lake in SQL, or one of the recipes",
-        "status": "what runs on the lake, how the last runs ended",
+        "sql": "query the lake in SQL, or by one of the recipes",
+        "status": "runs in progress, and how the last runs ended",
     },
     "operate": {
         "serve": "run a suite on a schedule",
@@ -34,11 +34,11 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
 
 
 def describe_commands(names: Collection[str]) -> str:
-    """One screen: the commands `names`, those of each group under its title."""
+    """The help text: the commands `names`, each group under its title."""
     lines = ["usage: judgelake [-h] COMMAND ...", ""]
     lines += ["Judges the judges of vision-language models."]
     for title, commands in GROUPS.items():
         lines += [f"{title}:"]
-        lines += [f"  {name:<11} {says}" for name, says in commands.items() if name in names]
+        lines += [f"  {name:<11} {summary}" for name, summary in commands.items() if name in names]
     lines += ["", "judgelake COMMAND --help explains a command, its options and exit codes."]
     return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""`judgelake compact`: merge small part files, and say of each table what became of it."""
+"""`judgelake compact`: merges small part files and prints the result of each table."""
 
 import argparse
 import sys
@@ -13,17 +13,19 @@ from judgelake.tasks.warehouse.warehouse import open_warehouse, select_frame
 
 
 def run_compact(options: argparse.Namespace) -> int:
-    """Merge what the options name; returns the exit code."""
+    """Merge the part files of the tables that the options name; returns the exit code."""
     for name in options.table:
         if name not in TABLES:
             raise SuiteError(
                 f"--table: {name!r} is no table; expected one of {', '.join(TABLES)}; correct it"
             )
-    open_lake(options.lake)  # there must be one
+    open_lake(options.lake)  # raises where there is no lake
     lake = open_lake(options.lake, create=True)
     values = (*options.benchmark, *_find_judges(lake, options.judge))
     left_alone = changed = 0
-    for done in compact_lake(lake, f"compact-{new_run_id()}", _tell, tuple(options.table), values):
+    for done in compact_lake(
+        lake, f"compact-{new_run_id()}", _print_line, tuple(options.table), values
+    ):
         if done.before != done.after:
             changed += 1
             sys.stdout.write(f"{done.table}: {_describe(done.before)} -> {_describe(done.after)}\n")
@@ -52,9 +54,9 @@ def _find_judges(lake: Lake, names: Sequence[str]) -> list[str]:
         ).rows()
     for name in names:
         if not any(name in pair for pair in known):
-            said = ", ".join(sorted({alias for _, alias in known})) or "none"
+            listed = ", ".join(sorted({alias for _, alias in known})) or "none"
             raise SuiteError(
-                f"--judge: no judge or metric {name!r} in {lake.root}; expected one of {said}, "
+                f"--judge: no judge or metric {name!r} in {lake.root}; expected one of {listed}, "
                 f"or an id; correct it"
             )
     return [judge_id for judge_id, alias in known if judge_id in names or alias in names]
@@ -65,5 +67,5 @@ def _describe(size: Size) -> str:
     return f"{files}, {size.n_bytes / 1e6:,.2f} MB"
 
 
-def _tell(line: str) -> None:
+def _print_line(line: str) -> None:
     sys.stderr.write(f"judgelake: {line}\n")

@@ -14,8 +14,8 @@ from judgelake.tasks.errors import ExitCode
 
 
 class _Word(NamedTuple):
-    """An option or, without `flags`, what stands in its place; `files` completes file names, of
-    suites alone where that is `suites`.
+    """An option or, without `flags`, a positional argument. `files` completes file names: any, or
+    only those of suites where it is `suites`.
     """
 
     flags: tuple[str, ...]
@@ -36,10 +36,10 @@ def run_completion(options: argparse.Namespace) -> int:
 
 
 def _read_commands(parser: argparse.ArgumentParser) -> _Commands:
-    """Command -> its words, in the order of the groups, without those that are not there."""
+    """Command -> its options and arguments, in the order of the groups."""
     (parsers,) = (
         action.choices
-        for action in parser._actions  # argparse has no other way in
+        for action in parser._actions  # argparse has no public list of actions
         if isinstance(action, argparse._SubParsersAction)
     )
     names = [name for group in GROUPS.values() for name in group]
@@ -110,7 +110,7 @@ def _bash_reply(word: _Word) -> str:
 
 
 def _for_zsh(commands: _Commands) -> str:
-    listed = "\n".join(f"        {_quote(f'{name}:{_say(name)}')}" for name in commands)
+    listed = "\n".join(f"        {_quote(f'{name}:{_summarise(name)}')}" for name in commands)
     cases = "\n".join(
         f"        {name}) _arguments {' '.join(_zsh_word(word) for word in words)} ;;"
         for name, words in commands.items()
@@ -154,6 +154,7 @@ def _zsh_word(word: _Word) -> str:
 
 
 _ZSH_MARKS = str.maketrans({"[": r"\[", "]": r"\]", ":": r"\:"})
+"""Characters that zsh's `_arguments` would read as its own marks, with a backslash before them."""
 
 
 def _for_fish(commands: _Commands) -> str:
@@ -166,8 +167,8 @@ complete -c judgelake -f
 
 def _fish_lines(commands: _Commands) -> Iterator[str]:
     for name, words in commands.items():
-        said = _quote(_say(name))
-        yield f"complete -c judgelake -n __fish_use_subcommand -a {name} -d {said}"
+        summary = _quote(_summarise(name))
+        yield f"complete -c judgelake -n __fish_use_subcommand -a {name} -d {summary}"
         seen = _quote(f"__fish_seen_subcommand_from {name}")
         for word in words:
             makes = {
@@ -187,12 +188,12 @@ def _fish_lines(commands: _Commands) -> Iterator[str]:
                 yield f"complete -c judgelake -n {seen} {rest}"
 
 
-def _say(name: str) -> str:
+def _summarise(name: str) -> str:
     return next(group[name] for group in GROUPS.values() if name in group)
 
 
 def _quote(text: str) -> str:
-    """As one word of zsh or fish, which both end a quotation at the next apostrophe."""
+    """The text as one quoted word of zsh or fish; an apostrophe would end the quotation in both."""
     return "'" + text.replace("'", "’") + "'"
 
 

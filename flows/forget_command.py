@@ -1,4 +1,4 @@
-"""`judgelake forget`: tell what goes with a judge or a benchmark, and with `--yes` take it out of
+"""`judgelake forget`: lists the rows of a judge or a benchmark, and with `--yes` removes them from
 the lake.
 """
 
@@ -7,7 +7,7 @@ import sys
 
 from judgelake.tasks.errors import ExitCode
 from judgelake.tasks.lake.lake import Lake, open_lake
-from judgelake.tasks.runs.log import USUAL, hold_for_run
+from judgelake.tasks.runs.log import DEFAULT_OPTIONS, hold_for_run
 from judgelake.tasks.runs.record import new_run_id
 from judgelake.tasks.warehouse.removal import (
     Forgetting,
@@ -19,15 +19,15 @@ from judgelake.tasks.warehouse.removal import (
 
 
 def run_forget(options: argparse.Namespace) -> int:
-    """Tell, or with `--yes` forget, under the leases of all who write such rows; returns the exit
-    code.
+    """List the rows, or with `--yes` remove them under the leases of every run that writes such
+    rows; returns the exit code.
     """
-    lake = open_lake(options.lake)  # there must be one
+    lake = open_lake(options.lake)  # raises where there is no lake
     if options.yes:
         lake = open_lake(options.lake, create=True)
     plan = _plan(lake, options)
     if options.yes and plan.removals:
-        with hold_for_run(lake, plan.leases, "forget", new_run_id(), USUAL):
+        with hold_for_run(lake, plan.leases, "forget", new_run_id(), DEFAULT_OPTIONS):
             plan = _plan(lake, options)
             forget(lake, plan)
     sys.stdout.write("\n".join(_describe(plan, options)) + "\n")
@@ -47,7 +47,7 @@ def _describe(plan: Forgetting, options: argparse.Namespace) -> list[str]:
     if not plan.removals:
         return [f"{what}: the lake has no rows of it"]
     rows = sum(n_rows for n_rows, _ in plan.tables.values())
-    said = "forgotten" if options.yes else "would be forgotten"
+    done = "forgotten" if options.yes else "would be forgotten"
     after = (
         "its files are deleted by `judgelake compact` in an hour"
         if options.yes
@@ -59,7 +59,7 @@ def _describe(plan: Forgetting, options: argparse.Namespace) -> list[str]:
         else ""
     )
     return [
-        f"{what}: {rows:,} rows {said}{cost}",
+        f"{what}: {rows:,} rows {done}{cost}",
         *tell_tables(plan.tables),
         f"records of runs stay; {after}",
     ]

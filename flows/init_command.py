@@ -1,5 +1,5 @@
-"""The command `judgelake init`: writes a suite and its JSON Schema beside it. What stands in the
-suite is `tasks.suite.draft`; the examples are `tasks.suite.examples`.
+"""The command `judgelake init`: writes a suite and its JSON Schema beside it. The text of the suite
+is `tasks.suite.draft`; the examples are `tasks.suite.examples`.
 """
 
 import argparse
@@ -32,9 +32,9 @@ def _list_examples() -> int:
     from judgelake.tasks.suite.examples import list_examples
 
     examples = list_examples()
-    width = max(len(one.name) for one in examples)
-    for one in examples:
-        sys.stdout.write(f"{one.name:<{width}}  {one.says}\n")
+    width = max(len(example.name) for example in examples)
+    for example in examples:
+        sys.stdout.write(f"{example.name:<{width}}  {example.says}\n")
     return ExitCode.DONE
 
 
@@ -57,7 +57,7 @@ def _expect_free(file: Path, *, force: bool) -> None:
 
 
 def _collect_wishes(options: argparse.Namespace) -> Wishes:
-    """What the flags say; on a terminal, what they leave open is asked."""
+    """The values of the flags; on a terminal, the user is asked for those that are missing."""
     answers, protocol = options.answers, options.protocol
     name, model = options.name, options.model
     if answers is None and sys.stdin.isatty():

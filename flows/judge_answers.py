@@ -1,4 +1,4 @@
-"""Flow `judge-answers`: what is left to judge and to score, as shards on Dask."""
+"""Flow `judge-answers`: judges and scores what has no verdict or score yet, as shards on Dask."""
 
 import functools
 from collections.abc import Callable, Iterator
@@ -18,7 +18,13 @@ from judgelake.tasks.lake.leases import SteadyClock
 from judgelake.tasks.planning.cases import Work, register_judges
 from judgelake.tasks.reports.scored_rows import check_against
 from judgelake.tasks.runs.lease_names import name_judge_leases
-from judgelake.tasks.runs.log import USUAL, Conduct, hold_for_run, log_step, logged_step
+from judgelake.tasks.runs.log import (
+    DEFAULT_OPTIONS,
+    RunOptions,
+    hold_for_run,
+    log_step,
+    logged_step,
+)
 from judgelake.tasks.runs.record import count_shards
 from judgelake.tasks.standin.process import start_standin
 from judgelake.tasks.suite.judges import JudgeSettings
@@ -26,14 +32,14 @@ from judgelake.tasks.suite.suite import Scope, Suite, narrow, needs_scores, stag
 
 
 class Judged(NamedTuple):
-    """What the judges' shards did, and why some judge or metric could not run (a line each)."""
+    """The results of the judges' shards, and a line for each judge or metric that could not run."""
 
     shards: list[ShardResult]
     failures: list[str]
 
 
 class _Judging(NamedTuple):
-    """What stays the same over the stages of a run; `slots` shards may ask endpoints at a time."""
+    """The values that all stages of a run share; `slots` shards may ask endpoints at a time."""
 
     lake: Lake
     suite: Suite
@@ -41,7 +47,7 @@ class _Judging(NamedTuple):
     run_id: str
     retry: tuple[str, ...]
     slots: int
-    conduct: Conduct
+    run_options: RunOptions
 
 
 @flow(name="judge-answers", validate_parameters=False)
@@ -52,13 +58,13 @@ def judge_answers(
     scope: Scope = Scope(),
     retry: tuple[str, ...] = (),  # frozen
     slots: int = 1,
-    conduct: Conduct = USUAL,
+    run_options: RunOptions = DEFAULT_OPTIONS,
 ) -> Judged:
-    """Plan, then judge and score side by side: a shard is a task, on a worker that has its slot;
-    `slots` of them ask endpoints.
+    """Plan, then judge and score at the same time. A shard is a task on a worker that has its slot;
+    `slots` of them ask endpoints at a time.
     """
     lake, wanted = open_lake(lake_root), narrow(suite.value, scope)
-    with hold_for_run(lake, name_judge_leases(wanted), wanted.name, run_id, conduct):
+    with hold_for_run(lake, name_judge_leases(wanted), wanted.name, run_id, run_options):
         register_judges(lake, suite.value)
         check_against(lake, suite.value)  # before anything is paid for
         clock = SteadyClock()
@@ -66,20 +72,24 @@ def judge_answers(
             scored = steps.metric_shard.map(steps.plan_scores(lake, wanted, scope, run_id))
         try:
             shards = _judge_stages(
-                _Judging(lake, wanted, scope, run_id, retry, slots, conduct), scored.wait
+                _Judging(lake, wanted, scope, run_id, retry, slots, run_options), scored.wait
             )
-        except Exception:  # ends the run; what the metrics are about to compute is kept
+        except Exception:  # ends the run, but only after the metrics have written their scores
             scored.wait()
             raise
         results = scored.result()
         failures = list(dict.fromkeys(line for result in results for line in result.failures))
         if wanted.metrics:
-            told = {
+            counts = {
                 "scores": sum(result.n_scores for result in results),
                 "metrics_failed": len(failures),
             }
             log_step(
-                lake, run_id, conduct, "metrics", {**told, "seconds": round(clock.elapsed_s(), 1)}
+                lake,
+                run_id,
+                run_options,
+                "metrics",
+                {**counts, "seconds": round(clock.elapsed_s(), 1)},
             )
     return Judged(
         shards, failures + list(dict.fromkeys(shard.refusal for shard in shards if shard.refusal))
@@ -94,25 +104,30 @@ def _judge_stages(judging: _Judging, await_scores: Callable[[], None]) -> list[S
         for stage in stages_of(judging.suite):
             if needs_scores(stage):
                 await_scores()
-            once = functools.partial(_judge_once, judging, stage, address)
-            results += judge_in_rounds(judging.lake, stage, judging.run_id, judging.conduct, once)
+            judge_once = functools.partial(_judge_once, judging, stage, address)
+            results += judge_in_rounds(
+                judging.lake, stage, judging.run_id, judging.run_options, judge_once
+            )
     return results
 
 
 def _judge_once(judging: _Judging, stage: Suite, standin: str | None) -> list[ShardResult]:
-    lake, run_id, conduct = judging.lake, judging.run_id, judging.conduct
-    with logged_step(lake, run_id, conduct, "plan") as facts:
+    lake, run_id, run_options = judging.lake, judging.run_id, judging.run_options
+    with logged_step(lake, run_id, run_options, "plan") as facts:
         works = steps.plan_work(lake, stage, judging.scope, run_id, judging.retry, judging.slots)
         facts["judges"] = [
-            f"{one.identity.alias} {one.n_pending:,} of {one.n_wanted:,} cases" for one in works
+            f"{work.identity.alias} {work.n_pending:,} of {work.n_wanted:,} cases" for work in works
         ]
-    with logged_step(lake, run_id, conduct, "judge") as facts:
+    with logged_step(lake, run_id, run_options, "judge") as facts:
         orders = [order for work in works for order in _shard_orders(judging, work, standin)]
         judged = []
-        for slot in (ENDPOINT_SLOT, GPU_SLOT):  # both are at work before either is waited for
+        for slot in (
+            ENDPOINT_SLOT,
+            GPU_SLOT,
+        ):  # both are submitted before a result is awaited
             with dask.annotate(resources={slot: 1}):
                 judged.append(
-                    steps.judge_shard.map([one for one in orders if one.judge.slot == slot])
+                    steps.judge_shard.map([order for order in orders if order.judge.slot == slot])
                 )
         results: list[ShardResult] = [
             result for submitted in judged for result in submitted.result()
@@ -127,7 +142,7 @@ def _asks_standin(judge: JudgeSettings) -> bool:
 
 @contextmanager
 def _standin_if(needed: bool) -> Iterator[str | None]:
-    """The address of a stand-in endpoint of this run's own, where a judge needs one."""
+    """The address of a stand-in endpoint that this run starts, or None where no judge needs one."""
     if not needed:
         yield None
         return
@@ -138,11 +153,11 @@ def _standin_if(needed: bool) -> Iterator[str | None]:
 def _shard_orders(judging: _Judging, work: Work, standin: str | None) -> list[ShardOrder]:
     suite, lake = judging.suite, judging.lake
     judge, images = suite.judges[work.identity.alias], suite.image_root(lake.root)
-    again = tuple(
+    retried = tuple(
         status for status in judging.retry if status != "failed"
-    )  # replies that a failed case did get are kept
+    )  # the replies that a failed case has already got are used again
     fixed = (lake, judging.run_id, judge, work.identity, suite.limits)
     return [
-        ShardOrder(*fixed, file, images, standin, again, slots=judging.slots)
+        ShardOrder(*fixed, file, images, standin, retried, slots=judging.slots)
         for file in work.shards
     ]

@@ -1,5 +1,5 @@
-"""Flow `nightly-evaluation`: ingest, judge, report, on workers of its own or a cluster's; what a
-schedule runs and what `judgelake run` runs.
+"""Flow `nightly-evaluation`: ingest, judge, report, on its own workers or a cluster's. Schedules
+and `judgelake run` both run it.
 """
 
 from typing import Any
@@ -9,14 +9,14 @@ from prefect.task_runners import ThreadPoolTaskRunner
 from prefect_dask import DaskTaskRunner
 
 from judgelake.flows.build_reports import build_reports
-from judgelake.flows.cluster import open_workers, tell_loss
+from judgelake.flows.cluster import explain_loss, open_workers
 from judgelake.flows.ingest_answers import ingest_answers
 from judgelake.flows.judge_answers import judge_answers
 from judgelake.flows.run_suite import RunSuite
 from judgelake.flows.runners import ENDPOINT_SLOT
 from judgelake.tasks.errors import RunError
 from judgelake.tasks.lake.lake import open_lake
-from judgelake.tasks.runs.log import Conduct, LogFormat, logged_step
+from judgelake.tasks.runs.log import LogFormat, RunOptions, logged_step
 from judgelake.tasks.runs.record import new_run_id, record_run
 from judgelake.tasks.runs.summary import RunEnd, end_run
 from judgelake.tasks.suite.suite import Scope, narrow
@@ -35,38 +35,38 @@ def nightly_evaluation(
     wait_s: float | None = None,
     log_format: LogFormat = "text",
 ) -> RunEnd:
-    """Run the stages of a suite; what is done already is left alone. Raises RunError at its end
-    where the exit code is not 0.
+    """Run the stages of a suite; work that is already done is not repeated. Raises RunError at the
+    end where the exit code is not 0.
 
     `scheduler`: the address of a Dask scheduler whose workers judge and score; ingest and report
-    stay in this process. `wait_s`: how long it waits for another run that is at the same work
-    (None: until that has ended), before it raises LeaseError.
+    stay in this process. `wait_s`: how long it waits for another run that does the same
+    work (None: until that run has ended) before it raises LeaseError.
     """
     wanted = narrow(suite.value, scope)
     lake = open_lake(lake_root, create=True)
-    run_id, conduct = run_id or new_run_id(), Conduct(wait_s, log_format)
+    run_id, run_options = run_id or new_run_id(), RunOptions(wait_s, log_format)
     with record_run(lake, wanted, run_id, stages) as record:
         with (
             open_workers(lake, wanted, run_id, stages, scheduler, wait=wait_for_workers) as workers,
-            tell_loss(workers.address),
+            explain_loss(workers.address),
         ):
             runner: Any = DaskTaskRunner(address=workers.address)
             here: Any = (
                 runner if scheduler is None else ThreadPoolTaskRunner(max_workers=2)
-            )  # inputs lie where the command was given
+            )  # the input files are on the machine of the command, not of the workers
             if "ingest" in stages:
                 record.ingests = ingest_answers.with_options(task_runner=here)(
-                    suite, lake_root, scope, run_id, conduct
+                    suite, lake_root, scope, run_id, run_options
                 )
             if "judge" in stages and not record.stopped:
                 slots = workers.count(ENDPOINT_SLOT)
                 judge = judge_answers.with_options(task_runner=runner)
-                judged = judge(suite, lake_root, run_id, scope, retry, slots, conduct)
+                judged = judge(suite, lake_root, run_id, scope, retry, slots, run_options)
                 record.shards, record.failures = judged.shards, judged.failures
             if "report" in stages and not record.stopped:
-                record.write("reporting")  # so that the report tells of this run, too
-                build_reports(suite, lake_root, scope, run_id, conduct)
-        with logged_step(lake, run_id, conduct, "checks") as facts:
+                record.write("reporting")  # so that the report lists this run, too
+                build_reports(suite, lake_root, scope, run_id, run_options)
+        with logged_step(lake, run_id, run_options, "checks") as facts:
             end = end_run(lake, wanted, stages, record)
             facts["says"] = f"exit code {end.code}"
         if end.code:

@@ -1,5 +1,5 @@
-"""`judgelake plan`: what a run would ask, and what it would take, without a call, a server or a
-line written to the lake.
+"""`judgelake plan`: prints the calls, tokens, money and time of a run, without a call, a server or
+a row written to the lake.
 """
 
 import argparse
@@ -33,13 +33,13 @@ _HEAD = (
 )
 _LEGEND = (
     "present: verdicts that the lake has; held: requests that the lake has replies to. In "
-    "brackets what it may come to: prompts longer by "
-    "their error, every reply as long as it may be."
+    "brackets the highest value: prompts longer by "
+    "their error, every reply of the greatest length."
 )
 
 
 def run_plan(options: argparse.Namespace) -> int:
-    """Show the estimate of a suite; returns the exit code."""
+    """Print the cost estimate of a suite; returns the exit code."""
     scope = Scope(options.limit, tuple(options.judge), tuple(options.benchmark))
     suite, estimate = plan_suite(options.suite, options.lake, scope, tuple(options.retry))
     text = (
@@ -54,17 +54,17 @@ def run_plan(options: argparse.Namespace) -> int:
 def plan_suite(
     file: Path, lake: str, scope: Scope, retry: tuple[str, ...] = ()
 ) -> tuple[Suite, CostEstimate]:
-    """The suite of a file within `scope`, and what it has left to ask."""
+    """The suite of a file within `scope`, and the estimate of what is left to ask."""
     suite = narrow(read_suite(file), scope)
     with lake_to_plan(open_place(lake), suite, scope.limit) as planned:
         return suite, estimate_suite(planned, suite, scope, retry)
 
 
 def as_plain(estimate: CostEstimate, suite: Suite) -> dict[str, Any]:
-    """An estimate as JSON holds it."""
+    """An estimate as the values of a JSON document."""
     return {
         "suite": suite.name,
-        "judges": [dataclasses.asdict(one) for one in estimate.judges],
+        "judges": [dataclasses.asdict(judge) for judge in estimate.judges],
         "total": _total(estimate.judges),
         "n_scores": estimate.n_scores,
         "budget_usd": suite.limits.budget_usd,
@@ -86,63 +86,65 @@ def _total(judges: Sequence[JudgeEstimate]) -> dict[str, float | None]:
         "seconds",
     )
     total: dict[str, float | None] = {
-        name: sum(getattr(one, name) for one in judges) for name in names
+        name: sum(getattr(judge, name) for judge in judges) for name in names
     }
     for name in ("cost_usd", "cost_usd_worst"):
-        costs = [getattr(one, name) for one in judges]
+        costs = [getattr(judge, name) for judge in judges]
         total[name] = None if None in costs else sum(costs)
     return total
 
 
 def as_text(estimate: CostEstimate, suite: Suite) -> str:
-    """An estimate as a person reads it: a table, what it means, what is not known."""
-    rows = [_row(one) for one in estimate.judges]
+    """An estimate as text: a table, its legend, and notes on what is not known."""
+    rows = [_row(judge) for judge in estimate.judges]
     if len(rows) > 1:
         rows.append(_total_row(estimate.judges))
     lines = (
         [*_align([_HEAD, *rows]), "", _LEGEND]
         if rows
-        else ["the suite has no judge: nobody is asked"]
+        else ["the suite has no judge: no request is sent"]
     )
     if estimate.n_scores:
-        lines.append(f"metrics: {estimate.n_scores:,} scores to compute here; they ask nobody")
-    lines += _tell_notes(estimate.judges)
-    return "\n".join([*lines, *_tell_money(estimate, suite)])
+        lines.append(f"metrics: {estimate.n_scores:,} scores to compute here; they send no request")
+    lines += _describe_notes(estimate.judges)
+    return "\n".join([*lines, *_describe_money(estimate, suite)])
 
 
-def _tell_notes(judges: Sequence[JudgeEstimate]) -> list[str]:
-    """What is not known, each note once with the judges that it is about."""
+def _describe_notes(judges: Sequence[JudgeEstimate]) -> list[str]:
+    """The notes on what is not known, each once with the judges that it is about."""
     about: dict[str, list[str]] = {}
-    for one in judges:
-        for note in one.notes:
-            about.setdefault(note, []).append(one.judge)
+    for estimate in judges:
+        for note in estimate.notes:
+            about.setdefault(note, []).append(estimate.judge)
     return [
         note if len(names) == len(judges) else f"{note} ({', '.join(names)})"
         for note, names in about.items()
     ]
 
 
-def _row(one: JudgeEstimate) -> tuple[str, ...]:
+def _row(judge: JudgeEstimate) -> tuple[str, ...]:
     counts = (
-        one.n_items,
-        one.n_answers,
-        one.n_wanted,
-        one.n_present,
-        one.n_pending,
-        one.n_held,
-        one.n_calls,
+        judge.n_items,
+        judge.n_answers,
+        judge.n_wanted,
+        judge.n_present,
+        judge.n_pending,
+        judge.n_held,
+        judge.n_calls,
     )
-    inputs = f"{one.input_tokens:,} ±{100 * one.input_error:.0f} %" if one.input_tokens else "0"
-    outputs = _with_worst(f"{one.output_tokens:,}", f"{one.output_tokens_worst:,}")
-    cost = _with_worst(_money(one.cost_usd), _money(one.cost_usd_worst))
+    inputs = (
+        f"{judge.input_tokens:,} ±{100 * judge.input_error:.0f} %" if judge.input_tokens else "0"
+    )
+    outputs = _with_worst(f"{judge.output_tokens:,}", f"{judge.output_tokens_worst:,}")
+    cost = _with_worst(_money(judge.cost_usd), _money(judge.cost_usd_worst))
     return (
-        one.judge,
-        one.model,
+        judge.judge,
+        judge.model,
         *(f"{count:,}" for count in counts),
         inputs,
         outputs,
         cost,
-        _duration(one.seconds),
+        _duration(judge.seconds),
     )
 
 
@@ -157,8 +159,8 @@ def _total_row(judges: Sequence[JudgeEstimate]) -> tuple[str, ...]:
     return ("total", "", "", "", *counts, outputs, cost, _duration(total["seconds"] or 0.0))
 
 
-def _tell_money(estimate: CostEstimate, suite: Suite) -> list[str]:
-    """When the prices were those, and whether the budget will do."""
+def _describe_money(estimate: CostEstimate, suite: Suite) -> list[str]:
+    """The date of the prices, and whether the budget is enough."""
     total, budget = _total(estimate.judges), suite.limits.budget_usd
     lines = [
         f"prices: the suite's own, else list prices as of {read_table().as_of}; check them "
@@ -166,14 +168,14 @@ def _tell_money(estimate: CostEstimate, suite: Suite) -> list[str]:
     ]
     cost, worst = total["cost_usd"], total["cost_usd_worst"]
     if budget is not None and cost is not None and worst is not None:
-        will = (
-            "will do"
+        verdict = (
+            "is enough"
             if worst <= budget
-            else "should do"
+            else "should be enough"
             if cost <= budget
-            else "will not do; the run stops there with exit code 4"
+            else "is not enough; the run stops there with exit code 4"
         )
-        lines.append(f"budget: {_money(budget)} a run {will}")
+        lines.append(f"budget: {_money(budget)} a run {verdict}")
     return lines if cost is None or cost > 0 or worst else []
 
 
@@ -194,7 +196,7 @@ def _duration(seconds: float) -> str:
 
 
 def _align(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Columns of equal width, the first two to the left."""
+    """The rows with columns of equal width, the first two aligned to the left."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(

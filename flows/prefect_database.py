@@ -1,7 +1,7 @@
-"""An empty database of a Prefect server, kept from the first start on: to migrate a new one is half
-of a server's start.
+"""An empty database of a Prefect server, kept after the first start: creating the tables of a new
+one takes half of the time of a server's start.
 
-It holds what a server writes before it is asked anything. A run copies it into its temporary home;
+It holds what a server writes before its first request. A run copies it into its temporary home;
 `serve` keeps a database of its own.
 """
 
@@ -18,8 +18,8 @@ NAME = "prefect.db"
 
 
 def copy_kept(home: Path) -> bool:
-    """Put the kept database into an empty `home`, where there is one of this version of Prefect;
-    whether there was.
+    """Copy the kept database into an empty `home`; False where there is none of this version of
+    Prefect.
     """
     try:
         shutil.copyfile(_kept(), home / NAME)
@@ -30,8 +30,8 @@ def copy_kept(home: Path) -> bool:
 
 
 def keep_database(home: Path) -> None:
-    """Keep the database of a server that has just started, whole or not at all; a full or read-only
-    disk is no reason to end a run.
+    """Keep the database of a server that has just started, completely or not at all. A full or
+    read-only disk does not end the run.
     """
     kept = _kept()
     with (
@@ -44,7 +44,7 @@ def keep_database(home: Path) -> None:
 
 
 def drop_kept() -> None:
-    """Forget the kept database, with which a server did not start."""
+    """Remove the kept database after a server failed to start with it."""
     with contextlib.suppress(OSError):
         _kept().unlink(missing_ok=True)
 

@@ -1,9 +1,9 @@
 """A Prefect server: `python -P -m judgelake.flows.prefect_server HOST:PORT` until a signal, or as a
 child that ends with its parent.
 
-A child is given the number of a socket that it inherits and a pipe as its standard input. Who
-starts one is `flows.runners`, and infra/compose.yaml. Its database is
-PREFECT_API_DATABASE_CONNECTION_URL's.
+A child gets the number of a socket that it inherits and a pipe as its standard input.
+`flows.runners` and infra/compose.yaml start servers. PREFECT_API_DATABASE_CONNECTION_URL names the
+database.
 """
 
 import os

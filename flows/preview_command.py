@@ -1,5 +1,5 @@
-"""`judgelake ingest --preview`: what an ingest would land and what it would quarantine; the lake is
-neither read nor written.
+"""`judgelake ingest --preview`: prints the rows that an ingest would store and those that it would
+quarantine. The lake is neither read nor written.
 """
 
 import argparse
@@ -16,7 +16,9 @@ from judgelake.tasks.suite.suite import Scope, Suite, narrow, read_suite
 
 _ROWS = 5
 _HIDDEN = ("benchmark", "ingest_id", "content_digest")
+"""Columns that are the same in every row or mean nothing to a person."""
 _CELL = 60
+"""The most characters of a cell that are shown."""
 
 
 def run_preview(options: argparse.Namespace) -> int:
@@ -30,7 +32,7 @@ def run_preview(options: argparse.Namespace) -> int:
 def _preview(
     suite: Suite, benchmark: BenchmarkSettings, limit: int | None, images: LakePath
 ) -> None:
-    with tempfile.TemporaryDirectory() as drawn:  # a source that draws its pictures draws them here
+    with tempfile.TemporaryDirectory() as drawn:  # for a source that draws its own images
         root = Path(drawn) if benchmark.source == "demo" else suite.images or images
         tables = check_source(benchmark, root, limit, suite.limits.images).tables
     counts = ", ".join(f"{name} {frame.height:,}" for name, frame in tables.items() if frame.height)
@@ -43,7 +45,7 @@ def _preview(
 
 
 def _show(name: str, frame: pl.DataFrame) -> None:
-    """The first rows of a table, columns that are empty throughout left out."""
+    """Print the first rows of a table without the columns that have no value."""
     title = "would be quarantined" if name == "quarantine" else name
     sys.stdout.write(f"\n{title}: {min(_ROWS, frame.height)} of {frame.height:,} rows\n")
     filled = [

@@ -1,5 +1,5 @@
-"""What a person sees while judges work: one line with rate, statuses, tokens and money. The numbers
-come from the shards' progress files.
+"""The progress line while judges work: rate, statuses, tokens and money. The numbers come from the
+shards' progress files.
 """
 
 import json
@@ -17,12 +17,13 @@ from judgelake.tasks.lake.storage import LakePath, list_files, read_file
 from judgelake.tasks.planning.cases import plan_file
 
 _TERMINAL_S, _BUCKET_S, _LOG_S = 1.0, 5.0, 15.0
+"""Seconds between two lines: on a terminal, on a terminal with the lake in a bucket, in a log."""
 
 
 @contextmanager
 def show_progress(lake: Lake, run_id: str) -> Iterator[None]:
-    """Show a line on standard error while the block runs: rewritten on a terminal, one every 15 s
-    in a log.
+    """Show a line on standard error while the block runs: rewritten in place on a terminal, a
+    new line every 15 s in a log.
     """
     done = threading.Event()
     thread = threading.Thread(target=_show, args=(lake, run_id, done), daemon=True)
@@ -53,12 +54,12 @@ def _show(lake: Lake, run_id: str, done: threading.Event) -> None:
 
 
 def describe_progress(plan: LakePath, seconds: float) -> str:
-    """One line on how far the judges of a run are; '' where there is nothing to judge, nothing
+    """The progress of a run's judges as one line; '' where there is nothing to judge, nothing is
     planned yet, or the run is over.
     """
     try:
         total = sum(json.loads(read_file(plan) or b"{}").values())
-        told = [
+        shards = [
             json.loads(content)
             for content in map(read_file, list_files(plan.parent, ".progress.json"))
             if content is not None
@@ -68,10 +69,16 @@ def describe_progress(plan: LakePath, seconds: float) -> str:
     if not total:
         return ""
     statuses: Counter[str] = Counter()
-    for one in told:
-        statuses.update(one["statuses"])
-    judged, tokens = sum(one["cases"] for one in told), sum(one["tokens"] for one in told)
-    cost, unpriced = sum(one["cost_usd"] for one in told), sum(one["unpriced"] for one in told)
+    for shard in shards:
+        statuses.update(shard["statuses"])
+    judged, tokens = (
+        sum(shard["cases"] for shard in shards),
+        sum(shard["tokens"] for shard in shards),
+    )
+    cost, unpriced = (
+        sum(shard["cost_usd"] for shard in shards),
+        sum(shard["unpriced"] for shard in shards),
+    )
     money = (f"  {cost:,.2f} USD" if cost else "") + (
         f"  {unpriced:,} calls of unknown price" if unpriced else ""
     )

@@ -1,5 +1,5 @@
-"""`judgelake run | ingest | judge | report`: find out what is left, start servers only for that,
-tell how it ended.
+"""`judgelake run | ingest | judge | report`: finds which stages are left, starts servers only for
+them, and prints how the run ended.
 """
 
 import argparse
@@ -19,14 +19,20 @@ from judgelake.tasks.lake.storage import LakePath, has_file
 from judgelake.tasks.reports.exports import is_fresh, page_path
 from judgelake.tasks.runs.lease_names import name_leases, name_report_leases
 from judgelake.tasks.runs.left import STAGES, find_left
-from judgelake.tasks.runs.log import USUAL, Conduct, hold_for_run, logged_step, tell_step
+from judgelake.tasks.runs.log import (
+    DEFAULT_OPTIONS,
+    RunOptions,
+    hold_for_run,
+    logged_step,
+    print_step,
+)
 from judgelake.tasks.runs.record import new_run_id, record_run
 from judgelake.tasks.runs.summary import RunEnd, end_run
 from judgelake.tasks.suite.suite import Scope, Suite, narrow, read_suite
 
 _STAGES = {"run": STAGES, "ingest": ("ingest",), "judge": ("judge",), "report": ("report",)}
 _HALT_S = 5
-"""How long a second Ctrl-C lets shards write what they have."""
+"""How long shards may write what they have after a second Ctrl-C."""
 
 
 def run_ingest(options: argparse.Namespace) -> int:
@@ -51,21 +57,22 @@ def run_suite(options: argparse.Namespace) -> RunEnd:
     scope = Scope(options.limit, tuple(options.judge), tuple(options.benchmark))
     full = read_suite(options.suite)
     suite = narrow(full, scope)
-    lake, run_id, conduct = (
+    lake, run_id, run_options = (
         open_lake(options.lake, create=True),
         new_run_id(),
-        Conduct(options.wait, options.log_format),
+        RunOptions(options.wait, options.log_format),
     )
     left = find_left(lake, full, scope, stages, retry)
     if left not in ((), ("report",)):
-        with hold_for_run(lake, name_leases(suite, left), suite.name, run_id, conduct) as held:
-            # whoever is at it ends first, before servers are started for what may then be done
+        with hold_for_run(lake, name_leases(suite, left), suite.name, run_id, run_options) as held:
+            # another run at the same work ends first; after it there may be nothing left to
+            # start servers for
             pass
         if held.waited:
             left = find_left(lake, full, scope, stages, retry)
     if left in ((), ("report",)):
-        return _finish_here(lake, suite, run_id, stages, left, conduct)
-    return _run_flow(options, full, lake, run_id, scope, left, conduct)
+        return _finish_here(lake, suite, run_id, stages, left, run_options)
+    return _run_flow(options, full, lake, run_id, scope, left, run_options)
 
 
 def _finish_here(
@@ -74,31 +81,31 @@ def _finish_here(
     run_id: str,
     stages: tuple[str, ...],
     left: tuple[str, ...],
-    conduct: Conduct,
+    run_options: RunOptions,
 ) -> RunEnd:
-    """What needs no worker: nothing, or only the report."""
+    """Finish a run that needs no worker: nothing is left, or only the report."""
     with record_run(lake, suite, run_id, left) as record:
         if left:
-            with hold_for_run(lake, name_report_leases(suite), suite.name, run_id, conduct):
-                _report_here(lake, suite, run_id, conduct)
+            with hold_for_run(lake, name_report_leases(suite), suite.name, run_id, run_options):
+                _report_here(lake, suite, run_id, run_options)
         return end_run(lake, suite, stages, record)
 
 
 def report_here(lake: Lake, suite: Suite) -> LakePath:
     """The page of a suite's report, built in this process where it is stale."""
     if not is_fresh(lake, suite):
-        _finish_here(lake, suite, new_run_id(), ("report",), ("report",), USUAL)
+        _finish_here(lake, suite, new_run_id(), ("report",), ("report",), DEFAULT_OPTIONS)
     return page_path(lake, suite)
 
 
-def _report_here(lake: Lake, suite: Suite, run_id: str, conduct: Conduct) -> None:
-    if is_fresh(lake, suite):  # who held the lease has built it
+def _report_here(lake: Lake, suite: Suite, run_id: str, run_options: RunOptions) -> None:
+    if is_fresh(lake, suite):  # the run that held the lease before has built it
         return
     from judgelake.tasks.reports.build import (
         build_report,
     )  # scipy and matplotlib, which "nothing to do" does not need
 
-    with logged_step(lake, run_id, conduct, "report") as facts:
+    with logged_step(lake, run_id, run_options, "report") as facts:
         facts["page"] = str(build_report(lake, suite))
 
 
@@ -109,17 +116,17 @@ def _run_flow(
     run_id: str,
     scope: Scope,
     stages: tuple[str, ...],
-    conduct: Conduct,
+    run_options: RunOptions,
 ) -> RunEnd:
     from judgelake.flows.progress import show_progress
     from judgelake.flows.runners import prefect_server
 
     where = f"workers of {options.scheduler}" if options.scheduler else "starting workers"
-    is_text = conduct.log_format == "text"
+    is_text = run_options.log_format == "text"
     if is_text:
         sys.stderr.write(f"judgelake: {' + '.join(stages)}; {where}\n")
     progress = show_progress(lake, run_id) if is_text else nullcontext()
-    with prefect_server(options.scheduler), _stop_on_signal(lake, run_id, conduct), progress:
+    with prefect_server(options.scheduler), _stop_on_signal(lake, run_id, run_options), progress:
         from judgelake.flows.nightly_evaluation import (
             nightly_evaluation,
         )  # prefect reads its settings at import
@@ -134,8 +141,8 @@ def _run_flow(
             retry,
             stages,
             *cluster,
-            conduct.wait_s,
-            conduct.log_format,
+            run_options.wait_s,
+            run_options.log_format,
         )
         try:
             return _call_in_thread(lambda: nightly_evaluation(*given))
@@ -144,8 +151,8 @@ def _run_flow(
 
 
 def _call_in_thread(call: Callable[[], RunEnd]) -> RunEnd:
-    """In the main thread prefect would take SIGTERM over, and end at once where a run can keep what
-    is in flight.
+    """Call outside the main thread: there prefect would handle SIGTERM itself and end at once,
+    although a run can keep the requests in flight.
     """
     thread = ThreadPoolExecutor(1, thread_name_prefix="flow")
     try:
@@ -155,16 +162,16 @@ def _call_in_thread(call: Callable[[], RunEnd]) -> RunEnd:
 
 
 @contextmanager
-def _stop_on_signal(lake: Lake, run_id: str, conduct: Conduct) -> Iterator[None]:
-    """The first Ctrl-C (or SIGTERM) lets what is in flight finish and be kept; the second ends once
-    what has come is kept.
+def _stop_on_signal(lake: Lake, run_id: str, run_options: RunOptions) -> Iterator[None]:
+    """The first Ctrl-C (or SIGTERM) lets requests in flight finish and keeps their replies; the
+    second ends the run as soon as the replies that have come are kept.
     """
 
     def stop(number: int, _frame: FrameType | None) -> None:
         again = has_file(stop_file(lake, run_id))
         try:
             set_stop(lake, run_id, HALT if again else STOP)
-        except LakeError:  # nobody can be told
+        except LakeError:  # no shard can read a stop flag
             raise KeyboardInterrupt from None
         if again:
             signal.signal(number, end)
@@ -175,13 +182,13 @@ def _stop_on_signal(lake: Lake, run_id: str, conduct: Conduct) -> Iterator[None]
             if again
             else "finishing what is in flight (30 s at most); again to end now"
         )
-        tell_step(run_id, conduct, "stop", {"says": f"{signal.Signals(number).name}: {words}"})
+        print_step(run_id, run_options, "stop", {"says": f"{signal.Signals(number).name}: {words}"})
 
     def end(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
     if threading.current_thread() is not threading.main_thread():
-        yield  # signals are the main thread's matter
+        yield  # only the main thread can handle signals
         return
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

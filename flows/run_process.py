@@ -2,8 +2,8 @@
 signal handlers and main module to itself, and Prefect's settings are read afresh for each run.
 
 The child reads the command's words as a line of JSON from standard input and answers in JSON on
-standard output; what it prints besides goes to standard error. Where its parent ends, it stops as
-on SIGTERM.
+standard output; everything else that it prints goes to standard error. When its parent ends, it
+stops as it does on SIGTERM.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ from judgelake.tasks.runs.summary import RunEnd
 
 def run_apart(words: Sequence[str]) -> RunEnd:
     """Run the command `words` in a child; raises its JudgelakeError, and RunError where the exit
-    code is not 0. Each KeyboardInterrupt is handed on as a Ctrl-C.
+    code is not 0. Each KeyboardInterrupt is passed on as a Ctrl-C.
     """
     child = subprocess.Popen(
         [sys.executable, "-P", "-m", "judgelake.flows.run_process"],
@@ -36,18 +36,18 @@ def run_apart(words: Sequence[str]) -> RunEnd:
         text=True,
         encoding="utf-8",
         errors="replace",
-        start_new_session=True,  # a Ctrl-C in the terminal is handed on here, once
+        start_new_session=True,  # a Ctrl-C in the terminal is passed on here, once
     )
     with child:
         order, answer, lines = (
             cast("IO[str]", pipe) for pipe in (child.stdin, child.stdout, child.stderr)
         )
-        with contextlib.suppress(BrokenPipeError):  # it ended at once; its last words follow
+        with contextlib.suppress(BrokenPipeError):  # it ended at once; its last lines follow
             order.write(f"{json.dumps(list(words))}\n")
             order.flush()
         _pass_on(child, lines)
-        said = answer.read()
-    return _read_end(json.loads(said) if said else {}, child.returncode)
+        answer_text = answer.read()
+    return _read_end(json.loads(answer_text) if answer_text else {}, child.returncode)
 
 
 def _pass_on(child: subprocess.Popen[str], lines: IO[str]) -> None:
@@ -62,10 +62,10 @@ def _pass_on(child: subprocess.Popen[str], lines: IO[str]) -> None:
             return
 
 
-def _read_end(said: Mapping[str, Any], status: int) -> RunEnd:
-    if "error" in said:
-        raise getattr(errors, said["error"], JudgelakeError)(said["message"])
-    if "code" not in said:
+def _read_end(answer: Mapping[str, Any], status: int) -> RunEnd:
+    if "error" in answer:
+        raise getattr(errors, answer["error"], JudgelakeError)(answer["message"])
+    if "code" not in answer:
         raise RunError(
             ExitCode.CRASH,
             [
@@ -73,26 +73,26 @@ def _read_end(said: Mapping[str, Any], status: int) -> RunEnd:
                 f"last words on standard error"
             ],
         )
-    end = RunEnd(ExitCode(said["code"]), tuple(said["lines"]), said["run_id"])
+    end = RunEnd(ExitCode(answer["code"]), tuple(answer["lines"]), answer["run_id"])
     if end.code:
         raise RunError(end.code, end.lines)
     return end
 
 
 def main() -> NoReturn:
-    """The child: run what the parent asks for, and answer how it ended."""
+    """The child process: run the command that the parent sends, and answer how it ended."""
     answer = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     words = json.loads(sys.stdin.readline())
     threading.Thread(target=_stop_with_parent, daemon=True).start()
     prepare_process()
-    said = _run(words)
+    end = _run(words)
     sys.stdout.flush()
     sys.stderr.flush()
     with os.fdopen(answer, "w", encoding="utf-8") as pipe, contextlib.suppress(BrokenPipeError):
-        json.dump(said, pipe)
+        json.dump(end, pipe)
         pipe.flush()
-    os._exit(0)  # as the command ends: threads of prefect and dask outlive their work
+    os._exit(0)  # as `flows.cli.main` ends: threads of prefect and dask are still alive
 
 
 def _run(words: Sequence[str]) -> dict[str, object]:
@@ -106,7 +106,7 @@ def _run(words: Sequence[str]) -> dict[str, object]:
     except KeyboardInterrupt as error:
         lines = ["stopped; run the same again to go on"]
         return {"code": find_code(error), "lines": lines, "run_id": ""}
-    except Exception:  # a bug: everything that a user can mend is a JudgelakeError
+    except Exception:  # a bug: every error that a user can repair is a JudgelakeError
         sys.stderr.write(redact(traceback.format_exc()))
         return {}
     return {"code": end.code, "lines": end.lines, "run_id": end.run_id}

@@ -1,4 +1,4 @@
-"""The one suite of a run, as its flows hand it on. Reading a suite is `tasks.suite.suite`; a run
+"""The one suite of a run, as its flows pass it on. Reading a suite is `tasks.suite.suite`; a run
 reads it once, when it starts.
 """
 
@@ -8,7 +8,7 @@ from judgelake.tasks.suite.suite import Suite
 
 
 class RunSuite:
-    """A suite as a flow's parameter. Prefect keeps and shows what iterating it yields: the name and
+    """A suite as a flow's parameter. Prefect stores and shows what iteration yields: the name and
     the digest, not every setting.
     """
 

@@ -1,8 +1,8 @@
-"""Where work runs: one Prefect server a run, local Dask workers with their slots; all of it ends
-with this process, however it ends.
+"""Where work runs: one Prefect server for each run, and local Dask workers with their slots. They
+end with this process, however it ends.
 
-What runs there is the flows' matter, a cluster that somebody else started `flows.cluster`'s.
-Servers and workers hold a pipe to this process, so that even `kill -9` leaves nothing behind.
+The flows decide what runs there; a cluster that somebody else started is `flows.cluster`. Servers
+and workers hold a pipe to this process, so that even `kill -9` leaves nothing behind.
 """
 
 import logging
@@ -27,17 +27,18 @@ limits.
 """
 METRIC_SLOT = "METRIC"
 GPU_SLOT = "GPU"
-"""Of a worker that runs judges' models in its own process, on a GPU where it has one; one model at
-a time.
+"""Dask resource of a worker that runs judges' models in its own process, on a GPU where it has one;
+one model at a time.
 """
 _START_S = 180.0
+"""How long a Prefect server may take to start on a busy machine."""
 _LOOPBACK = "127.0.0.1"
 _LIVES = 20
-"""Workers that a shard may lose before it is given up: one that is killed loses what came since its
-last flush, not the run.
+"""Workers that a shard may lose before Dask gives it up. A killed worker loses the replies since
+its last flush, not the run.
 """
 _SLOW_START = "300 s"
-"""A worker that starts again is not given up before: on a busy machine that takes longer than
+"""How long Dask waits for a worker that starts again: on a busy machine that takes longer than
 Dask's 15 s.
 """
 _QUIET = {
@@ -56,8 +57,8 @@ _ONE_RUN = {
 
 
 def quieten_prefect(more: Mapping[str, str] = _ONE_RUN) -> None:
-    """Settings that keep prefect from talking to terminals and strangers; what the user set stays.
-    Before prefect is imported.
+    """Set the variables that keep prefect from printing and from sending statistics; a value that
+    the user has set stays. Call it before prefect is imported.
     """
     for name, value in (_QUIET | dict(more)).items():
         os.environ.setdefault(name, value)
@@ -115,7 +116,7 @@ def own_server(
             )
         with (
             listener
-        ):  # from then on only the server holds it: where it dies, nobody waits for an answer
+        ):  # closed here once the server has it: if the server dies, requests fail at once
             server = _start_server(home, listener)
         stack.callback(_end, server)
         meanwhile()
@@ -187,12 +188,12 @@ def _start_server(home: Path, listener: socket.socket) -> subprocess.Popen[bytes
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=log,
-            start_new_session=True,  # a Ctrl-C in the terminal is this process's matter
+            start_new_session=True,  # a Ctrl-C in the terminal reaches only this process
         )
 
 
 def _wait_until_ready(server: subprocess.Popen[bytes], home: Path, url: str) -> None:
-    """Return once the server answers; raises JudgelakeError with its last words where it does
+    """Return once the server answers; raises JudgelakeError with its last lines where it does
     not.
     """
     deadline = time.monotonic() + _START_S
@@ -206,7 +207,7 @@ def _wait_until_ready(server: subprocess.Popen[bytes], home: Path, url: str) -> 
         f"did not answer within {_START_S:.0f} s; expected a sign of life; run again"
         if server.poll() is None
         else f"ended with status {server.returncode} while it started; expected a server; see "
-        f"its last words"
+        f"its last lines"
     )
     words = (home / "server.log").read_text(errors="replace")[-2000:]
     raise JudgelakeError(f"prefect server: {what}, or set PREFECT_API_URL to one\n{words}")

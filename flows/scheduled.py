@@ -1,7 +1,7 @@
-"""Flow `evaluate-suite`: `judgelake run` for schedules; its parameters are a form in Prefect's UI,
-its end is the state of the flow run.
+"""Flow `evaluate-suite`: `judgelake run` for schedules. Prefect's UI shows its parameters as a
+form; its exit code becomes the state of the flow run.
 
-Who puts it on a schedule is `flows.serve_command` or infra/prefect.yaml.
+`flows.serve_command` or infra/prefect.yaml puts it on a schedule.
 """
 
 import atexit
@@ -33,7 +33,7 @@ def evaluate_suite(
     retry: tuple[Status, ...] = (),
     scheduler: str | None = None,
 ) -> Any:
-    """Ingest, judge and report a suite; what is done already is left alone.
+    """Ingest, judge and report a suite; work that is already done is not repeated.
 
     Args:
         suite: The suite file (YAML), as the machine that runs this finds it. lake: The lake's
@@ -50,24 +50,24 @@ def evaluate_suite(
     words += ["--scheduler", scheduler] if scheduler else []
     for option, values in (("--judge", judges), ("--benchmark", benchmarks), ("--retry", retry)):
         words += [word for value in values for word in (option, value)]
-    told = io.StringIO()
-    with contextlib.redirect_stdout(told):
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
         code = run_stages(
             make_parser().parse_args(words)
-        )  # its errors fail the flow run in their own words
-    sys.stdout.write(told.getvalue())
-    return _as_state(ExitCode(code), told.getvalue())
+        )  # an error that it raises fails the flow run with its message
+    sys.stdout.write(printed.getvalue())
+    return _as_state(ExitCode(code), printed.getvalue())
 
 
 def _leave_quietly() -> None:
-    """What packages print while they are torn down is no part of a schedule's log."""
+    """Keep out of a schedule's log what packages print while the process ends."""
     sys.stderr.flush()
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
-def _as_state(code: ExitCode, told: str) -> Any:
-    """Completed where all is there, else failed with the command's exit code and what it said."""
+def _as_state(code: ExitCode, printed: str) -> Any:
+    """Completed for exit code 0, else failed or cancelled, with the code and the printed lines."""
     if code is ExitCode.DONE:
-        return Completed(message=told)
+        return Completed(message=printed)
     ended = Cancelled if code is ExitCode.STOPPED else Failed
-    return ended(message=f"exit code {code}, {MEANINGS[code]}\n{told}")
+    return ended(message=f"exit code {code}, {MEANINGS[code]}\n{printed}")

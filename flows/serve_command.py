@@ -1,5 +1,5 @@
-"""`judgelake serve`: a suite on a schedule from one process, with Prefect's page beside it. What is
-run is `flows.scheduled`.
+"""`judgelake serve`: runs a suite on a schedule from one process, with Prefect's page beside it.
+The flow that it runs is `flows.scheduled`.
 """
 
 import argparse
@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 
 
 _SETTINGS = {"PREFECT_RUNNER_POLL_FREQUENCY": "5"}
+"""Seconds between two looks for due runs; Prefect's default is 10."""
 _BUCKET = "s3://"
 
 
 def serve_suite(options: argparse.Namespace) -> int:
-    """Run a suite on its schedule until told to stop; raises SuiteError for a suite, an option or a
-    schedule that is wrong.
+    """Run a suite on its schedule until a signal ends it; raises SuiteError for a wrong suite,
+    option or schedule.
     """
     suite = read_suite(options.suite)
     narrow(suite, Scope(options.limit, tuple(options.judge), tuple(options.benchmark)))
@@ -54,7 +55,7 @@ def serve_suite(options: argparse.Namespace) -> int:
 
 
 def _serve(options: argparse.Namespace, suite: Suite, schedule: "Schedule", url: str) -> None:
-    """Register the deployment, tell what runs when and where, run it until a signal ends it."""
+    """Register the deployment, print what runs when and where, run it until a signal ends it."""
     from prefect.client.schemas.objects import ConcurrencyLimitConfig, ConcurrencyLimitStrategy
     from prefect.deployments.runner import EntrypointType
     from prefect.runner import Runner
@@ -74,9 +75,9 @@ def _serve(options: argparse.Namespace, suite: Suite, schedule: "Schedule", url:
     )
     runner = Runner(
         name=suite.name, pause_on_shutdown=True, limit=None
-    )  # the deployment has one: what is over it is skipped
+    )  # the limit is the deployment's: a run beyond it is skipped
     deployment_id = runner.add_deployment(deployment)
-    _tell(
+    _print_schedule(
         options,
         suite,
         schedule,
@@ -87,18 +88,18 @@ def _serve(options: argparse.Namespace, suite: Suite, schedule: "Schedule", url:
 
 
 async def _run_until_signal(runner: "Runner") -> None:
-    """Run what is due until Ctrl-C or SIGTERM, which a run under way gets too; it has half a
-    minute.
+    """Run what is due until Ctrl-C or SIGTERM. A run in progress gets the signal too and has half a
+    minute to end.
     """
-    running, told = asyncio.create_task(runner.start()), asyncio.Event()
+    running, stopped = asyncio.create_task(runner.start()), asyncio.Event()
     while (
         not runner.started and not running.done()
     ):  # the runner takes SIGTERM for itself when it starts
         await asyncio.sleep(0.05)
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, told.set)
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     await asyncio.wait(
-        {running, asyncio.create_task(told.wait())}, return_when=asyncio.FIRST_COMPLETED
+        {running, asyncio.create_task(stopped.wait())}, return_when=asyncio.FIRST_COMPLETED
     )
     if not running.done():
         await runner.astop()
@@ -125,7 +126,7 @@ def _make_schedule(options: argparse.Namespace, zone: str) -> "Schedule":
 def _read_zone(name: str) -> str:
     try:
         ZoneInfo(name)
-    except (KeyError, OSError, ValueError):  # none of that name, a folder of them, a path
+    except (KeyError, OSError, ValueError):  # an unknown name, a folder of zones, or a path
         raise SuiteError(
             f"--timezone {name!r}: is no time zone; expected a name such as UTC or "
             f"Europe/Berlin; correct it"
@@ -150,7 +151,9 @@ def _lake_text(options: argparse.Namespace) -> str:
     return text if text.startswith(_BUCKET) else str(Path(text).absolute())
 
 
-def _tell(options: argparse.Namespace, suite: Suite, schedule: "Schedule", page: str) -> None:
+def _print_schedule(
+    options: argparse.Namespace, suite: Suite, schedule: "Schedule", page: str
+) -> None:
     when = (
         f"every {options.interval} s"
         if options.cron is None

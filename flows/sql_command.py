@@ -1,5 +1,5 @@
-"""`judgelake sql`: read-only SQL over a lake, once, as a recipe or at a prompt. What can be asked
-is `tasks.warehouse.catalog`.
+"""`judgelake sql`: read-only SQL over a lake: one query, a recipe, or a prompt. The list of tables,
+views and recipes is `tasks.warehouse.catalog`.
 """
 
 import argparse
@@ -30,21 +30,24 @@ from judgelake.tasks.warehouse.catalog import (
 from judgelake.tasks.warehouse.warehouse import open_warehouse, renew
 
 _TABLE_ROWS = 1000
+"""The most rows that the format `table` shows."""
 _TABLES = (
     "select table_name from information_schema.tables where not "
     "regexp_matches(table_name, '^(empty|raw)_') order by 1;"
 )
 _BATCH_ROWS = 10_000
 _READING = ("SELECT", "RELATION", "PRAGMA")
+"""DuckDB's types of statements that only read."""
 _EXPLAIN = re.compile(
     r"(?:\s|--[^\n]*\n|/\*.*?\*/)*explain\b(?:\s+analyze\b|\s*\([^()]*\))?",
     re.IGNORECASE | re.DOTALL,
 )
+"""`explain`, `explain analyze` or `explain (options)`, after spaces and comments."""
 
 
 def run_query(options: argparse.Namespace) -> int:
-    """Answer one query or recipe, or many queries at a prompt, or list what there is; returns the
-    exit code.
+    """Answer one query or recipe, or queries at a prompt, or list tables, views and recipes;
+    returns the exit code.
     """
     if options.set and options.recipe is None:
         raise QueryError(
@@ -106,7 +109,7 @@ def _refuse_writing(connection: duckdb.DuckDBPyConnection, statement: duckdb.Sta
 def answer_recipe(
     connection: duckdb.DuckDBPyConnection, name: str, given: Sequence[str], form: str
 ) -> None:
-    """Print what a recipe finds; `given` are its options as `name=value`."""
+    """Print the rows of a recipe; `given` are its options as `name=value`."""
     recipe = find_recipe(name)
     try:
         _print_answer(connection, recipe.text, recipe.fill_options(given), form)
@@ -120,8 +123,8 @@ def _print_answer(
     options: Mapping[str, object] | None,
     form: str,
 ) -> None:
-    """Once more over the lake as it is now where part files of the snapshot are gone: a prompt may
-    be open for long.
+    """Print the answer. Where part files of the snapshot are gone, query the lake as it is now: a
+    prompt may stay open for long.
     """
     try:
         _try_printing(connection, text, options, form)
@@ -146,7 +149,7 @@ def _try_printing(
 
 
 def _list_all(form: str) -> None:
-    """Print what can be asked; the connection has nothing to do with a lake."""
+    """Print tables, views and recipes; this needs no lake."""
     rows = pl.DataFrame(list_all(), schema=Listed._fields, orient="row")
     with duckdb.connect() as connection:
         _FORMATS[form](connection.from_arrow(rows.to_arrow()))
@@ -164,8 +167,8 @@ def _bare(query: str) -> str:
 
 
 def _kind(connection: duckdb.DuckDBPyConnection, query: str, kind: str) -> str:
-    """What a statement does; of an EXPLAIN what it explains, for `explain analyze copy ...`
-    writes.
+    """The type of a statement; for EXPLAIN the type of the explained one, because `explain analyze
+    copy ...` writes.
     """
     if kind != "EXPLAIN":
         return kind
@@ -183,8 +186,8 @@ def _read_file(file: Path) -> str:
 
 
 def _prompt(connection: duckdb.DuckDBPyConnection, form: str) -> int:
-    """Read statements up to a semicolon until end of input; `.tables` lists what there is. Piped
-    input sees no prompt.
+    """Read statements up to a semicolon until end of input; `.tables` lists tables and views.
+    Piped input gets no prompt.
     """
     import readline  # noqa: F401  # line editing and history for input()
 
@@ -230,9 +233,9 @@ def _print_table(relation: duckdb.DuckDBPyRelation) -> None:
 
 
 class _UnixLines:
-    """Where csv writes its lines: they end in a line feed. The writer is left to end them in CR LF,
-    for then it also quotes cells with a lone carriage return, which Python before 3.13 otherwise
-    does not.
+    """Writes the lines of csv to standard output with a line feed at the end. The csv writer itself
+    ends them in CR LF, because then it also quotes cells with a lone carriage return; Python before
+    3.13 does not do so otherwise.
     """
 
     def write(self, line: str) -> int:
@@ -242,7 +245,9 @@ class _UnixLines:
 def _print_csv(relation: duckdb.DuckDBPyRelation) -> None:
     writer = csv.writer(_UnixLines(), lineterminator="\r\n")
     rows = iter(relation.iter_rows(_BATCH_ROWS))
-    first = next(rows, None)  # what fails here has printed nothing, and can be tried again
+    first = next(
+        rows, None
+    )  # an error here comes before the first printed line, so it can be retried
     writer.writerow(relation.columns)
     try:
         for row in itertools.chain([] if first is None else [first], rows):

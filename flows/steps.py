@@ -1,5 +1,5 @@
-"""Every Prefect task, on one page. The functions are plain ones of `tasks/`: wrapped here, they go
-to workers by reference.
+"""Every Prefect task. The functions are plain functions of `tasks/`; wrapped here, they are sent to
+workers by reference.
 """
 
 from prefect import task

@@ -1,5 +1,5 @@
-"""`judgelake worker`: a Dask worker with its slots, for a scheduler that runs elsewhere; what it
-does at its start is `flows.worker`.
+"""`judgelake worker`: starts a Dask worker with its slots for a scheduler that runs elsewhere; what
+the worker process does at its start is `flows.worker`.
 """
 
 import argparse
@@ -14,10 +14,11 @@ from judgelake.flows.runners import ENDPOINT_SLOT, GPU_SLOT, METRIC_SLOT, quiete
 from judgelake.tasks.errors import ClusterError, ExitCode, SuiteError
 
 _CONNECT_S = 60.0
+"""How long a worker tries to join its scheduler."""
 
 
 def run_worker(options: argparse.Namespace) -> int:
-    """Work for a scheduler until told to end (0) or until the scheduler is gone (2)."""
+    """Work for a scheduler; returns 0 after a signal, 2 once the scheduler is gone."""
     slots = {
         ENDPOINT_SLOT: options.endpoint,
         METRIC_SLOT: options.metric,
@@ -44,9 +45,9 @@ def run_worker(options: argparse.Namespace) -> int:
 async def _work(scheduler: str, name: str, slots: dict[str, int]) -> int:
     from distributed import Nanny
 
-    told, stop = asyncio.Event(), asyncio.get_running_loop()
+    stopped, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        stop.add_signal_handler(number, told.set)
+        loop.add_signal_handler(number, stopped.set)
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     worker: Any = Nanny(
         scheduler,
@@ -72,9 +73,9 @@ async def _work(scheduler: str, name: str, slots: dict[str, int]) -> int:
     )
     ended = asyncio.create_task(worker.finished())
     await asyncio.wait(
-        {ended, asyncio.create_task(told.wait())}, return_when=asyncio.FIRST_COMPLETED
+        {ended, asyncio.create_task(stopped.wait())}, return_when=asyncio.FIRST_COMPLETED
     )
-    if told.is_set():
+    if stopped.is_set():
         await worker.close(timeout=5)
         return ExitCode.DONE
     sys.stderr.write(f"judgelake worker {name}: the scheduler {scheduler} is gone; ended\n")

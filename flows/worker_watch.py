@@ -1,9 +1,9 @@
-"""Local workers that stay: Dask's nanny starts a worker that died again, but gives up where that
-one dies while it starts.
+"""Keeps local workers alive. Dask's nanny restarts a worker that died, but gives up where the new
+process dies while it starts.
 
-Then nobody would do the work that is left, and the run would wait for ever. Here another nanny
-takes the place of such a one, until a worker has failed to start too often: then what waits for it
-fails, and the run ends with its last words.
+Then no worker would do the work that is left, and the run would wait forever. Here another nanny
+replaces the one that gave up, until a worker has failed to start too often: then the work that
+waits for it fails, and the run ends with the worker's last error.
 """
 
 import asyncio
@@ -21,16 +21,18 @@ from distributed.scheduler import NoValidWorkerError, NoWorkerError
 from judgelake.tasks.errors import ClusterError
 
 MOST_STARTS = 3
+"""Failed starts in a row after which a worker may be lost."""
 PATIENCE_S = 60.0
-"""How long a worker that was up is started again: one that is killed over and over may be killed
-while it starts.
+"""How long a worker that was up is restarted: one that is killed repeatedly may be killed while it
+starts.
 """
 _LOOK_S, _PAUSE_S = 2.0, 1.0
+"""The pause between two looks at the nannies, and before a start that follows a failed one."""
 _SOON_S = 0.5
 
 
 class WatchedNanny(Nanny):
-    """A nanny that tells its `watch` how each start of its worker ended."""
+    """A nanny that reports to its `watch` how each start of its worker ended."""
 
     def __init__(self, *arguments: Any, watch: "WorkerWatch", **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -63,8 +65,8 @@ class WatchedNanny(Nanny):
 
 @dataclass
 class _Fate:
-    """How a worker fares: whether it was ever up, and its starts in a row that failed since
-    `since_s`, the last one with these words.
+    """The starts of a worker: whether it was ever up, how many starts in a row have failed since
+    `since_s`, and the error of the last one (`words`).
     """
 
     was_up: bool = False
@@ -74,8 +76,8 @@ class _Fate:
 
 
 class WorkerWatch:
-    """What became of each worker's starts, by its name; told by nannies in the cluster's thread,
-    read in others.
+    """How the starts of each worker ended, by its name; nannies write it in the cluster's thread,
+    other threads read it.
     """
 
     def __init__(self, patience_s: float = PATIENCE_S) -> None:
@@ -87,7 +89,7 @@ class WorkerWatch:
         self._fates[name] = _Fate(was_up=True)
 
     def note_failure(self, name: object, words: str) -> None:
-        """It did not come up; who starts it again is told once."""
+        """The worker did not come up; prints one line when it has failed several times."""
         fate = self._fates.setdefault(name, _Fate())
         fate.n_failed, fate.words = fate.n_failed + 1, words
         if fate.n_failed == 1:
@@ -98,7 +100,7 @@ class WorkerWatch:
             )
 
     def has_failed(self, name: object) -> bool:
-        """Whether its last start did."""
+        """Whether the last start of the worker failed."""
         return self._fates.get(name, _Fate()).n_failed > 0
 
     def are_up(self, names: Iterable[str]) -> bool:
@@ -106,8 +108,8 @@ class WorkerWatch:
         return all(self._fates.get(name, _Fate()).was_up for name in names)
 
     def find_lost(self) -> list[object]:
-        """Those that failed so often, and of which one that was up so long, that they are started
-        no more.
+        """The workers that are not started again: too many failed starts, and for a worker that was
+        up once, too long a time.
         """
         return [
             name
@@ -116,15 +118,15 @@ class WorkerWatch:
         ]
 
     def note_lost(self, name: object) -> None:
-        """It is started no more."""
+        """The worker is not started again."""
         self.lost = self._describe(name)
         del self._fates[name]
 
     def refuse(self) -> ClusterError:
-        """What to tell of the worker that was lost."""
+        """The error about the worker that was lost."""
         return ClusterError(
             f"{self.lost}; expected a process that imports judgelake and its packages, and has "
-            f"the memory for it; mend that, and run the "
+            f"the memory for it; repair that, and run the "
             "same command again to go on: what was judged is kept"
         )
 
@@ -175,7 +177,7 @@ def _watch(cluster: Any, watch: WorkerWatch, ended: threading.Event) -> None:
         for name in lost:
             watch.note_lost(name)
             cluster.worker_spec.pop(name, None)
-            cluster.scheduler.no_workers_timeout = _SOON_S  # what waits for it fails
+            cluster.scheduler.no_workers_timeout = _SOON_S  # the work that waits for it fails
         for name in (gone & before).union(lost) & {*cluster.workers}:
             cluster.loop.add_callback(cluster.workers.pop(name).close)
         before = gone - before

@@ -62,6 +62,7 @@ def file_digest(file: Path) -> str:
 
 
 _OURS = ("judgelake.flows", "judgelake.schemas", "judgelake.sql", "judgelake.tasks")
+# endings of the files that a package reads when it runs
 _READ = frozenset({".py", ".sql", ".txt", ".json", ".html", ".css"})
 _PACKAGES = ("dask", "distributed", "prefect", "duckdb", "pyarrow", "polars")
 
@@ -106,9 +107,9 @@ def digest_files(folders: list[Path]) -> str:
     return digest.hexdigest()
 
 
-def tell_differences(ours: Versions, others: Mapping[str, Versions]) -> list[str]:
-    """A line for each of `others` that runs something else than `ours`: who, and what it has
-    instead.
+def describe_differences(ours: Versions, others: Mapping[str, Versions]) -> list[str]:
+    """A line for each of `others` whose versions differ from `ours`: its name and its
+    versions.
     """
     lines = []
     for who, theirs in others.items():
@@ -123,5 +124,5 @@ def tell_differences(ours: Versions, others: Mapping[str, Versions]) -> list[str
 
 
 def _find_package(name: str) -> list[str]:
-    found = importlib.util.find_spec(name)
-    return list(found.submodule_search_locations or filter(None, [found.origin])) if found else []
+    spec = importlib.util.find_spec(name)
+    return list(spec.submodule_search_locations or filter(None, [spec.origin])) if spec else []

@@ -8,7 +8,7 @@ JudgelakeError
 ├── QueryError     a SQL statement failed; the message shows its file and text
 ├── LeaseError     another run holds what this one needs
 ├── ClusterError   the Dask scheduler does not answer or went away, or a worker does not start
-├── RunError       the run came to its end, and not all is well; its code says what
+├── RunError       the run came to its end with problems; its code says which
 ├── MetricError    a metric cannot be computed here (a package is missing, say)
 └── BackendError   a judge's endpoint or model cannot be used at all
 """
@@ -28,7 +28,7 @@ def nearest(name: str, valid: Iterable[str]) -> str:
 
 
 class JudgelakeError(Exception):
-    """Base of all errors that a user can mend; the command prints the message without a
+    """Base of all errors that a user can repair; the command prints the message without a
     traceback.
     """
 
@@ -50,7 +50,7 @@ class LeaseError(JudgelakeError):
 
 
 class RunError(JudgelakeError):
-    """The run came to its end, and not all is well: `code` is its exit code, `lines` tell it."""
+    """The run came to its end with problems: `code` is its exit code, `lines` describe them."""
 
     def __init__(self, code: int, lines: Sequence[str]) -> None:
         super().__init__(code, lines)
@@ -112,8 +112,8 @@ def combine_codes(codes: Iterable[ExitCode]) -> ExitCode:
 
 
 def find_code(error: BaseException) -> ExitCode:
-    """The code of a command that ended with an error; what a user cannot mend is a crash, and so is
-    a lake or cluster that is gone.
+    """The code of a command that ended with an error. An error that a user cannot repair is a
+    crash, and so is a lake or cluster that is gone.
     """
     if isinstance(error, RunError):
         return ExitCode(error.code)
@@ -121,8 +121,8 @@ def find_code(error: BaseException) -> ExitCode:
         return ExitCode.LEASED
     if isinstance(error, KeyboardInterrupt):
         return ExitCode.STOPPED
-    mendable = isinstance(error, JudgelakeError) and not isinstance(error, LakeError | ClusterError)
-    return ExitCode.USAGE if mendable else ExitCode.CRASH
+    is_usage = isinstance(error, JudgelakeError) and not isinstance(error, LakeError | ClusterError)
+    return ExitCode.USAGE if is_usage else ExitCode.CRASH
 
 
 def describe_codes() -> str:
@@ -132,7 +132,9 @@ def describe_codes() -> str:
     )
 
 
+# ends of the names of environment variables that hold a secret
 _NAMES = re.compile(r"(KEY|KEY_ID|TOKEN|SECRET|PASSWORD)$")
+# keys of OpenAI and similar services, access keys of AWS, bearer tokens
 _SHAPES = re.compile(
     r"\bsk-[A-Za-z0-9_-]{16,}|\bAKIA[A-Z0-9]{16}\b|(?<=Bearer )[A-Za-z0-9._~+/=-]{8,}"
 )
@@ -150,8 +152,8 @@ def redact(text: str) -> str:
 
 
 def _list_secrets() -> set[str]:
-    """Values shorter than eight characters are left alone: `x` or `test` would take words out of
-    every sentence.
+    """The values to remove. Values shorter than eight characters are not among them: `x` or `test`
+    would remove words from every sentence.
     """
     return {
         value

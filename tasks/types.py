@@ -1,4 +1,4 @@
-"""The words that judges, the engine and backends speak: cases, requests, replies, verdicts.
+"""The values that judges, the engine and backends exchange: cases, requests, replies, verdicts.
 
 Values only. How a request travels lives in `tasks.backends`, how judges are driven in
 `tasks.engine.engine`.
@@ -177,7 +177,7 @@ class Verdict:
 
     On a pair: `choice`, and `preference_b`, the share of the win that b gets (by default 0, 0.5 or
     1); `score_a`, `score_b` where the judge scores both. Of an image: `text`, its caption.
-    `criterion` is that of the case unless it is told.
+    `criterion` is the case's unless it is given.
     """
 
     status: Status
@@ -254,6 +254,7 @@ def is_remote(uri: str) -> bool:
     return _REMOTE.match(uri) is not None
 
 
+# a scheme with `//` after it, or a data URI of an image; `file:` is a local path
 _REMOTE = re.compile(r"(?i)(?!file:)[a-z][a-z0-9+.-]*:(?://|image/)")
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from judgelake.tasks.digests import describe_code, digest_files, tell_differences
+from judgelake.tasks.digests import describe_code, describe_differences, digest_files
 
 
 def write_package(folder: Path, files: dict[str, str]) -> Path:
@@ -61,7 +61,7 @@ def test_differences_name_who_and_what() -> None:
         "worker a": ours | {"polars": "2.0.0"},
         "worker b": {"judgelake": "0.1.0+bb", "python": "3.11.7"},
     }
-    assert tell_differences(ours, others) == [
+    assert describe_differences(ours, others) == [
         "worker a has polars 2.0.0 (here 2.1.0)",
         "worker b has judgelake 0.1.0+bb (here 0.1.0+aa), polars absent (here 2.1.0)",
     ]

@@ -13,8 +13,8 @@ judge ...
 >>> lake.report("demo.yaml").name
 'report.html'
 
-Importing it loads nothing heavy: each function imports what it needs. What is public stands in
-`__all__`; the packages below (`judgelake.flows`, `.tasks`, `.schemas`, `.sql`) are its insides.
+Importing it loads nothing heavy: each function imports what it needs. `__all__` lists what is
+public; the packages below (`judgelake.flows`, `.tasks`, `.schemas`, `.sql`) are internal.
 """
 
 import os
@@ -76,17 +76,18 @@ def run(
     retry: str | Sequence[str] = (),
     scheduler: str | None = None,
 ) -> "RunEnd":
-    """Ingest, judge and report a suite, as `judgelake run` does; what is done already is left
-    alone.
+    """Ingest, judge and report a suite, as `judgelake run` does; work that is already done is not
+    repeated.
 
     The arguments are the command's options: only the first `limit` items of each benchmark, only
     these `judges` and `benchmarks`, also ask again what has a status of `retry`, on the workers of
     the Dask `scheduler`. `lake` is a folder or s3://bucket/prefix (None: JUDGELAKE_LAKE, else
     ./lake). It runs in a process of its own, whose lines appear on standard error; Ctrl-C or a
-    notebook's stop button lets what is in flight finish.
+    notebook's stop button lets requests in flight finish.
 
     Returns the exit code, the lines that say how it ended, and the run's id. Raises RunError with
-    code and lines where the code is not 0, SuiteError and its kin where it could not begin.
+    code and lines where the code is not 0, another JudgelakeError, such as
+    SuiteError, where it could not begin.
 
     >>> end = run("demo.yaml", "lake", limit=2, judges=["vqa_accuracy"])
     >>> print(end.lines[0])
@@ -110,8 +111,8 @@ def run(
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run would ask, and what it would take. `judges` and `total` have the counts, tokens,
-    USD and seconds of `judgelake plan --format json`; `text` is its table.
+    """The cost estimate of a run. `judges` and `total` have the counts, tokens, USD and seconds of
+    `judgelake plan --format json`; `text` is its table.
     """
 
     judges: tuple[dict[str, Any], ...]
@@ -138,7 +139,7 @@ def plan(
     judges: str | Sequence[str] = (),
     benchmarks: str | Sequence[str] = (),
 ) -> Plan:
-    """What `run` would ask, in calls, tokens, money and time; nobody is asked, nothing is written.
+    """The calls, tokens, money and time that `run` would need; sends no request, writes nothing.
 
     >>> plan("demo.yaml", "lake", limit=2).total["cost_usd"]
     0.0
@@ -194,8 +195,8 @@ class Answer:
 
 @dataclass(frozen=True)
 class OpenLake:
-    """A lake to ask; each query and report sees the lake as it is at that moment. Made by
-    `open`.
+    """A lake to query; each query and report sees the lake as it is at that moment. `open` makes
+    one.
     """
 
     root: "LakePath"
@@ -228,13 +229,13 @@ class OpenLake:
 
         from judgelake.tasks.warehouse.catalog import list_all
 
-        listed = [one for one in list_all() if one.kind in ("table", "view")]
-        rows = [{"kind": one.kind, "name": one.name, "says": one.says} for one in listed]
+        listed = [entry for entry in list_all() if entry.kind in ("table", "view")]
+        rows = [{"kind": entry.kind, "name": entry.name, "says": entry.says} for entry in listed]
         return Answer(pa.Table.from_pylist(rows))
 
     def report(self, suite: str | Path) -> "LakePath":
         """The page of a suite's report; built in this process where answers, verdicts or the suite
-        have changed since it was.
+        have changed since the last report.
 
         >>> open("lake").report("demo.yaml").exists()
         True
@@ -247,7 +248,7 @@ class OpenLake:
 
 
 def open(lake: str | Path | None = None) -> OpenLake:  # noqa: A001  # read as judgelake.open
-    """A lake to ask: a folder or s3://bucket/prefix (None: JUDGELAKE_LAKE, else ./lake); raises
+    """A lake to query: a folder or s3://bucket/prefix (None: JUDGELAKE_LAKE, else ./lake); raises
     LakeError where there is none.
 
     >>> open("lake").sql("select count(*) > 0 as there from answers").polars().item()

@@ -1,9 +1,8 @@
-"""What a run may spend: a request is admitted only where the money is sure to last, else it is left
-for a later run.
+"""The budget of a run: a request is admitted only where the money is enough for its highest
+possible cost, else it is left for a later run.
 
 Shards of a run share the budget through small files in its work folder: what each has spent and
-what it may still spend. What a reply costs is `tasks.backends.prices`, what became of the run its
-caller's matter.
+what it may still spend. The cost of a reply is `tasks.backends.prices`.
 """
 
 import asyncio
@@ -20,15 +19,15 @@ from judgelake.tasks.types import QUEUED, Failure, Pending, Reply, Request
 
 OVER_BUDGET = Pending("over budget")
 _CAUTION = 4 / 3
-"""By how much the first prompts are taken to be longer than the usual guess."""
+"""Factor on the guessed length of the first prompts, as long as none is measured."""
 _ENOUGH = 20
-"""Replies after which the prompts' counted tokens replace that caution."""
+"""Replies after which the prompts' counted tokens replace that factor."""
 _SUFFIX = ".budget.json"
 
 
 class Budget:
-    """One shard's part of a run's budget. `reached` once a request did not fit; `share` is one over
-    the number of shards at a time.
+    """One shard's part of a run's budget. `reached`: a request did not fit. `share` is 1 divided by
+    the number of shards that run at the same time.
     """
 
     def __init__(self, budget_usd: float, cases_file: LakePath, share: float = 1.0) -> None:
@@ -61,24 +60,26 @@ class Budget:
     def settle(self, most_usd: float, cost_usd: float) -> None:
         """A request that was admitted is over and cost this much."""
         self._in_flight -= most_usd
-        if abs(self._in_flight) < 1e-12:  # what is left of adding and taking away
+        if abs(self._in_flight) < 1e-12:  # a rounding error of the additions and subtractions
             self._in_flight = 0.0
         self._spent += cost_usd
         self._settled.set()
 
     def close(self) -> None:
-        """Nothing more will be spent here: leave the rest to the run's other shards."""
+        """Give the rest of this shard's part to the run's other shards."""
         self._limit = self._spent
         self.save()
 
     def save(self) -> None:
-        """Tell the run's other shards."""
-        told = {"spent": self._spent, "reserved": max(self._limit, self._spent)}
-        with contextlib.suppress(LakeError):  # a full disk: whoever keeps the replies tells of it
-            write_whole(self._file, json.dumps(told).encode())
+        """Write this shard's part for the run's other shards."""
+        part = {"spent": self._spent, "reserved": max(self._limit, self._spent)}
+        with contextlib.suppress(LakeError):  # a full disk: the ledger reports it
+            write_whole(self._file, json.dumps(part).encode())
 
     def _renew(self, wanted_usd: float = 0.0) -> bool:
-        """Take this shard's share of what the others have left; whether `wanted_usd` then fits."""
+        """Take this shard's share of the money that is left; returns whether `wanted_usd` then
+        fits.
+        """
         others = sum(
             _read(file)["reserved"]
             for file in list_files(self._file.parent, _SUFFIX)
@@ -132,13 +133,13 @@ class BudgetedBackend:
             elif reply == QUEUED:
                 cost = None
             return reply
-        # an endpoint that counts no tokens, or counts them in a later run, is taken to have used
-        # all it might
+        # a reply whose tokens are not counted, or counted only in a later run, is charged at its
+        # highest possible cost
         finally:
             self._budget.settle(most, most if cost is None else cost)
 
     async def close(self) -> None:
-        """Closes the backend and tells what was spent."""
+        """Close the backend and write what was spent."""
         self._budget.close()
         await self._backend.close()
 

@@ -1,9 +1,9 @@
-"""Collecting batches: those of a judge that have ended at the provider are taken into the lake;
-those that a crash left are found again.
+"""Collecting batches: writes the replies of a judge's ended batches into the lake, and finds the
+batches again that a crash left behind.
 
 A reply is in the lake before its batch is noted as collected, so a crash in between costs a second
-download and no call. Requests of a batch that ended without an answer to them are free: the judge's
-shards queue them anew.
+download and no call. Requests that a batch did not answer are free; the judge's shards queue them
+again.
 """
 
 import asyncio
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 
 _FIRST_POLL_S, _LONGEST_POLL_S = 2.0, 60.0
+"""The pause between two questions to the provider doubles from the first to the longest."""
 _LOOK_S = 0.5
+"""The pause between two looks at the stop flag."""
 _GONE_AFTER = timedelta(hours=48)
 """A batch that the provider does not know this long after it was planned is given up: its window is
 24 hours.
@@ -53,8 +55,8 @@ class CollectOrder:
 
 
 def collect_batches(order: CollectOrder) -> ShardResult:
-    """Take in what has ended; raises BackendError where the provider refuses to tell, LakeError
-    where nothing can be kept.
+    """Take in the batches that have ended; raises BackendError where the provider refuses to
+    answer, LakeError where the replies cannot be written.
     """
     return asyncio.run(_Collector(order).run())
 
@@ -66,17 +68,17 @@ class _Collector:
         self._order, self._flag = order, StopFlag(order.lake, order.run_id)
         self._book = BatchBook(order.lake, order.identity.judge_id, order.run_id)
         self._endpoints = {
-            name: replace(one, mode="batch")
-            for name, one in order.judge.endpoints.items()
-            if isinstance(one, OpenAISettings)
+            name: replace(endpoint, mode="batch")
+            for name, endpoint in order.judge.endpoints.items()
+            if isinstance(endpoint, OpenAISettings)
         }
-        prices = {name: one.known_price for name, one in self._endpoints.items()}
+        prices = {name: endpoint.known_price for name, endpoint in self._endpoints.items()}
         judge = order.identity
         self._ledger = Ledger(
             order.lake, order.run_id, judge.judge_id, judge.reading, judge.wants.unit, prices=prices
         )
         self._apis: dict[OpenAISettings, tuple[BatchApi, str]] = {}
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     async def run(self) -> ShardResult:
         pause_s = _FIRST_POLL_S
@@ -96,37 +98,37 @@ class _Collector:
                 api.close()
 
     async def _pause(self, seconds: float) -> None:
-        """Sleep, but not on once the run was asked to stop."""
+        """Sleep, but return once the run was asked to stop."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and not self._flag.is_set():
             await asyncio.sleep(min(_LOOK_S, max(0.0, deadline - time.monotonic())))
 
     async def _settle(self, batch: Batch) -> bool:
-        """Whether nothing more will come of a batch; what has come is in the lake then."""
+        """Whether nothing is left to do for a batch; replies that came are then in the lake."""
         from judgelake.tasks.backends.openai.batch import ENDED, BatchError
 
         api, base_url = self._find_api(batch)
         if base_url != batch.base_url:
-            self._tell(
+            self._print_once(
                 f"{batch.name} is at {batch.base_url}, and this suite asks {base_url}: its "
                 f"replies stay there until a suite asks there"
             )
             return True
         try:
-            found = self._recover(api, batch)
-            if found is None:
+            known = self._recover(api, batch)
+            if known is None:
                 return True
-            news = api.ask(found.batch_id or "")
+            news = api.ask(known.batch_id or "")
             if news.status not in ENDED:
                 return False
-            await self._take_in(api, found, news)
+            await self._take_in(api, known, news)
         except BatchError as error:
             if error.status == 404 and datetime.now(UTC) - batch.planned_at > _GONE_AFTER:
                 self._book.end(batch, "failed", error.words)
                 return True
             if error.sure:
                 raise
-            self._tell(f"{error.words}; {batch.name} stays open, and the next run asks again")
+            self._print_once(f"{error.words}; {batch.name} stays open, and the next run asks again")
             return False
         return True
 
@@ -144,8 +146,8 @@ class _Collector:
         return self._apis[settings]
 
     def _recover(self, api: "BatchApi", batch: Batch) -> Batch | None:
-        """The batch with its id; of one that a crash left planned what the provider has: it, its
-        file to start it of, or nothing (None).
+        """The batch with its id. Where a crash left it without one, it is looked up at the
+        provider, or started from its uploaded file; None where the provider has neither.
         """
         if batch.batch_id is not None:
             return batch
@@ -163,7 +165,7 @@ class _Collector:
         return None
 
     async def _take_in(self, api: "BatchApi", batch: Batch, news: "BatchNews") -> None:
-        """Keep the replies, then note the batch with what was refused."""
+        """Keep the replies, then record the end of the batch with the refused requests."""
         if news.status == "failed":
             passing = news.code in _PASSING_CODES
             reason = news.reason or "the provider gave no reason"
@@ -171,7 +173,7 @@ class _Collector:
                 {} if passing else dict.fromkeys(batch.requests, f"the batch was refused: {reason}")
             )
             self._book.end(batch, "failed", reason, refusals)
-            self._tell(f"{batch.name} failed: {reason}")
+            self._print_once(f"{batch.name} failed: {reason}")
             return
         with tempfile.TemporaryDirectory(prefix="judgelake-batch-") as folder:
             refusals, n_free = await self._keep(batch, _fetch(api, news, Path(folder)))
@@ -182,7 +184,7 @@ class _Collector:
         )
         self._book.end(batch, "collected", short, refusals)
         if short:
-            self._tell(f"{batch.name} {short}; they are asked again")
+            self._print_once(f"{batch.name} {short}; they are asked again")
 
     async def _keep(self, batch: Batch, lines: Iterator[bytes]) -> tuple[Refusals, int]:
         """Put the replies among the lines into the lake; returns what was refused, and how many
@@ -193,28 +195,28 @@ class _Collector:
         answered, refusals = self._book.list_answered(batch), Refusals()
         for line in lines:
             try:
-                place, said = read_line(line)
+                place, answer = read_line(line)
                 digest, draw = key = batch.requests[place]
             except (
                 ValueError,
                 IndexError,
-            ):  # cut off, or about nothing that was asked: that request is asked again
+            ):  # cut off, or about no request of the batch: its request is asked again
                 continue
-            if isinstance(said, str):
-                refusals[key] = said
-            elif said is not None and key not in answered:
+            if isinstance(answer, str):
+                refusals[key] = answer
+            elif answer is not None and key not in answered:
                 answered.add(key)
                 request = Request(batch.model, (), draw=draw, endpoint=batch.endpoint)
-                self._ledger.keep_reply(digest, request, _mark(said, batch))
+                self._ledger.keep_reply(digest, request, _mark(answer, batch))
                 if self._ledger.tally.n_calls % FLUSH_REPLIES == 0:
                     await self._ledger.flush_patiently()
         await self._ledger.flush_patiently()
         return refusals, len(set(batch.requests) - answered - refusals.keys())
 
-    def _tell(self, words: str) -> None:
-        """Tell once, however often it is asked."""
-        if words not in self._told:
-            self._told.add(words)
+    def _print_once(self, words: str) -> None:
+        """Print a line on standard error, but only once for the same words."""
+        if words not in self._reported:
+            self._reported.add(words)
             sys.stderr.write(f"judgelake: batches: {words}\n")
 
 

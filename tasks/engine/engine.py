@@ -1,8 +1,8 @@
-"""Drives many judges together: as many cases open as keep the backend's window full, every reply
-handed to the ledger.
+"""Drives many judges together: keeps enough cases open to fill the backend's window, and gives
+every reply to the ledger.
 
-What a protocol asks is its own file's matter, how a request travels the backend's, what is kept
-`tasks.engine.ledger`'s.
+The requests are the protocol's, sending them is the backend's, storing them is
+`tasks.engine.ledger`.
 """
 
 import asyncio
@@ -19,6 +19,7 @@ DRAIN_S = 30.0
 """How long requests in flight may finish after a stop was asked for."""
 _LOOK_S = 0.2
 _YOUNG_OBJECTS, _USUAL = 20_000, gc.get_threshold()
+"""New objects between two garbage collections while cases are judged, and Python's defaults."""
 
 
 class Keeper(Protocol):
@@ -28,16 +29,16 @@ class Keeper(Protocol):
         """A reply that the lake (or this shard) already has."""
 
     def keep_reply(self, digest: str, request: Request, reply: Reply) -> None:
-        """Take over a reply that has just come."""
+        """Keep a reply that has just come."""
 
     def keep_verdicts(self, case: Case, verdicts: list[Verdict], digests: list[str]) -> None:
-        """Take over what a judge concluded, with the digests of the requests it rests on."""
+        """Keep a judge's verdicts, with the digests of the requests that they rest on."""
 
     def leave_open(self, pending: Sequence[Pending]) -> None:
-        """Take note of a case of which these replies will come in a later run."""
+        """Note a case whose replies will come in a later run."""
 
     async def wait_until_kept(self) -> None:
-        """Return at once, or, while what came in cannot be written, when it was."""
+        """Return at once, or, where replies cannot be written, once they are written."""
 
 
 async def judge_cases(
@@ -68,7 +69,7 @@ async def judge_cases(
     watch = asyncio.create_task(_cancel_after_drain(workers, should_stop, should_halt))
     try:
         await _gather_all(workers)
-    finally:  # however it ends, nothing of it goes on asking
+    finally:  # however it ends, no request is sent after it
         await _end([watch, *workers])
         await _end(asker.in_flight)
 
@@ -104,10 +105,10 @@ async def _cancel_after_drain(
 
 @contextmanager
 def collect_less() -> Iterator[None]:
-    """For a while have the collector look seldom, and pass over what is there already.
+    """Let the garbage collector run rarely while the block runs, and skip objects made before it.
 
-    Going through all the modules holds hundreds of requests up, and what a reply is made of is gone
-    again without it.
+    A collection over all modules delays hundreds of requests, and the objects of a reply are freed
+    without it.
     """
     gc.collect()
     gc.freeze()
@@ -132,7 +133,7 @@ async def _judge_case(case: Case, judge: Judge, asker: "_Asker", keeper: Keeper)
         replies = (
             [await asker.ask(*asked[0])]
             if len(asked) == 1
-            else await asyncio.gather(*(asker.ask(*one) for one in asked))
+            else await asyncio.gather(*(asker.ask(*pair) for pair in asked))
         )
         pending = [reply for reply in replies if isinstance(reply, Pending)]
         if pending:

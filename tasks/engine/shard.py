@@ -1,7 +1,7 @@
-"""One shard of a judge's cases, from the shard file to verdicts in the lake; plain asyncio, run in
-whatever process it lands in.
+"""Judges one shard of a judge's cases, from the shard file to verdicts in the lake. It is plain
+asyncio and runs in any process.
 
-A shard plans again when it starts: cases that an earlier attempt finished are left out, stored
+A shard plans again when it starts: cases that an earlier attempt finished are left out, and stored
 replies are not asked for again.
 """
 
@@ -41,11 +41,12 @@ from judgelake.tasks.types import Case, Identity, Judge, Verdict
 from judgelake.tasks.warehouse.warehouse import open_warehouse, select_file
 
 _BUCKET_S = 5.0
+"""The pause between two writes of the progress into a bucket."""
 
 
-class Teller:
-    """Writes a shard's progress to `file`: on a disk at every tick, in a bucket every 5 s and from
-    a thread, so that judging never waits.
+class ProgressWriter:
+    """Writes a shard's progress to `file`: on a disk at every tick, in a bucket every 5 s in a
+    thread, so that judging never waits.
     """
 
     def __init__(self, file: LakePath, budget: Budget | None) -> None:
@@ -54,7 +55,7 @@ class Teller:
         self._next = time.monotonic()
 
     def tick(self, tally: Tally) -> None:
-        """Tell, where it is time to."""
+        """Write the progress where it is time to."""
         if isinstance(self._file, Path):
             self._write(_encode(tally))
         elif time.monotonic() >= self._next and not (self._thread and self._thread.is_alive()):
@@ -62,36 +63,36 @@ class Teller:
             self._thread = threading.Thread(target=self._write, args=(_encode(tally),), daemon=True)
             self._thread.start()
 
-    def tell(self, tally: Tally) -> None:
-        """Tell now: the last word."""
+    def finish(self, tally: Tally) -> None:
+        """Write the final progress."""
         if self._thread:
             self._thread.join()
         self._write(_encode(tally))
 
-    def _write(self, told: bytes) -> None:
-        with contextlib.suppress(LakeError):  # a full disk, a silent bucket: the ledger tells of it
+    def _write(self, content: bytes) -> None:
+        with contextlib.suppress(LakeError):  # a full disk, a silent bucket: the ledger reports it
             if self._budget is not None:
                 self._budget.save()
-            write_whole(self._file, told)
+            write_whole(self._file, content)
 
 
 def _encode(tally: Tally) -> bytes:
-    told = {
+    numbers = {
         "calls": tally.n_calls,
         "reused": tally.n_replies_reused,
         "cases": tally.n_cases,
         "statuses": dict(tally.statuses),
     }
-    told |= {
+    numbers |= {
         "tokens": tally.prompt_tokens + tally.completion_tokens,
         "cost_usd": tally.cost_usd,
         "unpriced": tally.n_unpriced,
     }
-    return json.dumps(told).encode()
+    return json.dumps(numbers).encode()
 
 
 _HURRIED_S = 3.0
-"""How long a lake that cannot be written is tried again once the run was asked to stop."""
+"""How long writing to a failing lake is tried again once the run was asked to stop."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ class ShardOrder:
 
     @property
     def progress_file(self) -> LakePath:
-        """Where the shard tells how far it is."""
+        """The file that shows how many cases the shard has judged."""
         return self.cases_file.with_suffix(".progress.json")
 
 
@@ -144,8 +145,8 @@ class ShardResult:
 
 
 def run_judge_shard(order: ShardOrder) -> ShardResult:
-    """Judge the cases of one shard; raises LakeError where nothing can be kept. A backend that
-    cannot be used is a refusal.
+    """Judge the cases of one shard; raises LakeError where replies cannot be written. A
+    backend that cannot be used becomes the `refusal` of the result.
     """
     try:
         return asyncio.run(_run(order))
@@ -159,7 +160,7 @@ async def _run(order: ShardOrder) -> ShardResult:
     snapshot = order.lake.take_snapshot()
     routing, ledger = make_backend(order), _make_ledger(order, flag, snapshot)
     backend = _limit_backend(routing, order, budget)
-    teller = Teller(order.progress_file, budget)
+    progress = ProgressWriter(order.progress_file, budget)
     cases = itertools.takewhile(
         lambda _: not ((budget and budget.reached) or routing.refusal),
         read_cases(remaining_cases(order, snapshot)),
@@ -168,7 +169,7 @@ async def _run(order: ShardOrder) -> ShardResult:
     judging = asyncio.create_task(
         judge_cases(cases, start, backend, ledger, flag.is_set, flag.is_halting)
     )
-    flushing = asyncio.create_task(ledger.flush_regularly(FLUSH_SECONDS, teller.tick))
+    flushing = asyncio.create_task(ledger.flush_regularly(FLUSH_SECONDS, progress.tick))
     following = asyncio.create_task(
         follow_share(order.limits, order.slots, order.cases_file, routing.set_limits)
     )
@@ -189,7 +190,7 @@ async def _run(order: ShardOrder) -> ShardResult:
     for outcome in outcomes:
         if isinstance(outcome, Exception):
             raise outcome
-    teller.tell(ledger.tally)
+    progress.finish(ledger.tally)
     refusal = (
         f"judge {order.identity.alias}: {routing.refusal}; nothing further was asked of it"
         if routing.refusal
@@ -228,8 +229,8 @@ def _limit_backend(backend: Backend, order: ShardOrder, budget: Budget | None) -
 
 
 def start_judge(case: Case, judge: JudgeSettings, identity: Identity) -> Judge:
-    """The protocol's generator, or one that ends at once where an image that it must see is not
-    there.
+    """The protocol's generator, or one that ends at once where an image that it needs is
+    missing.
     """
     protocol = PROTOCOLS[judge.protocol]
     looks = identity.wants.image != "absent" and not protocol.handles_missing_images
@@ -252,11 +253,11 @@ def make_backend(order: ShardOrder) -> RoutingBackend:
     if not order.asks:
         return RoutingBackend(dict.fromkeys(endpoints, SilentBackend()))
     first = {settings: name for name, settings in reversed(endpoints.items())}
-    made = {settings: _make_one(name, settings, order) for settings, name in first.items()}
+    made = {settings: _make_for(name, settings, order) for settings, name in first.items()}
     return RoutingBackend({name: made[settings] for name, settings in endpoints.items()})
 
 
-def _make_one(name: str, endpoint: EndpointSettings, order: ShardOrder) -> Backend:
+def _make_for(name: str, endpoint: EndpointSettings, order: ShardOrder) -> Backend:
     return BACKENDS[endpoint.backend].make(
         endpoint,
         BackendOrder(
@@ -292,7 +293,7 @@ def remaining_cases(order: ShardOrder, snapshot: Snapshot) -> pl.DataFrame:
 
 
 def sum_up(tally: Tally, over_budget: bool = False) -> ShardResult:
-    """What a tally came to."""
+    """The result of a shard from its tally."""
     return ShardResult(
         tally.n_calls,
         tally.n_replies_reused,

@@ -1,7 +1,7 @@
-"""What of the suite's limits one shard may use: those of a run that ask at the same time divide
-them, and the last ones have them all.
+"""The part of the suite's limits that one shard may use. Shards of a run that work at the same time
+share the limits equally; the last ones have all of them.
 
-Planning marks each shard as open with an empty file beside its cases; the shard takes the mark away
+Planning marks each shard as open with an empty file beside its cases; the shard removes the mark
 when it asks nothing more. How a budget is divided is `tasks.engine.budget`.
 """
 
@@ -26,24 +26,24 @@ class Share(NamedTuple):
 
 
 def mark_open(cases_file: LakePath) -> None:
-    """A shard is planned."""
+    """Mark a planned shard as open."""
     write_whole(cases_file.with_suffix(_SUFFIX), b"")
 
 
 def mark_done(cases_file: LakePath) -> None:
-    """A shard asks nothing more; one whose mark cannot be taken away only leaves the others with
-    less.
+    """Remove the mark of a shard that asks nothing more. Where that fails, the other shards only
+    have smaller shares.
     """
     with contextlib.suppress(LakeError):
         remove_file(cases_file.with_suffix(_SUFFIX))
 
 
 def find_share(limits: LimitSettings, slots: int, cases_file: LakePath) -> Share:
-    """The share of a shard while at most `slots` are at work; what does not divide goes to the
-    first of those that are left.
+    """The share of a shard while at most `slots` are at work; the remainder of the division goes
+    to the first of the open shards.
 
     With n shards left, the one of rank r has ⌈(concurrency - r) / n⌉: together all of it. n only
-    falls, so that one who has not seen it fall yet has less than its due.
+    falls, so a shard that has not seen a change yet uses less than its share.
     """
     own = cases_file.with_suffix(_SUFFIX)
     left = list_files(cases_file.parent, _SUFFIX) if slots > 1 else [own]
@@ -60,7 +60,7 @@ async def follow_share(
     cases_file: LakePath,
     apply: Callable[[int, float | None], None],
 ) -> None:
-    """Apply what the share becomes as other shards end, until cancelled."""
+    """Apply the new share when other shards end, until cancelled."""
     while slots > 1:
         await asyncio.sleep(_LOOK_S)
         with contextlib.suppress(LakeError):  # a silent bucket: what holds is kept

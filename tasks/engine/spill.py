@@ -1,5 +1,5 @@
-"""Replies that were paid for and that the lake refuses: kept in a folder of this machine, and taken
-in by a later run on it.
+"""Replies that were paid for but cannot be written to the lake: kept in a folder of this machine,
+and moved into the lake by a later run on it.
 """
 
 import hashlib
@@ -27,8 +27,8 @@ def spill_folder(lake: Lake) -> Path:
 
 
 def spill_replies(lake: Lake, replies: pl.DataFrame) -> Path:
-    """Write rows of the table `replies` beside the lake that refuses them; returns the file. Raises
-    LakeError where that fails, too.
+    """Write rows of the table `replies` into the spill folder of a lake that cannot be written;
+    returns the file. Raises LakeError where that fails, too.
     """
     folder, buffer = spill_folder(lake), io.BytesIO()
     try:
@@ -46,8 +46,8 @@ def spill_replies(lake: Lake, replies: pl.DataFrame) -> Path:
 
 
 def take_in_spilled(lake: Lake) -> int:
-    """Put what earlier runs had to spill into the lake, and remove it; returns how many replies.
-    What cannot be taken in is told and stays.
+    """Move spilled replies of earlier runs into the lake; returns how many. A file that cannot be
+    taken in stays, and a line on standard error names it.
     """
     folder, taken = spill_folder(lake), 0
     for file in sorted(folder.glob("*.parquet")):
@@ -74,7 +74,7 @@ def take_in_spilled(lake: Lake) -> int:
 
 
 def _refuse_foreign(folder: Path) -> None:
-    """Anyone can make folders in the system's temporary one."""
+    """Raise LakeError for a folder of another user; anyone can make folders in the system's."""
     if folder.stat().st_uid != os.getuid():
         raise LakeError(
             f"{folder}: belongs to another user; expected one of this user's; set "

@@ -141,10 +141,10 @@ def _draw(pairs: pl.DataFrame, held: pl.DataFrame, wants: Wants) -> pl.DataFrame
 
 
 def _by_item(pairs: pl.DataFrame) -> dict[str, list[tuple[str, str]]]:
-    found: dict[str, list[tuple[str, str]]] = {}
+    by_item: dict[str, list[tuple[str, str]]] = {}
     for item, a, b in pairs.select("item_id", "answer_a", "answer_b").iter_rows():
-        found.setdefault(item, []).append((a, b))
-    return found
+        by_item.setdefault(item, []).append((a, b))
+    return by_item
 
 
 def _used(parameters: dict[str, object], *names: str) -> dict[str, object]:
@@ -156,15 +156,16 @@ def _no_matchups() -> pl.DataFrame:
 
 
 RETRIED = ("failed", "missing_image")
-"""Statuses that are asked again in the next run without being told to."""
+"""Statuses that the next run asks again even without `--retry`."""
 _ASKED = ("prompt", "answer", "other_answer", "caption", "images")
 CASES_PER_SHARD, LEAST_CASES_PER_SHARD = 10_000, 500
+"""The most cases of a shard, and the fewest that are worth a task of their own."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """What one judge or metric has left: `shards` are files of `n_pending` cases together, none
-    before they were written.
+    """What one judge or metric has left: `shards` are files that hold the `n_pending` cases;
+    empty before they are written.
 
     `matchups` are pairs drawn for it that the lake does not hold yet.
     """
@@ -214,7 +215,7 @@ def write_work(
 
 
 def plan_file(lake: Lake, run_id: str) -> LakePath:
-    """JSON of a run: judge alias -> cases it has to judge, for whoever shows progress."""
+    """JSON of a run: judge alias -> cases it has to judge, for the progress line."""
     return lake.work_folder(run_id) / "plan.json"
 
 

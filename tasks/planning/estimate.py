@@ -1,5 +1,5 @@
-"""What a suite has left to ask, and what that will take in calls, tokens, money and time; nobody is
-asked and nothing is written.
+"""The cost estimate of what a suite has left to ask: calls, tokens, money and time. No request is
+sent and nothing is written.
 
 A seeded sample of the cases is rehearsed (`tasks.planning.estimate`) and scaled up; prompts are
 measured in `tasks.planning.prompt_lengths`. Which cases are left is `tasks.planning.cases`, how it
@@ -45,7 +45,7 @@ _SCORED = -2.0
 
 
 class Exchange(NamedTuple):
-    """A request that would be sent, and what the stand-in says to it."""
+    """A request that would be sent, and the stand-in's reply to it."""
 
     request: Request
     reply: Reply
@@ -122,8 +122,8 @@ def _key(request: Request) -> Key:
 
 
 def _advance(judge: Judge, replies: list[Reply] | None) -> list[Request] | None:
-    """What a judge asks next; None where it has concluded. A protocol's own error is told when it
-    is judged in earnest.
+    """The next requests of a judge; None where it has concluded. An error of the protocol is left
+    to the real run, which reports it.
     """
     try:
         return next(judge) if replies is None else judge.send([*replies])
@@ -137,7 +137,6 @@ SAMPLED, MEASURED, SEED = 500, 200, 0
 """Groups of equal cases that are rehearsed of each judge, and judged cases whose replies are
 measured; the seed of both draws.
 """
-"""Of a model that has not replied yet; of the stand-in and of a cassette."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +181,7 @@ class CostEstimate:
 
 
 class _Past(NamedTuple):
-    """What the lake tells of earlier replies: by (judge_id, model) mean completion tokens, by model
+    """Figures of earlier replies in the lake: by (judge_id, model) mean completion tokens, by model
     seconds of the median reply.
     """
 
@@ -207,7 +206,7 @@ class _Left:
 def estimate_suite(
     lake: Lake, suite: Suite, scope: Scope, retry: tuple[str, ...] = ()
 ) -> CostEstimate:
-    """CostEstimate what `suite` (already narrowed) has left in `lake`."""
+    """The cost estimate of what `suite` (already narrowed) has left in `lake`."""
     connection = open_warehouse(lake, lazy=True)
     n_scores = sum(len(one.row_ids) for one in find_pending(connection, suite, scope))
     every = tuple(suite.benchmarks)
@@ -217,13 +216,13 @@ def estimate_suite(
     ]
     counted: dict[str, list[Counted]] = {}
     for one in left:
-        for model, found in one.counted.items():
-            counted.setdefault(model, []).extend(found)
+        for model, prompts in one.counted.items():
+            counted.setdefault(model, []).extend(prompts)
     past = _read_past(connection)
     judges = [_estimate(one, suite, counted, past) for one in left]
     pending = {one.judge: one.n_pending for one in judges}
     return CostEstimate(
-        tuple(_tell_waiting(one, part, pending) for one, part in zip(judges, left, strict=True)),
+        tuple(_note_waiting(one, part, pending) for one, part in zip(judges, left, strict=True)),
         n_scores,
     )
 
@@ -246,7 +245,7 @@ def _rehearse_judge(
     )
     again = [status for status in retry if status != "failed"]
     key = {"judge_id": identity.judge_id, "reading": identity.reading, "retry": again, "run_id": ""}
-    found = rehearse(
+    rehearsal = rehearse(
         _start(sample, judge, identity), lambda digests: _find_replies(connection, key, digests)
     )
     scale = counts["n_groups"] / max(1, counts["n_sampled"])
@@ -256,12 +255,14 @@ def _rehearse_judge(
         if work.n_pending < work.n_wanted
         else {}
     )
-    for request, reply in found.stored:
+    for request, reply in rehearsal.stored:
         if reply.prompt_tokens:
             measured.setdefault(request.model, []).append(
                 Counted(guess_tokens(request, sizes), reply.prompt_tokens)
             )
-    return _Left(judge, identity, sizes, counts, scale, found.asked, len(found.stored), measured)
+    return _Left(
+        judge, identity, sizes, counts, scale, rehearsal.asked, len(rehearsal.stored), measured
+    )
 
 
 _COUNTS = """
@@ -360,11 +361,11 @@ def _estimate(
         cost_usd_worst=None if None in worst else left.scale * sum(cost or 0.0 for cost in worst),
         seconds=max(seconds, 60 * n_calls / per_minute if per_minute else 0.0),
         notes=tuple(dict.fromkeys(note for part in parts for note in part.notes))
-        + _tell_sample(left),
+        + _note_sample(left),
     )
 
 
-def _tell_sample(left: _Left) -> tuple[str, ...]:
+def _note_sample(left: _Left) -> tuple[str, ...]:
     if left.counts["n_sampled"] == left.counts["n_groups"]:
         return ()
     return (
@@ -385,10 +386,10 @@ class _Part(NamedTuple):
 
 
 def _by_endpoint(asked: Iterable[Exchange]) -> dict[str, list[Exchange]]:
-    found: dict[str, list[Exchange]] = {}
+    grouped: dict[str, list[Exchange]] = {}
     for exchange in asked:
-        found.setdefault(exchange.request.endpoint, []).append(exchange)
-    return found
+        grouped.setdefault(exchange.request.endpoint, []).append(exchange)
+    return grouped
 
 
 def _estimate_endpoint(
@@ -442,9 +443,9 @@ def _most_tokens(request: Request) -> int:
     return 0 if request.scored else request.decoding.max_tokens
 
 
-def _tell_waiting(one: JudgeEstimate, left: _Left, pending: Mapping[str, int]) -> JudgeEstimate:
-    """Say what judges of this run's earlier stages have still to write before this one's cases are
-    known.
+def _note_waiting(one: JudgeEstimate, left: _Left, pending: Mapping[str, int]) -> JudgeEstimate:
+    """Add notes on what judges of this run's earlier stages must write before this judge's cases
+    are known.
     """
     wants = left.identity.wants
     notes = list(one.notes)

@@ -1,19 +1,21 @@
-"""The names that each stage of a suite must hold. How they are held is `tasks.lake.leases`."""
+"""The names of the leases that each stage of a suite must hold. Holding them is
+`tasks.lake.leases`.
+"""
 
 from judgelake.tasks.lake.leases import name_lease_of_judge
 from judgelake.tasks.suite.suite import Suite, identify_all
 
 
 def name_ingest_leases(suite: Suite) -> list[str]:
-    """One a benchmark: an ingest replaces the benchmark's rows."""
+    """One for each benchmark: an ingest replaces the benchmark's rows."""
     return [f"ingest-{benchmark}" for benchmark in suite.benchmarks]
 
 
 def name_judge_leases(suite: Suite) -> list[str]:
-    """One a judge (its readings share its replies), one for a benchmark's metrics and one for the
-    pairs that are drawn on it.
+    """One for each judge (its readings share its replies), one for a benchmark's metrics and one
+    for the pairs that are drawn on it.
 
-    Suites may share a metric or a plan of matchups, so neither is the suite's own.
+    Suites may share a metric or a plan of matchups, so these names do not contain the suite's.
     """
     judges = [identity for identity in identify_all(suite) if identity.kind != "metric"]
     names = [name_lease_of_judge(judge.judge_id) for judge in judges]
@@ -29,7 +31,7 @@ def name_judge_leases(suite: Suite) -> list[str]:
 
 
 def name_report_leases(suite: Suite) -> list[str]:
-    """One: a report replaces the suite's rows and page."""
+    """One for the suite: a report replaces the suite's rows and page."""
     return [f"report-{suite.name}"]
 
 
@@ -37,5 +39,5 @@ _NAMERS = {"ingest": name_ingest_leases, "judge": name_judge_leases, "report": n
 
 
 def name_leases(suite: Suite, stages: tuple[str, ...]) -> list[str]:
-    """All that these stages hold, one after the other."""
+    """All names that these stages hold, in the order of the stages."""
     return [name for stage in stages for name in _NAMERS[stage](suite)]

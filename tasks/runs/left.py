@@ -1,6 +1,4 @@
-"""Which stages of a suite have something to do; found without a server, without prefect and without
-dask.
-"""
+"""Finds which stages of a suite have something to do, without a server, prefect or dask."""
 
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.snapshot import Snapshot
@@ -17,8 +15,8 @@ STAGES = ("ingest", "judge", "report")
 def find_left(
     lake: Lake, full: Suite, scope: Scope, stages: tuple[str, ...], retry: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Which of `stages` have something to do; where an ingest is left, what comes after it is not
-    known and counts as left.
+    """The stages that have something to do. Where an ingest is left, the work of later stages is
+    not known, and they count as left.
     """
     suite, snapshot = narrow(full, scope), lake.take_snapshot()
     if "ingest" in stages and is_ingest_left(snapshot, suite, scope):
@@ -34,11 +32,11 @@ def find_left(
 
 
 def is_ingest_left(snapshot: Snapshot, suite: Suite, scope: Scope) -> bool:
-    """Whether some source of `suite` (already narrowed) is not in the lake as it is now."""
+    """Whether a source of `suite` (already narrowed) has changed since the lake ingested it."""
     images, limits = suite.image_root(snapshot.root), suite.limits.images
     return not all(
-        find_current(snapshot, one, scope.limit, images, limits)
-        for one in suite.benchmarks.values()
+        find_current(snapshot, benchmark, scope.limit, images, limits)
+        for benchmark in suite.benchmarks.values()
     )
 
 
@@ -54,7 +52,7 @@ def is_judging_left(
     )
     connection = open_warehouse(snapshot, lazy=True)
     identities = identify_all(full, name_ingests(connection))
-    ids = [one.judge_id + one.reading for one in identities]
+    ids = [identity.judge_id + identity.reading for identity in identities]
     held = run_sql(
         connection, text, "registered judges", {"suite": suite.name, "ids": ids}
     ).fetchone()

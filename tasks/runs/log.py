@@ -1,6 +1,4 @@
-"""How a run conducts itself towards people and other runs: the leases that it waits for, the lines
-it tells, where its log lies.
-"""
+"""The log of a run: the lines that it prints and keeps, and the leases that it waits for."""
 
 import json
 import sys
@@ -17,13 +15,13 @@ from judgelake.tasks.lake.stop_flag import LOST, StopFlag, set_stop
 from judgelake.tasks.lake.storage import LakePath, read_file, write_whole
 
 Fact = str | float | Sequence[str]
-"""What a step tells: words as they are, a number with its name, several words."""
+"""A value of a step: words that are printed as they are, a number with its name, several words."""
 LogFormat = Literal["text", "json"]
 
 
 @dataclass(frozen=True)
-class Conduct:
-    """How long a run waits for leases (None: until they are free), and how its lines look on
+class RunOptions:
+    """How long a run waits for leases (None: until they are free), and the format of its lines on
     standard error.
     """
 
@@ -31,46 +29,48 @@ class Conduct:
     log_format: LogFormat = "text"
 
 
-USUAL = Conduct()
+DEFAULT_OPTIONS = RunOptions()
 
 
 def log_file(lake: Lake, run_id: str) -> LakePath:
-    """Where a run's lines lie as JSON; there once it has told one."""
+    """The file of a run's lines as JSON; it exists after the first line."""
     return lake.root / "_logs" / f"{run_id}.jsonl"
 
 
 def hold_for_run(
-    lake: Lake, names: Sequence[str], suite: str, run_id: str, conduct: Conduct
+    lake: Lake, names: Sequence[str], suite: str, run_id: str, run_options: RunOptions
 ) -> AbstractContextManager[Held]:
-    """Hold `names` for a run; a lease that is lost ends the run as Ctrl-C does, and its stop flag
-    says why.
+    """Hold the leases `names` for a run. A run that loses a lease shuts down as it does on Ctrl-C,
+    and its stop flag says why.
     """
     flag = StopFlag(lake, run_id)
     return hold_leases(
-        lake, names, f"run {run_id} of {suite}", conduct.wait_s,
-        lambda words: log_step(lake, run_id, conduct, "lease", {"says": words}),
+        lake, names, f"run {run_id} of {suite}", run_options.wait_s,
+        lambda words: log_step(lake, run_id, run_options, "lease", {"says": words}),
         on_loss=lambda: set_stop(lake, run_id, LOST), should_stop=flag.is_set,
     )  # fmt: skip
 
 
 @contextmanager
-def logged_step(lake: Lake, run_id: str, conduct: Conduct, step: str) -> Iterator[dict[str, Fact]]:
-    """A step that is told when it is done: what the block puts into the mapping, and how long it
-    took.
+def logged_step(
+    lake: Lake, run_id: str, run_options: RunOptions, step: str
+) -> Iterator[dict[str, Fact]]:
+    """Log a step when its block has ended: the values that the block puts into the mapping, and the
+    seconds that it took.
     """
     facts: dict[str, Fact] = {}
     clock = SteadyClock()
     yield facts
-    log_step(lake, run_id, conduct, step, {**facts, "seconds": round(clock.elapsed_s(), 1)})
+    log_step(lake, run_id, run_options, step, {**facts, "seconds": round(clock.elapsed_s(), 1)})
 
 
 def log_step(
-    lake: Lake, run_id: str, conduct: Conduct, step: str, facts: Mapping[str, Fact]
+    lake: Lake, run_id: str, run_options: RunOptions, step: str, facts: Mapping[str, Fact]
 ) -> None:
-    """Tell a line on standard error and keep it in the run's log; a lake that cannot be written now
-    costs the run only the log's line.
+    """Print a line on standard error and add it to the run's log. Where the lake cannot be written,
+    only the line in the log is missing.
     """
-    line = tell_step(run_id, conduct, step, facts)
+    line = print_step(run_id, run_options, step, facts)
     file = log_file(lake, run_id)
     try:
         write_whole(file, (read_file(file) or b"") + f"{line}\n".encode())
@@ -78,15 +78,15 @@ def log_step(
         return
 
 
-def tell_step(run_id: str, conduct: Conduct, step: str, facts: Mapping[str, Fact]) -> str:
-    """Tell a line on standard error; returns it as JSON."""
+def print_step(run_id: str, run_options: RunOptions, step: str, facts: Mapping[str, Fact]) -> str:
+    """Print a line on standard error; returns it as JSON."""
     at = datetime.now(UTC).isoformat(timespec="milliseconds")
     line = redact(
         json.dumps({"at": at, "run_id": run_id, "step": step, **facts}, ensure_ascii=False)
     )
     sys.stderr.write(
         f"{line}\n"
-        if conduct.log_format == "json"
+        if run_options.log_format == "json"
         else redact(f"judgelake: {step}: {_say(facts)}\n")
     )
     return line
@@ -94,12 +94,12 @@ def tell_step(run_id: str, conduct: Conduct, step: str, facts: Mapping[str, Fact
 
 def _say(facts: Mapping[str, Fact]) -> str:
     """Facts as a person reads them: `40 items, 80 answers in 1.2 s`."""
-    said = [_say_one(name, value) for name, value in facts.items() if name != "seconds"]
+    words = [_say_value(name, value) for name, value in facts.items() if name != "seconds"]
     seconds = f" in {facts['seconds']} s" if "seconds" in facts else ""
-    return ", ".join(word for word in said if word) + seconds
+    return ", ".join(word for word in words if word) + seconds
 
 
-def _say_one(name: str, value: Fact) -> str:
+def _say_value(name: str, value: Fact) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, int | float):

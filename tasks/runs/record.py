@@ -1,9 +1,9 @@
-"""The history of runs: one row in `runs` a run, however it ended. What a run does is the flows'
-matter, how it is told `tasks.runs.summary`'s.
+"""The history of runs: one row in `runs` for each run, however it ended. What a run does is in the
+flows; the lines about its end are `tasks.runs.summary`.
 
-A run holds the lease `run-<run_id>` from its first row to its last. A stale one is a lost run's;
-the next run writes its end. A run that was taken for lost and is not (its machine slept) writes a
-later row at its own end, and that one counts.
+A run holds the lease `run-<run_id>` from its first row to its last. A stale one
+belongs to a lost run; the next run writes the end of the lost one. A run that was wrongly taken for
+lost (its machine slept) writes a later row at its own end, and that row counts.
 """
 
 import contextlib
@@ -45,21 +45,21 @@ UNDER_WAY = ("running", "reporting")
 
 @contextlib.contextmanager
 def show_life(lake: Lake, run_id: str, suite: str) -> Iterator[None]:
-    """Hold the run's own lease: nobody waits for it, so that nothing of it stays once the run has
+    """Hold the run's own lease. No other run waits for it, so it can be removed when the run has
     ended.
     """
     with hold_leases(
         lake, [name_lease_of_run(run_id)], f"run {run_id} of {suite}", 0.0, lambda _: None
     ):
         yield
-    with contextlib.suppress(LakeError):  # then it stays, and says that it was released
+    with contextlib.suppress(LakeError):  # then the lease stays, marked as released
         forget_life(lake, run_id)
 
 
 def forget_life(lake: Lake, run_id: str) -> None:
-    """Take away the lease of a run that has written how it ended."""
+    """Remove the lease of a run that has written how it ended."""
     name = name_lease_of_run(run_id)
-    if not list_leases(lake, name):  # else somebody holds it
+    if not list_leases(lake, name):  # else another process holds it
         remove_lease(lake, name)
 
 
@@ -106,9 +106,9 @@ def end_lost_runs(lake: Lake, around: Surroundings = HERE) -> None:
         remove_lease(lake, lease.name)
 
 
-def _last_seen(lease: Lease, told: datetime) -> datetime:
-    """After the row that says `running`, before any that the run may yet write."""
-    return max(datetime.fromtimestamp(lease.beaten_at, UTC), told + timedelta(milliseconds=1))
+def _last_seen(lease: Lease, written_at: datetime) -> datetime:
+    """A time after the row that says `running` and before any row that the run may still write."""
+    return max(datetime.fromtimestamp(lease.beaten_at, UTC), written_at + timedelta(milliseconds=1))
 
 
 _PACKAGES = ("judgelake", "prefect", "dask", "duckdb", "pyarrow", "polars", "pandera", "openai")
@@ -125,10 +125,10 @@ OVER_BUDGET = "over budget"
 
 @dataclass
 class RunRecord:
-    """What the stages of a run hand in as they finish; `stop_flag` is there once somebody asked the
-    run to stop.
+    """The results of a run's stages as they finish. The file `stop_flag` exists once the run was
+    asked to stop.
 
-    `write` puts the row as it stands into the lake, with the outcome so far. `failures`: why some
+    `write` writes the present row into the lake, with the outcome so far. `failures`: why some
     judge or metric could not run. `code`: the exit code, once it is known.
     """
 
@@ -149,7 +149,7 @@ class RunRecord:
 
     @property
     def lost(self) -> bool:
-        """Whether it was asked to because another run took over a lease."""
+        """Whether it was asked to stop because another run took over a lease."""
         return read_file(self.stop_flag) == LOST
 
     @property
@@ -164,7 +164,7 @@ class RunRecord:
 
     @property
     def outcome(self) -> str:
-        """How the run ended, if it ends now."""
+        """The outcome of the run if it ends now."""
         if self.stopped:
             return "stopped"
         if self.failures:
@@ -206,9 +206,9 @@ def record_run(
     lake: Lake, suite: Suite, run_id: str, stages: tuple[str, ...]
 ) -> Iterator[RunRecord]:
     """Write the run's row at its start and again at its end, failed or not; remove its work folder
-    and what was retired long ago.
+    and part files that were replaced long ago.
 
-    The rows of earlier runs that ended without one are written, too.
+    Also writes the last row of each lost run.
     """
     clock = SteadyClock()
     started = clock.now()
@@ -242,7 +242,9 @@ def record_run(
 
 
 def _name_outcome(record: RunRecord, error: BaseException) -> str:
-    """A RunError is how a run that came to its end tells its exit code."""
+    """The outcome of a run that ended with `error`; a RunError carries the exit code of a run that
+    came to its end.
+    """
     if isinstance(error, RunError):
         return record.outcome
     return "stopped" if record.code == ExitCode.STOPPED else "failed"

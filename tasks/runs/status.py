@@ -1,4 +1,4 @@
-"""What goes on in a lake: who holds which lease, which runs are under way and how far, how the last
+"""The status of a lake: who holds which lease, which runs are in progress and how far, how the last
 ones ended. Writes nothing.
 """
 
@@ -23,7 +23,7 @@ N_RUNS = 10
 
 @dataclass(frozen=True)
 class HeldLease:
-    """A lease: who has it, and whether he looks gone."""
+    """A lease: who holds it, and whether it is stale."""
 
     name: str
     owner: str
@@ -40,7 +40,7 @@ class OpenRun:
     """A run that has not written its end: `alive` where it holds a lease that is not stale, `lost`
     where the run's own lease is stale.
 
-    Neither: a run of a judgelake that held no such lease; it starts, waits, or was killed.
+    Neither: the run holds no lease; it starts, waits, or was killed.
     """
 
     run_id: str
@@ -54,7 +54,7 @@ class OpenRun:
 
 @dataclass(frozen=True)
 class LakeStatus:
-    """All that `judgelake status` tells; `runs` are the last ten, `suites` and the `batches` that
+    """All that `judgelake status` shows; `runs` are the last ten, `suites` and the `batches` that
     are open at a provider have one row each.
     """
 
@@ -65,7 +65,7 @@ class LakeStatus:
     batches: tuple[dict[str, Any], ...] = ()
 
     def as_json(self) -> str:
-        """The same for programs."""
+        """The status as JSON."""
         return json.dumps(asdict(self), default=lambda value: value.isoformat(), ensure_ascii=False)
 
 
@@ -114,7 +114,7 @@ def _find_open(
     lake: Lake, connection: duckdb.DuckDBPyConnection, leases: Sequence[Lease], around: Surroundings
 ) -> tuple[OpenRun, ...]:
     lost = find_lost(leases, around)
-    living = [one.owner for one in leases if not (one.released or is_stale(one, around))]
+    living = [lease.owner for lease in leases if not (lease.released or is_stale(lease, around))]
     text = (
         "select run_id, suite, started_at from stg_runs where list_contains($outcomes, "
         "outcome) order by started_at"
@@ -134,8 +134,8 @@ def _find_open(
 
 
 def _count(lake: Lake, run_id: str) -> tuple[int, int]:
-    """Cases judged, and cases to judge, by the files of a run that tell how far it is."""
-    told = [read_file(file) for file in list_files(lake.work_folder(run_id), ".progress.json")]
-    judged = sum(json.loads(one)["cases"] for one in told if one)
+    """The numbers of cases judged and to judge, from a run's progress files and its plan."""
+    contents = [read_file(file) for file in list_files(lake.work_folder(run_id), ".progress.json")]
+    judged = sum(json.loads(content)["cases"] for content in contents if content)
     plan = read_file(plan_file(lake, run_id))
     return judged, sum(json.loads(plan).values()) if plan else 0

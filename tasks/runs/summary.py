@@ -1,5 +1,5 @@
-"""How a run ended: its exit code, and the lines that tell what it did, what is wrong and where to
-look. The same for command and schedule.
+"""How a run ended: its exit code, and lines on what it did, what is wrong and where to look.
+Commands and schedules show the same lines.
 """
 
 from collections.abc import Sequence
@@ -21,6 +21,7 @@ from judgelake.tasks.warehouse.checks import check_lake
 from judgelake.tasks.warehouse.warehouse import open_warehouse, select_file
 
 _MOST_NAMES = 5
+"""The most names of batches in a line."""
 _TRY = (
     "select model, metric, n, round(100 * mean, 2) as mean from rpt_metrics where benchmark = "
     "'{benchmark}'",
@@ -30,7 +31,7 @@ _TRY = (
 
 @dataclass(frozen=True)
 class RunEnd:
-    """The exit code of a run, the lines that say how it ended, and its id in the table `runs`."""
+    """The exit code of a run, the lines on how it ended, and its id in the table `runs`."""
 
     code: ExitCode
     lines: tuple[str, ...]
@@ -46,18 +47,18 @@ class _Section(NamedTuple):
 
 
 def end_run(lake: Lake, suite: Suite, stages: tuple[str, ...], record: RunRecord) -> RunEnd:
-    """What a run of `stages` came to (`suite` narrowed as it was run), and its code into `record`;
-    one that was stopped is not checked.
+    """The end of a run of `stages` (`suite` is narrowed as it was run); writes the exit code into
+    `record`. A run that was stopped is not checked.
     """
-    parts = [_Section(ExitCode.DONE, [_sum_up(record)]), *_tell_record(record)]
+    parts = [_Section(ExitCode.DONE, [_sum_up(record)]), *_describe_record(record)]
     if not record.stopped:
         connection = open_warehouse(lake, lazy=True)
-        parts.append(_tell_batches(connection, suite))
-        parts.append(_tell_checks(lake, connection))
+        parts.append(_describe_batches(connection, suite))
+        parts.append(_describe_checks(lake, connection))
         if "report" in stages:
             parts += [
                 _Section(ExitCode.DONE, _name_places(lake, suite)),
-                _tell_coverage(connection, suite),
+                _describe_coverage(connection, suite),
             ]
     log = log_file(lake, record.run_id)
     parts.append(_Section(ExitCode.DONE, [f"log: {log}"] if has_file(log) else []))
@@ -68,7 +69,7 @@ def end_run(lake: Lake, suite: Suite, stages: tuple[str, ...], record: RunRecord
 def _sum_up(record: RunRecord) -> str:
     counts = count_shards(record.shards)
     tokens = counts.pop("prompt_tokens") + counts.pop("completion_tokens")
-    said = ", ".join(
+    work = ", ".join(
         f"{count:,} {name.replace('_', ' ')}"
         for name, count in {**counts, "tokens": tokens}.items()
     )
@@ -80,45 +81,46 @@ def _sum_up(record: RunRecord) -> str:
         else f", {record.cost_usd:.2f} USD"
     )
     return (
-        f"run {record.run_id}: {record.outcome} in {record.clock.elapsed_s():.1f} s; {said}{cost}"
+        f"run {record.run_id}: {record.outcome} in {record.clock.elapsed_s():.1f} s; {work}{cost}"
     )
 
 
-def _tell_record(record: RunRecord) -> list[_Section]:
-    """What the run's own record says: stopped, lost, a metric that could not run, budget reached,
-    batches open.
+def _describe_record(record: RunRecord) -> list[_Section]:
+    """The lines from the run's own record: stopped, lost, a metric that could not run, budget
+    reached, batches open.
     """
-    told = []
+    parts = []
     if record.lost:
         line = (
             "stopped: another run has taken over a lease of this one; what came in is kept; "
             "run again when it has ended"
         )
-        told.append(_Section(ExitCode.LEASED, [line]))
+        parts.append(_Section(ExitCode.LEASED, [line]))
     elif record.stopped:
         line = "stopped before the end: what came in is kept; run the same command again to go on"
-        told.append(_Section(ExitCode.STOPPED, [line]))
+        parts.append(_Section(ExitCode.STOPPED, [line]))
     if record.failures:
-        told.append(_Section(ExitCode.USAGE, [f"judgelake: {line}" for line in record.failures]))
+        parts.append(_Section(ExitCode.USAGE, [f"judgelake: {line}" for line in record.failures]))
     if record.over_budget:
         line = (
             "budget: reached, and what was in flight is kept; raise limits.budget_usd and "
             "run again to go on"
         )
-        told.append(_Section(ExitCode.BUDGET, [line]))
+        parts.append(_Section(ExitCode.BUDGET, [line]))
     if record.n_open:
         line = (
             f"open: {record.n_open:,} cases wait for a batch at the provider; run the same "
             f"command again to collect it"
         )
-        told.append(_Section(ExitCode.OPEN, [line]))
-    return told
+        parts.append(_Section(ExitCode.OPEN, [line]))
+    return parts
 
 
-def _tell_batches(connection: duckdb.DuckDBPyConnection, suite: Suite) -> _Section:
-    """The batches that wait at the provider, by the names that it knows them by."""
+def _describe_batches(connection: duckdb.DuckDBPyConnection, suite: Suite) -> _Section:
+    """The batches that wait at the provider, by the names that the provider uses."""
     rows = count_open(
-        connection, [one.judge_id for one in identify_all(suite) if one.kind != "metric"]
+        connection,
+        [identity.judge_id for identity in identify_all(suite) if identity.kind != "metric"],
     )
     if rows.is_empty():
         return _Section(ExitCode.DONE, [])
@@ -128,9 +130,9 @@ def _tell_batches(connection: duckdb.DuckDBPyConnection, suite: Suite) -> _Secti
     return _Section(ExitCode.DONE, [f"batches: {rows['n_requests'].sum():,} requests in {names}"])
 
 
-def _tell_checks(lake: Lake, connection: duckdb.DuckDBPyConnection) -> _Section:
-    """5 where a check finds rows that are wrong, 0 where none or only warnings do, and say which
-    and how to see them.
+def _describe_checks(lake: Lake, connection: duckdb.DuckDBPyConnection) -> _Section:
+    """Code 5 where a check finds wrong rows, 0 where there are none or only warnings; the lines
+    name the checks and a query that shows the rows.
     """
     findings, lines = check_lake(lake, connection), []
     for finding in findings:
@@ -151,30 +153,31 @@ def _name_places(lake: Lake, suite: Suite) -> list[str]:
     return [f"report: {page_path(lake, suite)}", *queries]
 
 
-def _tell_coverage(connection: duckdb.DuckDBPyConnection, suite: Suite) -> _Section:
-    """3 where a judge or metric of the suite has fewer scores than `min_coverage` of those wanted,
-    and say which.
+def _describe_coverage(connection: duckdb.DuckDBPyConnection, suite: Suite) -> _Section:
+    """Code 3 where a judge or metric of the suite has less than `min_coverage` of the wanted
+    scores; the lines name them.
     """
     least = suite.report.min_coverage
     parameters = {
         "benchmarks": list(suite.benchmarks),
         "ids": [
-            one.judge_id + one.reading for one in identify_all(suite, name_ingests(connection))
+            identity.judge_id + identity.reading
+            for identity in identify_all(suite, name_ingests(connection))
         ],
         "least": least,
     }
     thin = select_file(connection, "queries/thin_coverage.sql", parameters)
     lines = [
         f"coverage: {judge} has {100 * share:.1f} % of its scores on {benchmark}; expected "
-        f"{100 * least:.1f} %" + _tell_reason(connection, benchmark, judge)
+        f"{100 * least:.1f} %" + _describe_reason(connection, benchmark, judge)
         for benchmark, judge, share in thin.iter_rows()
     ]
     return _Section(ExitCode.COVERAGE if lines else ExitCode.DONE, lines)
 
 
-def _tell_reason(connection: duckdb.DuckDBPyConnection, benchmark: str, judge: str) -> str:
-    """Why most of a judge's verdicts failed, where some did; these are asked for again by the next
-    run.
+def _describe_reason(connection: duckdb.DuckDBPyConnection, benchmark: str, judge: str) -> str:
+    """The most frequent reason of a judge's failed verdicts; '' where none failed. The next run
+    asks for them again.
     """
     asked = {"benchmark": benchmark, "judge": judge}
     n, reason = select_file(connection, "queries/failure_reason.sql", asked).row(0)

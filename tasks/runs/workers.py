@@ -1,7 +1,7 @@
-"""Whether a worker somewhere else can do its part of a run: see the lake and the images, reach
-Prefect, hold the endpoints' keys.
+"""Checks whether a worker on another machine can do its part of a run: read the lake and the
+images, reach Prefect, have the endpoints' keys.
 
-Which workers are asked, and what follows, is `flows.cluster`.
+`flows.cluster` chooses the workers to check and raises the errors.
 """
 
 import urllib.error
@@ -32,7 +32,7 @@ class Probe:
     endpoints: tuple[EndpointSettings, ...] = ()
 
     def without_keys(self) -> "Probe":
-        """The same of a worker that asks no endpoint."""
+        """The same probe for a worker that asks no endpoint."""
         return replace(self, endpoints=())
 
 
@@ -42,10 +42,12 @@ def make_probe(lake: Lake, suite: Suite, run_id: str, api_url: str | None) -> Pr
     file = lake.work_folder(run_id) / "probe"
     write_whole(file, token.encode())
     endpoints = tuple(
-        dict.fromkeys(one for judge in suite.judges.values() for one in judge.endpoints.values())
+        dict.fromkeys(
+            endpoint for judge in suite.judges.values() for endpoint in judge.endpoints.values()
+        )
     )
     images = (suite.images,) if suite.images is not None else ()
-    reached = tuple(path for one in endpoints for path in one.paths)
+    reached = tuple(path for endpoint in endpoints for path in endpoint.paths)
     named = tuple(
         value
         for judge in suite.judges.values()
@@ -56,7 +58,7 @@ def make_probe(lake: Lake, suite: Suite, run_id: str, api_url: str | None) -> Pr
 
 
 def probe_place(probe: Probe) -> list[str]:
-    """What this process cannot do of a probe, a line each; a key itself is never told."""
+    """A line for each part of a probe that this process cannot do; a line never contains a key."""
     lines = _probe_lake(probe)
     lines += [f"{path} is not there" for path in probe.paths if not path.exists()]
     if probe.api_url is not None:
@@ -78,7 +80,7 @@ def _probe_api(url: str) -> list[str]:
     try:
         urllib.request.urlopen(f"{url}/health", timeout=_ANSWER_S).close()  # noqa: S310  # Prefect's own address
     except urllib.error.HTTPError:
-        return []  # it answers; whether it lets us in is not asked here
+        return []  # it answers; the login is not checked here
     except OSError as error:
         return [
             f"cannot reach Prefect at {url} ({error}); set PREFECT_API_URL to a server that "

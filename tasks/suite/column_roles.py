@@ -64,6 +64,7 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
     "images": ("image", "img"),
 }
 """A word within a longer name, such as `gt_label` or `Human score`."""
+# names of image files
 _IMAGE = re.compile(r"\.(jpe?g|png|webp|gif|bmp|tiff?)$", re.IGNORECASE)
 YES_NO: Mapping[str, int] = {
     "yes": 1,

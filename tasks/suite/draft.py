@@ -29,6 +29,7 @@ SCHEMA_LINE = f"# yaml-language-server: $schema={SCHEMA_FILE}\n"
 """The comment by which editors find the schema beside the suite."""
 _SCALES = ((0, 1), (1, 3), (1, 5), (0, 5), (1, 7), (1, 10), (0, 10), (0, 100))
 """Scales that people are asked to rate on; the first that holds all ratings is taken."""
+# characters that make a path a pattern or a variable in a suite
 _GLOB = re.compile(r"[*?\[\]{}$]")
 _COLUMNS = ("item_id", "prompt", "references", "images", "answer", "model")
 

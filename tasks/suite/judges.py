@@ -103,7 +103,7 @@ def read_judge(alias: str, place: Place, benchmarks: Mapping[str, object]) -> Ju
     judge = JudgeSettings(
         alias, protocol, endpoint, build(options_type, place, skip=shared), others
     )
-    # so that templates, rubrics and demonstrations that cannot be read are told before anything
+    # a template, rubric or demonstration that cannot be read is an error here, before anything
     # starts
     judge.identify(tuple(benchmarks))
     return judge
@@ -115,11 +115,11 @@ def _read_endpoint(place: Place, others: Collection[str]) -> EndpointSettings:
     own = {part.name for part in dataclasses.fields(kind.settings)}
     for key, value in entries(place).items():
         if key not in own and key not in others:
-            takers = [one.name for one in BACKENDS.values() if _has_key(one, key)]
+            takers = [known.name for known in BACKENDS.values() if _has_key(known, key)]
             if takers:
-                said = expand(value) if isinstance(value.node, yaml.ScalarNode) else "given"
+                text = expand(value) if isinstance(value.node, yaml.ScalarNode) else "given"
                 raise value.fail(
-                    f"{key}: {said}; expected with `backend: {' or '.join(takers)}` only; remove it"
+                    f"{key}: {text}; expected with `backend: {' or '.join(takers)}` only; remove it"
                 )
     return build(kind.settings, place, skip={*others, "backend"})
 

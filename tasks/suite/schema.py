@@ -202,7 +202,7 @@ def _close(properties: Mapping[str, Any], required: Collection[str]) -> Schema:
 
 
 def _union(tag: str, branches: Mapping[str, Schema]) -> Schema:
-    """One of several mappings that the value of `tag` tells apart."""
+    """One of several mappings; the value of `tag` decides which."""
     return {
         "type": "object",
         "required": [tag],

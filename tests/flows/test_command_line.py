@@ -53,7 +53,7 @@ def test_help_of_a_command_explains_exit_codes() -> None:
     (choice,) = (action for action in make_parser()._actions if action.dest == "command")
     assert isinstance(choice.choices, dict)
     text = " ".join(choice.choices["run"].format_help().split())
-    assert "ingest, judge and report a suite; what is done already is left alone" in text
+    assert "ingest, judge and report a suite; work that is already done is not repeated" in text
     assert "exit codes: 0 all there; 1 usage" in text
 
 

@@ -50,7 +50,9 @@ def test_kill_nine_a_worker_then_everything(tmp_path: Path) -> None:
             assert shell.list_left() == []  # workers and servers end with their parent
             at_second = len(read_requests(log)) - at_first - shell.count(lake, stored)
         assert shell.count(lake, stored) > 0
-        assert "LOST: it ended without a word" in shell.run("status", "--lake", str(lake))[1]
+        assert (
+            "LOST: it ended without writing its end" in shell.run("status", "--lake", str(lake))[1]
+        )
 
         code, output = shell.run("run", suite, "--lake", str(lake))
         assert code == 0, output

@@ -117,7 +117,7 @@ def test_the_table_says_what_it_knows_and_what_not(
     assert head.split()[:6] == ["judge", "model", "items", "answers", "cases", "present"]
     assert row.split()[:9] == ["lave", "standin/rules", "40", "80", "80", "0", "80", "0", "80"]
     assert "not known" in row
-    assert "metrics: 240 scores to compute here; they ask nobody" in told
+    assert "metrics: 240 scores to compute here; they send no request" in told
     assert "cost: the price of standin/rules is not known" in told
     assert "time of standin/rules: at 1 s a reply" in told
 
@@ -137,9 +137,9 @@ def test_a_budget_is_held_against_the_estimate(
 
     # 80 calls of some 700 and 20 tokens: 80 x (0.007 + 0.002) = 0.7; at worst 256 tokens each: 80 x
     # 0.033 = 2.7
-    assert told("100") == "budget: $100.00 a run will do"
-    assert told("1.5") == "budget: $1.50 a run should do"
-    assert told("0.1") == "budget: $0.1 a run will not do; the run stops there with exit code 4"
+    assert told("100") == "budget: $100.00 a run is enough"
+    assert told("1.5") == "budget: $1.50 a run should be enough"
+    assert told("0.1") == "budget: $0.1 a run is not enough; the run stops there with exit code 4"
 
 
 def test_a_budget_without_a_price_is_refused(suite_file: Path) -> None:

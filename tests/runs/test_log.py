@@ -11,7 +11,14 @@ from judgelake.tasks.errors import LakeError, LeaseError, redact
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.runs import log as conduct
 from judgelake.tasks.runs.lease_names import name_judge_leases, name_leases
-from judgelake.tasks.runs.log import USUAL, Conduct, hold_for_run, log_file, log_step, logged_step
+from judgelake.tasks.runs.log import (
+    DEFAULT_OPTIONS,
+    RunOptions,
+    hold_for_run,
+    log_file,
+    log_step,
+    logged_step,
+)
 from tests.lakes import lave_judge, make_lake, make_suite
 
 
@@ -21,9 +28,9 @@ def lake(tmp_path: Path) -> Lake:
 
 
 def test_a_step_is_told_and_kept(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
-    with logged_step(lake, "r", USUAL, "ingest") as facts:
+    with logged_step(lake, "r", DEFAULT_OPTIONS, "ingest") as facts:
         facts |= {"items": 1234, "judges": ["a 1 of 2 cases", "b"], "page": "report.html"}
-    log_step(lake, "r", Conduct(log_format="json"), "report", {"page": "p"})
+    log_step(lake, "r", RunOptions(log_format="json"), "report", {"page": "p"})
     human, as_json = capsys.readouterr().err.splitlines()
     assert human == "judgelake: ingest: 1,234 items, a 1 of 2 cases, b, report.html in 0.0 s"
     kept = [json.loads(line) for line in log_file(lake, "r").read_text().splitlines()]
@@ -45,7 +52,7 @@ def test_a_full_disk_costs_only_the_line(
         raise LakeError("no room")
 
     monkeypatch.setattr(conduct, "write_whole", refuse)
-    log_step(lake, "r", USUAL, "judge", {"calls": 3})
+    log_step(lake, "r", DEFAULT_OPTIONS, "judge", {"calls": 3})
     assert capsys.readouterr().err == "judgelake: judge: 3 calls\n"
 
 
@@ -53,9 +60,9 @@ def test_who_holds_it_is_told_in_the_words_of_the_run(
     lake: Lake, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with (
-        hold_for_run(lake, ["n"], "nightly", "r1", USUAL),
+        hold_for_run(lake, ["n"], "nightly", "r1", DEFAULT_OPTIONS),
         pytest.raises(LeaseError, match="n: run r1 of nightly"),
-        hold_for_run(lake, ["n"], "nightly", "r2", Conduct(wait_s=0.1)),
+        hold_for_run(lake, ["n"], "nightly", "r2", RunOptions(wait_s=0.1)),
     ):
         pass
     assert capsys.readouterr().err.startswith("judgelake: lease: waiting: run r1 of nightly (host ")
@@ -73,7 +80,7 @@ def test_no_key_is_in_a_line(
         'said "Authorization: Bearer abcdefgh1234" to sk-abcdefghijklmnopqrstu with '
         "un-guessable/value"
     )
-    log_step(lake, "r", Conduct(log_format=format_name), "judge", {"says": words})
+    log_step(lake, "r", RunOptions(log_format=format_name), "judge", {"says": words})
     for text in (capsys.readouterr().err, log_file(lake, "r").read_text()):
         assert "[key]" in text
         assert not any(key in text for key in ("abcdefgh1234", "sk-abc", "un-guessable"))

@@ -112,7 +112,7 @@ def test_a_killed_run_is_told_as_lost_and_the_next_writes_its_end(
         [row["last_outcome"] for row in status.suites],
     ) == (["lost"], ["lost"])
     assert describe_status(status)[1].endswith(
-        "nothing judged yet; LOST: it ended without a word (run the suite again to go on)"
+        "nothing judged yet; LOST: it ended without writing its end (run the suite again to go on)"
     )
     assert outcomes(lake) == ["running"]  # reading writes nothing
 

@@ -26,7 +26,7 @@ from judgelake.tasks.lake.lake import Lake, append_records
 from judgelake.tasks.lake.stop_flag import LOST, set_stop
 from judgelake.tasks.lake.storage import has_file, write_whole
 from judgelake.tasks.runs import summary as run_end
-from judgelake.tasks.runs.log import USUAL, log_step
+from judgelake.tasks.runs.log import DEFAULT_OPTIONS, log_step
 from judgelake.tasks.runs.record import RunRecord, record_run
 from judgelake.tasks.runs.summary import end_run
 from judgelake.tasks.warehouse.checks import Finding
@@ -116,7 +116,7 @@ def test_a_run_with_everything_there(lake: Lake) -> None:
 
 
 def test_a_log_is_named_where_there_is_one(lake: Lake) -> None:
-    log_step(lake, "r", USUAL, "ingest", {"items": 1})
+    log_step(lake, "r", DEFAULT_OPTIONS, "ingest", {"items": 1})
     assert end(lake).lines[-1] == f"log: {lake.root}/_logs/r.jsonl"
 
 
@@ -181,7 +181,7 @@ def test_the_highest_code_stands(
         if is_thin
         else run_end._Section(ExitCode.DONE, [])
     )
-    monkeypatch.setattr(run_end, "_tell_coverage", lambda *_: thin)
+    monkeypatch.setattr(run_end, "_describe_coverage", lambda *_: thin)
     monkeypatch.setattr(run_end, "check_lake", lambda *_: [WRONG] if is_wrong else [])
     expected = 5 if is_wrong else 3 if is_thin and "report" in stages else 0
     ended = end(lake, stages=stages)
