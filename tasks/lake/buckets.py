@@ -143,7 +143,7 @@ def download(path: "UPath", file: Path) -> None:
 
 def create_key(path: "UPath", data: bytes) -> bool:
     """A put with `If-None-Match: *`. A put that is sent again after its answer was lost finds its
-    own key, so a nonce tells whose it is.
+    own key, so a nonce shows that it is its own.
     """
     nonce = secrets.token_hex(16)
     for _ in range(_CONFLICT_TRIES):
@@ -213,9 +213,9 @@ def stamp_keys(root: "UPath", names: Collection[str]) -> dict[str, tuple[int, st
             place["ContinuationToken"] = page["NextContinuationToken"]
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="stamp") as threads:
         heads = threads.map(lambda name: head_key(root / name), sorted(wanted - found.keys()))
-        told = zip(sorted(wanted - found.keys()), heads, strict=True)
+        sizes = zip(sorted(wanted - found.keys()), heads, strict=True)
         return found | {
-            name: (int(head["ContentLength"]), str(head["ETag"])) for name, head in told if head
+            name: (int(head["ContentLength"]), str(head["ETag"])) for name, head in sizes if head
         }
 
 

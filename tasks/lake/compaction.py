@@ -200,7 +200,7 @@ class LeftAloneError(Exception):
 def compact_lake(
     lake: Lake,
     owner: str,
-    tell: Callable[[str], None],
+    report_line: Callable[[str], None],
     tables: Sequence[str] = (),
     values: Sequence[str] = (),
 ) -> Iterator[Compacted]:
@@ -210,13 +210,13 @@ def compact_lake(
     Raises LeaseError where another compaction works on this lake. A partition whose lease another
     holds is left alone.
     """
-    with hold_leases(lake, ["compact"], owner, 0.0, tell):
+    with hold_leases(lake, ["compact"], owner, 0.0, report_line):
         for name in tables or TABLES:
             done = Compacted(name, measure_parts(lake, name), Size(0, 0))
             for partition in find_mergeable(lake, TABLES[name]):
                 if not values or partition.value in values:
                     try:
-                        _merge_leased(lake, partition, owner, tell)
+                        _merge_leased(lake, partition, owner, report_line)
                     except LeftAloneError as reason:
                         done.left_alone.append(f"{partition.place}: left alone: {reason}")
             done.after = measure_parts(lake, name)
@@ -260,10 +260,10 @@ def name_leases(partition: Partition) -> list[str]:
 
 
 def _merge_leased(
-    lake: Lake, partition: Partition, owner: str, tell: Callable[[str], None]
+    lake: Lake, partition: Partition, owner: str, report_line: Callable[[str], None]
 ) -> None:
     try:
-        with hold_leases(lake, name_leases(partition), owner, 0.0, tell) as held:
+        with hold_leases(lake, name_leases(partition), owner, 0.0, report_line) as held:
             merge_partition(lake, partition, held)
     except LeaseError as error:
         raise LeftAloneError(str(error)) from None

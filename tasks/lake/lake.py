@@ -64,13 +64,13 @@ def retire(
     moment, or, where that matters, after it. A snapshot that lacks one of them shows the old parts
     of all tables and none of the new.
     """
-    told = {
+    content = {
         "files": sorted(name_part(lake, part) for part in parts),
         "replacements": sorted(name_part(lake, part) for part in replacements),
         "retired_at": datetime.now(UTC).isoformat(),
     }
     sidecar = lake.root / FOLDER / f"{uuid.uuid4().hex}.json"
-    write_whole(sidecar, json.dumps(told).encode())
+    write_whole(sidecar, json.dumps(content).encode())
     return sidecar
 
 
