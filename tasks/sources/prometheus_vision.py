@@ -154,13 +154,13 @@ def read_prometheus_vision(settings: PrometheusVisionSettings) -> SourceFrames:
         parsed = parse_rubric_prompt(case.prompt) if isinstance(case.prompt, str) else None
         if parsed is None or not isinstance(case.image, str) or not case.image:
             column = "image" if parsed else "instruction"
-            told = (
+            reason = (
                 "the image is missing"
                 if parsed
                 else "the prompt does not hold instruction, response, reference and rubric"
             )
             rejects.add(
-                "items", case.place, column, case.image if parsed else case.prompt, told, _REMEDY
+                "items", case.place, column, case.image if parsed else case.prompt, reason, _REMEDY
             )
             continue
         for name, row in _rows(case, parsed, case.image).items():
@@ -238,7 +238,7 @@ def _verdict(feedback: str) -> _Row:
     status, reason = (
         ("ok", None) if read else ("unparsed", "the feedback ends in no score from 1 to 5")
     )
-    told: _Row = {
+    reply: _Row = {
         "judge": _JUDGE,
         "criterion": CRITERION,
         "sample": 0,
@@ -247,7 +247,7 @@ def _verdict(feedback: str) -> _Row:
         "text": feedback,
     }
     return {
-        **told,
+        **reply,
         "rating": float(read.rating) if read else None,
         "scale_low": 1.0,
         "scale_high": 5.0,

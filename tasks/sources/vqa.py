@@ -46,7 +46,7 @@ _REMEDY = "correct the record in the file and ingest again"
 def read_identified(
     table: str, name: str, file: Path, keys: tuple[str, ...], rejects: Rejects
 ) -> Iterator[list[Record]]:
-    """Batches of records that have a question id, a whole number or text; the others are told."""
+    """Batches of records that have a question id (a whole number or text); others are rejected."""
     start = 0
     for batch in read_record_batches(file, *keys):
         found: list[Record] = []
@@ -257,7 +257,7 @@ def _name(pattern: Path, file: Path) -> str:
 def _read_items(settings: VqaSettings, rejects: Rejects) -> pl.DataFrame:
     unusable, unasked = Unusable({}, {}), dict[int, object]()
     read = _read_annotations(settings, unusable, rejects)
-    differ = _tell_differing(read, settings.references.name, rejects)
+    differ = _reject_differing(read, settings.references.name, rejects)
     annotations = (
         read.unique("item_id", keep="first", maintain_order=True)
         if read["item_id"].is_duplicated().any()
@@ -273,7 +273,7 @@ def _read_items(settings: VqaSettings, rejects: Rejects) -> pl.DataFrame:
         asked = asked.join(annotations, on="item_id", how="left", maintain_order="left")
     asked = asked.filter(~pl.col("item_id").is_in(differ)) if differ else asked
     asked = asked.with_columns(question=pl.when("asks").then("question").otherwise("told_question"))
-    _tell_unusable(asked, unasked, unusable, settings, rejects)
+    _reject_unusable(asked, unasked, unusable, settings, rejects)
     return _make_items(
         asked.filter(pl.col("question").is_not_null()),
         (settings.questions or settings.references).name,
@@ -355,8 +355,8 @@ def _read_questions(file: Path, unasked: dict[int, object], rejects: Rejects) ->
     return pl.concat(frames)
 
 
-def _tell_differing(annotations: pl.DataFrame, file: str, rejects: Rejects) -> list[str]:
-    """Annotations of one question that differ are all told; the ids of those questions."""
+def _reject_differing(annotations: pl.DataFrame, file: str, rejects: Rejects) -> list[str]:
+    """Reject the annotations of questions that have different ones; the ids of those questions."""
     seen = annotations.select("item_id", "annotation", "digest").filter(
         pl.col("item_id").is_duplicated()
     )
@@ -374,7 +374,7 @@ def _tell_differing(annotations: pl.DataFrame, file: str, rejects: Rejects) -> l
     return differ["item_id"].unique().to_list()
 
 
-def _tell_unusable(
+def _reject_unusable(
     asked: pl.DataFrame,
     unasked: Mapping[int, object],
     unusable: Unusable,

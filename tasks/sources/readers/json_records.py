@@ -3,7 +3,7 @@ source's own matter.
 
 One scan over quotes, brackets and commas finds the lists and places to cut them between two
 records; orjson parses what lies between the cuts, and the document without its lists' records, so
-what is no JSON is told. Which list holds the records is `json_files`.
+what is not JSON is reported. Which list holds the records is `json_files`.
 """
 
 import bisect
@@ -79,7 +79,7 @@ def find_layout(file: Path) -> Layout | None:
         for span in lists:
             if (
                 span.start < damage
-            ):  # what breaks within a list makes a ruin of all that follows, and is what to tell
+            ):  # what breaks within a list breaks all that follows too, so it is the one to report
                 for _ in read_batches(file, span):
                     pass
         raise _damage(file, damage, error.msg) from None
@@ -249,8 +249,8 @@ def read_records(file: Path, *keys: str) -> list[Any]:
 
 
 def read_record_batches(file: Path, *keys: str) -> Iterator[list[Any]]:
-    """`read_records` batch by batch, with little memory at any size; what is damaged may be told
-    after some batches.
+    """`read_records` batch by batch, with little memory at any size; damage may be reported
+    only after some batches.
     """
     layout = _find_layout(file)
     if layout is None:
@@ -261,7 +261,7 @@ def read_record_batches(file: Path, *keys: str) -> Iterator[list[Any]]:
         for batch in read_batches(file, span):  # the other lists must be JSON too
             if chosen == [number]:
                 yield batch
-    _choose(file, layout.content, keys)  # told last: a damaged file is no wrong file
+    _choose(file, layout.content, keys)  # checked last: a damaged file is not the wrong file
 
 
 def read_header(file: Path) -> Any:
