@@ -38,7 +38,7 @@ from judgelake.tasks.warehouse.warehouse import (
 )
 
 _HISTORY = "runs"
-"""Tells of all suites, on every page."""
+"""The view of runs is not limited to one suite: every page shows the runs of all suites."""
 
 
 def keep_suite(connection: duckdb.DuckDBPyConnection, suite: Suite) -> None:

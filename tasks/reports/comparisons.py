@@ -36,8 +36,8 @@ from judgelake.tasks.suite.suite import DifferenceTest
 
 POOLED, WITHIN_MODELS, SYSTEMS = "*", "(mean of models)", "(systems)"
 LEAST_SYSTEMS = 3
-"""Models from which the system level is told: with two every coefficient is 1 or -1."""
-TOLD_WHOLE = ("mean", "lave")
+"""The system level needs this many models: with two every coefficient is 1 or -1."""
+COMPARED_RULES = ("mean", "lave")
 """Rules under which judges are compared inside models too, and over benchmarks; under the others
 pooled only.
 """
@@ -93,7 +93,7 @@ def measure_levels(competition: Competition) -> Iterator[Level]:
         return
     named = np.flatnonzero(models >= 0)
     cells = _split_models(competition, pooled, named)
-    compared = competition.competing if rule in TOLD_WHOLE and len(cells) > 1 else []
+    compared = competition.competing if rule in COMPARED_RULES and len(cells) > 1 else []
     for code, cell in cells.items():
         rows = named[models[named] == code]
         yield Level(competition.names[code], rows, {code: cell}, compare_cells([cell], compared))
@@ -119,7 +119,7 @@ def list_comparisons(competition: Competition, levels: Sequence[Level]) -> Itera
     level where they were compared.
     """
     target = competition.target
-    told = [
+    shown_levels = [
         level
         for level in levels
         if level.model == POOLED or any(one.leader is not None for one in level.columns.values())
@@ -128,9 +128,9 @@ def list_comparisons(competition: Competition, levels: Sequence[Level]) -> Itera
         one, missing, bounds = (
             competition.series[judge],
             _find_missing(competition, judge),
-            _bound_levels(competition, told, judge),
+            _bound_levels(competition, shown_levels, judge),
         )
-        for level in told:
+        for level in shown_levels:
             n_missing = int(missing[level.rows].sum())
             for name, column in level.columns.items():
                 own, bound = (
@@ -153,7 +153,7 @@ def list_comparisons(competition: Competition, levels: Sequence[Level]) -> Itera
                         least=bound.low,
                         most=bound.high,
                     ),
-                    **_tell_difference(column, judge, competition.series),
+                    **_describe_difference(column, judge, competition.series),
                     "is_best": judge == mark_best(column),
                 }
 
@@ -204,7 +204,7 @@ def _make_systems(competition: Competition, named: Indices) -> Cell:
     return Cell(~np.isnan(competition.x[named]), measure)
 
 
-def _tell_difference(column: Column, judge: int, series: list[Series]) -> Row:
+def _describe_difference(column: Column, judge: int, series: list[Series]) -> Row:
     names = (
         "common_value",
         "other_value",
@@ -338,12 +338,12 @@ def list_difference_tests(
 ) -> Iterator[Row]:
     """Each test of each column's leader with each other judge, Holm-corrected over those others.
 
-    Williams' test and LAVE's are told of all rows and of each model's, PERM-BOTH of all rows;
-    Williams' and PERM-BOTH of the models' means.
+    Williams' test and LAVE's test are done on all rows and on each model's rows, PERM-BOTH on all
+    rows; Williams' and PERM-BOTH on the models' means.
     """
     for test in tests:
         for level in levels:
-            if not _is_told(test, level.model):
+            if not _applies(test, level.model):
                 continue
             permuted = _permute_pairs(competition, level) if test == "perm_both" else {}
             for name, column in level.columns.items():
@@ -358,13 +358,13 @@ def list_difference_tests(
                     yield {**about, **_describe(competition, one), **drop_nan(row)}
 
 
-def _is_told(test: DifferenceTest, model: str) -> bool:
-    told = {
+def _applies(test: DifferenceTest, model: str) -> bool:
+    applies = {
         "williams": model != WITHIN_MODELS,
         "perm_both": model in (POOLED, SYSTEMS),
         "replicates": model not in (WITHIN_MODELS, SYSTEMS),
     }
-    return told[test]
+    return applies[test]
 
 
 def _test_pair(

@@ -72,7 +72,7 @@ def _export_view(
 
 
 def _choose(view: duckdb.DuckDBPyRelation, benchmarks: Sequence[str]) -> duckdb.DuckDBPyRelation:
-    """The rows of these benchmarks; all of a view that tells of none."""
+    """The rows of these benchmarks; all rows of a view without benchmarks."""
     if "benchmark" not in view.columns:
         return view
     return view.filter(

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from judgelake.tasks.reports.comparisons import (
+    COMPARED_RULES,
     POOLED,
     SYSTEMS,
-    TOLD_WHOLE,
     WITHIN_MODELS,
     Competition,
     Level,
@@ -112,7 +112,7 @@ class Gathered:
         """Keep the rows of one benchmark's target, and count its models' cells."""
         target = competition.target
         key = target.criterion, target.rule
-        if not self.keeps or target.rule not in TOLD_WHOLE:
+        if not self.keeps or target.rule not in COMPARED_RULES:
             return
         judged = [
             (name, one.criterion)
@@ -135,7 +135,7 @@ class Gathered:
                             means[name].add(found)
 
 
-def tell_overall(gathered: Gathered, report: ReportSettings) -> Iterator[Whole]:
+def compare_overall(gathered: Gathered, report: ReportSettings) -> Iterator[Whole]:
     """Each target that several benchmarks have."""
     shared = {key: parts for key, parts in gathered.parts.items() if len(parts) > 1}
     if not shared:

@@ -67,7 +67,7 @@ Flags = npt.NDArray[np.bool_]
 
 EACH, ANNOTATOR = "each", "annotator:"
 _MOST_ANNOTATORS = 20
-"""More are a crowd, of which nobody is told by name."""
+"""With more annotators than this (a crowd) none of them is a target of its own."""
 _LEAST_RATED = 30
 """Answers that an annotator must have rated to be a target alone."""
 _ANSWER = ["item_id", "answer_id"]
