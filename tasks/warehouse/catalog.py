@@ -1,8 +1,8 @@
 """What can be asked of a lake: its tables, the views of `sql/`, the checks, and the recipes of
 `sql/adhoc` with their options.
 
-Every file under `sql/` begins with comments `-- <key>: <text>`, told here; running a recipe is its
-caller's matter.
+Every file under `sql/` begins with comments `-- <key>: <text>`, which are read here; running a
+recipe is its caller's matter.
 """
 
 import functools
@@ -103,7 +103,7 @@ def list_all() -> list[Listed]:
         Listed("check", name, describe_check(text)[0], "") for name, text in check_texts().items()
     ]
     recipes = [
-        Listed("recipe", one.name, one.question, _tell_options(one))
+        Listed("recipe", one.name, one.question, _describe_options(one))
         for one in list_recipes().values()
     ]
     return [*tables, *views, *checks, *recipes]
@@ -137,7 +137,7 @@ def _read_recipe(name: str, text: str) -> Recipe:
     return Recipe(name, header["question"], header["grain"], options, text)
 
 
-def _tell_options(recipe: Recipe) -> str:
+def _describe_options(recipe: Recipe) -> str:
     return ", ".join(f"{name}={option.default or ''}" for name, option in recipe.options.items())
 
 

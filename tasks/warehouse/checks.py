@@ -1,5 +1,5 @@
-"""The checks of `sql/checks` over a lake: which find rows that are wrong, and how many. Told again,
-not computed, while no part file changes.
+"""The checks of `sql/checks` over a lake: which find rows that are wrong, and how many. The result
+is kept and used again while no part file changes.
 """
 
 import json

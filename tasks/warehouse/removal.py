@@ -122,17 +122,17 @@ def _find_judge(snapshot: Snapshot, name: str) -> tuple[str, list[str]]:
         (pl.col("judge_id") == name) | pl.col("aliases").str.split(", ").list.contains(name)
     ).sort("at")
     if found.is_empty():
-        names = sorted({alias for told in known["aliases"] for alias in told.split(", ")})
+        names = sorted({alias for text in known["aliases"] for alias in text.split(", ")})
         raise SuiteError(
             f"--judge {name}: the lake has no judge or metric of that name; {nearest(name, names)}"
         )
     if found.height > 1:
-        told = ", ".join(
+        registrations = ", ".join(
             f"{row['judge_id']} (registered {row['at']:%Y-%m-%d %H:%M})"
             for row in found.iter_rows(named=True)
         )
         raise SuiteError(
-            f"--judge {name}: {found.height} judges of the lake had that name: {told}; "
+            f"--judge {name}: {found.height} judges of the lake had that name: {registrations}; "
             f"expected one; name it by its id"
         )
     row = found.row(0, named=True)
@@ -193,7 +193,7 @@ def _split(
     )
 
 
-def tell_tables(tables: dict[str, tuple[int, int]]) -> Sequence[str]:
+def describe_tables(tables: dict[str, tuple[int, int]]) -> Sequence[str]:
     """A line a table, for a person."""
     return [
         f"  {name}: {n_rows:,} rows in {n_files:,} files"
