@@ -1,4 +1,4 @@
-"""Requests to an S3 bucket: the settings of the connection, what fails in words, listings,
+"""Requests to an S3 bucket: the settings of the connection, errors in plain words, listings,
 exclusive creation (through s3fs), and many small reads at once (through obstore).
 
 What works on a disk as in a bucket is `tasks.lake.storage`, which the rest uses. Nothing here is
@@ -84,7 +84,7 @@ def _storage_options() -> dict[str, Any]:
 
 @contextlib.contextmanager
 def explain_bucket(path: "Path | UPath") -> Iterator[None]:
-    """Around requests to a bucket: what fails becomes a LakeError that names the place and the
+    """Around requests to a bucket: a failure becomes a LakeError that names the place and the
     remedy; FileNotFoundError of a key passes.
     """
     if isinstance(path, Path):
@@ -220,7 +220,7 @@ def stamp_keys(root: "UPath", names: Collection[str]) -> dict[str, tuple[int, st
 
 
 def head_key(path: "UPath") -> dict[str, Any] | None:
-    """What is said of a key; None where there is none."""
+    """The head of a key (size, ETag, times); None where there is no such key."""
     with explain_bucket(path):
         try:
             head: dict[str, Any] = path.fs.call_s3("head_object", **_name(path))
@@ -273,7 +273,7 @@ _GETS_AT_ONCE = 32
 
 def get_keys(root: "UPath", names: Collection[str], keep: Keep) -> None:
     """Hand `keep` the name (relative to `root`) and the bytes of those that come at the first try;
-    the others are left out unsaid.
+    the others are left out.
     """
     from fsspec.asyn import sync
 

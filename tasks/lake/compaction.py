@@ -93,7 +93,7 @@ def _quote(name: str) -> str:
 
 
 def _sum_up(rows: duckdb.DuckDBPyRelation, columns: Sequence[str]) -> tuple[object, ...]:
-    """How many rows, and the sum of their hashes: equal where the rows are, in whatever order."""
+    """The number of rows and the sum of their hashes: equal for equal rows in any order."""
     names = ", ".join(map(_quote, columns))
     return rows.aggregate(f"count(*), sum(hash({names})::hugeint)").fetchall()[0]
 
@@ -194,7 +194,7 @@ class Partition:
 
 
 class LeftAloneError(Exception):
-    """Why a partition is not merged; the others are."""
+    """A partition is left as it is, for the reason given; the other partitions are merged."""
 
 
 def compact_lake(
@@ -249,7 +249,7 @@ def list_partitions(lake: Lake, table: Table, below: float = math.inf) -> list[P
 
 
 def name_leases(partition: Partition) -> list[str]:
-    """What whoever replaces files of the partition holds. Other tables are only ever added to,
+    """The leases that replacing files of the partition needs. Other tables are only ever added to,
     which does not disturb a merge.
     """
     if partition.table.name == "matchups":
@@ -286,7 +286,7 @@ def merge_partition(lake: Lake, partition: Partition, held: Held) -> None:
 
 
 def refuse_damaged(table: Table, file: Path) -> None:
-    """A merge would hide what is wrong with a file."""
+    """Raises LeftAloneError for a damaged file, since a merge would hide the damage."""
     try:
         with file.open("rb") as opened:
             faults = [] if has_own_digest(opened, file.stem) else ["it is damaged"]

@@ -184,7 +184,7 @@ def check_content(content: bytes, limits: ImageLimits = ImageLimits()) -> ImageF
     )
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of pixels too: ours is the check
+            warnings.simplefilter("ignore")  # also of too many pixels, which are checked below
             with Pillow.open(io.BytesIO(content), formats=_FORMATS) as image:
                 width, height = image.size
                 if width * height > limits.max_pixels:

@@ -209,8 +209,8 @@ def list_leases(lake: Lake, beginning: str = "", *, released: bool = False) -> l
             if path.parent.name.startswith(beginning)
         }
     )
-    found = [_find_highest(folder / name) for name in names]
-    return [lease for lease in found if lease is not None and (released or not lease.released)]
+    leases = [_find_highest(folder / name) for name in names]
+    return [lease for lease in leases if lease is not None and (released or not lease.released)]
 
 
 def remove_lease(lake: Lake, name: str) -> None:

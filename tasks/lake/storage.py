@@ -39,8 +39,8 @@ def open_place(text: str | Path) -> LakePath:
     """The path that a user's text names: `s3://bucket/prefix` in a bucket, anything else on this
     machine (made absolute).
     """
-    said = str(text)
-    return open_bucket(said) if said.startswith(SCHEME) else Path(said).absolute()
+    path_text = str(text)
+    return open_bucket(path_text) if path_text.startswith(SCHEME) else Path(path_text).absolute()
 
 
 def read_file(path: LakePath, most_bytes: int | None = None) -> bytes | None:

@@ -42,7 +42,7 @@ _HISTORY = "runs"
 
 
 def keep_suite(connection: duckdb.DuckDBPyConnection, suite: Suite) -> None:
-    """Let this connection's views know of judges, metrics and report tables only the suite's own,
+    """Limit this connection's views to the judges, metrics and report tables of the suite,
     as it last ran; recorded raters stay.
 
     Judges then have their alias for a name even where another suite gives it to another judge.
@@ -103,7 +103,7 @@ def build_report(lake: Lake, suite: Suite) -> LakePath:
 def _open_for(
     snapshot: Snapshot, suite: Suite, *, lazy: bool
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """What the suite's report knows of a snapshot, its core tables computed, in bounded memory."""
+    """A connection to what the suite's report shows of a snapshot, its core tables computed."""
     with (
         tempfile.TemporaryDirectory(prefix="judgelake-") as spill,
         open_warehouse(snapshot, lazy=lazy) as connection,

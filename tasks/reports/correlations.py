@@ -118,7 +118,7 @@ class Agreements(NamedTuple):
 
 
 class AgreementRows(NamedTuple):
-    """The same as they are found, one benchmark's or all benchmarks' together."""
+    """The three tables' rows while they are collected, benchmark by benchmark."""
 
     correlations: list[Row]
     comparisons: list[Row]

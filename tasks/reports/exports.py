@@ -36,7 +36,7 @@ def export_tables(
     connection: duckdb.DuckDBPyConnection, folder: Path, benchmarks: Sequence[str]
 ) -> list[str]:
     """Write each report view's rows of `benchmarks` into `folder`, each file whole; files of views
-    that are no more go. Returns the views.
+    that no longer exist are deleted. Returns the views.
     """
     names = report_views()
     with duckdb.connect() as files:  # of its own: it keeps the order of a file's rows
@@ -141,12 +141,12 @@ them makes every report anew.
 
 
 def page_path(lake: Lake, suite: Suite) -> LakePath:
-    """Where the suite's report lies."""
+    """The folder of the suite's report."""
     return lake.root / "reports" / suite.name / "report.html"
 
 
 def marker_path(lake: Lake, suite: Suite) -> LakePath:
-    """Where the report's inputs are named."""
+    """The file that names the report's inputs."""
     return page_path(lake, suite).with_name("made_from")
 
 

@@ -274,7 +274,7 @@ def _measure_group(labels: pl.DataFrame, is_choice: bool, resamples: Resamples) 
 
 
 def _choose_metrics(n_levels: int, is_choice: bool) -> tuple[Metric, ...]:
-    """Of two levels all three metrics are one; choices have no order."""
+    """With two levels all three metrics are equal; choices have no order."""
     if n_levels > MOST_LEVELS:
         return ("interval",)
     return ("nominal",) if is_choice or n_levels < 3 else ("nominal", "ordinal", "interval")

@@ -99,8 +99,8 @@ class _Mean:
 
 @dataclass
 class Gathered:
-    """What benchmarks leave behind for the whole; nothing is kept where a suite has one benchmark
-    only (`keeps`).
+    """The rows and means of each benchmark, collected for the whole; nothing is kept where a suite
+    has one benchmark only (`keeps` is false).
     """
 
     keeps: bool

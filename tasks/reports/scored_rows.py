@@ -1,5 +1,5 @@
-"""One benchmark's scores and targets as arrays over its answers, read from the warehouse. What is
-made of them lives elsewhere.
+"""One benchmark's scores and targets as arrays over its answers, read from the warehouse. Computing
+with them is the other modules' matter.
 """
 
 import math

@@ -253,7 +253,7 @@ def _checked_table(name: str, frame: pl.DataFrame, bad: list[pl.DataFrame]) -> p
 def _known(
     name: str, frame: pl.DataFrame, known: pl.DataFrame, keys: list[str], bad: list[pl.DataFrame]
 ) -> pl.DataFrame:
-    """Rows that refer to something that is there; the others are added to `bad`."""
+    """Rows whose referred row exists; the others are added to `bad`."""
     unknown = frame.join(known, on=keys, how="anti")
     what = {"item_id": "item", "rubric_id": "rubric"}.get(keys[-1], "answer")
     remedy = f"add the {what} to its file, or remove this row"

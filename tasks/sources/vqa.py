@@ -49,7 +49,7 @@ def read_identified(
     """Batches of records that have a question id (a whole number or text); others are rejected."""
     start = 0
     for batch in read_record_batches(file, *keys):
-        found: list[Record] = []
+        identified: list[Record] = []
         for number, record in enumerate(batch, start):
             question_id = record.get("question_id") if isinstance(record, dict) else record
             usable = (
@@ -58,12 +58,12 @@ def read_identified(
                 and question_id != ""
             )
             if isinstance(record, dict) and usable:
-                found.append(Record(str(question_id), number, record))
+                identified.append(Record(str(question_id), number, record))
                 continue
             reason = "the question_id is missing or neither a whole number nor text"
             rejects.add(table, (name, f"record {number}"), "question_id", question_id, reason)
         start += len(batch)
-        yield found
+        yield identified
 
 
 def find_references(number: int, annotation: Mapping[str, Any], unusable: Unusable) -> list[str]:
@@ -442,6 +442,7 @@ def _read_captions(
     if settings.captions is None:
         return []
     images = items.select("cluster").unique(keep="last", maintain_order=True)["cluster"]
+    # COCO's image id is the number that ends the file name: `COCO_val2014_000000000042.jpg`.
     by_id = {
         int(match[1]): image for image in images if (match := re.search(r"(\d+)(?:\.\w+)?$", image))
     }

@@ -1,7 +1,7 @@
 """CSV, TSV, JSON lines, JSON and Parquet files as batches of records with their places; damaged
 lines are reported, the good ones go on.
 
-What the fields mean is `table`; compression is `compressed_lines`.
+What the fields mean is `tasks.sources.table`; compression is `tasks.sources.readers.lines`.
 """
 
 import json

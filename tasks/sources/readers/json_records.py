@@ -3,7 +3,7 @@ source's own matter.
 
 One scan over quotes, brackets and commas finds the lists and places to cut them between two
 records; orjson parses what lies between the cuts, and the document without its lists' records, so
-what is not JSON is reported. Which list holds the records is `json_files`.
+what is not JSON is reported. The functions at the end choose the list that holds the records.
 """
 
 import bisect
@@ -23,8 +23,7 @@ BLOCK = 8 * 2**20
 times that as Python objects.
 """
 LONGEST = 64 * 2**20
-"""What stands outside the lists may have so many bytes; a document with more is not one to
-stream.
+"""A document may have this many bytes outside its lists; one with more is not streamed.
 """
 _QUOTE, _SQUARE, _BRACE, _CLOSE, _COMMA = range(1, 6)
 _KINDS = bytes(
@@ -87,7 +86,7 @@ def find_layout(file: Path) -> Layout | None:
 
 def read_batches(file: Path, span: ListSpan) -> Iterator[list[Any]]:
     """The records of one list, about a block's worth at a time; raises SourceError with line and
-    column of what is no JSON.
+    column of what is not JSON.
     """
     with file.open("rb") as stream:
         for begin, stop in pairwise((span.start, *span.cuts, span.end)):
@@ -190,7 +189,7 @@ def _blank_escapes(block: bytes) -> bytes:
 
 
 def _byte_of(error: orjson.JSONDecodeError, data: bytes) -> int:
-    """Where in `data` it is that orjson stumbled; it counts characters, and none where the bytes
+    """The place in `data` where orjson failed; it counts characters, and none where the bytes
     are not UTF-8.
     """
     try:

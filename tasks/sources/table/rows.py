@@ -1,5 +1,5 @@
 """From a batch of columns to rows of the lake's tables, as a part of the suite's settings says.
-Reading files is `reading_files`.
+Reading files is `tasks.sources.readers.files`.
 """
 
 from collections.abc import Mapping
@@ -277,19 +277,19 @@ class RowMaker:
 
     def _add_choices(self, batch: pl.DataFrame) -> None:
         """Choices of the best of several answers, and between two feedbacks."""
-        for one in self.part.choice_sets:
+        for choices in self.part.choice_sets:
             ids = pl.concat_list(
                 [self._answer_id(number).read for number in range(len(self.part.every_answer))]
             )
             cells = {
                 "item_id": self._item_id(),
-                "choice_set": self._text(one.set, pl.lit("1") if one.set is None else None),
-                "criterion": self._text(one.criterion),
-                "annotator": self._text(one.annotator),
+                "choice_set": self._text(choices.set, pl.lit("1") if choices.set is None else None),
+                "criterion": self._text(choices.criterion),
+                "annotator": self._text(choices.annotator),
                 "answers": plain_cell(ids, "answers")
-                if one.answers is None
-                else self._texts(one.answers, self.nulls),
-                "chosen": self._text(one.chosen.mapped_by(one.values)),
+                if choices.answers is None
+                else self._texts(choices.answers, self.nulls),
+                "chosen": self._text(choices.chosen.mapped_by(choices.values)),
             }
             self._make("choice_sets", batch, cells)
         for two in self.part.feedback_preferences:

@@ -1,5 +1,5 @@
 """Settings of source `table`: how files' columns become the lake's tables. What values are is
-`table_values`, files `reading_files`.
+`values`, files `tasks.sources.readers.files`.
 """
 
 import dataclasses

@@ -1,7 +1,7 @@
 """Source `table`: any CSV, TSV, JSON lines, JSON or Parquet file, mapped to the lake's tables by
 the suite alone.
 
-Settings are `table_settings`, reading is `reading_files`, mapping is `table_rows`; this module
+Settings are `settings`, reading is `tasks.sources.readers.files`, mapping is `rows`; this module
 finds the files and puts these together.
 """
 
@@ -30,6 +30,7 @@ from judgelake.tasks.sources.table.settings import PartSettings, TableSettings
 
 VERSION = 1
 _MOST_BYTES = 1 << 20
+# The variable parts of a path: `{name}`, which becomes a column, and `*`.
 _PART = re.compile(r"\{(\w+)\}|(\*)")
 _BATCH = 200_000
 
