@@ -108,12 +108,12 @@ def explain_bucket(path: "Path | UPath") -> Iterator[None]:
 
 def _explain(path: "UPath", error: Exception) -> LakeError:
     kind = type(error).__name__
-    said = getattr(error, "strerror", None) or str(error) or kind
+    reason = getattr(error, "strerror", None) or str(error) or kind
     remedy = next(
-        (_HINTS[one.__name__] for one in type(error).__mro__ if one.__name__ in _HINTS), _AGAIN
+        (_HINTS[base.__name__] for base in type(error).__mro__ if base.__name__ in _HINTS), _AGAIN
     )
     return LakeError(
-        f"{path}: the bucket refuses ({kind}: {said}); expected one that can be "
+        f"{path}: the bucket refuses ({kind}: {reason}); expected one that can be "
         f"read and written; {remedy}"
     )
 
@@ -192,7 +192,9 @@ def list_page(folder: "UPath") -> dict[str, int] | None:
         page = folder.fs.call_s3("list_objects_v2", Bucket=_name(folder)["Bucket"], Prefix=before)
     if page.get("IsTruncated"):
         return None
-    return {one["Key"].removeprefix(before): int(one["Size"]) for one in page.get("Contents", ())}
+    return {
+        item["Key"].removeprefix(before): int(item["Size"]) for item in page.get("Contents", ())
+    }
 
 
 def stamp_keys(root: "UPath", names: Collection[str]) -> dict[str, tuple[int, str]]:
@@ -205,10 +207,10 @@ def stamp_keys(root: "UPath", names: Collection[str]) -> dict[str, tuple[int, st
     with explain_bucket(root):
         for _ in range(_LEAST_PAGES + len(wanted) // _WANTED_A_PAGE):
             page = root.fs.call_s3("list_objects_v2", **place)
-            for one in page.get("Contents", ()):
-                if one["Key"][start:] in wanted:
-                    found[one["Key"][start:]] = (int(one["Size"]), str(one["ETag"]))
-            if not page.get("IsTruncated") or one["Key"] >= last:
+            for item in page.get("Contents", ()):
+                if item["Key"][start:] in wanted:
+                    found[item["Key"][start:]] = (int(item["Size"]), str(item["ETag"]))
+            if not page.get("IsTruncated") or item["Key"] >= last:
                 return found
             place["ContinuationToken"] = page["NextContinuationToken"]
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="stamp") as threads:

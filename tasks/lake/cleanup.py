@@ -62,16 +62,16 @@ def remove_retired(
 
 
 def find_oldest_holder(lake: Lake) -> float:
-    """What was replaced before this time (seconds since 1970), nobody reads who holds a lease and
-    gives signs of life; infinite where nobody does.
+    """No living holder of a lease reads what was replaced before this time (seconds since 1970);
+    infinite where nobody does.
     """
     held = [lease.since - _CLOCKS_S for lease in list_leases(lake) if not is_stale(lease)]
     return min(held, default=math.inf)
 
 
 def _is_awaited(retirement: Retired, sidecars: Collection[Retired], there: Collection[str]) -> bool:
-    """Whether a file that `one` retires is what keeps older files out that are still there: without
-    it they would count again.
+    """Whether a file that `retirement` retires replaces older files that are still there: without
+    it those would count again.
     """
     return any(
         other is not retirement

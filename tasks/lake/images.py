@@ -207,8 +207,8 @@ def check_content(content: bytes, limits: ImageLimits = ImageLimits()) -> ImageF
 
 
 def stamp_images(root: LakePath, uris: Iterable[str], limits: ImageLimits = ImageLimits()) -> str:
-    """Names the state of images that are no URLs cheaply: size and time of change of each file (in
-    a bucket: size and ETag), none read.
+    """A cheap digest of the state of images that are not URLs: size and time of change of each file
+    (in a bucket: size and ETag), none read.
 
     '' where there is no such image.
     """

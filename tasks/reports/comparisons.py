@@ -125,7 +125,7 @@ def list_comparisons(competition: Competition, levels: Sequence[Level]) -> Itera
         if level.model == POOLED or any(one.leader is not None for one in level.columns.values())
     ]
     for judge in competition.competing:
-        one, missing, bounds = (
+        entry, missing, bounds = (
             competition.series[judge],
             _find_missing(competition, judge),
             _bound_levels(competition, shown_levels, judge),
@@ -142,8 +142,8 @@ def list_comparisons(competition: Competition, levels: Sequence[Level]) -> Itera
                     "human_criterion": target.criterion,
                     "human_rule": target.rule,
                     "coefficient": name,
-                    "judge": one.judge,
-                    "judge_criterion": one.criterion,
+                    "judge": entry.judge,
+                    "judge_criterion": entry.criterion,
                     "n": own.n,
                     "n_missing": n_missing,
                     **_keep_numbers(
@@ -162,11 +162,11 @@ def select_competitors(series: list[Series], criterion: str) -> list[int]:
     """The judges' scores on the target's criterion; of a judge without one all its criteria. The
     reference judge's own do not compete.
     """
-    matched = {one.judge for one in series if one.criterion == criterion}
+    matched = {entry.judge for entry in series if entry.criterion == criterion}
     return [
         k
-        for k, one in enumerate(series)
-        if one.competes and (one.criterion == criterion or one.judge not in matched)
+        for k, entry in enumerate(series)
+        if entry.competes and (entry.criterion == criterion or entry.judge not in matched)
     ]
 
 
@@ -213,8 +213,8 @@ def _describe_difference(column: Column, judge: int, series: list[Series]) -> Ro
         "difference_high",
         "p_holm",
     )
-    found = _find_difference(column, judge)
-    if found is None:
+    difference = _find_difference(column, judge)
+    if difference is None:
         return {
             "other": None,
             "other_criterion": None,
@@ -222,16 +222,23 @@ def _describe_difference(column: Column, judge: int, series: list[Series]) -> Ro
             "n_undefined": None,
             **dict.fromkeys(names),
         }
-    other = series[found.other]
-    numbers = found.value, found.other_value, found.difference, found.low, found.high, found.p_holm
+    other = series[difference.other]
+    numbers = (
+        difference.value,
+        difference.other_value,
+        difference.difference,
+        difference.low,
+        difference.high,
+        difference.p_holm,
+    )
     about: Row = {
         "other": other.judge,
         "other_criterion": other.criterion,
-        "n_common": found.n_common,
+        "n_common": difference.n_common,
     }
     return {
         **about,
-        "n_undefined": found.n_undefined,
+        "n_undefined": difference.n_undefined,
         **_keep_numbers(**dict(zip(names, numbers, strict=True))),
     }
 
@@ -347,15 +354,15 @@ def list_difference_tests(
                 continue
             permuted = _permute_pairs(competition, level) if test == "perm_both" else {}
             for name, column in level.columns.items():
-                found = [
-                    permuted[one.judge, one.other][name]
+                results = [
+                    permuted[difference.judge, difference.other][name]
                     if permuted
-                    else _test_pair(test, competition, level, name, one)
-                    for one in column.differences
+                    else _test_pair(test, competition, level, name, difference)
+                    for difference in column.differences
                 ]
                 about: Row = {"model": level.model, "test": test, "coefficient": name}
-                for one, row in zip(column.differences, _correct(found), strict=True):
-                    yield {**about, **_describe(competition, one), **drop_nan(row)}
+                for difference, row in zip(column.differences, _correct(results), strict=True):
+                    yield {**about, **_describe(competition, difference), **drop_nan(row)}
 
 
 def _applies(test: DifferenceTest, model: str) -> bool:

@@ -178,11 +178,11 @@ def enter_judges(scored: Scored, target: Target, draws: Draws) -> Competition | 
     """All that scored one of the target's rows, None where nothing did; those compete that are
     about its criterion.
     """
-    means = [(one, one.mean[target.answers]) for one in scored.series]
-    held = [(one, mean) for one, mean in means if not np.isnan(mean).all()]
+    means = [(entry, entry.mean[target.answers]) for entry in scored.series]
+    held = [(entry, mean) for entry, mean in means if not np.isnan(mean).all()]
     if not held:
         return None
-    series = [one for one, _ in held]
+    series = [entry for entry, _ in held]
     x = np.column_stack([mean for _, mean in held])
     competing = select_competitors(series, target.criterion)
     rows = scored.cluster[target.answers], scored.model[target.answers]
@@ -199,7 +199,7 @@ def list_ceilings(scored: Scored, draws: Draws) -> Iterator[Row]:
         scores = (
             np.column_stack([one.mean for one in judges]) if judges else np.empty((len(ratings), 0))
         )
-        found = leave_one_out_ceiling(ratings, scores, take_mean, scored.cluster, draws.clusters)
+        ceiling = leave_one_out_ceiling(ratings, scores, take_mean, scored.cluster, draws.clusters)
         about: Row = {
             "human_criterion": criterion,
             "human_rule": OTHERS,
@@ -207,7 +207,7 @@ def list_ceilings(scored: Scored, draws: Draws) -> Iterator[Row]:
             "model": POOLED,
         }
         named = [(CEILING, criterion), *((one.judge, one.criterion) for one in judges)]
-        for (judge, own), means in zip(named, (found.human, *found.judges), strict=True):
+        for (judge, own), means in zip(named, (ceiling.human, *ceiling.judges), strict=True):
             row = {**about, "judge": judge, "judge_criterion": own}
             yield from (
                 {**row, "coefficient": name, **drop_nan(one.summarise()._asdict())}
@@ -272,6 +272,6 @@ def _describe(competition: Competition, judge: int) -> Row:
 
 
 def _has_enough(level: Level, judge: int) -> bool:
-    """Whether a judge has rows there, or models enough."""
+    """Whether a judge has rows at this level, or at the system level enough models."""
     n = next(iter(level.cells.values())).find(judge)["pearson"].n if len(level.cells) == 1 else 1
     return n >= (LEAST_SYSTEMS if level.model == SYSTEMS else 1)

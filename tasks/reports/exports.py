@@ -161,8 +161,8 @@ def is_fresh(lake: Lake, suite: Suite, snapshot: Snapshot | None = None) -> bool
 
 
 def name_inputs(snapshot: Snapshot, suite: Suite) -> str:
-    """Names everything a report is made from and by: part files hold their digest in their
-    names.
+    """A digest of all that a report is made from and by: the names of part files hold their digest
+    in their names.
     """
     parts = [part for parts in snapshot.list_parts(*_READ_BY_REPORTS).values() for part in parts]
     names = sorted([*(metric.alias for metric in suite.metrics), *suite.judges])

@@ -56,13 +56,13 @@ def measure_kappas(frame: pl.DataFrame, resamples: Resamples) -> Iterator[Row]:
             (str(raters[a]), str(raters[b]), found.labels[a], found.labels[b])
             for a, b in _pair_raters(found.labels)
         ]
-        for one, other, a, b in (
+        for rater, other, a, b in (
             *pairs,
             *_pair_with_people(raters, found.labels, key["kind"] == "choice"),
         ):
             names = {
-                "rater_a": min(one, other),
-                "rater_b": max(one, other),
+                "rater_a": min(rater, other),
+                "rater_b": max(rater, other),
                 "criterion": key["criterion"],
             }
             for row in measure(a, b, of_units, resamples):

@@ -194,13 +194,13 @@ def _name_across(series: list[Series]) -> list[str]:
     metrics of the benchmark have it.
     """
     alone = {
-        one.alias
-        for one in series
-        if len({two.judge for two in series if two.alias == one.alias}) == 1
+        entry.alias
+        for entry in series
+        if len({two.judge for two in series if two.alias == entry.alias}) == 1
     }
     return [
-        f"metric:{one.alias}" if one.kind == "metric" and one.alias in alone else one.judge
-        for one in series
+        f"metric:{entry.alias}" if entry.kind == "metric" and entry.alias in alone else entry.judge
+        for entry in series
     ]
 
 

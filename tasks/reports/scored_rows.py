@@ -176,11 +176,11 @@ def read_scored(
             ratings=dict(_read_ratings(located, answers.height)),
         )
     parts = [
-        _split_reference(one, against_samples)
-        for one in series
-        if against in (one.alias, one.judge)
+        _split_reference(entry, against_samples)
+        for entry in series
+        if against in (entry.alias, entry.judge)
     ]
-    others = [one for one in series if against not in (one.alias, one.judge)]
+    others = [entry for entry in series if against not in (entry.alias, entry.judge)]
     held = [rest for _, rest in parts if rest.samples.size]
     return scored._replace(
         series=[*others, *held], targets=[_hold_to(reference) for reference, _ in parts]

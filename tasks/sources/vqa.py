@@ -92,7 +92,7 @@ def as_text(value: object) -> str | None:
 
 
 def digest_record(content: Mapping[str, Any]) -> int:
-    """Names a record's content within this process."""
+    """A hash of a record's content, the same only within this process."""
     try:
         return hash(orjson.dumps(content, option=orjson.OPT_SORT_KEYS))
     except (

@@ -129,10 +129,10 @@ def check_rows(lake: Lake) -> Iterator[WrongRows]:
 def _list_tables(connection: duckdb.DuckDBPyConnection, view: str) -> list[str]:
     """The tables whose rows a check found."""
     if "table_name" in _list_columns(connection, view):
-        found = select_frame(
+        rows = select_frame(
             connection, f"select distinct table_name from {view} order by table_name", view
         )
-        return [str(name) for name in found["table_name"]]
+        return [str(name) for name in rows["table_name"]]
     if view in _ABOUT:
         return [_ABOUT[view]]
     return [name for name in _READS.findall(check_texts()[view]) if name in TABLES][:1]

@@ -50,8 +50,8 @@ and joined at once.
 
 
 def name_version(texts: Mapping[str, str], parts: Mapping[str, str], scope: Sequence[str]) -> str:
-    """Names a view's rows by the SQL of it and all views below, the digests of the tables below,
-    and the suites whose judges it knows.
+    """A digest that names a view's rows by the SQL of it and all views below, the digests of the
+    tables below, and the suites whose judges it knows.
     """
     return digest_json([duckdb.__version__, texts, parts, list(scope)])[:32]
 
