@@ -1,4 +1,4 @@
-"""Deleting what nobody reads any more: part files that were replaced long ago, and what writers
+"""Deleting what is not read any more: part files that were replaced long ago, and what writers
 that were killed left behind.
 
 Which part files are replaced is `tasks.lake.snapshot`.
@@ -63,7 +63,7 @@ def remove_retired(
 
 def find_oldest_holder(lake: Lake) -> float:
     """No living holder of a lease reads what was replaced before this time (seconds since 1970);
-    infinite where nobody does.
+    infinite where there is no living holder.
     """
     held = [lease.since - _CLOCKS_S for lease in list_leases(lake) if not is_stale(lease)]
     return min(held, default=math.inf)

@@ -88,7 +88,7 @@ def fetch_parts(
     listed_at: datetime,
 ) -> None:
     """Copy the `wanted` ones of a table's `listed` part files (name -> size) that the mirror lacks,
-    and drop what was long gone when they were listed.
+    and delete copies of parts that had been gone for long when they were listed.
 
     Raises FileNotFoundError where one went away since the listing, LakeError for what cannot be
     read or kept.
@@ -109,7 +109,7 @@ def fetch_parts(
 
 
 def _fetch_small(root: "UPath", mirror: Path, names: Collection[str]) -> set[str]:
-    """Copy those whose content comes at the first try and is what their name says; returns them."""
+    """Copy the parts that arrive at the first try with the digest of their name; returns them."""
     kept: set[str] = set()
 
     def keep(name: str, data: bytes) -> None:
@@ -162,7 +162,7 @@ def _keep(mirror: Path, name: str, data: bytes) -> bool:
 
 
 def _copying(path: Path) -> contextlib.AbstractContextManager[Path]:
-    """The ending makes `list_local` see what a killed process left, so that it goes one day."""
+    """The suffix lets `list_local` find what a killed process left, so that it is deleted later."""
     return replacement(path, ".tmp.parquet", synced=False)
 
 

@@ -184,7 +184,7 @@ def create_exclusively(path: LakePath, data: bytes) -> bool:
 
 
 def _create_local(path: Path, data: bytes) -> bool:
-    """Written beside and linked, so that nobody reads half of it."""
+    """Write a hidden file and link it, so that no reader sees half of it."""
     beside = path.parent / f".{uuid.uuid4().hex}.tmp"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -133,7 +133,7 @@ def _compute_tables(connection: duckdb.DuckDBPyConnection, suite: Suite) -> dict
 def _replace_rows(
     lake: Lake, snapshot: Snapshot, suite: Suite, computed: Mapping[str, pl.DataFrame]
 ) -> None:
-    """Write the rows in place of those that the snapshot has: nobody else writes them meanwhile."""
+    """Write the rows in place of the snapshot's: the report's lease keeps other writers away."""
     for table, frame in computed.items():
         folder = f"{table}/suite={suite.name}/"
         former = snapshot.list_parts(table)[table]

@@ -220,8 +220,8 @@ def seal(connection: duckdb.DuckDBPyConnection, *folders: Path) -> None:
 
 
 def materialise(connection: duckdb.DuckDBPyConnection) -> None:
-    """Let the core views read files with their rows, which are written where nobody kept them yet,
-    so that each is computed once.
+    """Let the core views read files with their rows, which are written first where they are
+    missing, so that each view is computed once.
     """
     made = _MADE[connection]
     _make_views(connection, " ".join(_kept_views()))
@@ -297,7 +297,7 @@ def _read_kept(connection: duckdb.DuckDBPyConnection, name: str, kept: Sequence[
 def _explain(
     connection: duckdb.DuckDBPyConnection, error: duckdb.Error, name: str, text: str
 ) -> LakeError | QueryError:
-    """The error with the statement, or where part files of the snapshot are gone, that."""
+    """The error with its statement; the snapshot's own error where part files of it are gone."""
     made = _MADE.get(connection)
     if isinstance(error, duckdb.IOException) and made and made.snapshot.find_gone():
         return made.snapshot.explain_gone()
@@ -305,8 +305,8 @@ def _explain(
 
 
 def renew(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Let the views show the lake as it is now where part files of their snapshot are gone; whether
-    that was so. Not for a connection whose tables rest on the snapshot.
+    """Where part files of their snapshot are gone, let the views show the lake as it is now, and
+    return True. Not for a connection whose tables rest on the snapshot.
     """
     made = _MADE.get(connection)
     if made is None or not made.snapshot.find_gone():

@@ -14,7 +14,7 @@ from judgelake.tasks.errors import SourceError
 from judgelake.tasks.sources.readers.lines import DamagedFileError, Rejects, read_raw_lines
 
 _MOST_LINES = 1000
-"""A quoted cell of more lines than this is taken for a quotation mark that nobody closed."""
+"""A quoted cell of more lines than this is taken for a quotation mark that was never closed."""
 
 
 class ReportLine(Protocol):
