@@ -11,10 +11,10 @@ from judgelake.tasks.runs.log import DEFAULT_OPTIONS, hold_for_run
 from judgelake.tasks.runs.record import new_run_id
 from judgelake.tasks.warehouse.removal import (
     Forgetting,
+    describe_tables,
     forget,
     plan_benchmark,
     plan_judge,
-    tell_tables,
 )
 
 
@@ -60,6 +60,6 @@ def _describe(plan: Forgetting, options: argparse.Namespace) -> list[str]:
     )
     return [
         f"{what}: {rows:,} rows {done}{cost}",
-        *tell_tables(plan.tables),
+        *describe_tables(plan.tables),
         f"records of runs stay; {after}",
     ]

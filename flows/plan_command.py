@@ -175,7 +175,7 @@ def _describe_money(estimate: CostEstimate, suite: Suite) -> list[str]:
             if cost <= budget
             else "is not enough; the run stops there with exit code 4"
         )
-        lines.append(f"budget: {_money(budget)} a run {verdict}")
+        lines.append(f"budget: {_money(budget)} a run, which {verdict}")
     return lines if cost is None or cost > 0 or worst else []
 
 

@@ -1,7 +1,7 @@
 """Tables that judging writes: judges, matchups, cases, replies, batches, verdicts, duels, captions,
 metric scores, runs.
 
-Only contracts live here. Who writes which row when is told in `tasks.engine.engine` and
+Only contracts live here. Who writes which row when is described in `tasks.engine.engine` and
 `tasks.planning.cases`.
 """
 

@@ -52,7 +52,7 @@ class ChoiceSets(Ingested):
     """One row per annotator × choice set × criterion: answers shown together, and the one chosen as
     the best; null: none was.
 
-    An item has one set, or several that `choice_set` tells apart.
+    An item has one set, or several with different `choice_set`.
     """
 
     item_id: str = pa.Field(str_length={"min_value": 1})

@@ -1,4 +1,4 @@
--- warning: replies came from the model that was asked for, or from a snapshot of it (of an Azure deployment no name tells)
+-- warning: replies came from the model that was asked for, or from a snapshot of it (an Azure deployment's name says nothing about its model)
 -- grain: one row per judge x requested model x model that answered where neither name holds the other
 with counted as (
     select

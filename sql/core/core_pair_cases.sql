@@ -1,5 +1,5 @@
 -- grain: one row per judge x benchmark x item x content x other content x order x criterion x sample: stg_cases' rows that compare two contents.
--- Kept apart, for a lake of ten million scores may have no pair, and its files tell so before anything is sorted
+-- Kept apart, for a lake of ten million scores may have no pair, and its files show that before anything is sorted
 select
     judge_id,
     benchmark,

@@ -24,7 +24,7 @@ with judged as not materialized (
     from stg_human_ratings
 ),
 
--- one cheap pass tells whose ratings need no counting: an estimate is some percent off, and 1,000 is far from 21
+-- one cheap pass finds the raters whose ratings need no counting: an estimate is some percent off, and 1,000 is far from 21
 scales as materialized (
     select
         scale_hash,

@@ -1,5 +1,5 @@
 -- grain: one row per judge x answer x criterion x sample that was wanted; `score_0_1` only where `status` is ok. Pairs are core_duels
--- Of a judge's cases of an item 64 bits tell which is which, as many as a digest has: three columns are compared in place of eight
+-- 64 bits, as many as a digest has, are enough to identify a judge's cases of an item: three columns are compared in place of eight
 with verdicts as not materialized (
     select
         judge_id,

@@ -1,5 +1,5 @@
 -- grain: one row per model x cluster x position of a metric's statistics (the score where it has none): their sum over $benchmark's answers.
--- `n` answers have a score; `n_missing`, told at position 1, have none. Clusters are numbered over all answers of the benchmark.
+-- `n` answers have a score; `n_missing`, given at position 1, have none. Clusters are numbered over all answers of the benchmark.
 with answers as (
     select * from core_answers
     where benchmark = $benchmark and list_contains($tasks, task)

@@ -1,4 +1,4 @@
-"""Requests to an S3 bucket: the settings of the connection, what fails in words, listings,
+"""Requests to an S3 bucket: the settings of the connection, errors in plain words, listings,
 exclusive creation (through s3fs), and many small reads at once (through obstore).
 
 What works on a disk as in a bucket is `tasks.lake.storage`, which the rest uses. Nothing here is
@@ -84,7 +84,7 @@ def _storage_options() -> dict[str, Any]:
 
 @contextlib.contextmanager
 def explain_bucket(path: "Path | UPath") -> Iterator[None]:
-    """Around requests to a bucket: what fails becomes a LakeError that names the place and the
+    """Around requests to a bucket: a failure becomes a LakeError that names the place and the
     remedy; FileNotFoundError of a key passes.
     """
     if isinstance(path, Path):
@@ -108,12 +108,12 @@ def explain_bucket(path: "Path | UPath") -> Iterator[None]:
 
 def _explain(path: "UPath", error: Exception) -> LakeError:
     kind = type(error).__name__
-    said = getattr(error, "strerror", None) or str(error) or kind
+    reason = getattr(error, "strerror", None) or str(error) or kind
     remedy = next(
-        (_HINTS[one.__name__] for one in type(error).__mro__ if one.__name__ in _HINTS), _AGAIN
+        (_HINTS[base.__name__] for base in type(error).__mro__ if base.__name__ in _HINTS), _AGAIN
     )
     return LakeError(
-        f"{path}: the bucket refuses ({kind}: {said}); expected one that can be "
+        f"{path}: the bucket refuses ({kind}: {reason}); expected one that can be "
         f"read and written; {remedy}"
     )
 
@@ -143,7 +143,7 @@ def download(path: "UPath", file: Path) -> None:
 
 def create_key(path: "UPath", data: bytes) -> bool:
     """A put with `If-None-Match: *`. A put that is sent again after its answer was lost finds its
-    own key, so a nonce tells whose it is.
+    own key, so a nonce shows that it is its own.
     """
     nonce = secrets.token_hex(16)
     for _ in range(_CONFLICT_TRIES):
@@ -192,7 +192,9 @@ def list_page(folder: "UPath") -> dict[str, int] | None:
         page = folder.fs.call_s3("list_objects_v2", Bucket=_name(folder)["Bucket"], Prefix=before)
     if page.get("IsTruncated"):
         return None
-    return {one["Key"].removeprefix(before): int(one["Size"]) for one in page.get("Contents", ())}
+    return {
+        item["Key"].removeprefix(before): int(item["Size"]) for item in page.get("Contents", ())
+    }
 
 
 def stamp_keys(root: "UPath", names: Collection[str]) -> dict[str, tuple[int, str]]:
@@ -205,22 +207,22 @@ def stamp_keys(root: "UPath", names: Collection[str]) -> dict[str, tuple[int, st
     with explain_bucket(root):
         for _ in range(_LEAST_PAGES + len(wanted) // _WANTED_A_PAGE):
             page = root.fs.call_s3("list_objects_v2", **place)
-            for one in page.get("Contents", ()):
-                if one["Key"][start:] in wanted:
-                    found[one["Key"][start:]] = (int(one["Size"]), str(one["ETag"]))
-            if not page.get("IsTruncated") or one["Key"] >= last:
+            for item in page.get("Contents", ()):
+                if item["Key"][start:] in wanted:
+                    found[item["Key"][start:]] = (int(item["Size"]), str(item["ETag"]))
+            if not page.get("IsTruncated") or item["Key"] >= last:
                 return found
             place["ContinuationToken"] = page["NextContinuationToken"]
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="stamp") as threads:
         heads = threads.map(lambda name: head_key(root / name), sorted(wanted - found.keys()))
-        told = zip(sorted(wanted - found.keys()), heads, strict=True)
+        sizes = zip(sorted(wanted - found.keys()), heads, strict=True)
         return found | {
-            name: (int(head["ContentLength"]), str(head["ETag"])) for name, head in told if head
+            name: (int(head["ContentLength"]), str(head["ETag"])) for name, head in sizes if head
         }
 
 
 def head_key(path: "UPath") -> dict[str, Any] | None:
-    """What is said of a key; None where there is none."""
+    """The head of a key (size, ETag, times); None where there is no such key."""
     with explain_bucket(path):
         try:
             head: dict[str, Any] = path.fs.call_s3("head_object", **_name(path))
@@ -273,7 +275,7 @@ _GETS_AT_ONCE = 32
 
 def get_keys(root: "UPath", names: Collection[str], keep: Keep) -> None:
     """Hand `keep` the name (relative to `root`) and the bytes of those that come at the first try;
-    the others are left out unsaid.
+    the others are left out.
     """
     from fsspec.asyn import sync
 

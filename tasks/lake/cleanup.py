@@ -1,4 +1,4 @@
-"""Deleting what nobody reads any more: part files that were replaced long ago, and what writers
+"""Deleting what is not read any more: part files that were replaced long ago, and what writers
 that were killed left behind.
 
 Which part files are replaced is `tasks.lake.snapshot`.
@@ -17,13 +17,13 @@ from judgelake.tasks.lake.snapshot import Retired, list_sidecars
 from judgelake.tasks.lake.storage import list_files, remove_file
 
 GRACE_S = 3600.0
-"""For readers that hold no lease: a query, `judgelake plan`."""
+"""Replaced parts stay this long for readers that hold no lease: a query, `judgelake plan`."""
 KILLED_AFTER_S = 86_400.0
 """A compaction whose new files are not all there after a day is taken for a killed one, a temporary
 file for a dead writer's.
 """
 _CLOCKS_S = 600.0
-"""By how much the clocks of two machines at one lake may differ."""
+"""The clocks of two machines at one lake may differ by this much."""
 
 
 def remove_retired(
@@ -38,43 +38,45 @@ def remove_retired(
     missing unseen; those that are missing already stay among them.
     """
     there = {name_part(lake, path) for path in list_files(lake.root, ".parquet")}
-    sidecars = sorted(list_sidecars(lake.root), key=lambda one: one.retired_at)
-    retired = {name for one in sidecars for name in one.files}
+    sidecars = sorted(list_sidecars(lake.root), key=lambda retirement: retirement.retired_at)
+    retired = {name for retirement in sidecars for name in retirement.files}
     lost = (read_recorded(lake.root) or frozenset()) - there - retired
-    hidden = {name for one in sidecars for name in one.hides(there)}
+    hidden = {name for retirement in sidecars for name in retirement.hides(there)}
     record_parts(lake.root, lost | there - hidden)
     held_since = find_oldest_holder(lake)
     n_removed = 0
-    for one in sidecars:
-        least_s = older_than_s if one.replacements <= there else killed_after_s
-        age_s = (datetime.now(UTC) - one.retired_at).total_seconds()
-        is_due = age_s >= least_s and one.retired_at.timestamp() < held_since
-        left = one.hides(there) & there
-        if left and is_due and not _is_awaited(one, sidecars, there):
+    for retirement in sidecars:
+        least_s = older_than_s if retirement.replacements <= there else killed_after_s
+        age_s = (datetime.now(UTC) - retirement.retired_at).total_seconds()
+        is_due = age_s >= least_s and retirement.retired_at.timestamp() < held_since
+        left = retirement.hides(there) & there
+        if left and is_due and not _is_awaited(retirement, sidecars, there):
             for name in left:
                 remove_file(lake.root / name)
             n_removed += len(left)
             there -= left
         elif not left and age_s >= 2 * least_s:
-            remove_file(one.sidecar)
+            remove_file(retirement.sidecar)
     _remove_temporary(lake, killed_after_s)
     return n_removed
 
 
 def find_oldest_holder(lake: Lake) -> float:
-    """What was replaced before this time (seconds since 1970), nobody reads who holds a lease and
-    gives signs of life; infinite where nobody does.
+    """No living holder of a lease reads what was replaced before this time (seconds since 1970);
+    infinite where there is no living holder.
     """
     held = [lease.since - _CLOCKS_S for lease in list_leases(lake) if not is_stale(lease)]
     return min(held, default=math.inf)
 
 
-def _is_awaited(one: Retired, sidecars: Collection[Retired], there: Collection[str]) -> bool:
-    """Whether a file that `one` retires is what keeps older files out that are still there: without
-    it they would count again.
+def _is_awaited(retirement: Retired, sidecars: Collection[Retired], there: Collection[str]) -> bool:
+    """Whether a file that `retirement` retires replaces older files that are still there: without
+    it those would count again.
     """
     return any(
-        other is not one and other.replacements & one.files and other.files.intersection(there)
+        other is not retirement
+        and other.replacements & retirement.files
+        and other.files.intersection(there)
         for other in sidecars
     )
 

@@ -93,7 +93,7 @@ def _quote(name: str) -> str:
 
 
 def _sum_up(rows: duckdb.DuckDBPyRelation, columns: Sequence[str]) -> tuple[object, ...]:
-    """How many rows, and the sum of their hashes: equal where the rows are, in whatever order."""
+    """The number of rows and the sum of their hashes: equal for equal rows in any order."""
     names = ", ".join(map(_quote, columns))
     return rows.aggregate(f"count(*), sum(hash({names})::hugeint)").fetchall()[0]
 
@@ -194,13 +194,13 @@ class Partition:
 
 
 class LeftAloneError(Exception):
-    """Why a partition is not merged; the others are."""
+    """A partition is left as it is, for the reason given; the other partitions are merged."""
 
 
 def compact_lake(
     lake: Lake,
     owner: str,
-    tell: Callable[[str], None],
+    report_line: Callable[[str], None],
     tables: Sequence[str] = (),
     values: Sequence[str] = (),
 ) -> Iterator[Compacted]:
@@ -210,13 +210,13 @@ def compact_lake(
     Raises LeaseError where another compaction works on this lake. A partition whose lease another
     holds is left alone.
     """
-    with hold_leases(lake, ["compact"], owner, 0.0, tell):
+    with hold_leases(lake, ["compact"], owner, 0.0, report_line):
         for name in tables or TABLES:
             done = Compacted(name, measure_parts(lake, name), Size(0, 0))
             for partition in find_mergeable(lake, TABLES[name]):
                 if not values or partition.value in values:
                     try:
-                        _merge_leased(lake, partition, owner, tell)
+                        _merge_leased(lake, partition, owner, report_line)
                     except LeftAloneError as reason:
                         done.left_alone.append(f"{partition.place}: left alone: {reason}")
             done.after = measure_parts(lake, name)
@@ -249,7 +249,7 @@ def list_partitions(lake: Lake, table: Table, below: float = math.inf) -> list[P
 
 
 def name_leases(partition: Partition) -> list[str]:
-    """What whoever replaces files of the partition holds. Other tables are only ever added to,
+    """The leases that replacing files of the partition needs. Other tables are only ever added to,
     which does not disturb a merge.
     """
     if partition.table.name == "matchups":
@@ -260,10 +260,10 @@ def name_leases(partition: Partition) -> list[str]:
 
 
 def _merge_leased(
-    lake: Lake, partition: Partition, owner: str, tell: Callable[[str], None]
+    lake: Lake, partition: Partition, owner: str, report_line: Callable[[str], None]
 ) -> None:
     try:
-        with hold_leases(lake, name_leases(partition), owner, 0.0, tell) as held:
+        with hold_leases(lake, name_leases(partition), owner, 0.0, report_line) as held:
             merge_partition(lake, partition, held)
     except LeaseError as error:
         raise LeftAloneError(str(error)) from None
@@ -286,7 +286,7 @@ def merge_partition(lake: Lake, partition: Partition, held: Held) -> None:
 
 
 def refuse_damaged(table: Table, file: Path) -> None:
-    """A merge would hide what is wrong with a file."""
+    """Raises LeftAloneError for a damaged file, since a merge would hide the damage."""
     try:
         with file.open("rb") as opened:
             faults = [] if has_own_digest(opened, file.stem) else ["it is damaged"]

@@ -1,5 +1,5 @@
 """Item images as they lie on disk or in a bucket: resolved against the image folder, checked and
-digested at ingest; what is wrong is told.
+digested at ingest; faults go to the quarantine.
 
 A fault never drops an item, since judges that see text only can go on. Encoding images for a
 request is the backends' matter.
@@ -132,12 +132,12 @@ def _place(root: LakePath, uri: str) -> tuple[LakePath, bool]:
 def _read(file: Path, limits: ImageLimits) -> bytes | ImageFault:
     try:
         if not file.exists():
-            return _tell_missing(file)
+            return _explain_missing(file)
         if not file.is_file():
             return ImageFault("the image's path is not a file", "name an image file")
         size = file.stat().st_size
         return (
-            _tell_heavy(f"{size / _MB:.1f} MB", limits)
+            _explain_size(f"{size / _MB:.1f} MB", limits)
             if size > limits.max_bytes
             else file.read_bytes()
         )
@@ -150,15 +150,15 @@ def _read(file: Path, limits: ImageLimits) -> bytes | ImageFault:
 def _get(file: LakePath, limits: ImageLimits) -> bytes | ImageFault:
     content = read_file(file, most_bytes=limits.max_bytes + 1)
     if content is None:
-        return _tell_missing(file)
+        return _explain_missing(file)
     return (
-        _tell_heavy("more bytes than may be", limits)
+        _explain_size("more bytes than may be", limits)
         if len(content) > limits.max_bytes
         else content
     )
 
 
-def _tell_missing(file: LakePath) -> ImageFault:
+def _explain_missing(file: LakePath) -> ImageFault:
     return ImageFault(
         "the image is missing",
         f"put the file at {file}, or set `images:` in the suite",
@@ -166,7 +166,7 @@ def _tell_missing(file: LakePath) -> ImageFault:
     )
 
 
-def _tell_heavy(size: str, limits: ImageLimits) -> ImageFault:
+def _explain_size(size: str, limits: ImageLimits) -> ImageFault:
     reason = (
         f"the file has {size}, more than the {limits.max_bytes / _MB:g} MB that an image may have"
     )
@@ -184,7 +184,7 @@ def check_content(content: bytes, limits: ImageLimits = ImageLimits()) -> ImageF
     )
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of pixels too: ours is the check
+            warnings.simplefilter("ignore")  # also of too many pixels, which are checked below
             with Pillow.open(io.BytesIO(content), formats=_FORMATS) as image:
                 width, height = image.size
                 if width * height > limits.max_pixels:
@@ -207,8 +207,8 @@ def check_content(content: bytes, limits: ImageLimits = ImageLimits()) -> ImageF
 
 
 def stamp_images(root: LakePath, uris: Iterable[str], limits: ImageLimits = ImageLimits()) -> str:
-    """Names the state of images that are no URLs cheaply: size and time of change of each file (in
-    a bucket: size and ETag), none read.
+    """A cheap digest of the state of images that are not URLs: size and time of change of each file
+    (in a bucket: size and ETag), none read.
 
     '' where there is no such image.
     """
@@ -267,13 +267,13 @@ def check_images(
         sha256=pl.when(~pl.col("local")).then("sha256").when(same).then("found")
     )
     faulty = seen.filter(pl.col("uri").is_in(list(faults)))
-    told = pl.concat(
+    quarantined = pl.concat(
         [
-            _tell_faults(faulty, faults, root, none_there=not digests),
-            _tell_other(seen.filter(~same)),
+            _list_faults(faulty, faults, root, none_there=not digests),
+            _list_changed(seen.filter(~same)),
         ]
     )
-    return CheckedImages(_put_back(items, filled), told)
+    return CheckedImages(_put_back(items, filled), quarantined)
 
 
 def _may_hold(root: LakePath) -> bool:
@@ -308,7 +308,7 @@ def _put_back(items: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
     return bare.with_columns(pl.col("images").fill_null([])).select(items.columns)
 
 
-def _tell_faults(
+def _list_faults(
     images: pl.DataFrame, faults: Mapping[str, ImageFault], root: LakePath, none_there: bool
 ) -> pl.DataFrame:
     """One row an image, at the first item that names it; one row for all where not one is there."""
@@ -344,7 +344,7 @@ def _tell_faults(
     )
 
 
-def _tell_other(images: pl.DataFrame) -> pl.DataFrame:
+def _list_changed(images: pl.DataFrame) -> pl.DataFrame:
     reason, remedy = (
         "the file's digest is not the one that its source records",
         "restore the file, or correct the source's sha256",
@@ -356,8 +356,8 @@ def _tell_other(images: pl.DataFrame) -> pl.DataFrame:
 
 
 def _rows(rows: list[tuple[str, str, str, str, str]]) -> pl.DataFrame:
-    told = [
+    places = [
         ("images", file, locator, "images", uri[:200], reason, remedy)
         for file, locator, uri, reason, remedy in rows
     ]
-    return pl.DataFrame(told, dict.fromkeys(QUARANTINE, pl.String), orient="row")
+    return pl.DataFrame(places, dict.fromkeys(QUARANTINE, pl.String), orient="row")

@@ -38,15 +38,15 @@ FILE = "parts.json"
 
 
 def record_parts(root: LakePath, parts: Iterable[str]) -> None:
-    """Keep the names (relative to the root) of the part files that readers read now; what lies in
-    no table's folder is left out.
+    """Keep the names (relative to the root) of the part files that readers read now; files
+    outside of the tables' folders are left out.
     """
     names = sorted(name for name in parts if name.partition("/")[0] in TABLES)
     write_whole(root / FILE, json.dumps({"parts": names}, indent=0).encode())
 
 
 def read_recorded(root: LakePath) -> frozenset[str] | None:
-    """The names that were kept last; None where none were, or they cannot be read."""
+    """The names that `record_parts` kept last; None where there are none or they are unreadable."""
     data = read_file(root / FILE)
     try:
         return None if data is None else frozenset(map(str, json.loads(data)["parts"]))
@@ -64,13 +64,13 @@ def retire(
     moment, or, where that matters, after it. A snapshot that lacks one of them shows the old parts
     of all tables and none of the new.
     """
-    told = {
+    content = {
         "files": sorted(name_part(lake, part) for part in parts),
         "replacements": sorted(name_part(lake, part) for part in replacements),
         "retired_at": datetime.now(UTC).isoformat(),
     }
     sidecar = lake.root / FOLDER / f"{uuid.uuid4().hex}.json"
-    write_whole(sidecar, json.dumps(told).encode())
+    write_whole(sidecar, json.dumps(content).encode())
     return sidecar
 
 
@@ -86,6 +86,7 @@ on, older formats are migrated.
 MARKER = "lake.json"
 _PARTITIONS = frozenset(name for table in TABLES.values() for name in table.partitions)
 _FETCHES = 3
+# Names become folder names: no slash, no blank, no hidden or option-like beginning.
 _SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
@@ -127,7 +128,7 @@ class Lake:
         return self.find_parts(place)[place]
 
     def work_folder(self, run_id: str) -> LakePath:
-        """Scratch of one run: shard inputs and its stop flag; removed when the run ends."""
+        """Scratch folder of a run: shard inputs and its stop flag; removed when the run ends."""
         return self.root / "_work" / run_id
 
 
@@ -152,10 +153,10 @@ def open_lake(root: str | LakePath, *, create: bool = False) -> Lake:
             )
         write_whole(marker, json.dumps({"format": FORMAT}).encode())
         return lake
-    found = _read_format(marker, content)
-    if found != FORMAT:
+    written_as = _read_format(marker, content)
+    if written_as != FORMAT:
         raise LakeError(
-            f"{marker}: format {found}; expected {FORMAT}; run the suite into a new lake, or "
+            f"{marker}: format {written_as}; expected {FORMAT}; run the suite into a new lake, or "
             f"use the judgelake that wrote this one"
         )
     return lake
@@ -189,7 +190,9 @@ def append_rows(lake: Lake, name: str, frame: pl.DataFrame) -> list[LakePath]:
             f"written\n{error.failure_cases.head(5)}"
         ) from None
     parts = [(_part_folder(table, values), part) for values, part in _split(table, checked)]
-    retired = frozenset(name for one in list_sidecars(lake.root) for name in one.files)
+    retired = frozenset(
+        name for retirement in list_sidecars(lake.root) for name in retirement.files
+    )
     return [_write_part(lake, folder, table, part, retired) for folder, part in parts]
 
 

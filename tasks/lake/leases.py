@@ -1,9 +1,9 @@
 """Leases: at most one run at a time holds a name (`judge-<judge_id>`, `ingest-<benchmark>`) of a
 lake, on a disk or in a bucket.
 
-A lease is `<lake>/_leases/<name>/<epoch>.json`, created exclusively; the highest epoch holds, until
-it says `released`. Taking over is creating the next one. Which names a stage needs is
-`tasks.runs.lease_names`.
+A lease is a file `<lake>/_leases/<name>/<epoch>.json`, created only where it does not exist yet.
+The file of the highest epoch is the one that counts, until it says `released`. A run takes a lease
+over by creating the file of the next epoch. Which names a stage needs is `tasks.runs.lease_names`.
 """
 
 import contextlib
@@ -32,11 +32,11 @@ from judgelake.tasks.lake.storage import (
 )
 
 COMPACTION = "compact"
-"""Who merges files, or takes rows out of them, holds it."""
+"""The lease of whatever merges part files or takes rows out of them."""
 
 
 RUN = "run-"
-"""What the lease of a run itself begins with."""
+"""Beginning of the name of a run's own lease."""
 
 
 def name_lease_of_judge(judge_id: str) -> str:
@@ -50,15 +50,15 @@ def name_lease_of_run(run_id: str) -> str:
 
 
 def name_benchmark_leases(benchmark: str) -> list[str]:
-    """All that write rows of a benchmark, but its judges and reports."""
+    """The leases of all stages that write rows of a benchmark, except judges and reports."""
     return [f"ingest-{benchmark}", f"metrics-{benchmark}", f"matchups-{benchmark}"]
 
 
 def find_birth(pid: int) -> int | None:
-    """When a process of this machine was started, in ticks since the machine was (no clock moves
-    that); None where there is none.
+    """When a process of this machine was started, in ticks since the machine booted (setting the
+    clock does not change it); None where there is no such process.
 
-    Where there is no /proc it is 0 for every process that lives.
+    Without /proc (not Linux) it is 0 for every process that is alive.
     """
     try:
         after_name = (
@@ -83,8 +83,8 @@ def _find_any(pid: int) -> int | None:
 
 
 def name_place() -> str:
-    """Names a process table: this machine since it was booted, and in it the container. Host names
-    repeat, in containers above all.
+    """Names a process table: this boot of this machine, and the container. A host name is not
+    enough, since many containers have the same one.
     """
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
@@ -112,11 +112,16 @@ HERE = Surroundings()
 
 FOLDER = "_leases"
 BEAT_S = 30.0
+"""Seconds between two heartbeats of a holder."""
 STALE_S = 120.0
+"""A lease without a heartbeat for this long counts as abandoned: four heartbeats were missed."""
 OBSERVE_S = 60.0
-"""How long a holder whose clock says that it is gone is watched all the same: two heartbeats."""
-TELL_S = 60.0
+"""Clocks of two machines differ: a lease that looks stale by its own time is still watched this
+long, two heartbeats, before it is taken over.
+"""
+REPORT_EVERY_S = 60.0
 POLL_S = 2.0
+"""Seconds between two looks at a lease that another holds; each look is a listing."""
 
 
 @dataclass(frozen=True)
@@ -149,10 +154,10 @@ class Lease:
 
 @dataclass
 class Held:
-    """The leases of one holder; `lost` are the names that another took over, because no heartbeat
-    of ours was seen for too long.
+    """The leases of one holder; `lost` are the names that another holder took over, because it saw
+    no heartbeat of ours for too long.
 
-    `waited`: somebody had one of them first, so that what was found out before may be over.
+    `waited`: another holder had one of them first, so what was read before may be out of date.
     """
 
     lost: tuple[str, ...] = ()
@@ -165,20 +170,20 @@ def hold_leases(
     names: Sequence[str],
     owner: str,
     wait_s: float | None,
-    tell: Callable[[str], None],
+    report_line: Callable[[str], None],
     *,
     on_loss: Callable[[], None] = lambda: None,
     should_stop: Callable[[], bool] = lambda: False,
     around: Surroundings = HERE,
 ) -> Iterator[Held]:
-    """Hold all of `names`, taken in sorted order; waits for whoever has one: for ever (None) or
-    `wait_s`, then raises LeaseError.
+    """Hold all of `names`, taken in sorted order; where another holder has one it waits: for ever
+    (None), or for `wait_s` seconds and then raises LeaseError.
 
-    `tell` is told for whom it waits, at once and every minute, and of a lease that was lost;
-    `on_loss` is called then, from a thread. While it waits, `should_stop` ends it with
-    KeyboardInterrupt.
+    While it waits, `report_line` gets a line with the present holder, at once and every minute;
+    another line says when a lease was lost, and `on_loss` is called then, from a thread.
+    `should_stop` ends the wait with KeyboardInterrupt.
     """
-    holder = _Holder(lake, owner, tell, on_loss, around)
+    holder = _Holder(lake, owner, report_line, on_loss, around)
     ended = threading.Event()
     beating = threading.Thread(target=_beat_until, args=(holder, ended), daemon=True)
     try:
@@ -204,17 +209,17 @@ def list_leases(lake: Lake, beginning: str = "", *, released: bool = False) -> l
             if path.parent.name.startswith(beginning)
         }
     )
-    found = [_find_highest(folder / name) for name in names]
-    return [lease for lease in found if lease is not None and (released or not lease.released)]
+    leases = [_find_highest(folder / name) for name in names]
+    return [lease for lease in leases if lease is not None and (released or not lease.released)]
 
 
 def remove_lease(lake: Lake, name: str) -> None:
-    """Take away one whose name is never used again."""
+    """Delete a lease whose name is never used again."""
     remove_folder(lake.root / FOLDER / name)
 
 
 def is_dead(lease: Lease, around: Surroundings = HERE) -> bool:
-    """Whether its process was on this machine and is gone."""
+    """Whether its process ran on this machine and no longer exists."""
     return lease.place == around.place and around.find_birth(lease.pid) != lease.born
 
 
@@ -252,20 +257,25 @@ class _Holder:
         self,
         lake: Lake,
         owner: str,
-        tell: Callable[[str], None],
+        report_line: Callable[[str], None],
         on_loss: Callable[[], None],
         around: Surroundings,
     ) -> None:
         self.held = Held()
         self._folder = lake.root / FOLDER
-        self._owner, self._tell, self._on_loss, self._around = owner, tell, on_loss, around
+        self._owner, self._report_line, self._on_loss, self._around = (
+            owner,
+            report_line,
+            on_loss,
+            around,
+        )
         self._leases: dict[str, Lease] = {}
         self._guard = threading.Lock()
 
     def take(self, name: str, wait_s: float | None, should_stop: Callable[[], bool]) -> None:
         """Take one name, waiting for it; raises LeaseError."""
         around = self._around
-        began, told, watch = around.monotonic(), -TELL_S, _Watch(around)
+        began, reported_s, watch = around.monotonic(), -REPORT_EVERY_S, _Watch(around)
         while not self._try(name, watch):
             other = _find_highest(self._folder / name)
             waited = around.monotonic() - began
@@ -281,9 +291,9 @@ class _Holder:
                 )
             if should_stop():
                 raise KeyboardInterrupt
-            if waited - told >= TELL_S:
-                told = waited
-                self._tell(f"waiting: {other.describe()}")
+            if waited - reported_s >= REPORT_EVERY_S:
+                reported_s = waited
+                self._report_line(f"waiting: {other.describe()}")
             around.sleep(POLL_S if wait_s is None else max(0.0, min(POLL_S, wait_s - waited)))
 
     def _try(self, name: str, watch: _Watch) -> bool:
@@ -302,7 +312,7 @@ class _Holder:
         with self._guard:
             self._leases[name] = lease
         if highest is not None and not highest.released:
-            self._tell(f"taken over: {highest.describe()}, and gives no sign of life")
+            self._report_line(f"taken over: {highest.describe()}, and gives no sign of life")
         for epoch in epochs:
             if (
                 epoch < lease.epoch - 1
@@ -344,7 +354,7 @@ class _Holder:
         self.held.lost += (name,)
         other = _find_highest(self._folder / name)
         by = f": {other.describe()}" if other else ""
-        self._tell(
+        self._report_line(
             f"lost {name} to another run, which saw no sign of life of this one for "
             f"{STALE_S:.0f} s{by}; ending"
         )

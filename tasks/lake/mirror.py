@@ -27,17 +27,18 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 32
 _SMALL_BYTES = 1 << 20
-"""Of such a part a request costs more than its bytes, and 32 of them may be in memory."""
+"""For a part up to this size a request costs more time than its bytes; 32 may be in memory."""
 _KEPT_S = 3600.0
 """How long a copy stays after the bucket no longer lists it: another process here may have listed
 it before, or may be writing it.
 """
+# The name of a part file is the sha256 of its content, in hexadecimal digits.
 _BY_CONTENT = re.compile(r"[0-9a-f]{64}")
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "FSSPEC_S3_ENDPOINT_URL", "AWS_PROFILE")
 
 
 def cache_folder() -> Path:
-    """Where this machine keeps what it can make again: JUDGELAKE_CACHE, else ~/.cache/judgelake."""
+    """The folder for what this machine can make again: JUDGELAKE_CACHE, else ~/.cache/judgelake."""
     return Path(os.environ.get("JUDGELAKE_CACHE") or Path.home() / ".cache" / "judgelake")
 
 
@@ -52,6 +53,7 @@ def find_mirror(root: LakePath) -> Path:
         str(root),
         *(os.environ.get(name, "") for name in _ENDPOINTS),
     ]  # buckets of two servers may have one name
+    # A folder name that a person recognises; the digest beside it makes it unique.
     slug = re.sub(r"[^A-Za-z0-9.-]+", "-", str(root).removeprefix("s3://"))[:80]
     return cache.absolute() / f"{slug}-{hashlib.sha256(repr(names).encode()).hexdigest()[:16]}"
 
@@ -60,7 +62,7 @@ def list_local(folder: Path, table: str) -> dict[str, int]:
     """Part files of a table in a local folder: path relative to it, with slashes -> size in
     bytes.
     """
-    found: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     left = [(str(folder / table), table)]
     while left:
         path, name = left.pop()
@@ -71,10 +73,10 @@ def list_local(folder: Path, table: str) -> dict[str, int]:
             for entry in entries:
                 if entry.name.endswith(".parquet"):
                     with contextlib.suppress(FileNotFoundError):  # removed meanwhile
-                        found[f"{name}/{entry.name}"] = entry.stat().st_size
+                        sizes[f"{name}/{entry.name}"] = entry.stat().st_size
                 elif entry.is_dir():
                     left.append((entry.path, f"{name}/{entry.name}"))
-    return found
+    return sizes
 
 
 def fetch_parts(
@@ -86,7 +88,7 @@ def fetch_parts(
     listed_at: datetime,
 ) -> None:
     """Copy the `wanted` ones of a table's `listed` part files (name -> size) that the mirror lacks,
-    and drop what was long gone when they were listed.
+    and delete copies of parts that had been gone for long when they were listed.
 
     Raises FileNotFoundError where one went away since the listing, LakeError for what cannot be
     read or kept.
@@ -107,7 +109,7 @@ def fetch_parts(
 
 
 def _fetch_small(root: "UPath", mirror: Path, names: Collection[str]) -> set[str]:
-    """Copy those whose content comes at the first try and is what their name says; returns them."""
+    """Copy the parts that arrive at the first try with the digest of their name; returns them."""
     kept: set[str] = set()
 
     def keep(name: str, data: bytes) -> None:
@@ -150,7 +152,7 @@ def keep_copy(mirror: Path, name: str, data: bytes) -> None:
 
 
 def _keep(mirror: Path, name: str, data: bytes) -> bool:
-    """Whether there was room for it."""
+    """Whether the disk had room for it."""
     try:
         with _copying(mirror / name) as beside:
             beside.write_bytes(data)
@@ -160,7 +162,7 @@ def _keep(mirror: Path, name: str, data: bytes) -> bool:
 
 
 def _copying(path: Path) -> contextlib.AbstractContextManager[Path]:
-    """The ending makes `list_local` see what a killed process left, so that it goes one day."""
+    """The suffix lets `list_local` find what a killed process left, so that it is deleted later."""
     return replacement(path, ".tmp.parquet", synced=False)
 
 

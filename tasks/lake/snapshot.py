@@ -234,10 +234,10 @@ def _read_sidecar(path: LakePath) -> Retired | None:
     if data is None:
         return None
     try:
-        said = json.loads(data)
-        files = frozenset(map(str, said["files"]))
-        replacements = frozenset(map(str, said["replacements"]))
-        read = Retired(path, files, replacements, datetime.fromisoformat(said["retired_at"]))
+        content = json.loads(data)
+        files = frozenset(map(str, content["files"]))
+        replacements = frozenset(map(str, content["replacements"]))
+        read = Retired(path, files, replacements, datetime.fromisoformat(content["retired_at"]))
     except (ValueError, KeyError, TypeError) as error:
         raise LakeError(
             f"{path}: cannot be read as the note of replaced part files ({error}); expected "

@@ -1,5 +1,5 @@
-"""The flag of a run by which people, signals and lost leases end it; every process of the run reads
-it. Who sets it is the flows' matter.
+"""The stop flag of a run: a person, a signal or a lost lease sets it to end the run; every process
+of the run reads it. Who sets it is the flows' matter.
 """
 
 import contextlib
@@ -11,7 +11,7 @@ from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.storage import LakePath, read_file, write_whole
 
 STOP, HALT, LOST = b"", b"halt", b"lost"
-"""What the flag says: nothing new is asked and what is in flight finishes; end now; stop, since
+"""What the flag says: send nothing new and finish what is in flight; end now; stop, since
 another run took over a lease.
 
 The first is nothing, because an empty file can be made on a full disk.
@@ -51,9 +51,9 @@ class StopFlag:
         return self._said
 
     def is_set(self) -> bool:
-        """Whether nothing new may be asked."""
+        """Whether no new request may be sent."""
         return self.read() is not None
 
     def is_halting(self) -> bool:
-        """Whether what is in flight is not waited for either."""
+        """Whether the run does not wait for requests in flight either."""
         return self.read() == HALT

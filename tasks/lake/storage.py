@@ -39,8 +39,8 @@ def open_place(text: str | Path) -> LakePath:
     """The path that a user's text names: `s3://bucket/prefix` in a bucket, anything else on this
     machine (made absolute).
     """
-    said = str(text)
-    return open_bucket(said) if said.startswith(SCHEME) else Path(said).absolute()
+    path_text = str(text)
+    return open_bucket(path_text) if path_text.startswith(SCHEME) else Path(path_text).absolute()
 
 
 def read_file(path: LakePath, most_bytes: int | None = None) -> bytes | None:
@@ -184,7 +184,7 @@ def create_exclusively(path: LakePath, data: bytes) -> bool:
 
 
 def _create_local(path: Path, data: bytes) -> bool:
-    """Written beside and linked, so that nobody reads half of it."""
+    """Write a hidden file and link it, so that no reader sees half of it."""
     beside = path.parent / f".{uuid.uuid4().hex}.tmp"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -38,11 +38,11 @@ from judgelake.tasks.warehouse.warehouse import (
 )
 
 _HISTORY = "runs"
-"""Tells of all suites, on every page."""
+"""The view of runs is not limited to one suite: every page shows the runs of all suites."""
 
 
 def keep_suite(connection: duckdb.DuckDBPyConnection, suite: Suite) -> None:
-    """Let this connection's views know of judges, metrics and report tables only the suite's own,
+    """Limit this connection's views to the judges, metrics and report tables of the suite,
     as it last ran; recorded raters stay.
 
     Judges then have their alias for a name even where another suite gives it to another judge.
@@ -103,7 +103,7 @@ def build_report(lake: Lake, suite: Suite) -> LakePath:
 def _open_for(
     snapshot: Snapshot, suite: Suite, *, lazy: bool
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """What the suite's report knows of a snapshot, its core tables computed, in bounded memory."""
+    """A connection to what the suite's report shows of a snapshot, its core tables computed."""
     with (
         tempfile.TemporaryDirectory(prefix="judgelake-") as spill,
         open_warehouse(snapshot, lazy=lazy) as connection,
@@ -133,7 +133,7 @@ def _compute_tables(connection: duckdb.DuckDBPyConnection, suite: Suite) -> dict
 def _replace_rows(
     lake: Lake, snapshot: Snapshot, suite: Suite, computed: Mapping[str, pl.DataFrame]
 ) -> None:
-    """Write the rows in place of those that the snapshot has: nobody else writes them meanwhile."""
+    """Write the rows in place of the snapshot's: the report's lease keeps other writers away."""
     for table, frame in computed.items():
         folder = f"{table}/suite={suite.name}/"
         former = snapshot.list_parts(table)[table]

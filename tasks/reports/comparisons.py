@@ -36,8 +36,8 @@ from judgelake.tasks.suite.suite import DifferenceTest
 
 POOLED, WITHIN_MODELS, SYSTEMS = "*", "(mean of models)", "(systems)"
 LEAST_SYSTEMS = 3
-"""Models from which the system level is told: with two every coefficient is 1 or -1."""
-TOLD_WHOLE = ("mean", "lave")
+"""The system level needs this many models: with two every coefficient is 1 or -1."""
+COMPARED_RULES = ("mean", "lave")
 """Rules under which judges are compared inside models too, and over benchmarks; under the others
 pooled only.
 """
@@ -93,7 +93,7 @@ def measure_levels(competition: Competition) -> Iterator[Level]:
         return
     named = np.flatnonzero(models >= 0)
     cells = _split_models(competition, pooled, named)
-    compared = competition.competing if rule in TOLD_WHOLE and len(cells) > 1 else []
+    compared = competition.competing if rule in COMPARED_RULES and len(cells) > 1 else []
     for code, cell in cells.items():
         rows = named[models[named] == code]
         yield Level(competition.names[code], rows, {code: cell}, compare_cells([cell], compared))
@@ -119,18 +119,18 @@ def list_comparisons(competition: Competition, levels: Sequence[Level]) -> Itera
     level where they were compared.
     """
     target = competition.target
-    told = [
+    shown_levels = [
         level
         for level in levels
         if level.model == POOLED or any(one.leader is not None for one in level.columns.values())
     ]
     for judge in competition.competing:
-        one, missing, bounds = (
+        entry, missing, bounds = (
             competition.series[judge],
             _find_missing(competition, judge),
-            _bound_levels(competition, told, judge),
+            _bound_levels(competition, shown_levels, judge),
         )
-        for level in told:
+        for level in shown_levels:
             n_missing = int(missing[level.rows].sum())
             for name, column in level.columns.items():
                 own, bound = (
@@ -142,8 +142,8 @@ def list_comparisons(competition: Competition, levels: Sequence[Level]) -> Itera
                     "human_criterion": target.criterion,
                     "human_rule": target.rule,
                     "coefficient": name,
-                    "judge": one.judge,
-                    "judge_criterion": one.criterion,
+                    "judge": entry.judge,
+                    "judge_criterion": entry.criterion,
                     "n": own.n,
                     "n_missing": n_missing,
                     **_keep_numbers(
@@ -153,7 +153,7 @@ def list_comparisons(competition: Competition, levels: Sequence[Level]) -> Itera
                         least=bound.low,
                         most=bound.high,
                     ),
-                    **_tell_difference(column, judge, competition.series),
+                    **_describe_difference(column, judge, competition.series),
                     "is_best": judge == mark_best(column),
                 }
 
@@ -162,11 +162,11 @@ def select_competitors(series: list[Series], criterion: str) -> list[int]:
     """The judges' scores on the target's criterion; of a judge without one all its criteria. The
     reference judge's own do not compete.
     """
-    matched = {one.judge for one in series if one.criterion == criterion}
+    matched = {entry.judge for entry in series if entry.criterion == criterion}
     return [
         k
-        for k, one in enumerate(series)
-        if one.competes and (one.criterion == criterion or one.judge not in matched)
+        for k, entry in enumerate(series)
+        if entry.competes and (entry.criterion == criterion or entry.judge not in matched)
     ]
 
 
@@ -204,7 +204,7 @@ def _make_systems(competition: Competition, named: Indices) -> Cell:
     return Cell(~np.isnan(competition.x[named]), measure)
 
 
-def _tell_difference(column: Column, judge: int, series: list[Series]) -> Row:
+def _describe_difference(column: Column, judge: int, series: list[Series]) -> Row:
     names = (
         "common_value",
         "other_value",
@@ -213,8 +213,8 @@ def _tell_difference(column: Column, judge: int, series: list[Series]) -> Row:
         "difference_high",
         "p_holm",
     )
-    found = _find_difference(column, judge)
-    if found is None:
+    difference = _find_difference(column, judge)
+    if difference is None:
         return {
             "other": None,
             "other_criterion": None,
@@ -222,16 +222,23 @@ def _tell_difference(column: Column, judge: int, series: list[Series]) -> Row:
             "n_undefined": None,
             **dict.fromkeys(names),
         }
-    other = series[found.other]
-    numbers = found.value, found.other_value, found.difference, found.low, found.high, found.p_holm
+    other = series[difference.other]
+    numbers = (
+        difference.value,
+        difference.other_value,
+        difference.difference,
+        difference.low,
+        difference.high,
+        difference.p_holm,
+    )
     about: Row = {
         "other": other.judge,
         "other_criterion": other.criterion,
-        "n_common": found.n_common,
+        "n_common": difference.n_common,
     }
     return {
         **about,
-        "n_undefined": found.n_undefined,
+        "n_undefined": difference.n_undefined,
         **_keep_numbers(**dict(zip(names, numbers, strict=True))),
     }
 
@@ -338,33 +345,33 @@ def list_difference_tests(
 ) -> Iterator[Row]:
     """Each test of each column's leader with each other judge, Holm-corrected over those others.
 
-    Williams' test and LAVE's are told of all rows and of each model's, PERM-BOTH of all rows;
-    Williams' and PERM-BOTH of the models' means.
+    Williams' test and LAVE's test are done on all rows and on each model's rows, PERM-BOTH on all
+    rows; Williams' and PERM-BOTH on the models' means.
     """
     for test in tests:
         for level in levels:
-            if not _is_told(test, level.model):
+            if not _applies(test, level.model):
                 continue
             permuted = _permute_pairs(competition, level) if test == "perm_both" else {}
             for name, column in level.columns.items():
-                found = [
-                    permuted[one.judge, one.other][name]
+                results = [
+                    permuted[difference.judge, difference.other][name]
                     if permuted
-                    else _test_pair(test, competition, level, name, one)
-                    for one in column.differences
+                    else _test_pair(test, competition, level, name, difference)
+                    for difference in column.differences
                 ]
                 about: Row = {"model": level.model, "test": test, "coefficient": name}
-                for one, row in zip(column.differences, _correct(found), strict=True):
-                    yield {**about, **_describe(competition, one), **drop_nan(row)}
+                for difference, row in zip(column.differences, _correct(results), strict=True):
+                    yield {**about, **_describe(competition, difference), **drop_nan(row)}
 
 
-def _is_told(test: DifferenceTest, model: str) -> bool:
-    told = {
+def _applies(test: DifferenceTest, model: str) -> bool:
+    applies = {
         "williams": model != WITHIN_MODELS,
         "perm_both": model in (POOLED, SYSTEMS),
         "replicates": model not in (WITHIN_MODELS, SYSTEMS),
     }
-    return told[test]
+    return applies[test]
 
 
 def _test_pair(

@@ -60,10 +60,12 @@ def score_corpora(connection: duckdb.DuckDBPyConnection, suite: Suite) -> pl.Dat
             [suite.report.seed, int(digest_json(benchmark)[:8], 16)]
         )  # a benchmark's draws are its own
         resampled = resample_sums(
-            [one.sums for one in found], n_clusters, suite.report.resamples, rng
+            [metric_sums.sums for metric_sums in found], n_clusters, suite.report.resamples, rng
         )
-        for one, drawn in zip(found, resampled, strict=True):
-            rows += [{**stamp, "benchmark": benchmark, **row} for row in _describe(one, drawn)]
+        for metric_sums, drawn in zip(found, resampled, strict=True):
+            rows += [
+                {**stamp, "benchmark": benchmark, **row} for row in _describe(metric_sums, drawn)
+            ]
     return pl.DataFrame(rows, schema=TABLES["corpus_scores"].polars_schema)
 
 

@@ -17,10 +17,10 @@ import polars as pl
 
 from judgelake.schemas.tables import TABLES
 from judgelake.tasks.reports.comparisons import (
+    COMPARED_RULES,
     LEAST_SYSTEMS,
     POOLED,
     SYSTEMS,
-    TOLD_WHOLE,
     Competition,
     Level,
     Row,
@@ -30,7 +30,7 @@ from judgelake.tasks.reports.comparisons import (
     measure_levels,
     select_competitors,
 )
-from judgelake.tasks.reports.overall import Gathered, tell_overall
+from judgelake.tasks.reports.overall import Gathered, compare_overall
 from judgelake.tasks.reports.scored_rows import (
     ANNOTATOR,
     Draws,
@@ -118,7 +118,7 @@ class Agreements(NamedTuple):
 
 
 class AgreementRows(NamedTuple):
-    """The same as they are found, one benchmark's or all benchmarks' together."""
+    """The three tables' rows while they are collected, benchmark by benchmark."""
 
     correlations: list[Row]
     comparisons: list[Row]
@@ -136,7 +136,7 @@ def correlate_judges(connection: duckdb.DuckDBPyConnection, suite: Suite) -> Agr
         "seed": report.seed,
         "reported_at": datetime.now(UTC),
     }
-    told, gathered = AgreementRows([], [], []), Gathered(len(suite.benchmarks) > 1)
+    collected, gathered = AgreementRows([], [], []), Gathered(len(suite.benchmarks) > 1)
     for benchmark in sorted(suite.benchmarks):
         scored = read_scored(connection, benchmark, report.against, report.against_samples)
         draws = draw_resamples(benchmark, scored.n_clusters, len(scored.models), report)
@@ -147,18 +147,18 @@ def correlate_judges(connection: duckdb.DuckDBPyConnection, suite: Suite) -> Agr
             if competition is not None:
                 levels = list(measure_levels(competition))
                 gathered.add(benchmark, competition, levels)
-                _tell(
-                    told,
+                _add_rows(
+                    collected,
                     own,
                     _list_correlations(scored, competition, levels),
                     competition,
                     levels,
                     suite,
                 )
-        told.correlations.extend({**own, **row} for row in tell_ceilings(scored, draws))
-    for whole in tell_overall(gathered, report):
-        _tell(
-            told,
+        collected.correlations.extend({**own, **row} for row in list_ceilings(scored, draws))
+    for whole in compare_overall(gathered, report):
+        _add_rows(
+            collected,
             {**stamp, "benchmark": POOLED},
             whole.correlations,
             whole.competition,
@@ -169,7 +169,7 @@ def correlate_judges(connection: duckdb.DuckDBPyConnection, suite: Suite) -> Agr
     return Agreements(
         *(
             pl.DataFrame(rows, schema=TABLES[name].polars_schema)
-            for name, rows in zip(names, told, strict=True)
+            for name, rows in zip(names, collected, strict=True)
         )
     )
 
@@ -178,18 +178,18 @@ def enter_judges(scored: Scored, target: Target, draws: Draws) -> Competition | 
     """All that scored one of the target's rows, None where nothing did; those compete that are
     about its criterion.
     """
-    means = [(one, one.mean[target.answers]) for one in scored.series]
-    held = [(one, mean) for one, mean in means if not np.isnan(mean).all()]
+    means = [(entry, entry.mean[target.answers]) for entry in scored.series]
+    held = [(entry, mean) for entry, mean in means if not np.isnan(mean).all()]
     if not held:
         return None
-    series = [one for one, _ in held]
+    series = [entry for entry, _ in held]
     x = np.column_stack([mean for _, mean in held])
     competing = select_competitors(series, target.criterion)
     rows = scored.cluster[target.answers], scored.model[target.answers]
     return Competition(series, competing, target, x, *rows, scored.models, draws)
 
 
-def tell_ceilings(scored: Scored, draws: Draws) -> Iterator[Row]:
+def list_ceilings(scored: Scored, draws: Draws) -> Iterator[Row]:
     """One annotator against the mean of the others, and every judge that competes on the very same
     targets.
     """
@@ -199,7 +199,7 @@ def tell_ceilings(scored: Scored, draws: Draws) -> Iterator[Row]:
         scores = (
             np.column_stack([one.mean for one in judges]) if judges else np.empty((len(ratings), 0))
         )
-        found = leave_one_out_ceiling(ratings, scores, take_mean, scored.cluster, draws.clusters)
+        ceiling = leave_one_out_ceiling(ratings, scores, take_mean, scored.cluster, draws.clusters)
         about: Row = {
             "human_criterion": criterion,
             "human_rule": OTHERS,
@@ -207,7 +207,7 @@ def tell_ceilings(scored: Scored, draws: Draws) -> Iterator[Row]:
             "model": POOLED,
         }
         named = [(CEILING, criterion), *((one.judge, one.criterion) for one in judges)]
-        for (judge, own), means in zip(named, (found.human, *found.judges), strict=True):
+        for (judge, own), means in zip(named, (ceiling.human, *ceiling.judges), strict=True):
             row = {**about, "judge": judge, "judge_criterion": own}
             yield from (
                 {**row, "coefficient": name, **drop_nan(one.summarise()._asdict())}
@@ -215,8 +215,8 @@ def tell_ceilings(scored: Scored, draws: Draws) -> Iterator[Row]:
             )
 
 
-def _tell(
-    told: AgreementRows,
+def _add_rows(
+    collected: AgreementRows,
     own: Row,
     correlations: Iterable[Row],
     competition: Competition,
@@ -224,10 +224,12 @@ def _tell(
     suite: Suite,
 ) -> None:
     """Add the rows of one target."""
-    told.correlations.extend({**own, **row} for row in correlations)
+    collected.correlations.extend({**own, **row} for row in correlations)
     if not competition.target.rule.startswith(ANNOTATOR):
-        told.comparisons.extend({**own, **row} for row in list_comparisons(competition, levels))
-        told.tests.extend(
+        collected.comparisons.extend(
+            {**own, **row} for row in list_comparisons(competition, levels)
+        )
+        collected.tests.extend(
             {**own, **row} for row in list_difference_tests(competition, levels, suite.report.tests)
         )
 
@@ -239,13 +241,13 @@ def _list_correlations(
     for judge in judges:
         about = _describe(competition, judge)
         for level in levels:
-            if _is_told(level, judge):
+            if _has_enough(level, judge):
                 row = {**about, "model": level.model, "sample_rule": "mean"}
                 yield from (
                     {**row, "coefficient": name, **level.summarise(judge, name)}
                     for name in level.columns
                 )
-    if target.rule not in TOLD_WHOLE:
+    if target.rule not in COMPARED_RULES:
         return
 
     def measure(judge: int) -> list[Row]:
@@ -269,7 +271,7 @@ def _describe(competition: Competition, judge: int) -> Row:
     return {**about, "judge": series.judge, "judge_criterion": series.criterion}
 
 
-def _is_told(level: Level, judge: int) -> bool:
-    """Whether a judge has rows there, or models enough."""
+def _has_enough(level: Level, judge: int) -> bool:
+    """Whether a judge has rows at this level, or at the system level enough models."""
     n = next(iter(level.cells.values())).find(judge)["pearson"].n if len(level.cells) == 1 else 1
     return n >= (LEAST_SYSTEMS if level.model == SYSTEMS else 1)

@@ -36,7 +36,7 @@ def export_tables(
     connection: duckdb.DuckDBPyConnection, folder: Path, benchmarks: Sequence[str]
 ) -> list[str]:
     """Write each report view's rows of `benchmarks` into `folder`, each file whole; files of views
-    that are no more go. Returns the views.
+    that no longer exist are deleted. Returns the views.
     """
     names = report_views()
     with duckdb.connect() as files:  # of its own: it keeps the order of a file's rows
@@ -72,7 +72,7 @@ def _export_view(
 
 
 def _choose(view: duckdb.DuckDBPyRelation, benchmarks: Sequence[str]) -> duckdb.DuckDBPyRelation:
-    """The rows of these benchmarks; all of a view that tells of none."""
+    """The rows of these benchmarks; all rows of a view without benchmarks."""
     if "benchmark" not in view.columns:
         return view
     return view.filter(
@@ -141,12 +141,12 @@ them makes every report anew.
 
 
 def page_path(lake: Lake, suite: Suite) -> LakePath:
-    """Where the suite's report lies."""
+    """The folder of the suite's report."""
     return lake.root / "reports" / suite.name / "report.html"
 
 
 def marker_path(lake: Lake, suite: Suite) -> LakePath:
-    """Where the report's inputs are named."""
+    """The file that names the report's inputs."""
     return page_path(lake, suite).with_name("made_from")
 
 
@@ -161,8 +161,8 @@ def is_fresh(lake: Lake, suite: Suite, snapshot: Snapshot | None = None) -> bool
 
 
 def name_inputs(snapshot: Snapshot, suite: Suite) -> str:
-    """Names everything a report is made from and by: part files hold their digest in their
-    names.
+    """A digest of all that a report is made from and by: the names of part files hold their digest
+    in their names.
     """
     parts = [part for parts in snapshot.list_parts(*_READ_BY_REPORTS).values() for part in parts]
     names = sorted([*(metric.alias for metric in suite.metrics), *suite.judges])

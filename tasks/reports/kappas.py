@@ -56,17 +56,17 @@ def measure_kappas(frame: pl.DataFrame, resamples: Resamples) -> Iterator[Row]:
             (str(raters[a]), str(raters[b]), found.labels[a], found.labels[b])
             for a, b in _pair_raters(found.labels)
         ]
-        for one, other, a, b in (
+        for rater, other, a, b in (
             *pairs,
             *_pair_with_people(raters, found.labels, key["kind"] == "choice"),
         ):
             names = {
-                "rater_a": min(one, other),
-                "rater_b": max(one, other),
+                "rater_a": min(rater, other),
+                "rater_b": max(rater, other),
                 "criterion": key["criterion"],
             }
             for row in measure(a, b, of_units, resamples):
-                # A mean is hardly ever equal to a label: only how far they are apart tells.
+                # A mean is hardly ever equal to a label: only what weighs distances applies.
                 if other != MEAN_OF_PEOPLE or row["chance"] != "nominal":
                     yield {**names, **row}
 
@@ -196,8 +196,8 @@ def _count(graded: np.ndarray, human: np.ndarray) -> Row:
 
 PEOPLE, JUDGES = "people", "judges"
 MOST_LEVELS = 25
-"""Labels of more levels together are a measure, no classes: of them only alpha for intervals is
-told.
+"""Labels of more levels together are a measure, no classes: only alpha for intervals is
+computed of them.
 """
 
 
@@ -209,13 +209,13 @@ def measure_reliabilities(frame: pl.DataFrame, resamples: Resamples) -> Iterator
         for name, labels in _group_raters(rows):
             several = labels.filter(pl.len().over("unit_code") > 1)
             if several.height:
-                told = {
+                about = {
                     "raters": name,
                     "criterion": key["criterion"],
                     "n_raters": labels["rater"].n_unique(),
                 }
                 yield from (
-                    {**told, **row}
+                    {**about, **row}
                     for row in _measure_group(labels, key["kind"] == "choice", resamples)
                 )
 
@@ -274,7 +274,7 @@ def _measure_group(labels: pl.DataFrame, is_choice: bool, resamples: Resamples) 
 
 
 def _choose_metrics(n_levels: int, is_choice: bool) -> tuple[Metric, ...]:
-    """Of two levels all three metrics are one; choices have no order."""
+    """With two levels all three metrics are equal; choices have no order."""
     if n_levels > MOST_LEVELS:
         return ("interval",)
     return ("nominal",) if is_choice or n_levels < 3 else ("nominal", "ordinal", "interval")

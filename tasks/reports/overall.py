@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from judgelake.tasks.reports.comparisons import (
+    COMPARED_RULES,
     POOLED,
     SYSTEMS,
-    TOLD_WHOLE,
     WITHIN_MODELS,
     Competition,
     Level,
@@ -99,8 +99,8 @@ class _Mean:
 
 @dataclass
 class Gathered:
-    """What benchmarks leave behind for the whole; nothing is kept where a suite has one benchmark
-    only (`keeps`).
+    """The rows and means of each benchmark, collected for the whole; nothing is kept where a suite
+    has one benchmark only (`keeps` is false).
     """
 
     keeps: bool
@@ -112,7 +112,7 @@ class Gathered:
         """Keep the rows of one benchmark's target, and count its models' cells."""
         target = competition.target
         key = target.criterion, target.rule
-        if not self.keeps or target.rule not in TOLD_WHOLE:
+        if not self.keeps or target.rule not in COMPARED_RULES:
             return
         judged = [
             (name, one.criterion)
@@ -135,7 +135,7 @@ class Gathered:
                             means[name].add(found)
 
 
-def tell_overall(gathered: Gathered, report: ReportSettings) -> Iterator[Whole]:
+def compare_overall(gathered: Gathered, report: ReportSettings) -> Iterator[Whole]:
     """Each target that several benchmarks have."""
     shared = {key: parts for key, parts in gathered.parts.items() if len(parts) > 1}
     if not shared:
@@ -194,13 +194,13 @@ def _name_across(series: list[Series]) -> list[str]:
     metrics of the benchmark have it.
     """
     alone = {
-        one.alias
-        for one in series
-        if len({two.judge for two in series if two.alias == one.alias}) == 1
+        entry.alias
+        for entry in series
+        if len({two.judge for two in series if two.alias == entry.alias}) == 1
     }
     return [
-        f"metric:{one.alias}" if one.kind == "metric" and one.alias in alone else one.judge
-        for one in series
+        f"metric:{entry.alias}" if entry.kind == "metric" and entry.alias in alone else entry.judge
+        for entry in series
     ]
 
 

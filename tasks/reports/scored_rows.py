@@ -1,5 +1,5 @@
-"""One benchmark's scores and targets as arrays over its answers, read from the warehouse. What is
-made of them lives elsewhere.
+"""One benchmark's scores and targets as arrays over its answers, read from the warehouse. Computing
+with them is the other modules' matter.
 """
 
 import math
@@ -67,7 +67,7 @@ Flags = npt.NDArray[np.bool_]
 
 EACH, ANNOTATOR = "each", "annotator:"
 _MOST_ANNOTATORS = 20
-"""More are a crowd, of which nobody is told by name."""
+"""With more annotators than this (a crowd) none of them is a target of its own."""
 _LEAST_RATED = 30
 """Answers that an annotator must have rated to be a target alone."""
 _ANSWER = ["item_id", "answer_id"]
@@ -176,11 +176,11 @@ def read_scored(
             ratings=dict(_read_ratings(located, answers.height)),
         )
     parts = [
-        _split_reference(one, against_samples)
-        for one in series
-        if against in (one.alias, one.judge)
+        _split_reference(entry, against_samples)
+        for entry in series
+        if against in (entry.alias, entry.judge)
     ]
-    others = [one for one in series if against not in (one.alias, one.judge)]
+    others = [entry for entry in series if against not in (entry.alias, entry.judge)]
     held = [rest for _, rest in parts if rest.samples.size]
     return scored._replace(
         series=[*others, *held], targets=[_hold_to(reference) for reference, _ in parts]

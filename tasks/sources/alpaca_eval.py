@@ -103,7 +103,7 @@ def _judge_of(file: Path) -> str:
 
 
 def _records(file: Path, rejects: Rejects) -> Iterator[tuple[tuple[str, str], Mapping[str, Any]]]:
-    """Records whose texts are all there, with their places; the others are told."""
+    """Records whose texts are all there, with their places; the others go to `rejects`."""
     for number, record in enumerate(read_records(file, "annotations")):
         place = (file.name, f"record {number}")
         if not isinstance(record, dict):
@@ -177,7 +177,7 @@ def _duel(
         "answer_a": sides[0]["answer_id"],
         "answer_b": sides[1]["answer_id"],
     }
-    told: _Row = {
+    reply: _Row = {
         "judge": judge,
         "criterion": CRITERION,
         "sample": 0,
@@ -186,7 +186,7 @@ def _duel(
     }
     return {
         **pair,
-        **told,
+        **reply,
         **verdict._asdict(),
         "shown_first": None,
         "score_a": None,

@@ -68,13 +68,13 @@ def draw_demo(seed: int, scenes: int, image_root: LakePath) -> SourceFrames:
         _keep(number, picture, seed, image_root)
         for number, picture in enumerate(draw_pictures(rng, scenes))
     ]
-    asked = [each for one in drawn for each in _ask(rng, one)]
+    asked = [each for scene in drawn for each in _ask(rng, scene)]
     answers, ratings = _answer_all(rng, asked)
     return SourceFrames(
         items=pl.DataFrame([_item_row(each) for each in asked], schema=ITEMS),
         answers=pl.DataFrame(answers, schema=ANSWERS),
         human_ratings=pl.DataFrame(ratings, schema=HUMAN_RATINGS),
-        captions=pl.DataFrame([_caption_row(one) for one in drawn], schema=CAPTIONS),
+        captions=pl.DataFrame([_caption_row(scene) for scene in drawn], schema=CAPTIONS),
     )
 
 

@@ -3,8 +3,8 @@ JSON object a line.
 
 Formats: FastChat's first evaluation (question.jsonl, answer_*.jsonl, review_*.jsonl, a text file
 with one human verdict a line) and LLaVA-Bench-COCO (questions with an image, reference answers,
-captions of the images). The boxes beside those captions are shares of an image whose size is not
-told, so they do not become regions, which are pixels.
+captions of the images). The boxes beside those captions are shares of an image whose size the file
+does not give, so they do not become regions, which are pixels.
 """
 
 from collections.abc import Iterator, Mapping
@@ -185,7 +185,7 @@ def _captions(file: Path | None, rejects: Rejects) -> Iterator[_Row]:
 def _reviews(
     file: Path, answers: Mapping[str, _Answer], settings: FastchatSettings, rejects: Rejects
 ) -> Iterator[_Row]:
-    """Duels as the reviewer's texts tell them; the reviewer saw answer 1 first."""
+    """Duels as read from the reviewer's texts; the reviewer saw answer 1 first."""
     for place, record in read_json_lines(file, "recorded_duels", rejects):
         sides = [answers.get(str(record.get(name))) for name in ("answer1_id", "answer2_id")]
         judge, text = settings.judge or record.get("reviewer_id"), record.get("text")

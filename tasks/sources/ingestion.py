@@ -178,12 +178,12 @@ def check_source(
     )
 
 
-def _refuse_quarantined(benchmark: str, told: pl.DataFrame) -> None:
+def _refuse_quarantined(benchmark: str, quarantined: pl.DataFrame) -> None:
     """Raises SourceError that names the first row where there is one."""
-    for row in told.head(1).iter_rows(named=True):
+    for row in quarantined.head(1).iter_rows(named=True):
         place = f"{row['source_file']}:{row['locator']}"
         raise SourceError(
-            f"{place}: {benchmark} is strict and {told.height:,} rows would be quarantined; "
+            f"{place}: {benchmark} is strict and {quarantined.height:,} rows would be quarantined; "
             f"the first: {row['reason']} "
             f"(column {row['column_name']}, value {row['value']!r}); expected none, nothing "
             f"was written; {row['remedy']}"
@@ -218,8 +218,8 @@ def _check(
         if name == "answers":
             frame = _digest_answers(frame, good["items"])
         good[name] = _checked_table(name, frame, bad)
-    told = pl.concat(bad).with_columns(benchmark=pl.lit(benchmark), ingest_id=pl.lit(ingest_id))
-    return {**(good if limit is None else _cut(good, limit)), "quarantine": told}
+    rejected = pl.concat(bad).with_columns(benchmark=pl.lit(benchmark), ingest_id=pl.lit(ingest_id))
+    return {**(good if limit is None else _cut(good, limit)), "quarantine": rejected}
 
 
 def _cut(good: dict[str, pl.DataFrame], limit: int) -> dict[str, pl.DataFrame]:
@@ -253,7 +253,7 @@ def _checked_table(name: str, frame: pl.DataFrame, bad: list[pl.DataFrame]) -> p
 def _known(
     name: str, frame: pl.DataFrame, known: pl.DataFrame, keys: list[str], bad: list[pl.DataFrame]
 ) -> pl.DataFrame:
-    """Rows that refer to something that is there; the others are added to `bad`."""
+    """Rows whose referred row exists; the others are added to `bad`."""
     unknown = frame.join(known, on=keys, how="anti")
     what = {"item_id": "item", "rubric_id": "rubric"}.get(keys[-1], "answer")
     remedy = f"add the {what} to its file, or remove this row"

@@ -1,4 +1,4 @@
-"""What a kind of source is to those who ingest and plan it. Which ones there are is
+"""What ingestion and planning must know of a kind of source. Which ones there are is
 `tasks.sources.registry`.
 """
 

@@ -71,11 +71,11 @@ def read_nq301(settings: Nq301Settings) -> SourceFrames:
     """
     rejects = Rejects()
     rows = read_tab_rows(settings.answers, ("id", _QUESTION, _ANSWER, _LABEL), "answers", rejects)
-    told_there = settings.references in settings.judges.values()
-    gold = _read_gold(settings.references, Rejects() if told_there else rejects)
+    reported_there = settings.references in settings.judges.values()
+    gold = _read_gold(settings.references, Rejects() if reported_there else rejects)
     good = [(row, row.cells) for row in rows if row.cells is not None]
     # A key makes one item of the rows of a question; rows of one id that ask differently stay two,
-    # which ingestion tells.
+    # which ingestion rejects.
     items = {
         (cells["id"], cells[_QUESTION]): _item(row, cells, gold) for row, cells in reversed(good)
     }
@@ -168,7 +168,7 @@ def _verdicts(
         )
     for row, answer in zip(rows, answers, strict=True):
         if row.cells is None or answer.cells is None:
-            continue  # told by read_tab_rows
+            continue  # read_tab_rows has rejected it
         if row.cells[_QUESTION] != answer.cells[_QUESTION]:
             misplaced = (
                 f"the question differs from that of {settings.answers.name} "

@@ -24,12 +24,14 @@ from judgelake.tasks.sources.kind import Source
 from judgelake.tasks.sources.readers.json_records import read_records
 from judgelake.tasks.sources.readers.lines import Rejects, find_files, read_json_lines
 
+# The headings of a rubric prompt, each alone on its line; the last begins GPT-4V's feedback.
 _HEADINGS = re.compile(
     r"^###[ \t]*(?:(?P<instruction>The instruction to evaluate)|(?P<response>Response to evaluate)"
     r"|(?P<reference>Reference Answer)(?: \(Score \d+\))?|(?P<rubric>Score "
     r"Rubrics?)|(?P<feedback>Feedback)):[ \t]*$",
     re.MULTILINE,
 )
+# `Score 1: <what it means>` begins a level of the rubric.
 _LEVEL = re.compile(r"^Score (\d+):", re.MULTILINE)
 
 
@@ -50,20 +52,24 @@ def parse_rubric_prompt(text: str) -> RubricPrompt | None:
     The first instruction heading and the last rubric count, so an instruction or response that
     quotes a heading splits at the outermost.
     """
-    found = [(str(match.lastgroup), match) for match in _HEADINGS.finditer(text)]
-    first = next((match for name, match in found if name == "instruction"), None)
-    rubric = next((match for name, match in reversed(found) if name == "rubric"), None)
+    headings = [(str(match.lastgroup), match) for match in _HEADINGS.finditer(text)]
+    first = next((match for name, match in headings if name == "instruction"), None)
+    rubric = next((match for name, match in reversed(headings) if name == "rubric"), None)
     if first is None or rubric is None:
         return None
     inner = [
-        (name, match) for name, match in found if first.end() <= match.start() < rubric.start()
+        (name, match) for name, match in headings if first.end() <= match.start() < rubric.start()
     ]
     response = next((match for name, match in inner if name == "response"), None)
     reference = next((match for name, match in reversed(inner) if name == "reference"), None)
     if response is None or reference is None or response.start() > reference.start():
         return None
     closing = next(
-        (match for name, match in found if name == "feedback" and match.start() > rubric.start()),
+        (
+            match
+            for name, match in headings
+            if name == "feedback" and match.start() > rubric.start()
+        ),
         None,
     )
     parsed = _parse_rubric(text[rubric.end() : closing.start() if closing else len(text)])
@@ -97,6 +103,7 @@ VERSION = 1
 CRITERION = "rubric"
 _JUDGE = "gpt-4v"
 _LEVELS = range(1, 6)
+# Every `./` and `../` at the beginning of a path.
 _UPWARDS = re.compile(r"(?:\.\.?/)*")
 _REMEDY = "correct the record in the file and ingest again"
 _Row = dict[str, object]
@@ -154,13 +161,13 @@ def read_prometheus_vision(settings: PrometheusVisionSettings) -> SourceFrames:
         parsed = parse_rubric_prompt(case.prompt) if isinstance(case.prompt, str) else None
         if parsed is None or not isinstance(case.image, str) or not case.image:
             column = "image" if parsed else "instruction"
-            told = (
+            reason = (
                 "the image is missing"
                 if parsed
                 else "the prompt does not hold instruction, response, reference and rubric"
             )
             rejects.add(
-                "items", case.place, column, case.image if parsed else case.prompt, told, _REMEDY
+                "items", case.place, column, case.image if parsed else case.prompt, reason, _REMEDY
             )
             continue
         for name, row in _rows(case, parsed, case.image).items():
@@ -189,8 +196,8 @@ def _turns(record: Any) -> tuple[str, str] | None:
     turns = record.get("conversations") if isinstance(record, dict) else None
     if not isinstance(turns, list) or not all(isinstance(turn, dict) for turn in turns):
         return None
-    said = [(turn.get("from"), turn.get("value")) for turn in turns]
-    match said:
+    messages = [(turn.get("from"), turn.get("value")) for turn in turns]
+    match messages:
         case [("human", str(prompt)), ("gpt", str(reply))]:
             return prompt, reply
     return None
@@ -238,7 +245,7 @@ def _verdict(feedback: str) -> _Row:
     status, reason = (
         ("ok", None) if read else ("unparsed", "the feedback ends in no score from 1 to 5")
     )
-    told: _Row = {
+    reply: _Row = {
         "judge": _JUDGE,
         "criterion": CRITERION,
         "sample": 0,
@@ -247,7 +254,7 @@ def _verdict(feedback: str) -> _Row:
         "text": feedback,
     }
     return {
-        **told,
+        **reply,
         "rating": float(read.rating) if read else None,
         "scale_low": 1.0,
         "scale_high": 5.0,

@@ -72,8 +72,8 @@ SOURCES = Registry(
 
 
 def source_digest(settings: object) -> str:
-    """Names what an ingest would read: settings, reader version and the bytes of every file; equal
-    digests need no new ingest.
+    """A digest of what an ingest would read: settings, reader version and the bytes of every file;
+    equal digests need no new ingest.
     """
     source = _find(settings)
     files = source.files(settings)

@@ -102,12 +102,12 @@ def _read_images(row: CsvRow, rejects: Rejects) -> list[str] | None:
     column = next((name for name in _IMAGES if row.cells.get(name, "").strip()), _IMAGES[0])
     urls = _read_list(row.cells.get(column, ""))
     if not urls or not row.cells["instruction"].strip():
-        bad, told = (
+        bad, reason = (
             (column, "the images are neither a URL nor a JSON list of URLs")
             if not urls
             else ("instruction", "there is no instruction")
         )
-        rejects.add("items", row.place, bad, row.cells.get(bad), told)
+        rejects.add("items", row.place, bad, row.cells.get(bad), reason)
         return None
     return urls
 

@@ -46,10 +46,10 @@ _REMEDY = "correct the record in the file and ingest again"
 def read_identified(
     table: str, name: str, file: Path, keys: tuple[str, ...], rejects: Rejects
 ) -> Iterator[list[Record]]:
-    """Batches of records that have a question id, a whole number or text; the others are told."""
+    """Batches of records that have a question id (a whole number or text); others are rejected."""
     start = 0
     for batch in read_record_batches(file, *keys):
-        found: list[Record] = []
+        identified: list[Record] = []
         for number, record in enumerate(batch, start):
             question_id = record.get("question_id") if isinstance(record, dict) else record
             usable = (
@@ -58,12 +58,12 @@ def read_identified(
                 and question_id != ""
             )
             if isinstance(record, dict) and usable:
-                found.append(Record(str(question_id), number, record))
+                identified.append(Record(str(question_id), number, record))
                 continue
             reason = "the question_id is missing or neither a whole number nor text"
             rejects.add(table, (name, f"record {number}"), "question_id", question_id, reason)
         start += len(batch)
-        yield found
+        yield identified
 
 
 def find_references(number: int, annotation: Mapping[str, Any], unusable: Unusable) -> list[str]:
@@ -92,7 +92,7 @@ def as_text(value: object) -> str | None:
 
 
 def digest_record(content: Mapping[str, Any]) -> int:
-    """Names a record's content within this process."""
+    """A hash of a record's content, the same only within this process."""
     try:
         return hash(orjson.dumps(content, option=orjson.OPT_SORT_KEYS))
     except (
@@ -257,7 +257,7 @@ def _name(pattern: Path, file: Path) -> str:
 def _read_items(settings: VqaSettings, rejects: Rejects) -> pl.DataFrame:
     unusable, unasked = Unusable({}, {}), dict[int, object]()
     read = _read_annotations(settings, unusable, rejects)
-    differ = _tell_differing(read, settings.references.name, rejects)
+    differ = _reject_differing(read, settings.references.name, rejects)
     annotations = (
         read.unique("item_id", keep="first", maintain_order=True)
         if read["item_id"].is_duplicated().any()
@@ -273,7 +273,7 @@ def _read_items(settings: VqaSettings, rejects: Rejects) -> pl.DataFrame:
         asked = asked.join(annotations, on="item_id", how="left", maintain_order="left")
     asked = asked.filter(~pl.col("item_id").is_in(differ)) if differ else asked
     asked = asked.with_columns(question=pl.when("asks").then("question").otherwise("told_question"))
-    _tell_unusable(asked, unasked, unusable, settings, rejects)
+    _reject_unusable(asked, unasked, unusable, settings, rejects)
     return _make_items(
         asked.filter(pl.col("question").is_not_null()),
         (settings.questions or settings.references).name,
@@ -355,8 +355,8 @@ def _read_questions(file: Path, unasked: dict[int, object], rejects: Rejects) ->
     return pl.concat(frames)
 
 
-def _tell_differing(annotations: pl.DataFrame, file: str, rejects: Rejects) -> list[str]:
-    """Annotations of one question that differ are all told; the ids of those questions."""
+def _reject_differing(annotations: pl.DataFrame, file: str, rejects: Rejects) -> list[str]:
+    """Reject the annotations of questions that have different ones; the ids of those questions."""
     seen = annotations.select("item_id", "annotation", "digest").filter(
         pl.col("item_id").is_duplicated()
     )
@@ -374,7 +374,7 @@ def _tell_differing(annotations: pl.DataFrame, file: str, rejects: Rejects) -> l
     return differ["item_id"].unique().to_list()
 
 
-def _tell_unusable(
+def _reject_unusable(
     asked: pl.DataFrame,
     unasked: Mapping[int, object],
     unusable: Unusable,
@@ -442,6 +442,7 @@ def _read_captions(
     if settings.captions is None:
         return []
     images = items.select("cluster").unique(keep="last", maintain_order=True)["cluster"]
+    # COCO's image id is the number that ends the file name: `COCO_val2014_000000000042.jpg`.
     by_id = {
         int(match[1]): image for image in images if (match := re.search(r"(\d+)(?:\.\w+)?$", image))
     }

@@ -1,9 +1,8 @@
 """Agreement of two raters on what both labelled, from the counts of cells: confusion matrix, raw
 agreement, Cohen's kappa, its relatives.
 
-Labels are numbers (codes or scores); NaN is a missing label and never a class. Intervals live in
-`tasks.stats.agreement`, more than two raters in `tasks.stats.reliability` and
-`tasks.stats.reliability`.
+Labels are numbers (codes or scores); NaN is a missing label and never a class. More than two
+raters are `tasks.stats.reliability`'s.
 """
 
 from collections.abc import Callable, Sequence

@@ -2,7 +2,7 @@
 between models run in a circle.
 
 Ties, inconsistent and missing preferences are no edge of a question's graph. How often coin-flips
-would contradict themselves on the same graphs lives in `tasks.stats.contradictions`.
+would contradict themselves on the same graphs is computed here too.
 
 The share of orientations of a graph without a circle is its number of acyclic orientations over
 2^edges (Stanley 1973, "Acyclic orientations of graphs"). What never lies on a circle falls away

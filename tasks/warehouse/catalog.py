@@ -1,8 +1,8 @@
 """What can be asked of a lake: its tables, the views of `sql/`, the checks, and the recipes of
 `sql/adhoc` with their options.
 
-Every file under `sql/` begins with comments `-- <key>: <text>`, told here; running a recipe is its
-caller's matter.
+Every file under `sql/` begins with comments `-- <key>: <text>`, which are read here; running a
+recipe is its caller's matter.
 """
 
 import functools
@@ -17,6 +17,7 @@ from judgelake.schemas.tables import TABLES
 from judgelake.tasks.errors import QueryError, nearest
 from judgelake.tasks.warehouse.warehouse import check_texts, read_folder, view_texts
 
+# `-- <key>: <text>` at the beginning of a SQL file; an option is `option <name> = <default>`.
 _KEYED = re.compile(r"-- (grain|question|check|warning|option \w+(?: = [^:]+)?): (.+)")
 _OPTION = re.compile(r"option (\w+)(?: = (.+))?")
 _LISTED_LAYERS = ("rpt_", "core_")
@@ -103,8 +104,8 @@ def list_all() -> list[Listed]:
         Listed("check", name, describe_check(text)[0], "") for name, text in check_texts().items()
     ]
     recipes = [
-        Listed("recipe", one.name, one.question, _tell_options(one))
-        for one in list_recipes().values()
+        Listed("recipe", recipe.name, recipe.question, _describe_options(recipe))
+        for recipe in list_recipes().values()
     ]
     return [*tables, *views, *checks, *recipes]
 
@@ -132,12 +133,14 @@ def read_header(text: str) -> dict[str, str]:
 
 def _read_recipe(name: str, text: str) -> Recipe:
     header = read_header(text)
-    found = [(option, says) for key, says in header.items() if (option := _OPTION.fullmatch(key))]
-    options = {option[1]: Option(option[2], says) for option, says in found}
+    keyed_options = [
+        (option, says) for key, says in header.items() if (option := _OPTION.fullmatch(key))
+    ]
+    options = {option[1]: Option(option[2], says) for option, says in keyed_options}
     return Recipe(name, header["question"], header["grain"], options, text)
 
 
-def _tell_options(recipe: Recipe) -> str:
+def _describe_options(recipe: Recipe) -> str:
     return ", ".join(f"{name}={option.default or ''}" for name, option in recipe.options.items())
 
 

@@ -1,5 +1,5 @@
-"""The checks of `sql/checks` over a lake: which find rows that are wrong, and how many. Told again,
-not computed, while no part file changes.
+"""The checks of `sql/checks` over a lake: which find rows that are wrong, and how many. The result
+is kept and used again while no part file changes.
 """
 
 import json
@@ -72,7 +72,7 @@ def _kept_file(lake: Lake) -> LakePath:
 
 
 def _read_kept(file: LakePath, made_from: str) -> list[Finding] | None:
-    """What was found last time, where the file can be read and the lake is still the same."""
+    """The result of the last time, where its file is readable and the lake is still the same."""
     try:
         kept = json.loads(read_file(file) or b"null")
         return (
@@ -85,12 +85,13 @@ def _read_kept(file: LakePath, made_from: str) -> list[Finding] | None:
 
 
 def _name_parts(snapshot: Snapshot) -> str:
-    """Names all that is checked: part files hold their digest in their names."""
+    """A digest of all that is checked: the names of part files hold their digests."""
     names: Sequence[str] = [name for name in TABLES if name not in _UNCHECKED]
     parts = [part for of_one in snapshot.list_parts(*names).values() for part in of_one]
     return digest_json([check_texts(), parts])
 
 
+# The first `raw_` or `stg_` view that a check names is the table that its rows are of.
 _READS = re.compile(r"\b(?:raw|stg)_(\w+)")
 _ABOUT = {"chk_digest_of_other_content": "answers"}
 """The table of the rows that a check finds, where it is not the first that the check reads and the
@@ -110,7 +111,7 @@ class WrongRows(NamedTuple):
 
 
 def check_rows(lake: Lake) -> Iterator[WrongRows]:
-    """What the rows of the lake say against each other; every part file must be readable."""
+    """Contradictions between the lake's rows; every part file must be readable."""
     with open_warehouse(lake, lazy=True) as connection:
         create_checks(connection)
         for finding in run_checks(connection):
@@ -128,10 +129,10 @@ def check_rows(lake: Lake) -> Iterator[WrongRows]:
 def _list_tables(connection: duckdb.DuckDBPyConnection, view: str) -> list[str]:
     """The tables whose rows a check found."""
     if "table_name" in _list_columns(connection, view):
-        found = select_frame(
+        rows = select_frame(
             connection, f"select distinct table_name from {view} order by table_name", view
         )
-        return [str(name) for name in found["table_name"]]
+        return [str(name) for name in rows["table_name"]]
     if view in _ABOUT:
         return [_ABOUT[view]]
     return [name for name in _READS.findall(check_texts()[view]) if name in TABLES][:1]

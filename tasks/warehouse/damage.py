@@ -1,7 +1,7 @@
 """Looking for damage in a lake, file by file: what is wrong, where, and what to do. Nothing is
 changed.
 
-Where all files are sound, their rows are asked what they say about each other
+Where all files are sound, their rows are checked against each other
 (`tasks.warehouse.checks`). Which bytes and columns a file must have is `tasks.lake.parquet`.
 """
 
@@ -40,6 +40,7 @@ _OWN = frozenset(
         "images",
     }
 )
+# A part file is named by the sha256 of its content; `_SLUG` is what a partition value may be.
 _BY_CONTENT = re.compile(r"[0-9a-f]{64}\.parquet")
 _SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _BATCH_ROWS = 100_000
@@ -103,7 +104,7 @@ def _check_files(
     lake: Lake, listed: Sequence[str], sidecars: Sequence[Retired], quick: bool
 ) -> Iterator[Damage]:
     there = frozenset(listed)
-    retired = frozenset(name for one in sidecars for name in one.hides(there))
+    retired = frozenset(name for retirement in sidecars for name in retirement.hides(there))
     parts: list[str] = []
     for name in listed:
         misplaced = _find_misplaced(name)
@@ -118,7 +119,7 @@ def _check_files(
 
 
 def _find_misplaced(name: str) -> Damage | None:
-    """What is wrong with where a file lies and how it is called."""
+    """Faults in the place and the name of a file."""
     top, *folders = name.split("/")
     last = folders.pop() if folders else top
     if top in _OWN:
@@ -153,7 +154,7 @@ def _find_missing(lake: Lake, there: Set[str], sidecars: Sequence[Retired]) -> I
         says = "there is no list of part files yet, so a missing one cannot be named"
         yield Damage(MANIFEST, says, "run a suite or judgelake compact: both write it", note=True)
         return
-    removed = frozenset(name for one in sidecars for name in one.files)
+    removed = frozenset(name for retirement in sidecars for name in retirement.files)
     for name in sorted(recorded - there - removed):
         yield Damage(name, "the file is missing: it was there when a run last ended", _AGAIN)
 
@@ -215,7 +216,7 @@ def _check_values(table: Table, name: str, file: pq.ParquetFile) -> Iterator[Dam
 def _note_leftovers(
     lake: Lake, listed: Sequence[str], there: Set[str], sidecars: Sequence[Retired]
 ) -> Iterator[Damage]:
-    """What was left by runs that were killed; it harms nothing."""
+    """Files that killed runs left behind; they do no harm."""
     leases = list_leases(lake)
     for lease in leases:
         if is_stale(lease):
@@ -235,11 +236,11 @@ def _note_leftovers(
                 "delete it when no run is at work",
                 note=True,
             )
-    for one in sidecars:
-        if not one.replacements <= there and one.files & there:
+    for retirement in sidecars:
+        if not retirement.replacements <= there and retirement.files & there:
             says = "a compaction is at work, or was killed: its new files do not count"
             yield Damage(
-                name_part(lake, one.sidecar),
+                name_part(lake, retirement.sidecar),
                 says,
                 "leave it: what was killed is cleared away in a day",
                 note=True,

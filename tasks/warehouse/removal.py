@@ -32,7 +32,7 @@ class Removal:
 
 @dataclass(frozen=True)
 class Forgetting:
-    """What would go, and the leases that it takes to do it."""
+    """What would be removed, and the leases that the removal needs."""
 
     removals: tuple[Removal, ...]
     leases: tuple[str, ...]
@@ -40,21 +40,21 @@ class Forgetting:
     @property
     def tables(self) -> dict[str, tuple[int, int]]:
         """Table -> rows, part files."""
-        found: dict[str, tuple[int, int]] = {}
-        for one in self.removals:
-            n_rows, n_files = found.get(one.table.name, (0, 0))
-            found[one.table.name] = (n_rows + one.n_rows, n_files + 1)
-        return found
+        counts: dict[str, tuple[int, int]] = {}
+        for removal in self.removals:
+            n_rows, n_files = counts.get(removal.table.name, (0, 0))
+            counts[removal.table.name] = (n_rows + removal.n_rows, n_files + 1)
+        return counts
 
     @property
     def cost_usd(self) -> float:
-        """What the replies among them have cost, as far as prices were known."""
-        return sum(one.cost_usd for one in self.removals)
+        """The cost of the replies among them, as far as prices were known."""
+        return sum(removal.cost_usd for removal in self.removals)
 
 
 def plan_judge(lake: Lake, name: str) -> Forgetting:
-    """What goes with a judge or metric, named by its alias or judge_id; raises SuiteError where
-    that is not exactly one.
+    """What is removed with a judge or metric, named by its alias or judge_id; raises
+    SuiteError where that is not exactly one.
     """
     snapshot = lake.take_snapshot()
     judge_id, benchmarks = _find_judge(snapshot, name)
@@ -65,8 +65,8 @@ def plan_judge(lake: Lake, name: str) -> Forgetting:
 
 
 def plan_benchmark(lake: Lake, name: str) -> Forgetting:
-    """What goes with a benchmark: its inputs, every judge's and metric's rows on it, the replies
-    that only those rest on.
+    """What is removed with a benchmark: its inputs, every judge's and metric's rows on it, and
+    the replies that only those rows use.
     """
     snapshot = lake.take_snapshot()
     connection = open_warehouse(snapshot, lazy=True)
@@ -93,7 +93,7 @@ def plan_benchmark(lake: Lake, name: str) -> Forgetting:
     leases = [
         *name_benchmark_leases(name),
         *map(name_lease_of_judge, judges["judge_id"]),
-        *(f"report-{one}" for one in suites["suite"]),
+        *(f"report-{suite}" for suite in suites["suite"]),
     ]
     return Forgetting(
         tuple(_find_rows(snapshot, "benchmark", name, digests)), (*leases, COMPACTION)
@@ -104,11 +104,15 @@ def forget(lake: Lake, plan: Forgetting) -> None:
     """Take the rows out of the lake; readers see all of them or none, in all tables at once."""
     written: list[LakePath] = []
     for table in TABLES.values():
-        rests = [one.rest for one in plan.removals if one.table == table and one.rest is not None]
+        rests = [
+            removal.rest
+            for removal in plan.removals
+            if removal.table == table and removal.rest is not None
+        ]
         if rests:
             written += append_rows(lake, table.name, pl.concat(rests))
     if plan.removals:
-        retire(lake, [lake.root / one.name for one in plan.removals], written)
+        retire(lake, [lake.root / removal.name for removal in plan.removals], written)
 
 
 def _find_judge(snapshot: Snapshot, name: str) -> tuple[str, list[str]]:
@@ -118,24 +122,24 @@ def _find_judge(snapshot: Snapshot, name: str) -> tuple[str, list[str]]:
         "from raw_judges group by judge_id"
     )
     known = select_frame(open_warehouse(snapshot, lazy=True), text, "judges of the lake")
-    found = known.filter(
+    matching = known.filter(
         (pl.col("judge_id") == name) | pl.col("aliases").str.split(", ").list.contains(name)
     ).sort("at")
-    if found.is_empty():
-        names = sorted({alias for told in known["aliases"] for alias in told.split(", ")})
+    if matching.is_empty():
+        names = sorted({alias for text in known["aliases"] for alias in text.split(", ")})
         raise SuiteError(
             f"--judge {name}: the lake has no judge or metric of that name; {nearest(name, names)}"
         )
-    if found.height > 1:
-        told = ", ".join(
+    if matching.height > 1:
+        registrations = ", ".join(
             f"{row['judge_id']} (registered {row['at']:%Y-%m-%d %H:%M})"
-            for row in found.iter_rows(named=True)
+            for row in matching.iter_rows(named=True)
         )
         raise SuiteError(
-            f"--judge {name}: {found.height} judges of the lake had that name: {told}; "
+            f"--judge {name}: {matching.height} judges of the lake had that name: {registrations}; "
             f"expected one; name it by its id"
         )
-    row = found.row(0, named=True)
+    row = matching.row(0, named=True)
     return row["judge_id"], row["benchmarks"] if row["kind"] == "metric" else []
 
 
@@ -147,9 +151,9 @@ def _find_rows(
     parts = snapshot.find_parts(*(table.name for table in tables))
     for table in tables:
         for file in parts[table.name]:
-            found = _split(table, file, column, value, digests)
-            if found is not None and found[0].height:
-                gone, rest = found
+            split_rows = _split(table, file, column, value, digests)
+            if split_rows is not None and split_rows[0].height:
+                gone, rest = split_rows
                 cost = float(gone["cost_usd"].sum() or 0.0) if "cost_usd" in gone.columns else 0.0
                 yield Removal(
                     table,
@@ -163,8 +167,8 @@ def _find_rows(
 def _split(
     table: Table, file: Path, column: str, value: str, digests: pl.DataFrame | None
 ) -> tuple[pl.DataFrame, pl.DataFrame] | None:
-    """The rows of a part file that go, and those that stay; None where the table has no such
-    rows.
+    """The rows of a part file that are removed, and those that stay; None where the table has no
+    such rows.
     """
     values = dict(part.split("=", 1) for part in file.parts[-1 - len(table.partitions) : -1])
     of_replies = digests if table.name == "replies" else None
@@ -193,7 +197,7 @@ def _split(
     )
 
 
-def tell_tables(tables: dict[str, tuple[int, int]]) -> Sequence[str]:
+def describe_tables(tables: dict[str, tuple[int, int]]) -> Sequence[str]:
     """A line a table, for a person."""
     return [
         f"  {name}: {n_rows:,} rows in {n_files:,} files"

@@ -2,8 +2,7 @@
 that runs SQL files.
 
 Each file under `sql/` is one select; its name is the view's name. Files in `sql/queries` and
-`sql/adhoc` are not views: they take parameters. The views of `sql/checks` are made where somebody
-asks for them.
+`sql/adhoc` are not views: they take parameters. The views of `sql/checks` are made on request.
 
 A version names all that a view's rows follow from, its SQL and the part files below it, so files of
 another version are never read for today's.
@@ -43,7 +42,7 @@ UNKEPT = frozenset({"core_runs", "core_labels"})
 choices under other names.
 """
 _KEPT_S = 3600.0
-"""How long files stay after newer ones came: somebody may have opened the lake before."""
+"""Seconds that files stay after newer ones came: a reader may have opened the lake before."""
 _PARTED = {"core_scores": "select distinct judge_id from core_judges order by judge_id"}
 """Views that are written one judge after the other, so that no more than a judge's rows are sorted
 and joined at once.
@@ -51,14 +50,14 @@ and joined at once.
 
 
 def name_version(texts: Mapping[str, str], parts: Mapping[str, str], scope: Sequence[str]) -> str:
-    """Names a view's rows by the SQL of it and all views below, the digests of the tables below,
-    and the suites whose judges it knows.
+    """A digest that names a view's rows by the SQL of it and all views below, the digests of the
+    tables below, and the suites whose judges it knows.
     """
     return digest_json([duckdb.__version__, texts, parts, list(scope)])[:32]
 
 
 def find_kept(mirror: Path, view: str, version: str) -> list[Path]:
-    """The files that hold a view's rows; none where nobody kept this version."""
+    """The files that hold a view's rows; none where this version was not kept."""
     return sorted((mirror / FOLDER / view / version).glob("*.parquet"))
 
 
@@ -123,6 +122,7 @@ def _drop_older(lake: Lake, folder: Path, version: str) -> None:
             shutil.rmtree(folder / name, ignore_errors=True)
 
 
+# A view's name anywhere in SQL; comments are taken out first, since they name views too.
 _REFERENCE = re.compile(r"\b(?:raw|stg|core|rpt)_\w+")
 _COMMENT = re.compile(r"--[^\n]*")
 _FOLDERS = ("staging", "core", "reports")
@@ -193,9 +193,9 @@ def _create_views(connection: duckdb.DuckDBPyConnection, made: _Made, wanted: se
 
 def _list_needed(text: str) -> set[str]:
     """The views that a statement needs: `raw_`, `stg_`, `core_`, `rpt_`, and plain table names."""
-    said = _COMMENT.sub("", text)
-    needed = {name for name in TABLES if re.search(rf"\b{name}\b", said)}
-    left = {*_REFERENCE.findall(said), *(f"stg_{name}" for name in needed)}
+    statement = _COMMENT.sub("", text)
+    needed = {name for name in TABLES if re.search(rf"\b{name}\b", statement)}
+    left = {*_REFERENCE.findall(statement), *(f"stg_{name}" for name in needed)}
     while left:
         name = left.pop()
         if name not in needed and (name in view_texts() or name.removeprefix("raw_") in TABLES):
@@ -220,8 +220,8 @@ def seal(connection: duckdb.DuckDBPyConnection, *folders: Path) -> None:
 
 
 def materialise(connection: duckdb.DuckDBPyConnection) -> None:
-    """Let the core views read files with their rows, which are written where nobody kept them yet,
-    so that each is computed once.
+    """Let the core views read files with their rows, which are written first where they are
+    missing, so that each view is computed once.
     """
     made = _MADE[connection]
     _make_views(connection, " ".join(_kept_views()))
@@ -297,7 +297,7 @@ def _read_kept(connection: duckdb.DuckDBPyConnection, name: str, kept: Sequence[
 def _explain(
     connection: duckdb.DuckDBPyConnection, error: duckdb.Error, name: str, text: str
 ) -> LakeError | QueryError:
-    """The error with the statement, or where part files of the snapshot are gone, that."""
+    """The error with its statement; the snapshot's own error where part files of it are gone."""
     made = _MADE.get(connection)
     if isinstance(error, duckdb.IOException) and made and made.snapshot.find_gone():
         return made.snapshot.explain_gone()
@@ -305,8 +305,8 @@ def _explain(
 
 
 def renew(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Let the views show the lake as it is now where part files of their snapshot are gone; whether
-    that was so. Not for a connection whose tables rest on the snapshot.
+    """Where part files of their snapshot are gone, let the views show the lake as it is now, and
+    return True. Not for a connection whose tables rest on the snapshot.
     """
     made = _MADE.get(connection)
     if made is None or not made.snapshot.find_gone():

@@ -137,9 +137,12 @@ def test_a_budget_is_held_against_the_estimate(
 
     # 80 calls of some 700 and 20 tokens: 80 x (0.007 + 0.002) = 0.7; at worst 256 tokens each: 80 x
     # 0.033 = 2.7
-    assert told("100") == "budget: $100.00 a run is enough"
-    assert told("1.5") == "budget: $1.50 a run should be enough"
-    assert told("0.1") == "budget: $0.1 a run is not enough; the run stops there with exit code 4"
+    assert told("100") == "budget: $100.00 a run, which is enough"
+    assert told("1.5") == "budget: $1.50 a run, which should be enough"
+    assert (
+        told("0.1")
+        == "budget: $0.1 a run, which is not enough; the run stops there with exit code 4"
+    )
 
 
 def test_a_budget_without_a_price_is_refused(suite_file: Path) -> None:

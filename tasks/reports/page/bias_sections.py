@@ -193,7 +193,7 @@ BIAS_SECTIONS: tuple[Section, ...] = (
         "rpt_scale_use",
         "How often each rating was given, by judges and by people (`human`), and how long the "
         "answers with it are, in characters. Fine scores "
-        "are told in tenths: from a rating up to the next.",
+        "are counted in tenths: from a rating up to the next.",
         (
             _BENCHMARK,
             _JUDGE,

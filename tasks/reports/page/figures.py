@@ -38,6 +38,7 @@ _INK = "#010203"  # stands for the page's own text colour until the SVG is writt
 _WIDTH_INCHES = 8.0
 _LABEL_CHARACTERS = 40
 _LEGEND_CHARACTERS = 95
+# matplotlib writes plain tags; identifiers stand in `id`, in links to them and in `url(#...)`.
 _TAG = re.compile(r"<[^>]*>")
 _IDENTIFIER = re.compile(r"(\bid=\"|href=\"#|url\(#)")
 

@@ -206,8 +206,8 @@ def _best_value(agreements: Iterable[Agreement]) -> float:
 
 
 def _shorten_judge(judge: str, metrics: Iterable[Record]) -> str:
-    """`metric:<signature>` as the metric's short name, where the metrics tell it; an alias as it
-    is.
+    """`metric:<signature>` as the metric's short name, where `metrics` has it; an alias is
+    unchanged.
     """
     if not judge.startswith("metric:"):
         return judge

@@ -1,5 +1,5 @@
-"""Rows of CSV and TSV with their line numbers; a line that is no text, or a quote that never
-closes, is told and the next is tried.
+"""Rows of CSV and TSV with their line numbers; a line that is not text, or a quote that never
+closes, is reported and reading goes on with the next line.
 
 The standard library's reader is asked row by row, for one bad quotation mark must not swallow the
 rest of a file.
@@ -14,11 +14,11 @@ from judgelake.tasks.errors import SourceError
 from judgelake.tasks.sources.readers.lines import DamagedFileError, Rejects, read_raw_lines
 
 _MOST_LINES = 1000
-"""A quoted cell of more lines than this is taken for a quotation mark that nobody closed."""
+"""A quoted cell of more lines than this is taken for a quotation mark that was never closed."""
 
 
-class TellLine(Protocol):
-    """Hears of a line that makes no record."""
+class ReportLine(Protocol):
+    """Called with each line that makes no record."""
 
     def __call__(
         self, locator: str, column: str | None, value: str | None, reason: str, remedy: str
@@ -38,11 +38,11 @@ class _UnclosedError(Exception):
 
 
 def read_cells(
-    file: Path, separator: str, quotes: bool, encoding: str, tell: TellLine
+    file: Path, separator: str, quotes: bool, encoding: str, report_line: ReportLine
 ) -> Iterator[Cells]:
     """The rows of a file, blank lines left out."""
     csv.field_size_limit(1 << 30)
-    source = _Source(_decoded(file, encoding, tell))
+    source = _Source(_decoded(file, encoding, report_line))
     quoting: Literal[0, 3] = 0 if quotes else 3  # csv.QUOTE_MINIMAL, csv.QUOTE_NONE
     reader = csv.reader(source, delimiter=separator, quoting=quoting, strict=quotes)
     while True:
@@ -52,7 +52,7 @@ def read_cells(
         except (csv.Error, _UnclosedError) as error:
             first, text = source.give_back()
             reason = f"the row's quotation marks do not match ({error})"
-            tell(
+            report_line(
                 f"line {first}",
                 None,
                 text[:200],
@@ -102,14 +102,14 @@ class _Source:
         return self._row[0]
 
 
-def _decoded(file: Path, encoding: str, tell: TellLine) -> Iterator[tuple[int, str]]:
+def _decoded(file: Path, encoding: str, report_line: ReportLine) -> Iterator[tuple[int, str]]:
     """(line number, text with its line feed) of the lines that are text."""
     number = 0
     try:
         for number, data in enumerate(_encoded_lines(file, encoding), 1):
             if b"\0" in data and not encoding.startswith("utf-16"):
                 shown = data[:200].decode("utf-8", "replace")
-                tell(
+                report_line(
                     f"line {number}",
                     None,
                     shown,
@@ -120,22 +120,22 @@ def _decoded(file: Path, encoding: str, tell: TellLine) -> Iterator[tuple[int, s
             try:
                 text = data.decode(encoding).removeprefix("\ufeff")
             except UnicodeDecodeError as error:
-                told = (
+                reason = (
                     f"the line is not {encoding}: byte 0x{data[error.start]:02x} at place "
                     f"{error.start + 1}"
                 )
                 shown = data[:200].decode("utf-8", "replace")
-                tell(
+                report_line(
                     f"line {number}",
                     None,
                     shown,
-                    told,
+                    reason,
                     "save the file as UTF-8, or write `encoding:` in the suite, such as latin-1",
                 )
                 continue
             yield number, text + "\n"
     except DamagedFileError as error:
-        tell(
+        report_line(
             f"line {number + 1}",
             None,
             None,
@@ -181,14 +181,16 @@ class CsvRow(NamedTuple):
 def read_csv_rows(
     file: Path, needed: tuple[str, ...], table: str, rejects: Rejects
 ) -> Iterator[CsvRow]:
-    """The rows of a comma-separated file; one that does not fit the header is told. Raises
-    SourceError where a column is missing.
+    """The rows of a comma-separated file; one that does not fit the header goes to `rejects`.
+    Raises SourceError where a column is missing.
     """
 
-    def tell(locator: str, column: str | None, value: str | None, reason: str, remedy: str) -> None:
+    def report_line(
+        locator: str, column: str | None, value: str | None, reason: str, remedy: str
+    ) -> None:
         rejects.add(table, (file.name, locator), column, value, reason, remedy)
 
-    rows = read_cells(file, ",", True, "utf-8", tell)
+    rows = read_cells(file, ",", True, "utf-8", report_line)
     header = next((row.cells for row in rows), [])
     missing = [name for name in needed if name not in header]
     if missing:

@@ -1,7 +1,7 @@
 """CSV, TSV, JSON lines, JSON and Parquet files as batches of records with their places; damaged
-lines are told, the good ones go on.
+lines are reported, the good ones go on.
 
-What the fields mean is `table`; compression is `compressed_lines`.
+What the fields mean is `tasks.sources.table`; compression is `tasks.sources.readers.lines`.
 """
 
 import json
@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from judgelake.tasks.errors import SourceError, nearest
 from judgelake.tasks.settings import OneOrMany, SuitePath, frozen_settings
-from judgelake.tasks.sources.readers.delimited import Cells, TellLine, read_cells
+from judgelake.tasks.sources.readers.delimited import Cells, ReportLine, read_cells
 from judgelake.tasks.sources.readers.lines import (
     DamagedFileError,
     plain_suffix,
@@ -82,10 +82,10 @@ def find_format(file: Path, settings: FileSettings) -> Format:
 
 
 def read_batches(
-    file: Path, settings: FileSettings, wanted: Iterable[str], tell: TellLine
+    file: Path, settings: FileSettings, wanted: Iterable[str], report_line: ReportLine
 ) -> Iterator[RecordBatch]:
-    """The file's records, batch by batch; `tell` hears of every line that is none. Raises
-    SourceError where nothing can be read.
+    """The file's records, batch by batch; `report_line` is called for each line that is not one.
+    Raises SourceError where nothing can be read.
     """
     readers: Mapping[str, Callable[..., Iterator[tuple[Record, str]]]] = {
         "csv": _read_delimited,
@@ -94,9 +94,9 @@ def read_batches(
         "json": _read_json,
         "parquet": _read_parquet,
     }
-    rows = readers[find_format(file, settings)](file, settings, tuple(wanted), tell)
+    rows = readers[find_format(file, settings)](file, settings, tuple(wanted), report_line)
     if settings.json:
-        rows = _parse_cells(rows, settings.json, tell)
+        rows = _parse_cells(rows, settings.json, report_line)
     for path in settings.explode:
         rows = _explode(rows, path)
     records: list[Record] = []
@@ -126,10 +126,10 @@ def check_columns(file: Path, place: str, found: Sequence[str], wanted: Iterable
 
 
 def _read_delimited(
-    file: Path, settings: FileSettings, wanted: Sequence[str], tell: TellLine
+    file: Path, settings: FileSettings, wanted: Sequence[str], report_line: ReportLine
 ) -> Iterator[tuple[Record, str]]:
     separator = settings.separator or ("\t" if find_format(file, settings) == "tsv" else ",")
-    rows = read_cells(file, separator, settings.quotes, settings.encoding, tell)
+    rows = read_cells(file, separator, settings.quotes, settings.encoding, report_line)
     names = list(settings.names) or next(rows, Cells(1, [])).cells
     twice = next((name for number, name in enumerate(names) if name in names[:number]), None)
     if twice is not None and twice in wanted:
@@ -146,12 +146,12 @@ def _read_delimited(
             yield dict(zip(names, cells, strict=True)), f"line {line}"
         elif cells:
             misfits.append((line, len(cells)))
-            told = f"the row has {len(cells)} cells, the header {len(names)}"
-            tell(
+            reason = f"the row has {len(cells)} cells, the header {len(names)}"
+            report_line(
                 f"line {line}",
                 None,
                 separator.join(cells),
-                told,
+                reason,
                 "give the row as many cells as the header has",
             )
     if misfits and not n_good:
@@ -165,25 +165,27 @@ def _read_delimited(
 
 
 def _read_json_lines(
-    file: Path, settings: FileSettings, _: Sequence[str], tell: TellLine
+    file: Path, settings: FileSettings, _: Sequence[str], report_line: ReportLine
 ) -> Iterator[tuple[Record, str]]:
     number = 0
     try:
         for number, line in enumerate(read_raw_lines(file), 1):
             if not line.strip(b"\x00\t\r\n\xef\xbb\xbf "):
                 if b"\0" in line:
-                    tell(f"line {number}", None, "", "the line holds only NUL bytes", _AGAIN)
+                    report_line(f"line {number}", None, "", "the line holds only NUL bytes", _AGAIN)
                 continue
             try:
                 record = _load_line(line, settings.encoding)
             except ValueError as error:
                 shown = line[:200].decode("utf-8", "replace")
-                tell(f"line {number}", None, shown, f"the line is not JSON ({error})", _AGAIN)
+                report_line(
+                    f"line {number}", None, shown, f"the line is not JSON ({error})", _AGAIN
+                )
                 continue
             if isinstance(record, dict):
                 yield record, f"line {number}"
             else:
-                tell(
+                report_line(
                     f"line {number}",
                     None,
                     str(record)[:200],
@@ -191,7 +193,7 @@ def _read_json_lines(
                     _AGAIN,
                 )
     except DamagedFileError as error:
-        tell(
+        report_line(
             f"line {number + 1}",
             None,
             None,
@@ -218,7 +220,7 @@ def _load_line(line: bytes, encoding: str) -> Any:
 
 
 def _read_json(
-    file: Path, settings: FileSettings, _: Sequence[str], tell: TellLine
+    file: Path, settings: FileSettings, _: Sequence[str], report_line: ReportLine
 ) -> Iterator[tuple[Record, str]]:
     data = read_whole(file)
     try:
@@ -249,7 +251,7 @@ def _read_json(
         if isinstance(record, dict):
             yield record, f"record {number}"
         else:
-            tell(
+            report_line(
                 f"record {number}",
                 None,
                 str(record)[:200],
@@ -259,7 +261,7 @@ def _read_json(
 
 
 def _read_parquet(
-    file: Path, settings: FileSettings, wanted: Sequence[str], _: TellLine
+    file: Path, settings: FileSettings, wanted: Sequence[str], _: ReportLine
 ) -> Iterator[tuple[Record, str]]:
     number = 0
     with open_parquet(file) as parquet:
@@ -297,7 +299,7 @@ def _broken_parquet(file: Path, error: Exception) -> SourceError:
 
 
 def _parse_cells(
-    rows: Iterator[tuple[Record, str]], columns: Names, tell: TellLine
+    rows: Iterator[tuple[Record, str]], columns: Names, report_line: ReportLine
 ) -> Iterator[tuple[Record, str]]:
     for record, locator in rows:
         parsed = dict(record)
@@ -306,7 +308,7 @@ def _parse_cells(
                 text = record.get(column)
                 parsed[column] = orjson.loads(text) if text else None
         except orjson.JSONDecodeError as error:
-            tell(
+            report_line(
                 locator,
                 column,
                 str(text)[:200],

@@ -3,7 +3,7 @@ source's own matter.
 
 One scan over quotes, brackets and commas finds the lists and places to cut them between two
 records; orjson parses what lies between the cuts, and the document without its lists' records, so
-what is no JSON is told. Which list holds the records is `json_files`.
+what is not JSON is reported. The functions at the end choose the list that holds the records.
 """
 
 import bisect
@@ -23,8 +23,7 @@ BLOCK = 8 * 2**20
 times that as Python objects.
 """
 LONGEST = 64 * 2**20
-"""What stands outside the lists may have so many bytes; a document with more is not one to
-stream.
+"""A document may have this many bytes outside its lists; one with more is not streamed.
 """
 _QUOTE, _SQUARE, _BRACE, _CLOSE, _COMMA = range(1, 6)
 _KINDS = bytes(
@@ -79,7 +78,7 @@ def find_layout(file: Path) -> Layout | None:
         for span in lists:
             if (
                 span.start < damage
-            ):  # what breaks within a list makes a ruin of all that follows, and is what to tell
+            ):  # what breaks within a list breaks all that follows too, so it is the one to report
                 for _ in read_batches(file, span):
                     pass
         raise _damage(file, damage, error.msg) from None
@@ -87,7 +86,7 @@ def find_layout(file: Path) -> Layout | None:
 
 def read_batches(file: Path, span: ListSpan) -> Iterator[list[Any]]:
     """The records of one list, about a block's worth at a time; raises SourceError with line and
-    column of what is no JSON.
+    column of what is not JSON.
     """
     with file.open("rb") as stream:
         for begin, stop in pairwise((span.start, *span.cuts, span.end)):
@@ -190,7 +189,7 @@ def _blank_escapes(block: bytes) -> bytes:
 
 
 def _byte_of(error: orjson.JSONDecodeError, data: bytes) -> int:
-    """Where in `data` it is that orjson stumbled; it counts characters, and none where the bytes
+    """The place in `data` where orjson failed; it counts characters, and none where the bytes
     are not UTF-8.
     """
     try:
@@ -249,8 +248,8 @@ def read_records(file: Path, *keys: str) -> list[Any]:
 
 
 def read_record_batches(file: Path, *keys: str) -> Iterator[list[Any]]:
-    """`read_records` batch by batch, with little memory at any size; what is damaged may be told
-    after some batches.
+    """`read_records` batch by batch, with little memory at any size; damage may be reported
+    only after some batches.
     """
     layout = _find_layout(file)
     if layout is None:
@@ -261,7 +260,7 @@ def read_record_batches(file: Path, *keys: str) -> Iterator[list[Any]]:
         for batch in read_batches(file, span):  # the other lists must be JSON too
             if chosen == [number]:
                 yield batch
-    _choose(file, layout.content, keys)  # told last: a damaged file is no wrong file
+    _choose(file, layout.content, keys)  # checked last: a damaged file is not the wrong file
 
 
 def read_header(file: Path) -> Any:

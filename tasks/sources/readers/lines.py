@@ -1,5 +1,5 @@
-"""Reading files of lines (text, tab-separated, JSON lines) row by row: a bad line is told and the
-others go on. What rows mean is each source's own matter.
+"""Reading files of lines (text, tab-separated, JSON lines) row by row: bad lines go to `Rejects`,
+the others are read. What rows mean is each source's own matter.
 """
 
 import csv
@@ -36,7 +36,7 @@ class Rejects(list[Rejected]):
         reason: str,
         remedy: str | None = None,
     ) -> None:
-        """Tell one row; `place` is (file name, locator)."""
+        """Add one row; `place` is (file name, locator)."""
         shown = None if value is None else str(value)[:200]
         self.append(Rejected(table, *place, column, shown, reason, remedy or self._remedy))
 
@@ -92,8 +92,8 @@ def find_files(patterns: Iterable[Path], what: str) -> list[Path]:
 
 
 def read_lines(file: Path, table: str, rejects: Rejects) -> Iterator[Line]:
-    """The lines of a UTF-8 text file; one that is not UTF-8 is told. Raises SourceError where the
-    file cannot be read.
+    """The lines of a UTF-8 text file; one that is not UTF-8 goes to `rejects`. Raises
+    SourceError where the file cannot be read.
     """
     try:
         content = file.read_bytes()
@@ -122,8 +122,8 @@ def read_lines(file: Path, table: str, rejects: Rejects) -> Iterator[Line]:
 
 
 def read_json_lines(file: Path, table: str, rejects: Rejects) -> Iterator[JsonLine]:
-    """The JSON objects of a JSONL file; a line that is none is told, blank lines are passed
-    over.
+    """The JSON objects of a JSONL file; a line that is not one goes to `rejects`, blank lines
+    are skipped.
     """
     for line in read_lines(file, table, rejects):
         if not line.text.strip():
@@ -149,8 +149,8 @@ def read_json_lines(file: Path, table: str, rejects: Rejects) -> Iterator[JsonLi
 def read_tab_rows(
     file: Path, needed: tuple[str, ...], table: str, rejects: Rejects
 ) -> list[TabRow]:
-    """The rows of a tab-separated file with a header; a row whose cells do not fit the header is
-    told and has no cells.
+    """The rows of a tab-separated file with a header; a row whose cells do not fit the header
+    goes to `rejects` and has no cells.
 
     Raises SourceError where the header lacks one of `needed`, or where no row fits it (a shifted
     header).

@@ -1,5 +1,5 @@
 """From records (nested dicts) to flat columns of text, by paths such as `a.b`, `a[0].b` and
-`a[*].b`. Where records come from is `reading_files`, what columns mean is `table`.
+`a[*].b`. Where records come from is `files`, what columns mean is `tasks.sources.table`.
 
 A record that has the whole path as a key is asked by it: MTurk's `Answer.rating` is a column, not a
 path.
@@ -24,6 +24,7 @@ DTYPES: Mapping[Kind, pl.DataType] = {
     "texts": pl.List(pl.String),
     "elements": pl.List(pl.String),
 }
+# One step of a path: `[3]` or `[*]` in a list, or a key, which begins the path or follows a dot.
 _STEP = re.compile(r"\[(\d+|\*)\]|(?:^|\.)([^.\[\]]+)")
 _ABSENT: Any = object()
 _ARROW = {

@@ -191,8 +191,8 @@ def decide_verdict(settings: VerdictSettings, rating: Cell, text: Cell) -> dict[
         "result_marker": f"the text marks no score from {low:g} to {high:g}",
         "yes_no": "the text begins with neither yes nor no",
     }[settings.reader]
-    told = _status(rating.read.is_not_null(), text.read.is_not_null(), pl.lit(unread))
-    return {**told, "rating": rating, **scale_cells(settings.scale), "text": text}
+    status = _status(rating.read.is_not_null(), text.read.is_not_null(), pl.lit(unread))
+    return {**status, "rating": rating, **scale_cells(settings.scale), "text": text}
 
 
 def scale_cells(scale: Iterable[float]) -> dict[str, Cell]:
@@ -247,8 +247,8 @@ def decide_duel(settings: DuelSettings, cells: DuelCells) -> dict[str, Cell]:
     unread = pl.lit(_NO_VERDICT)
     if settings.reader is not None:
         low, high = settings.scale
-        told = pl.lit(f"the text does not clearly give two scores from {low:g} to {high:g}")
-        unread = pl.when(cells.shown_first.read.is_null()).then(pl.lit(_NOT_SHOWN)).otherwise(told)
+        vague = pl.lit(f"the text does not clearly give two scores from {low:g} to {high:g}")
+        unread = pl.when(cells.shown_first.read.is_null()).then(pl.lit(_NOT_SHOWN)).otherwise(vague)
     logprobs = frame_schema("recorded_duels")["top_logprobs"]
     return {
         **{name: cell for name, cell in cells._asdict().items() if name != "preference"},
@@ -348,7 +348,7 @@ def spread_labels(
 
 
 def _read_flag(value: Value, nulls: tuple[str, ...]) -> Cell:
-    """Yes or no in one of its usual spellings; anything else is told."""
+    """Yes or no in one of its usual spellings; anything else is unreadable."""
     text = read_text(value, nulls)
     flag = (
         text.read.str.strip_chars()

@@ -1,5 +1,5 @@
 """From a batch of columns to rows of the lake's tables, as a part of the suite's settings says.
-Reading files is `reading_files`.
+Reading files is `tasks.sources.readers.files`.
 """
 
 from collections.abc import Mapping
@@ -67,7 +67,7 @@ class RowMaker:
             batch = batch.filter(pl.col(name).fill_null("").is_in(list(values)))
         if any(name in self.part.columns for name in _GIVES_ITEMS):
             self._make("items", batch, self._item())
-            self._tell_gaps(batch)
+            self._reject_gaps(batch)
         for number, answer in enumerate(self.part.every_answer):
             if answer.text is not None:
                 self._make("answers", batch, self._answer(answer, number))
@@ -103,7 +103,7 @@ class RowMaker:
         self, table: str, batch: pl.DataFrame, cells: Mapping[str, Cell], filled: str | None = None
     ) -> None:
         """Rows of `table`; those whose cell `filled` is missing are left out, those with a cell
-        that cannot be read are told.
+        that cannot be read are rejected.
         """
         cells = {**cells, **place_cells()}
         schema = frame_schema(table)
@@ -118,7 +118,7 @@ class RowMaker:
             marks = batch.select(**bad)
             for name in marks.columns:
                 if marks[name].any():
-                    self._tell(table, batch.filter(marks[name]), cells[name])
+                    self._reject(table, batch.filter(marks[name]), cells[name])
             batch = batch.filter(~marks.select(pl.any_horizontal(pl.all())).to_series())
         missing = [
             pl.lit(None, dtype).alias(name) for name, dtype in schema.items() if name not in cells
@@ -132,7 +132,7 @@ class RowMaker:
         )
         self.frames.setdefault(table, []).append(made)
 
-    def _tell(self, table: str, rows: pl.DataFrame, cell: Cell) -> None:
+    def _reject(self, table: str, rows: pl.DataFrame, cell: Cell) -> None:
         for file, locator, value in rows.select(
             pl.col(FILE), pl.col(LOCATOR), cell.raw.cast(pl.String).alias("::value")
         ).iter_rows():
@@ -140,7 +140,7 @@ class RowMaker:
                 Rejected(table, file, locator, cell.name, value[:200], cell.reason, cell.remedy)
             )
 
-    def _tell_gaps(self, batch: pl.DataFrame) -> None:
+    def _reject_gaps(self, batch: pl.DataFrame) -> None:
         """Lists of references with missing ones among them, which their items go on without."""
         value = self.part.columns.get("references")
         for path in [path for path in (value.paths if value else ()) if path in self.lists]:
@@ -277,19 +277,19 @@ class RowMaker:
 
     def _add_choices(self, batch: pl.DataFrame) -> None:
         """Choices of the best of several answers, and between two feedbacks."""
-        for one in self.part.choice_sets:
+        for choices in self.part.choice_sets:
             ids = pl.concat_list(
                 [self._answer_id(number).read for number in range(len(self.part.every_answer))]
             )
             cells = {
                 "item_id": self._item_id(),
-                "choice_set": self._text(one.set, pl.lit("1") if one.set is None else None),
-                "criterion": self._text(one.criterion),
-                "annotator": self._text(one.annotator),
+                "choice_set": self._text(choices.set, pl.lit("1") if choices.set is None else None),
+                "criterion": self._text(choices.criterion),
+                "annotator": self._text(choices.annotator),
                 "answers": plain_cell(ids, "answers")
-                if one.answers is None
-                else self._texts(one.answers, self.nulls),
-                "chosen": self._text(one.chosen.mapped_by(one.values)),
+                if choices.answers is None
+                else self._texts(choices.answers, self.nulls),
+                "chosen": self._text(choices.chosen.mapped_by(choices.values)),
             }
             self._make("choice_sets", batch, cells)
         for two in self.part.feedback_preferences:

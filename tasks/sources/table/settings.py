@@ -1,5 +1,5 @@
 """Settings of source `table`: how files' columns become the lake's tables. What values are is
-`table_values`, files `reading_files`.
+`values`, files `tasks.sources.readers.files`.
 """
 
 import dataclasses
@@ -100,7 +100,7 @@ class PreferenceSettings:
 class ChoiceSettings:
     """A person's choice of the best of several answers to an item: `answers` are ids (a list, or by
     `split`), by default those of the row's `answers`; `chosen` is one of the ids, or a text that
-    `values` maps to one. `set` tells an item's sets apart.
+    `values` maps to one. `set` names the set, where an item has several.
     """
 
     chosen: Value

@@ -1,7 +1,7 @@
 """Source `table`: any CSV, TSV, JSON lines, JSON or Parquet file, mapped to the lake's tables by
 the suite alone.
 
-Settings are `table_settings`, reading is `reading_files`, mapping is `table_rows`; this module
+Settings are `settings`, reading is `tasks.sources.readers.files`, mapping is `rows`; this module
 finds the files and puts these together.
 """
 
@@ -30,6 +30,7 @@ from judgelake.tasks.sources.table.settings import PartSettings, TableSettings
 
 VERSION = 1
 _MOST_BYTES = 1 << 20
+# The variable parts of a path: `{name}`, which becomes a column, and `*`.
 _PART = re.compile(r"\{(\w+)\}|(\*)")
 _BATCH = 200_000
 
@@ -162,7 +163,7 @@ class _PartReader:
         inner = {path: kind for path, kind in self.wanted.items() if path not in file.columns}
         self.found.update(file.columns)
 
-        def tell(
+        def report_line(
             locator: str, column: str | None, value: str | None, reason: str, remedy: str
         ) -> None:
             shown = None if value is None else value[:200]
@@ -174,7 +175,7 @@ class _PartReader:
         if frames is None:
             frames = (
                 self._flatten(file, batch, inner)
-                for batch in read_batches(file.path, self.part, inner, tell)
+                for batch in read_batches(file.path, self.part, inner, report_line)
             )
         for frame in frames:
             constants = [
@@ -257,7 +258,7 @@ class _PartReader:
                 start += frame.height
 
     def _without_huge(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Rows whose cells keep to a size that a prompt may have; the others are told."""
+        """Rows whose cells keep to a size that a prompt may have; the others are rejected."""
         sizes = [_size(path, kind) > _MOST_BYTES for path, kind in self.wanted.items()]
         marks = frame.select(sizes) if sizes else pl.DataFrame()
         huge = [name for name in marks.columns if marks[name].any()]

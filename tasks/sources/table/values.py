@@ -155,7 +155,7 @@ def place_cells() -> dict[str, Cell]:
 
 
 def read_text(value: Value | None, nulls: tuple[str, ...], default: pl.Expr | None = None) -> Cell:
-    """Text; what is blank or a null marker is null, what a value map lacks is told."""
+    """Text; blank text and null markers are null, a text that the value map lacks is unreadable."""
     if value is None:
         return plain_cell(pl.lit(None, pl.String) if default is None else default, "")
     raw = _text(value, nulls)
@@ -167,7 +167,7 @@ def read_text(value: Value | None, nulls: tuple[str, ...], default: pl.Expr | No
 def read_number(
     value: Value | None, nulls: tuple[str, ...], dtype: Any = pl.Float64, default: Any = None
 ) -> Cell:
-    """A number; what is none is told."""
+    """A number; any other value cannot be read."""
     if value is None:
         return plain_cell(pl.lit(default, dtype), "")
     text = read_text(value, nulls)
@@ -189,7 +189,7 @@ def read_number(
 
 
 def read_finite(value: Value | None, nulls: tuple[str, ...]) -> Cell:
-    """A finite number; what is none is told, NaN and infinity too."""
+    """A finite number; any other value cannot be read, nor can NaN and infinity."""
     cell = read_number(value, nulls)
     finite = pl.when(cell.read.is_finite()).then(cell.read)
     return cell._replace(

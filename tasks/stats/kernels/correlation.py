@@ -294,7 +294,7 @@ def sum_all(
         add_alone(drawn, alone, x_sums)
         if ranks.shape[0] == 2:
             visit_two_levels(drawn, by_x[0], by_x[1], by_x[2], by_x[3], by_x[4], x_sums)
-            tell_two_levels(n, ranks[0], x_sums)
+            finish_two_levels(n, ranks[0], x_sums)
         else:
             visit_groups(
                 drawn, by_x[0], by_x[1], by_x[2], by_x[3], by_x[4], widest, ranks, n, x_sums
@@ -428,7 +428,7 @@ def visit_two_levels(
 
 
 @compile_loop
-def tell_two_levels(n: Counts, n_lower: Counts, sums: Floats) -> None:
+def finish_two_levels(n: Counts, n_lower: Counts, sums: Floats) -> None:
     """Write concordant pairs and the product of centred ranks, which follow from the upper rows'
     places in x, `sums[4]`.
     """
