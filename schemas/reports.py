@@ -58,7 +58,7 @@ class JudgeComparisons(Strict):
 
     `benchmark` and `model` are those of `correlations`: '*' pools, a model's name is its rows
     alone, '(mean of models)' compares inside the models, '(systems)' the models' means (`n` and
-    `n_common` count models); a null model is '*' of an earlier version. `value` is of the judge's
+    `n_common` count models). `value` is of the judge's
     own `n` rows, `least` and `most` what it could be were its `n_missing` scores there; null for
     metrics, and where none is missing. `other` is the judge of the highest value, for that judge
     the runner-up: `common_value`, `other_value` and their `difference` are of the `n_common` rows
@@ -68,7 +68,7 @@ class JudgeComparisons(Strict):
 
     suite: str
     benchmark: str
-    model: str = pa.Field(nullable=True)
+    model: str
     human_criterion: str
     human_rule: str
     against: str

@@ -11,6 +11,7 @@ import pytest
 
 from judgelake.flows.cli import make_parser
 from judgelake.flows.plan_command import run_plan
+from judgelake.tasks.backends.openai.settings import StandinSettings
 from judgelake.tasks.engine.shard import ShardOrder, run_judge_shard
 from judgelake.tasks.errors import SuiteError
 from judgelake.tasks.lake.lake import open_lake
@@ -78,7 +79,7 @@ def test_what_was_judged_is_present_though_the_answers_have_changed_since(
     (work,) = write_work(lake, suite, Scope(limit=10), "run-1")
     with start_standin() as standin:
         judge = suite.judges["lave"]
-        endpoint = type(judge.endpoint)("standin")
+        endpoint = StandinSettings()
         order = ShardOrder(
             lake,
             "run-1",

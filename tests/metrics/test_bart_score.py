@@ -138,16 +138,16 @@ def test_everything_that_changes_the_number_is_in_the_signature(folder: Path) ->
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"direction": "back"}, "direction: 'back'; expected one of precision, recall, f"),
-        ({"references": "min"}, "references: 'min'; expected one of mean, max"),
+        ({"direction": "back"}, "direction\n  Input should be 'precision', 'recall' or 'f'"),
+        ({"references": "min"}, "references\n  Input should be 'mean' or 'max'"),
         ({"model": " "}, "model: ' '; expected a model's hub id or its folder"),
-        ({"dtype": "int8"}, "dtype: 'int8'; expected one of float32, bfloat16, float16"),
-        ({"device": "tpu"}, "device: 'tpu'; expected one of auto, cpu, cuda"),
+        ({"dtype": "int8"}, "dtype\n  Input should be 'float32', 'bfloat16' or 'float16'"),
+        ({"device": "tpu"}, "device\n  Input should be 'auto', 'cpu' or 'cuda'"),
         ({"batch_tokens": 0}, "batch_tokens: 0; expected a whole number from 1"),
     ],
 )
 def test_wrong_settings_are_told(options: dict[str, Any], reason: str) -> None:
-    with pytest.raises(ValueError, match=f"^{reason}"):
+    with pytest.raises(ValueError, match=reason):
         BartScoreSettings(**options)
 
 

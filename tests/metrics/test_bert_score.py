@@ -316,7 +316,7 @@ def test_half_precision_comes_near(bert: BertScoreSettings) -> None:
     [
         ({"model": "my/model"}, "layer: none is given for my/model"),
         ({"layer": -1}, "layer: -1; expected a whole number from 0"),
-        ({"value": "f2"}, "value: 'f2'; expected one of precision, recall, f1"),
+        ({"value": "f2"}, "value\n  Input should be 'precision', 'recall' or 'f1'"),
         ({"baseline": (0.1, 0.2)}, r"baseline: \(0.1, 0.2\); expected three numbers"),
         ({"baseline": (0.1, 0.2, 1.0)}, "baseline: .* below 1"),
         (
@@ -326,7 +326,7 @@ def test_half_precision_comes_near(bert: BertScoreSettings) -> None:
     ],
 )
 def test_wrong_settings_are_told(options: dict[str, Any], reason: str) -> None:
-    with pytest.raises(ValueError, match=f"^{reason}"):
+    with pytest.raises(ValueError, match=reason):
         BertScoreSettings(**options)
 
 

@@ -169,7 +169,7 @@ def test_llava_bench_has_images_references_and_captions_but_no_regions(tmp_path:
 
 
 def test_human_verdicts_need_their_two_words(settings: FastchatSettings) -> None:
-    with pytest.raises(ValueError, match=r"^human_labels: "):
+    with pytest.raises(ValueError, match=r"human_labels: "):
         FastchatSettings(settings.questions, human=settings.human, human_labels={"ANN": "ann:v1"})
 
 

@@ -432,13 +432,6 @@ def test_a_column_of_judges_is_one_report_s(lake: Lake) -> None:
     ]
 
 
-def test_a_comparison_of_an_earlier_version_is_pooled(lake: Lake) -> None:
-    append_records(lake, "judge_comparisons", [comparison_row("s", "lave", 0.5, 2, model=None)])
-    assert query(lake, "select model, judge from rpt_judge_comparison") == [
-        {"model": "*", "judge": "lave"}
-    ]
-
-
 # ---- rpt_difference_tests
 
 
