@@ -185,6 +185,8 @@ def _start_server(home: Path, listener: socket.socket) -> subprocess.Popen[bytes
         return subprocess.Popen(
             [sys.executable, "-P", "-m", "judgelake.flows.prefect_server", str(listener.fileno())],
             pass_fds=[listener.fileno()],
+            # alembic puts the working directory first on the path: there, nothing can be imported
+            cwd=home,
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=log,
