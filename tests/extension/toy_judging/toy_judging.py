@@ -58,7 +58,7 @@ def judge(case: Case, options: CountOptions, models: Models) -> Judge:
         return [replied]
     words = len(replied.text.split())
     good = float(words <= options.most)
-    return [Verdict("ok", rating=float(words), score_0_1=good, rationale=replied.text)]
+    return [Verdict("ok", rating=good, score_0_1=good, rationale=replied.text)]
 
 
 PROTOCOL = Protocol("toy_count", CountOptions, list_wants, call_signature, reading_signature, judge)
