@@ -124,6 +124,12 @@ def _add_sql(parser: argparse.ArgumentParser) -> None:
     _add_lake(parser)
 
 
+def _add_names(parser: argparse.ArgumentParser) -> None:
+    for name, what in (("judge", "judge or metric"), ("benchmark", "benchmark")):
+        words = f"only this {what} (repeatable)"
+        parser.add_argument(f"--{name}", action="append", default=[], metavar="NAME", help=words)
+
+
 def _add_scope(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("suite", type=Path, help="the suite file (YAML)")
     parser.add_argument(
@@ -132,20 +138,7 @@ def _add_scope(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="only the first N items by key of each benchmark",
     )
-    parser.add_argument(
-        "--judge",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="only this judge or metric (repeatable)",
-    )
-    parser.add_argument(
-        "--benchmark",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="only this benchmark (repeatable)",
-    )
+    _add_names(parser)
     _add_lake(parser)
 
 
@@ -272,20 +265,7 @@ def _add_compact(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--table", action="append", default=[], metavar="NAME", help="only this table (repeatable)"
     )
-    parser.add_argument(
-        "--judge",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="only this judge or metric (repeatable)",
-    )
-    parser.add_argument(
-        "--benchmark",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="only this benchmark (repeatable)",
-    )
+    _add_names(parser)
     _add_lake(parser)
 
 

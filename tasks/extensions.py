@@ -21,6 +21,11 @@ class Named(Protocol):
         ...
 
 
+def list_names(item: Named) -> set[str]:
+    """All names that an object takes: its own, and those of its `choices`, where it has some."""
+    return {item.name, *getattr(item, "choices", ())}
+
+
 T = TypeVar("T", bound=Named)
 
 
@@ -48,13 +53,16 @@ class Registry(Mapping[str, T], Generic[T]):
     @cached_property
     def _added(self) -> Mapping[str, T]:
         added: dict[str, T] = {}
+        taken = {name for item in self.own.values() for name in list_names(item)}
         for point in find_entry_points(self._group):
             loaded = self._load(point)
-            if loaded.name in self.own or loaded.name in added:
+            twice = sorted(taken & list_names(loaded))
+            if twice:
                 raise JudgelakeError(
-                    f"{_describe(point)}: the name {loaded.name!r} is taken; expected another; "
+                    f"{_describe(point)}: the name {twice[0]!r} is taken; expected another; "
                     "rename it there, or uninstall one of the two packages"
                 )
+            taken |= list_names(loaded)
             added[loaded.name] = loaded
         return added
 

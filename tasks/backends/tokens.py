@@ -5,7 +5,7 @@ The figures are those of the providers' documentation at the table's date; sizes
 it is sent.
 
 Measured against the replies that came, the guess becomes an estimate; that is its callers' matter
-(`budget`, `tasks.planning.estimate`).
+(`tasks.engine.budget`, `tasks.planning.estimate`).
 """
 
 import math

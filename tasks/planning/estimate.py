@@ -1,9 +1,9 @@
 """The cost estimate of what a suite has left to ask: calls, tokens, money and time. No request is
 sent and nothing is written.
 
-A seeded sample of the cases is rehearsed (`tasks.planning.estimate`) and scaled up; prompts are
-measured in `tasks.planning.prompt_lengths`. Which cases are left is `tasks.planning.cases`, how it
-is shown `flows.plan_command`.
+A seeded sample of the cases is put to the stand-in's rules and scaled up; prompts are measured in
+`tasks.planning.prompt_lengths`. Which cases are left is `tasks.planning.cases`, how it is shown
+`flows.plan_command`.
 """
 
 import math

@@ -1,11 +1,9 @@
 """Correlations on cluster-bootstrap resamples, many resamples in lockstep.
 
 A resample is a count for each cluster, never a list of rows. The loops live in
-`tasks.stats.kernels.correlation`, the coefficients of their sums in `tasks.stats.bootstrap`,
-drawing and intervals in `tasks.stats.resampling`, one sample in `tasks.stats.correlation`; what is
-made of several such results in `tasks.stats.combining` and `tasks.stats.judge_comparison`.
-
-Where the sums come from is the matter of `tasks.stats.kernels.correlation`.
+`tasks.stats.kernels.correlation`, drawing and intervals in `tasks.stats.resampling`, one sample in
+`tasks.stats.correlation`; what is made of several such results in `tasks.stats.combining` and
+`tasks.stats.judge_comparison`.
 """
 
 from dataclasses import dataclass

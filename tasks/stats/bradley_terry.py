@@ -1,9 +1,8 @@
 """Bradley-Terry ratings: maximum likelihood on the table of pair counts, with cluster-robust
 (sandwich) intervals.
 
-P(i beats j) = 1 / (1 + 10^((r_j - r_i) / 400)); a tie is half a win to each. Resampled ratings live
-in `tasks.stats.bradley_terry`; nothing is regularised: what has no finite maximum is infinite or
-NaN with a reason.
+P(i beats j) = 1 / (1 + 10^((r_j - r_i) / 400)); a tie is half a win to each. Nothing is
+regularised: what has no finite maximum is infinite or NaN with a reason.
 
 Ratings have a finite maximum of their likelihood where each model has a path of wins (or ties) to
 each other one (Ford 1957, "Solution of a ranking problem from binary comparisons"); else some are

@@ -12,6 +12,9 @@ from judgelake.tasks.errors import JudgelakeError
 from judgelake.tasks.extensions import Registry
 from judgelake.tasks.judging import lave
 from judgelake.tasks.judging.protocol import Protocol
+from judgelake.tasks.metrics import metric
+from judgelake.tasks.metrics.metric import MetricKind, NoOptions
+from judgelake.tasks.metrics.registry import KINDS
 from tests.conftest import CHECKOUT
 from tests.flows.harness import shell_in
 
@@ -105,3 +108,15 @@ def test_a_package_that_does_not_fit_is_named_with_its_entry_point(
         list(found)
     assert str(refused.value).startswith(f"an unknown package: entry point g: p0 = {value}: ")
     assert words in str(refused.value)
+
+
+def test_a_metric_cannot_take_the_name_of_another_one_s_choice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else `bleu_4` of a suite would be ours, and the package's metric never asked."""
+    shadow = MetricKind("bleu_4", NoOptions, KINDS.own["bleu"].build)
+    monkeypatch.setattr(metric, "SHADOW", shadow, raising=False)
+    point = EntryPoint("p", "judgelake.tasks.metrics.metric:SHADOW", "g")
+    monkeypatch.setattr(extensions, "find_entry_points", lambda _group: (point,))
+    with pytest.raises(JudgelakeError, match="the name 'bleu_4' is taken; expected another"):
+        list(Registry("g", MetricKind, KINDS.own.values()))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from judgelake.tasks.metrics import exact_match as token_f1
+from judgelake.tasks.metrics import exact_match
 from judgelake.tasks.metrics.exact_match import compute_token_f1
 from judgelake.tasks.metrics.tokenizers import normalise_squad
 from tests.metrics.questions import Question, question_lists, score
@@ -51,5 +51,5 @@ def test_chunks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
         (f"red {k} cat cat", [f"red {j} cat", f"cat {k} {j}"]) for k in range(5) for j in range(5)
     ]
     whole = score(compute_token_f1, questions)
-    monkeypatch.setattr(token_f1, "PAIRS_PER_CHUNK", 3)
+    monkeypatch.setattr(exact_match, "PAIRS_PER_CHUNK", 3)
     np.testing.assert_array_equal(score(compute_token_f1, questions), whole)

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgelake.tasks.judging import captions, feedback_preference, lave, prometheus
-from judgelake.tasks.judging import llava_bench as two_numbers
+from judgelake.tasks.judging import captions, feedback_preference, lave, llava_bench, prometheus
 from judgelake.tasks.judging.captions import CaptionsOptions
 from judgelake.tasks.judging.feedback_preference import FeedbackPreferenceOptions
 from judgelake.tasks.judging.lave import LaveOptions
@@ -126,21 +125,21 @@ def test_two_scores_by_hand() -> None:
     # "what a dog": 2 words, 1 of 1: 1 + 9 x 1.1 / 2 = 5.95 -> 6
     options = LlavaBenchOptions(image="absent")
     assert says(
-        two_numbers.judge(make(prompt="What?", other_answer="what a dog"), options, MODELS)
+        llava_bench.judge(make(prompt="What?", other_answer="what a dog"), options, MODELS)
     ).startswith("1.5 6\n")
     swapped = make(prompt="What?", other_answer="what a dog", shown_first="b")
-    assert says(two_numbers.judge(swapped, options, MODELS)).startswith("6 1.5\n")
+    assert says(llava_bench.judge(swapped, options, MODELS)).startswith("6 1.5\n")
 
 
 def test_two_scores_hang_on_image_and_context() -> None:
     case = make(images=(Image("a.png", "a" * 64),), caption="A red car.")
     replies = {
-        says(two_numbers.judge(case, LlavaBenchOptions(), MODELS), (digit * 64,))
+        says(llava_bench.judge(case, LlavaBenchOptions(), MODELS), (digit * 64,))
         for digit in "abcdef"
     }
     assert len(replies) > 1
     told = says(
-        two_numbers.judge(case, LlavaBenchOptions(image="absent", caption="people"), MODELS)
+        llava_bench.judge(case, LlavaBenchOptions(image="absent", caption="people"), MODELS)
     )
     # both words of "red car" stand in the context, none of "dog"
     first, second = map(float, told.split("\n")[0].split())
@@ -163,7 +162,7 @@ def test_each_prompt_is_known_to_one_rule() -> None:
         asked(
             feedback_preference.judge(case, FeedbackPreferenceOptions(("x", "y")), MODELS), ("a",)
         ),
-        asked(two_numbers.judge(case, LlavaBenchOptions(), MODELS), ("a",)),
+        asked(llava_bench.judge(case, LlavaBenchOptions(), MODELS), ("a",)),
         asked(captions.judge(case, CaptionsOptions(), MODELS), ("a",)),
         asked(lave.judge(case, LaveOptions(), MODELS)),
     ]

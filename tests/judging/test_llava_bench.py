@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from judgelake.tasks.digests import judge_id
-from judgelake.tasks.judging import llava_bench as two_numbers
+from judgelake.tasks.judging import llava_bench
 from judgelake.tasks.judging.llava_bench import LlavaBenchOptions
 from judgelake.tasks.types import (
     JUDGE,
@@ -36,12 +36,12 @@ def pair_case(shown_first: str = "a", **more: Any) -> Case:
 
 
 def render(case: Case, **options: Any) -> tuple[Message, ...]:
-    (request,) = ask(two_numbers.judge(case, LlavaBenchOptions(**options), MODELS))
+    (request,) = ask(llava_bench.judge(case, LlavaBenchOptions(**options), MODELS))
     return request.messages
 
 
 def score(reply: Reply | Failure | str, shown_first: str = "a") -> Verdict:
-    return conclude(two_numbers.judge(pair_case(shown_first), LlavaBenchOptions(), MODELS), reply)
+    return conclude(llava_bench.judge(pair_case(shown_first), LlavaBenchOptions(), MODELS), reply)
 
 
 def test_question_and_answers_stand_before_what_is_asked() -> None:
@@ -77,11 +77,11 @@ def test_the_context_stands_in_for_the_image() -> None:
 
 def test_a_missing_context_is_a_failed_verdict_and_no_call() -> None:
     options = LlavaBenchOptions(image="absent", caption="people")
-    assert conclude(two_numbers.judge(pair_case(images=()), options, MODELS)).status == "failed"
+    assert conclude(llava_bench.judge(pair_case(images=()), options, MODELS)).status == "failed"
 
 
 def test_one_request_a_sample() -> None:
-    (request,) = ask(two_numbers.judge(pair_case(sample=1), LlavaBenchOptions(seed=4), MODELS))
+    (request,) = ask(llava_bench.judge(pair_case(sample=1), LlavaBenchOptions(seed=4), MODELS))
     assert (request.draw, request.decoding) == (
         1,
         Decoding(temperature=0.2, top_p=None, max_tokens=1024, seed=4),
@@ -138,11 +138,11 @@ def test_what_cannot_be_read_says_why(reply: Reply | Failure, status: str) -> No
 
 
 def test_the_wants() -> None:
-    wants = two_numbers.list_wants(LlavaBenchOptions())
+    wants = llava_bench.list_wants(LlavaBenchOptions())
     assert (wants.unit, wants.matchups, wants.both_orders, wants.criteria, wants.image) == (
         "pair", "reference", True, (("overall",),), True,
     )  # fmt: skip
-    other = two_numbers.list_wants(
+    other = llava_bench.list_wants(
         LlavaBenchOptions(
             matchups="all", both_orders=False, seed=5, image="absent", caption="people"
         )
@@ -169,7 +169,7 @@ def test_options_that_cannot_work_are_refused(options: dict[str, Any], message: 
 
 
 def own_id(model: str = MODEL, **options: Any) -> str:
-    return judge_id(two_numbers.call_signature(LlavaBenchOptions(**options), {JUDGE: model}))
+    return judge_id(llava_bench.call_signature(LlavaBenchOptions(**options), {JUDGE: model}))
 
 
 def test_whatever_changes_the_request_changes_the_judge(tmp_path: Path) -> None:
