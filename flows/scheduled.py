@@ -36,12 +36,14 @@ def evaluate_suite(
     """Ingest, judge and report a suite; work that is already done is not repeated.
 
     Args:
-        suite: The suite file (YAML), as the machine that runs this finds it. lake: The lake's
-        folder, or s3://bucket/prefix. limit: Only the first N items by key of each benchmark; empty
-        for all. judges: Only these judges and metrics; empty for all. benchmarks: Only these
-        benchmarks; empty for all. retry: Also ask again what ended in one of these statuses.
+        suite: The suite file (YAML), as the machine that runs this finds it.
+        lake: The lake's folder, or s3://bucket/prefix.
+        limit: Only the first N items by key of each benchmark; empty for all.
+        judges: Only these judges and metrics; empty for all.
+        benchmarks: Only these benchmarks; empty for all.
+        retry: Also ask again what ended in one of these statuses.
         scheduler: A Dask scheduler whose workers judge (tcp://HOST:PORT); empty for workers of the
-        run's own.
+            run's own.
     """
     atexit.register(_leave_quietly)
     guard_imports()

@@ -84,6 +84,7 @@ class Shell:
 
     folder: Path
     token: str = field(default_factory=lambda: uuid.uuid4().hex)
+    started: list["subprocess.Popen[bytes]"] = field(default_factory=list)
 
     def environment(self) -> dict[str, str]:
         return {**os.environ, "JUDGELAKE_TEST_TOKEN": self.token, "COLUMNS": "160"}
@@ -94,9 +95,11 @@ class Shell:
         with self.output.open("wb") as file:
             # A session of its own, so that a Ctrl-C can be sent to the whole foreground group as a
             # terminal does.
-            return subprocess.Popen(
+            process = subprocess.Popen(
                 command, env=self.environment(), stdout=file, stderr=file, start_new_session=True
             )
+        self.started.append(process)
+        return process
 
     @property
     def output(self) -> Path:
@@ -162,6 +165,8 @@ def shell_in(folder: Path) -> Iterator[Shell]:
     finally:
         # one that was started while the others were killed is met in the next round
         assert wait_until(lambda: not _kill_all(shell.living()))
+        for process in shell.started:
+            process.wait(HANG_S)
 
 
 def _kill_all(processes: Sequence[psutil.Process]) -> int:
