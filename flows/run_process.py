@@ -42,9 +42,9 @@ def run_apart(words: Sequence[str]) -> RunEnd:
         order, answer, lines = (
             cast("IO[str]", pipe) for pipe in (child.stdin, child.stdout, child.stderr)
         )
+        # Past the pipe's buffer, which would be written again when the pipe is closed.
         with contextlib.suppress(BrokenPipeError):  # it ended at once; its last lines follow
-            order.write(f"{json.dumps(list(words))}\n")
-            order.flush()
+            os.write(order.fileno(), f"{json.dumps(list(words))}\n".encode())
         _pass_on(child, lines)
         answer_text = answer.read()
     return _read_end(json.loads(answer_text) if answer_text else {}, child.returncode)
