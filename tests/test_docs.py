@@ -33,7 +33,8 @@ from judgelake.tasks.metrics.registry import METRICS
 from judgelake.tasks.sources.registry import SOURCES
 from judgelake.tasks.suite.suite import read_suite
 from judgelake.tasks.warehouse.catalog import list_recipes
-from judgelake.tasks.warehouse.warehouse import check_texts, open_warehouse, view_texts
+from judgelake.tasks.warehouse.views import check_texts, view_texts
+from judgelake.tasks.warehouse.warehouse import open_warehouse
 from tests.conftest import CHECKOUT
 from tests.lakes import make_lake
 

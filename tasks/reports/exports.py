@@ -19,7 +19,7 @@ from judgelake.tasks.lake.snapshot import Snapshot
 from judgelake.tasks.lake.storage import LakePath, has_file, read_file, whole_file
 from judgelake.tasks.suite.suite import Suite
 from judgelake.tasks.warehouse.catalog import markdown_line, plain_cell, read_header
-from judgelake.tasks.warehouse.warehouse import view_texts
+from judgelake.tasks.warehouse.views import view_texts
 
 FORMATS = ("parquet", "csv", "md")
 MARKDOWN_ROWS = 1000

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from judgelake.schemas.tables import TABLES
 from judgelake.tasks.errors import QueryError, nearest
-from judgelake.tasks.warehouse.warehouse import check_texts, read_folder, view_texts
+from judgelake.tasks.warehouse.views import check_texts, read_folder, view_texts
 
 # `-- <key>: <text>` at the beginning of a SQL file; an option is `option <name> = <default>`.
 _KEYED = re.compile(r"-- (grain|question|check|warning|option \w+(?: = [^:]+)?): (.+)")

@@ -17,13 +17,8 @@ from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.snapshot import Snapshot
 from judgelake.tasks.lake.storage import LakePath, read_file, write_whole
 from judgelake.tasks.warehouse.catalog import describe_check
-from judgelake.tasks.warehouse.warehouse import (
-    check_texts,
-    create_checks,
-    open_warehouse,
-    select_frame,
-    snapshot_of,
-)
+from judgelake.tasks.warehouse.views import check_texts
+from judgelake.tasks.warehouse.warehouse import open_warehouse, select_frame, snapshot_of
 
 _UNCHECKED = frozenset({"runs"})
 """Written by every run, also by one that has nothing to do."""
@@ -41,14 +36,11 @@ class Finding(NamedTuple):
 
 
 def check_lake(lake: Lake, connection: duckdb.DuckDBPyConnection) -> list[Finding]:
-    """What the checks find in the lake; `connection` is a warehouse over a snapshot of it, without
-    the checks' views.
-    """
+    """What the checks find in the lake; `connection` is a warehouse over a snapshot of it."""
     made_from = _name_parts(snapshot_of(connection))
     kept = _read_kept(_kept_file(lake), made_from)
     if kept is not None:
         return kept
-    create_checks(connection)
     findings = run_checks(connection)
     write_whole(
         _kept_file(lake), json.dumps({"made_from": made_from, "findings": findings}).encode()
@@ -57,7 +49,7 @@ def check_lake(lake: Lake, connection: duckdb.DuckDBPyConnection) -> list[Findin
 
 
 def run_checks(connection: duckdb.DuckDBPyConnection) -> list[Finding]:
-    """The checks that find something, in a warehouse that has their views."""
+    """The checks that find something."""
     counts = {
         name: select_frame(connection, f"select count(*) from {name}", name).item()
         for name in check_texts()
@@ -113,7 +105,6 @@ class WrongRows(NamedTuple):
 def check_rows(lake: Lake) -> Iterator[WrongRows]:
     """Contradictions between the lake's rows; every part file must be readable."""
     with open_warehouse(lake, lazy=True) as connection:
-        create_checks(connection)
         for finding in run_checks(connection):
             rows = "1 row" if finding.n == 1 else f"{finding.n:,} rows"
             for table in _list_tables(connection, finding.view):

@@ -1,8 +1,5 @@
-"""DuckDB over a lake: raw views from the contracts, then `sql/` in dependency order; the one place
-that runs SQL files.
-
-Each file under `sql/` is one select; its name is the view's name. Files in `sql/queries` and
-`sql/adhoc` are not views: they take parameters. The views of `sql/checks` are made on request.
+"""DuckDB over a lake: the views of `sql/` over a snapshot's part files; the one place that runs SQL
+files.
 
 A version names all that a view's rows follow from, its SQL and the part files below it, so files of
 another version are never read for today's.
@@ -10,16 +7,15 @@ another version are never read for today's.
 
 import contextlib
 import functools
-import graphlib
 import itertools
 import math
 import os
-import re
 import shutil
 import time
 import uuid
 import weakref
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
@@ -34,7 +30,13 @@ from judgelake.tasks.lake.cleanup import find_oldest_holder
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.snapshot import Snapshot, list_snapshot
 from judgelake.tasks.lake.storage import move_folder
-from judgelake.tasks.warehouse.staging import derive_views
+from judgelake.tasks.warehouse.views import (
+    list_below,
+    list_needed,
+    load_views,
+    view_order,
+    view_texts,
+)
 
 FOLDER = "_core"
 UNKEPT = frozenset({"core_runs", "core_labels"})
@@ -122,10 +124,6 @@ def _drop_older(lake: Lake, folder: Path, version: str) -> None:
             shutil.rmtree(folder / name, ignore_errors=True)
 
 
-# A view's name anywhere in SQL; comments are taken out first, since they name views too.
-_REFERENCE = re.compile(r"\b(?:raw|stg|core|rpt)_\w+")
-_COMMENT = re.compile(r"--[^\n]*")
-_FOLDERS = ("staging", "core", "reports")
 _BY_SUITE = ("judges", "rule_labels")
 """Tables below core views that have rows of several suites: a report knows only its own suite's."""
 
@@ -133,28 +131,27 @@ _BY_SUITE = ("judges", "rule_labels")
 def open_warehouse(
     lake: Lake | Snapshot, *, sealed: bool = False, lazy: bool = False
 ) -> duckdb.DuckDBPyConnection:
-    """A connection with every view over a snapshot, one taken now where a lake is given; `sealed`:
-    nothing outside the lake can be reached.
+    """A connection with every view and check over a snapshot, one taken now where a lake is given;
+    `sealed`: nothing outside the lake can be reached.
 
-    `lazy`: a view is made when a statement that this module runs first names it, since making all
-    of them takes half a second.
+    `lazy`: a table's part files are opened when a statement that this module runs first needs it,
+    so that a statement over a small table opens no file of a large one.
     """
     snapshot = lake.take_snapshot() if isinstance(lake, Lake) else lake
     connection = duckdb.connect(config={"preserve_insertion_order": False})
     connection.execute("set time zone 'UTC'")
+    load_views(connection)
     _MADE[connection] = made = _Made(snapshot, set(), {}, is_lazy=lazy)
-    if lazy:
-        return connection
-    _create_views(connection, made, {*view_texts(), *TABLES, *(f"raw_{name}" for name in TABLES)})
+    if not lazy:
+        _point_views(connection, made, {*_kept_views(), *(f"raw_{name}" for name in TABLES)})
     if sealed:
-        create_checks(connection)
         seal(connection, snapshot.mirror)
     return connection
 
 
 class _Made(NamedTuple):
-    """A connection's snapshot, the names that it has by now, and a digest of the part files that
-    each raw view reads.
+    """A connection's snapshot, the views that have their files by now, and a digest of the part
+    files that each raw view reads.
     """
 
     snapshot: Snapshot
@@ -167,47 +164,25 @@ _MADE: weakref.WeakKeyDictionary[duckdb.DuckDBPyConnection, _Made] = weakref.Wea
 
 
 def _make_views(connection: duckdb.DuckDBPyConnection, text: str) -> None:
-    """In a lazy connection, make the views that a statement names, and those that they read."""
+    """In a lazy connection, give the views that a statement needs their files."""
     made = _MADE.get(connection)
     if made is not None and made.is_lazy:
-        _create_views(connection, made, _list_needed(text) - made.names)
+        _point_views(connection, made, list_needed(text) - made.names)
 
 
-def _create_views(connection: duckdb.DuckDBPyConnection, made: _Made, wanted: set[str]) -> None:
-    """Views by name, each after those it reads; core views read the rows that were kept of today's
-    part files, where they were.
+def _point_views(
+    connection: duckdb.DuckDBPyConnection, made: _Made, wanted: AbstractSet[str]
+) -> None:
+    """Let raw views read the snapshot's part files, and core views the rows that were kept of
+    exactly these files, where they were.
     """
-    _create_raw_views(connection, made, [name for name in TABLES if f"raw_{name}" in wanted])
-    for name in [name for name in view_order() if name in wanted]:
-        kept = (
-            find_kept(made.snapshot.mirror, name, _name_version(made, name, ()))
-            if name in _kept_views()
-            else []
-        )
-        text = _read_kept(connection, name, kept) if kept else view_texts()[name]
-        _run(connection, f"create or replace view {name} as {text}", name)
-    for name in [name for name in TABLES if name in wanted]:
-        connection.execute(f"create or replace view {name} as select * from stg_{name}")
+    _point_raw_views(connection, made, [name for name in TABLES if f"raw_{name}" in wanted])
+    for name in [name for name in _kept_views() if name in wanted]:
+        kept = find_kept(made.snapshot.mirror, name, _name_version(made, name, ()))
+        if kept or name in made.names:
+            text = _read_kept(connection, name, kept) if kept else view_texts()[name]
+            _run(connection, f"create or replace view {name} as {text}", name)
     made.names.update(wanted)
-
-
-def _list_needed(text: str) -> set[str]:
-    """The views that a statement needs: `raw_`, `stg_`, `core_`, `rpt_`, and plain table names."""
-    statement = _COMMENT.sub("", text)
-    needed = {name for name in TABLES if re.search(rf"\b{name}\b", statement)}
-    left = {*_REFERENCE.findall(statement), *(f"stg_{name}" for name in needed)}
-    while left:
-        name = left.pop()
-        if name not in needed and (name in view_texts() or name.removeprefix("raw_") in TABLES):
-            needed.add(name)
-            left.update(_REFERENCE.findall(_COMMENT.sub("", view_texts().get(name, ""))))
-    return needed
-
-
-def create_checks(connection: duckdb.DuckDBPyConnection) -> None:
-    """Add the views of `sql/checks`, the rows that are wrong; a sealed warehouse has them."""
-    for name, text in check_texts().items():
-        run_sql(connection, f"create view {name} as {text}", name)
 
 
 def seal(connection: duckdb.DuckDBPyConnection, *folders: Path) -> None:
@@ -275,15 +250,8 @@ def _kept_views() -> tuple[str, ...]:
     return tuple(name for name in view_order() if name.startswith("core_") and name not in UNKEPT)
 
 
-@functools.cache
-def _list_below(name: str) -> frozenset[str]:
-    """A view and all views below it, `raw_` ones too."""
-    named = frozenset(_REFERENCE.findall(_COMMENT.sub("", view_texts().get(name, "")))) - {name}
-    return frozenset({name}).union(*map(_list_below, named))
-
-
 def _name_version(made: _Made, name: str, scope: tuple[str, ...]) -> str:
-    below = _list_below(name)
+    below = list_below(name)
     texts = {one: view_texts()[one] for one in below if one in view_texts()}
     parts = {table: made.parts[table] for table in TABLES if f"raw_{table}" in below}
     return name_version(texts, parts, scope)
@@ -312,7 +280,7 @@ def renew(connection: duckdb.DuckDBPyConnection) -> bool:
     if made is None or not made.snapshot.find_gone():
         return False
     _MADE[connection] = now = made._replace(snapshot=list_snapshot(made.snapshot.root), parts={})
-    _create_views(connection, now, set(made.names))
+    _point_views(connection, now, set(made.names))
     return True
 
 
@@ -383,73 +351,24 @@ def read_sql(file: str) -> str:
     return resources.files("judgelake.sql").joinpath(file).read_text(encoding="utf-8")
 
 
-@functools.cache
-def view_texts() -> Mapping[str, str]:
-    """View name -> its SQL: those that follow from a table's declaration, and the files of `sql/`
-    (which come before) but the checks.
-    """
-    files = {name: text for folder in _FOLDERS for name, text in read_folder(folder).items()}
-    return {**derive_views(), **files}
-
-
-@functools.cache
-def check_texts() -> Mapping[str, str]:
-    """Check name -> its SQL, by name; no check reads another."""
-    return read_folder("checks")
-
-
-def read_folder(folder: str) -> dict[str, str]:
-    """Name -> text of the files of `sql/<folder>`, by name."""
-    files = [
-        file
-        for file in resources.files("judgelake.sql").joinpath(folder).iterdir()
-        if file.name.endswith(".sql")
-    ]
-    return {
-        file.name.removesuffix(".sql"): file.read_text(encoding="utf-8")
-        for file in sorted(files, key=lambda file: file.name)
-    }
-
-
-@functools.cache
-def view_order() -> tuple[str, ...]:
-    """View names, each after those it reads."""
-    texts = view_texts()
-    named = {
-        name: set(_REFERENCE.findall(_COMMENT.sub("", text))) - {name}
-        for name, text in texts.items()
-    }
-    graph = {
-        name: sorted(found & set(texts)) for name, found in sorted(named.items())
-    }  # sorted: the same order in every process
-    return tuple(graphlib.TopologicalSorter(graph).static_order())
-
-
-def _create_raw_views(
+def _point_raw_views(
     connection: duckdb.DuckDBPyConnection, made: _Made, names: Sequence[str]
 ) -> None:
     """`raw_<table>`: the table's part files in the snapshot, with every column of today's contract,
     whatever older files lack.
     """
     mirror = made.snapshot.mirror
+    options = "hive_partitioning = true, hive_types_autocast = false, union_by_name = true"
     for name, files in made.snapshot.find_parts(*names).items():
         made.parts[name] = digest_json([str(file.relative_to(mirror)) for file in files])
-        if f"raw_{name}" not in made.names:
-            connection.register(f"arrow_{name}", _empty(name))
-            connection.execute(f"create temp table empty_{name} as select * from arrow_{name}")
-            connection.unregister(f"arrow_{name}")
         read = f"select * from empty_{name}"  # names come from TABLES
         if files:
             connection.execute(
                 f"set variable parts_{name} = $files", {"files": list(map(str, files))}
             )
-            options = "hive_partitioning = true, hive_types_autocast = false, union_by_name = true"
             read += (
                 f" union all by name select * from "
                 f"read_parquet(getvariable('parts_{name}'), {options})"
             )
-        connection.execute(f"create or replace view raw_{name} as {read}")
-
-
-def _empty(name: str) -> object:
-    return pl.DataFrame(schema=TABLES[name].polars_schema).to_arrow()
+        if files or f"raw_{name}" in made.names:
+            connection.execute(f"create or replace view raw_{name} as {read}")

@@ -18,12 +18,8 @@ from judgelake.schemas.tables import TABLES
 from judgelake.tasks.digests import content_digest
 from judgelake.tasks.lake.lake import Lake, append_records, append_rows
 from judgelake.tasks.warehouse.checks import run_checks
-from judgelake.tasks.warehouse.warehouse import (
-    check_texts,
-    create_checks,
-    materialise,
-    open_warehouse,
-)
+from judgelake.tasks.warehouse.views import check_texts
+from judgelake.tasks.warehouse.warehouse import materialise, open_warehouse
 from tests.lakes import (
     Row,
     answer,
@@ -137,7 +133,6 @@ def main() -> None:
         lake = make_lake(Path(folder))
         plant(lake, n_verdicts // MODELS)
         connection = open_warehouse(lake)
-        create_checks(connection)
         for name in check_texts():
             print(f"{name:34} {clock(connection, name):6.2f} s")
         start = time.perf_counter()

@@ -15,7 +15,8 @@ from judgelake.tasks.digests import content_digest
 from judgelake.tasks.lake.lake import Lake, append_records
 from judgelake.tasks.warehouse.catalog import describe_check
 from judgelake.tasks.warehouse.checks import Finding, run_checks
-from judgelake.tasks.warehouse.warehouse import check_texts, create_checks, open_warehouse
+from judgelake.tasks.warehouse.views import check_texts
+from judgelake.tasks.warehouse.warehouse import open_warehouse
 from tests.lakes import (
     Row,
     answer,
@@ -91,7 +92,6 @@ def planted(
     lake = make_lake(tmp_path_factory.mktemp("planted"))
     plant(lake)
     with open_warehouse(lake, lazy=True) as connection:
-        create_checks(connection)
         yield lake, connection
 
 

@@ -12,7 +12,7 @@ from judgelake.tasks.warehouse.catalog import (
     list_recipes,
     read_header,
 )
-from judgelake.tasks.warehouse.warehouse import check_texts, view_texts
+from judgelake.tasks.warehouse.views import check_texts, view_texts
 
 TEXT = """-- question: Which?
 -- grain: one row per x

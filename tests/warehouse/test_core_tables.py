@@ -15,6 +15,7 @@ from judgelake.tasks.errors import LakeError
 from judgelake.tasks.lake.lake import Lake, append_records
 from judgelake.tasks.reports.build import keep_suite
 from judgelake.tasks.warehouse import warehouse as core_tables
+from judgelake.tasks.warehouse.views import view_order
 from judgelake.tasks.warehouse.warehouse import (
     FOLDER,
     UNKEPT,
@@ -23,7 +24,6 @@ from judgelake.tasks.warehouse.warehouse import (
     materialise,
     open_warehouse,
     run_sql,
-    view_order,
 )
 from tests.lakes import (
     Row,

@@ -22,12 +22,7 @@ from judgelake.tasks.sources.ingestion import ingest_benchmark
 from judgelake.tasks.sources.registry import BenchmarkSettings, DemoSettings
 from judgelake.tasks.warehouse.checks import run_checks
 from judgelake.tasks.warehouse.removal import forget, plan_judge
-from judgelake.tasks.warehouse.warehouse import (
-    create_checks,
-    open_warehouse,
-    renew,
-    select_frame,
-)
+from judgelake.tasks.warehouse.warehouse import open_warehouse, renew, select_frame
 from tests.bucket_server import Bucket
 from tests.lakes import (
     Row,
@@ -138,7 +133,6 @@ where content_digest <> $old
 def find_faults(taken: Snapshot) -> list[object]:
     """What the checks find, and verdicts on answers that are not there."""
     with open_warehouse(taken, lazy=True) as connection:
-        create_checks(connection)
         old = {"old": digest_of(CAT, "cat")}
         lacking = select_frame(connection, LACKING, "test", old).item()
         return [*run_checks(connection), *(["a verdict without its answer"] if lacking else [])]

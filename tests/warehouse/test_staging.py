@@ -10,7 +10,8 @@ import pytest
 from judgelake.schemas.tables import TABLES
 from judgelake.tasks.lake.lake import Lake, append_records, open_lake
 from judgelake.tasks.warehouse.staging import derive_views
-from judgelake.tasks.warehouse.warehouse import open_warehouse, read_folder, select_frame
+from judgelake.tasks.warehouse.views import read_folder
+from judgelake.tasks.warehouse.warehouse import open_warehouse, select_frame
 
 
 @pytest.fixture

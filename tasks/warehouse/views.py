@@ -1,0 +1,164 @@
+"""The views over a lake as text, in the order that they need, and as one DuckDB file that every
+connection starts from; what a lake's part files hold is none of this file's subject.
+
+Each file under `sql/` is one select; its name is the view's name. Files in `sql/queries` and
+`sql/adhoc` are not views: they take parameters.
+
+DuckDB binds a view when it is created, with all views below it: seconds for all of them. So they
+are created once for each version of the SQL, over tables without rows, and copied from a file in
+the cache, which takes a twentieth of a second.
+"""
+
+import contextlib
+import functools
+import graphlib
+import re
+import time
+import uuid
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+
+import duckdb
+import polars as pl
+
+from judgelake.schemas.tables import TABLES
+from judgelake.tasks.digests import digest_json
+from judgelake.tasks.errors import QueryError
+from judgelake.tasks.lake.mirror import cache_folder
+from judgelake.tasks.warehouse.staging import derive_views
+
+# A view's name anywhere in SQL; comments are taken out first, since they name views too.
+_REFERENCE = re.compile(r"\b(?:raw|stg|core|rpt|chk)_\w+")
+_COMMENT = re.compile(r"--[^\n]*")
+_FOLDERS = ("staging", "core", "reports")
+_UNUSED_S = 30 * 86400.0
+"""Seconds after which the file of another version of the SQL is removed; who still uses that
+version makes it again.
+"""
+
+
+@functools.cache
+def view_texts() -> Mapping[str, str]:
+    """View name -> its SQL: those that follow from a table's declaration, and the files of `sql/`
+    (which come before) but the checks.
+    """
+    files = {name: text for folder in _FOLDERS for name, text in read_folder(folder).items()}
+    return {**derive_views(), **files}
+
+
+@functools.cache
+def check_texts() -> Mapping[str, str]:
+    """Check name -> its SQL, by name; no check reads another."""
+    return read_folder("checks")
+
+
+def read_folder(folder: str) -> dict[str, str]:
+    """Name -> text of the SQL files in one folder of `sql/`, by name."""
+    files = [
+        file
+        for file in resources.files("judgelake.sql").joinpath(folder).iterdir()
+        if file.name.endswith(".sql")
+    ]
+    return {
+        file.name.removesuffix(".sql"): file.read_text(encoding="utf-8")
+        for file in sorted(files, key=lambda file: file.name)
+    }
+
+
+@functools.cache
+def view_order() -> tuple[str, ...]:
+    """View names, each after those it reads."""
+    texts = view_texts()
+    # sorted: the same order in every process
+    graph = {
+        name: sorted((_find_named(texts[name]) - {name}) & set(texts)) for name in sorted(texts)
+    }
+    return tuple(graphlib.TopologicalSorter(graph).static_order())
+
+
+def list_needed(statement: str) -> frozenset[str]:
+    """The views that a statement names, plain table names too, and all views below them."""
+    text = _COMMENT.sub("", statement)
+    plain = {name for name in TABLES if re.search(rf"\b{name}\b", text)}
+    named = {*_find_named(text), *(f"stg_{name}" for name in plain)}
+    return frozenset().union(*map(list_below, named))
+
+
+@functools.cache
+def list_below(name: str) -> frozenset[str]:
+    """A view and all views below it, `raw_` ones too."""
+    text = view_texts().get(name) or check_texts().get(name, "")
+    return frozenset({name}).union(*map(list_below, _find_named(text) - {name}))
+
+
+def _find_named(text: str) -> set[str]:
+    return set(_REFERENCE.findall(_COMMENT.sub("", text)))
+
+
+def load_views(connection: duckdb.DuckDBPyConnection) -> None:
+    """Give an in-memory connection every view and check, over tables without rows."""
+    file = _template_file()
+    with contextlib.suppress(duckdb.Error, OSError):  # no place to write: they are created here
+        if not file.exists():
+            _write_template(file)
+        connection.execute(f"attach '{_quote(file)}' as template (read_only)")
+        try:
+            connection.execute("copy from database template to memory")
+        finally:
+            connection.execute("detach template")
+        return
+    _create_all(connection)
+
+
+@functools.cache
+def _template_file() -> Path:
+    """The file of these views; one a process, so that a changed JUDGELAKE_CACHE does not make them
+    again.
+    """
+    schemas = {name: str(table.polars_schema) for name, table in TABLES.items()}
+    texts = [duckdb.__version__, view_texts(), check_texts(), schemas]
+    return cache_folder() / "views" / f"{digest_json(texts)[:32]}.duckdb"
+
+
+def _write_template(file: Path) -> None:
+    """Write the views aside and rename them, since several processes may do it at once."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    aside = file.with_name(f".{uuid.uuid4().hex}.tmp")
+    try:
+        with duckdb.connect(aside) as connection:
+            _create_all(connection)
+        aside.replace(file)
+    finally:
+        aside.unlink(missing_ok=True)
+    for other in file.parent.iterdir():
+        with contextlib.suppress(FileNotFoundError):  # another process removed it
+            if other != file and time.time() - other.stat().st_mtime > _UNUSED_S:
+                other.unlink()
+
+
+def _create_all(connection: duckdb.DuckDBPyConnection) -> None:
+    """`empty_<table>` and `raw_<table>` without rows, then every view above them and the checks."""
+    empty = {f"empty_{name}": _select_nothing(connection, name) for name in TABLES}
+    raw = {f"raw_{name}": f"select * from empty_{name}" for name in TABLES}
+    ordered = {name: view_texts()[name] for name in view_order()}
+    plain = {name: f"select * from stg_{name}" for name in TABLES}
+    for name, text in {**empty, **raw, **ordered, **plain, **check_texts()}.items():
+        try:
+            connection.execute(f"create or replace view {name} as {text}")
+        except duckdb.Error as error:
+            raise QueryError(f"{name}: {error}\n{text}") from None
+
+
+def _select_nothing(connection: duckdb.DuckDBPyConnection, name: str) -> str:
+    """A select without rows that has the columns of a table's contract."""
+    frame = pl.DataFrame(schema=TABLES[name].polars_schema)
+    connection.register("contract", frame.to_arrow())
+    columns = connection.execute("describe select * from contract").fetchall()
+    connection.unregister("contract")
+    casts = ", ".join(f'null::{kind} as "{column}"' for column, kind, *_ in columns)
+    return f"select {casts} where false"
+
+
+def _quote(file: Path) -> str:
+    return str(file).replace("'", "''")
