@@ -24,6 +24,7 @@ from tests.flows.test_whole_runs import ONE_EACH
 N_CASES = 1200
 
 
+@pytest.mark.full
 def test_kill_nine_a_worker_then_everything(tmp_path: Path) -> None:
     """Asked again is at most what had come since the last flush: requests seen minus replies
     stored, at each kill.

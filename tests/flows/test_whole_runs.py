@@ -22,6 +22,7 @@ select count(*) as wrong from (
 """
 
 
+@pytest.mark.full
 def test_run_then_nothing_to_do_then_one_edited_answer(tmp_path: Path) -> None:
     write_benchmark(tmp_path, 40)
     log, lake = tmp_path / "requests.jsonl", tmp_path / "lake"
