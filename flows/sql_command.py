@@ -6,7 +6,6 @@ import argparse
 import csv
 import itertools
 import json
-import re
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -27,6 +26,7 @@ from judgelake.tasks.warehouse.catalog import (
     markdown_line,
     plain_cell,
 )
+from judgelake.tasks.warehouse.reading import refuse_writing
 from judgelake.tasks.warehouse.warehouse import open_warehouse, renew
 
 _TABLE_ROWS = 1000
@@ -36,13 +36,6 @@ _TABLES = (
     "regexp_matches(table_name, '^(empty|raw)_') order by 1;"
 )
 _BATCH_ROWS = 10_000
-_READING = ("SELECT", "RELATION", "PRAGMA")
-"""DuckDB's types of statements that only read."""
-_EXPLAIN = re.compile(
-    r"(?:\s|--[^\n]*\n|/\*.*?\*/)*explain\b(?:\s+analyze\b|\s*\([^()]*\))?",
-    re.IGNORECASE | re.DOTALL,
-)
-"""`explain`, `explain analyze` or `explain (options)`, after spaces and comments."""
 
 
 def run_query(options: argparse.Namespace) -> int:
@@ -74,7 +67,7 @@ def answer(connection: duckdb.DuckDBPyConnection, query: str, form: str) -> None
     """
     try:
         for statement in connection.extract_statements(query):
-            _refuse_writing(connection, statement)
+            refuse_writing(connection, statement)
             _print_answer(connection, _bare(statement.query), None, form)
     except duckdb.Error as error:
         raise QueryError(f"sql: {error}") from None
@@ -90,20 +83,11 @@ def select_table(
             raise QueryError(
                 f"sql: {len(statements)} statements; expected one; ask them one after the other"
             )
-        _refuse_writing(connection, statements[0])
+        refuse_writing(connection, statements[0])
         relation = connection.sql(_bare(query), params=dict(parameters) or None)
         return relation.to_arrow_table()
     except duckdb.Error as error:
         raise QueryError(f"sql: {error}") from None
-
-
-def _refuse_writing(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement) -> None:
-    kind = _kind(connection, statement.query, statement.type.name)
-    if kind not in _READING:
-        raise QueryError(
-            f"sql: {kind.lower()} statements are not allowed; expected SELECT; the lake is "
-            f"read-only"
-        )
 
 
 def answer_recipe(
@@ -164,16 +148,6 @@ def _bare(query: str) -> str:
         place for place, kind in duckdb.tokenize(query) if kind != duckdb.token_type.comment
     ]  # places count bytes
     return text[: code[-1]].decode() if code and text[code[-1] :].startswith(b";") else query
-
-
-def _kind(connection: duckdb.DuckDBPyConnection, query: str, kind: str) -> str:
-    """The type of a statement; for EXPLAIN the type of the explained one, because `explain analyze
-    copy ...` writes.
-    """
-    if kind != "EXPLAIN":
-        return kind
-    explained = connection.extract_statements(_EXPLAIN.sub("", query, count=1))
-    return explained[0].type.name if len(explained) == 1 else kind
 
 
 def _read_file(file: Path) -> str:

@@ -368,62 +368,6 @@ def test_prompt_on_a_terminal(lake: Lake) -> None:
     assert b"answer\n42\n" in out
 
 
-@pytest.mark.parametrize(
-    ("statement", "kind"),
-    [
-        ("insert into answers values (1)", "insert"),
-        ("copy answers to '{lake}/stolen.csv'", "copy"),
-        ("attach '{lake}/other.db'", "attach"),
-        ("create table t as select 1", "create"),
-        ("delete from answers", "delete"),
-        ("drop view answers", "drop"),
-        ("set threads = 1", "set"),
-        ("prepare p as copy (select 1) to '{lake}/stolen.csv'", "prepare"),
-        ("explain analyze copy (select 1) to '{lake}/stolen.csv'", "copy"),
-        ("EXPLAIN (ANALYZE, FORMAT json) copy (select 1) to '{lake}/stolen.csv'", "copy"),
-        ("-- c\n/* d */ explain\nanalyze copy (select 1) to '{lake}/stolen.csv'", "copy"),
-        ("select 1; copy (select 1) to '{lake}/stolen.csv'", "copy"),
-    ],
-)
-def test_statements_that_write_are_refused(
-    lake: Lake, answers: duckdb.DuckDBPyConnection, statement: str, kind: str
-) -> None:
-    before = sorted(lake.root.rglob("*"))
-    ended = say(answers, statement.format(lake=lake.root))
-    assert (
-        ended == f"sql: {kind} statements are not allowed; expected SELECT; the lake is read-only"
-    )
-    assert sorted(lake.root.rglob("*")) == before
-
-
-@pytest.mark.parametrize("comment", ["/* x */", "-- x\n", "/**/ /**/"])
-def test_comments_do_not_hide_what_is_explained(
-    lake: Lake, answers: duckdb.DuckDBPyConnection, comment: str
-) -> None:
-    before = sorted(lake.root.rglob("*"))
-    assert say(
-        answers, f"explain {comment} analyze {comment} copy (select 1) to '{lake.root}/stolen.csv'"
-    ).startswith("sql: ")
-    assert sorted(lake.root.rglob("*")) == before
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        "explain select 1",
-        "explain analyze select 1",
-        "-- c\nexplain (format json) select 1",
-        "describe answers",
-        "show tables",
-    ],
-)
-def test_statements_that_only_read_are_answered(
-    answers: duckdb.DuckDBPyConnection, query: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert say(answers, query) == ""
-    assert capsys.readouterr().out != ""
-
-
 def test_refusal_ends_with_exit_code_1(lake: Lake) -> None:
     """As a process of its own, as a user runs it."""
     words = ["sql", "--lake", str(lake.root), "create table t as select 1"]
