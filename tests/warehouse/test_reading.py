@@ -3,7 +3,6 @@ write, none.
 """
 
 import hashlib
-from pathlib import Path
 
 import duckdb
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from judgelake.flows.sql_command import answer
 from judgelake.tasks.errors import QueryError
 from judgelake.tasks.lake.lake import Lake, append_rows, open_lake
+from judgelake.tasks.lake.storage import LakePath
 from judgelake.tasks.warehouse.warehouse import open_warehouse
 from tests.rows import make_frame
 
@@ -107,7 +107,7 @@ def sealed(lake: Lake) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def read_all(folder: Path) -> dict[str, str]:
+def read_all(folder: LakePath) -> dict[str, str]:
     """File -> digest of its bytes."""
     return {
         str(file): hashlib.sha256(file.read_bytes()).hexdigest()
