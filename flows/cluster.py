@@ -14,7 +14,7 @@ from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from distributed import Client
+from distributed import Client, Security
 
 from judgelake.flows.runners import ENDPOINT_SLOT, GPU_SLOT, METRIC_SLOT, local_cluster
 from judgelake.tasks.digests import describe_code, describe_differences
@@ -28,10 +28,13 @@ _CONNECT_S, _LOOK_S = 10.0, 1.0
 
 
 class Workers(NamedTuple):
-    """A scheduler's address, and the total slots of each kind that its workers have."""
+    """A scheduler's address, the total slots of each kind that its workers have, and the
+    certificate that it asks for (None: what Dask's own configuration names).
+    """
 
     address: str
     slots: Mapping[str, int]
+    security: Security | None = None
 
     def count(self, slot: str) -> int:
         """Slots of one kind, at least 1: a run submits no work for a kind that it does not need."""
@@ -56,8 +59,8 @@ def open_workers(
             any(judge.slot == GPU_SLOT for judge in suite.judges.values()) and "judge" in stages
         )
         slots = (ENDPOINT_SLOT, METRIC_SLOT, *((GPU_SLOT,) if models else ()))
-        with local_cluster(slots) as address:
-            yield Workers(address, dict.fromkeys(slots, 1))
+        with local_cluster(slots) as (address, security):
+            yield Workers(address, dict.fromkeys(slots, 1), security)
         return
     probes = _make_probes(lake, suite, run_id, scheduler) if "judge" in stages else {}
     workers = check_workers(scheduler, probes, wait=wait)
@@ -80,19 +83,19 @@ def refuse_thin_share(concurrency: int, workers: Workers) -> None:
 
 
 @contextmanager
-def explain_loss(address: str) -> Iterator[None]:
+def explain_loss(workers: Workers) -> Iterator[None]:
     """Turn the errors of dask and prefect after a scheduler has gone away into a ClusterError."""
     try:
         yield
     except JudgelakeError:
         raise
     except (Exception, CancelledError) as error:
-        if _answers(address):
+        if _answers(workers):
             raise
         raise ClusterError(
-            f"scheduler {address}: went away during the run ({type(error).__name__}); what was "
-            f"judged is kept; start it and its workers "
-            "again, and run the same command to go on"
+            f"scheduler {workers.address}: went away during the run ({type(error).__name__}); "
+            f"what was judged is kept; start it and its workers again, and run the same command "
+            f"to go on"
         ) from None
 
 
@@ -142,10 +145,16 @@ def _make_probes(lake: Lake, suite: Suite, run_id: str, scheduler: str) -> dict[
 
 
 @contextmanager
-def _connect(address: str) -> Iterator[Client]:
+def _connect(address: str, security: Security | None = None) -> Iterator[Client]:
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     try:
-        client = Client(address, timeout=_CONNECT_S, set_as_default=False, name="judgelake-check")
+        client = Client(
+            address,
+            timeout=_CONNECT_S,
+            set_as_default=False,
+            name="judgelake-check",
+            security=security,
+        )
     except (OSError, ValueError) as error:
         raise ClusterError(
             f"scheduler {address}: does not answer ({_first_line(error)}); expected a Dask "
@@ -156,9 +165,9 @@ def _connect(address: str) -> Iterator[Client]:
         yield client
 
 
-def _answers(address: str) -> bool:
+def _answers(workers: Workers) -> bool:
     try:
-        with _connect(address):
+        with _connect(workers.address, workers.security):
             return True
     except ClusterError:
         return False

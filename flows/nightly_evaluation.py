@@ -48,9 +48,11 @@ def nightly_evaluation(
     with record_run(lake, wanted, run_id, stages) as record:
         with (
             open_workers(lake, wanted, run_id, stages, scheduler, wait=wait_for_workers) as workers,
-            explain_loss(workers.address),
+            explain_loss(workers),
         ):
-            runner: Any = DaskTaskRunner(address=workers.address)
+            runner: Any = DaskTaskRunner(
+                address=workers.address, client_kwargs={"security": workers.security}
+            )
             here: Any = (
                 runner if scheduler is None else ThreadPoolTaskRunner(max_workers=2)
             )  # the input files are on the machine of the command, not of the workers

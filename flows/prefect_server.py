@@ -24,12 +24,20 @@ def main() -> None:
         listener = socket.socket(fileno=int(port))
     import uvicorn
     from prefect.server.api.server import create_app
+    from starlette.middleware.trustedhost import TrustedHostMiddleware
 
     with listener:
-        config = uvicorn.Config(
-            create_app(), log_level="error", lifespan="on", timeout_graceful_shutdown=2
-        )
+        app = TrustedHostMiddleware(create_app(), allowed_hosts=_list_hosts(listener))
+        config = uvicorn.Config(app, log_level="error", lifespan="on", timeout_graceful_shutdown=2)
         uvicorn.Server(config).run(sockets=[listener])
+
+
+def _list_hosts(listener: socket.socket) -> list[str]:
+    """The names that a request may address: a page of another site that has its own name point
+    here is refused. On all interfaces the server has names that it cannot know.
+    """
+    host = listener.getsockname()[0]
+    return ["*"] if host in ("0.0.0.0", "::") else [host, "localhost"]  # noqa: S104  # compared
 
 
 def _end_with_parent() -> None:

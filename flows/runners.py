@@ -17,9 +17,13 @@ import urllib.request
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from judgelake.flows.prefect_database import NAME, copy_kept, drop_kept, keep_database
 from judgelake.tasks.errors import JudgelakeError
+
+if TYPE_CHECKING:
+    from distributed import Security
 
 ENDPOINT_SLOT = "ENDPOINT"
 """Dask resource of a worker that may ask endpoints: each slot has its share of the suite's
@@ -70,8 +74,7 @@ def prefect_server(scheduler: str | None = None) -> Iterator[str]:
     of our own with a temporary home.
 
     Must be entered before prefect is imported: prefect reads its settings then. Workers of a Dask
-    scheduler elsewhere reach our own server where the route to that scheduler leaves this machine,
-    with a password of this run.
+    scheduler elsewhere reach our own server where the route to that scheduler leaves this machine.
     """
     configured = os.environ.get("PREFECT_API_URL")
     if configured:
@@ -99,8 +102,9 @@ def own_server(
     settings: Mapping[str, str] = _ONE_RUN,
     meanwhile: Callable[[], None] = lambda: None,
 ) -> Iterator[str]:
-    """A Prefect server that keeps its database in `home`; PREFECT_API_URL names it inside.
-    `meanwhile` runs while it starts.
+    """A Prefect server that keeps its database in `home`; inside, PREFECT_API_URL names it and
+    PREFECT_API_AUTH_STRING is the password made for it, which every request needs. `meanwhile` runs
+    while it starts.
     """
     with ExitStack() as stack:
         listener = socket.create_server((host, 0))
@@ -110,10 +114,10 @@ def own_server(
         os.environ["PREFECT_HOME"] = str(home)
         os.environ["PREFECT_API_DATABASE_CONNECTION_URL"] = f"sqlite+aiosqlite:///{home / NAME}"
         os.environ["PREFECT_API_URL"] = os.environ["PREFECT_SERVER_UI_API_URL"] = url
-        if host != _LOOPBACK:
-            os.environ["PREFECT_SERVER_API_AUTH_STRING"] = os.environ["PREFECT_API_AUTH_STRING"] = (
-                f"run:{secrets.token_hex(16)}"
-            )
+        os.environ["PREFECT_SERVER_API_AUTH_STRING"] = os.environ["PREFECT_API_AUTH_STRING"] = (
+            f"judgelake:{secrets.token_hex(16)}"
+        )
+        os.environ["PREFECT_SERVER_CORS_ALLOWED_ORIGINS"] = url.removesuffix("/api")
         with (
             listener
         ):  # closed here once the server has it: if the server dies, requests fail at once
@@ -125,21 +129,31 @@ def own_server(
 
 
 @contextmanager
-def local_cluster(slots: Collection[str] = (ENDPOINT_SLOT, METRIC_SLOT)) -> Iterator[str]:
-    """The address of a Dask scheduler in this process with a worker process for each slot: one asks
-    endpoints, one computes metrics.
+def local_cluster(
+    slots: Collection[str] = (ENDPOINT_SLOT, METRIC_SLOT),
+) -> Iterator[tuple[str, "Security"]]:
+    """A Dask scheduler in this process with a worker process for each slot: one asks endpoints, one
+    computes metrics. Yields its address and the certificate of this run, without which neither
+    scheduler nor workers talk to anybody; they listen on loopback only.
     """
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     import dask
-    from distributed import Scheduler, SpecCluster
+    from distributed import Scheduler, Security, SpecCluster
 
     from judgelake.flows.worker_watch import WatchedNanny, WorkerWatch, keep_workers
 
-    watch = WorkerWatch()
+    watch, security = WorkerWatch(), Security.temporary()
+    loopback = {
+        "host": _LOOPBACK,
+        "protocol": "tls",
+        "security": security,
+        "dashboard": False,
+        "dashboard_address": f"{_LOOPBACK}:0",
+    }
     options = {
+        **loopback,
         "nthreads": 1,
         "memory_limit": 0,
-        "dashboard": False,
         "silence_logs": 50,
         "preload": ["judgelake.flows.worker"],
         "watch": watch,
@@ -150,20 +164,20 @@ def local_cluster(slots: Collection[str] = (ENDPOINT_SLOT, METRIC_SLOT)) -> Iter
     }
     scheduler = {
         "cls": Scheduler,
-        "options": {
-            "host": _LOOPBACK,
-            "port": 0,
-            "allowed_failures": _LIVES,
-            "dashboard": False,
-            "dashboard_address": f"{_LOOPBACK}:0",
-        },
+        "options": {**loopback, "port": 0, "allowed_failures": _LIVES},
+    }
+    settings = {
+        "distributed.deploy.lost-worker-timeout": _SLOW_START,
+        # The status pages over HTTP know no certificate.
+        "distributed.scheduler.http.routes": [],
+        "distributed.worker.http.routes": [],
     }
     with (
-        dask.config.set({"distributed.deploy.lost-worker-timeout": _SLOW_START}),
-        SpecCluster(scheduler=scheduler, silence_logs=50) as cluster,
+        dask.config.set(settings),
+        SpecCluster(scheduler=scheduler, security=security, silence_logs=50) as cluster,
         keep_workers(cluster, workers, watch),
     ):
-        yield cluster.scheduler_address
+        yield cluster.scheduler_address, security
 
 
 def _route_to(scheduler: str) -> str:

@@ -39,7 +39,7 @@ def serve_suite(options: argparse.Namespace) -> int:
     configured = os.environ.get("PREFECT_API_URL")
     if configured:
         quieten_prefect(_SETTINGS)
-        _serve(options, suite, _make_schedule(options, zone), configured)
+        _serve(options, suite, _make_schedule(options, zone), configured, configured=True)
         return ExitCode.DONE
     made: list[Schedule] = []
 
@@ -50,11 +50,13 @@ def serve_suite(options: argparse.Namespace) -> int:
         _hold_home(suite) as home,
         own_server(home, settings=_SETTINGS, meanwhile=check_schedule) as url,
     ):
-        _serve(options, suite, made[0], url)
+        _serve(options, suite, made[0], url, configured=False)
     return ExitCode.DONE
 
 
-def _serve(options: argparse.Namespace, suite: Suite, schedule: "Schedule", url: str) -> None:
+def _serve(
+    options: argparse.Namespace, suite: Suite, schedule: "Schedule", url: str, *, configured: bool
+) -> None:
     """Register the deployment, print what runs when and where, run it until a signal ends it."""
     from prefect.client.schemas.objects import ConcurrencyLimitConfig, ConcurrencyLimitStrategy
     from prefect.deployments.runner import EntrypointType
@@ -82,6 +84,7 @@ def _serve(options: argparse.Namespace, suite: Suite, schedule: "Schedule", url:
         suite,
         schedule,
         f"{url.removesuffix('/api')}/deployments/deployment/{deployment_id}",
+        None if configured else os.environ["PREFECT_API_AUTH_STRING"],
     )
     asyncio.run(_run_until_signal(runner))
     sys.stderr.write("judgelake serve: stopped; the schedule is paused until it is served again\n")
@@ -152,7 +155,7 @@ def _lake_text(options: argparse.Namespace) -> str:
 
 
 def _print_schedule(
-    options: argparse.Namespace, suite: Suite, schedule: "Schedule", page: str
+    options: argparse.Namespace, suite: Suite, schedule: "Schedule", page: str, password: str | None
 ) -> None:
     when = (
         f"every {options.interval} s"
@@ -164,6 +167,7 @@ def _print_schedule(
         f"is skipped",
         f"  lake  {_lake_text(options)}",
         f"  page  {page}",
+        *([f"        the page asks once for the password {password}"] if password else []),
         f"  now   {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC",
         f"  stop  Ctrl-C, or SIGTERM to process {os.getpid()}; a run under way keeps what it "
         f"has paid for",

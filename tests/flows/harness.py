@@ -133,10 +133,14 @@ class Shell:
         """Processes that carry the token and still live."""
         return [process for process in psutil.process_iter() if _has_token(process, self.token)]
 
+    def list_commands(self) -> list[str]:
+        """The command lines of what lives, as every user of the machine sees them."""
+        return [" ".join(_command_line(process)) for process in self.living()]
+
     def list_left(self) -> list[str]:
         """What still lives though the command has ended, as command lines; waits for its end."""
         wait_until(lambda: not self.living())
-        return [" ".join(_command_line(process)) for process in self.living()]
+        return self.list_commands()
 
 
 def _has_token(process: psutil.Process, token: str) -> bool:

@@ -4,6 +4,7 @@ Dask schedulers and workers as processes.
 Each is a context manager that ends what it started, also when the test fails.
 """
 
+import base64
 import json
 import os
 import pwd
@@ -123,13 +124,14 @@ def prefect(shell: Shell, database: str) -> Iterator[str]:
         yield url
 
 
-def ask(url: str, path: str, body: object = None) -> Any:
+def ask(url: str, path: str, body: object = None, password: str | None = None) -> Any:
     """What Prefect's API answers to a POST; one that a busy machine let run into a timeout is sent
     again.
     """
-    request = urllib.request.Request(
-        f"{url}{path}", json.dumps(body or {}).encode(), {"content-type": "application/json"}
-    )
+    headers = {"content-type": "application/json"}
+    if password is not None:
+        headers["authorization"] = f"Basic {base64.b64encode(password.encode()).decode()}"
+    request = urllib.request.Request(f"{url}{path}", json.dumps(body or {}).encode(), headers)
     for tries_left in reversed(range(5)):
         try:
             with urllib.request.urlopen(request, timeout=HANG_S) as answer:

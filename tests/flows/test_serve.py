@@ -5,6 +5,7 @@ infra/prefect.yaml, and what is told of mistakes.
 import signal
 import subprocess
 import sys
+import urllib.error
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,11 @@ def test_server_of_its_own_shows_a_form_and_ends_with_it(tmp_path: Path) -> None
             shell.output.read_text()
         )
         url = shell.output.read_text().partition("/deployments/")[0].rpartition(" ")[2] + "/api"
-        (deployment,) = ask(url, "/deployments/filter")
+        password = shell.output.read_text().partition("the password ")[2].split()[0]
+        assert password not in " ".join(shell.list_commands())
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            ask(url, "/deployments/filter")
+        (deployment,) = ask(url, "/deployments/filter", password=password)
         form = deployment["parameter_openapi_schema"]["properties"]
         assert deployment["entrypoint"] == "judgelake.flows.scheduled.evaluate_suite"
         assert deployment["concurrency_options"]["collision_strategy"] == "CANCEL_NEW"
@@ -104,7 +109,7 @@ def test_server_of_its_own_shows_a_form_and_ends_with_it(tmp_path: Path) -> None
         assert wait_until(lambda: len(read_requests(log)) >= 30), shell.output.read_text()
         skipped = {"flow_runs": {"state": {"type": {"any_": ["CANCELLED"]}}}}
         assert wait_until(
-            lambda: bool(ask(url, "/flow_runs/filter", skipped))
+            lambda: bool(ask(url, "/flow_runs/filter", skipped, password))
         )  # due while the first still judges
         served.send_signal(signal.SIGTERM)
         assert served.wait(HANG_S) == 0, shell.output.read_text()
