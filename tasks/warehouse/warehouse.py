@@ -451,5 +451,6 @@ def _create_raw_views(
         connection.execute(f"create or replace view raw_{name} as {read}")
 
 
+@functools.cache
 def _empty(name: str) -> object:
     return pl.DataFrame(schema=TABLES[name].polars_schema).to_arrow()
