@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tests.bucket_server import Bucket
 
 # a busy machine is no failure; each run draws other examples, so that fewer a run find as much
-settings.register_profile("patient", deadline=None, max_examples=50)
+settings.register_profile("patient", deadline=None, max_examples=25)
 settings.load_profile("patient")
 
 CHECKOUT = Path(__file__).resolve().parents[1]
