@@ -2,6 +2,7 @@
 the real inputs are.
 """
 
+import gc
 import os
 import shutil
 from pathlib import Path
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from tests.bucket_server import Bucket
 
 # a busy machine is no failure; each run draws other examples, so that fewer a run find as much
-settings.register_profile("patient", deadline=None, max_examples=50)
+settings.register_profile("patient", deadline=None, max_examples=25)
 settings.load_profile("patient")
 
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -27,6 +28,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     alone.
     """
     items.sort(key=lambda item: "tests/flows/" not in item.nodeid)
+
+
+def pytest_collection_finish() -> None:
+    """Modules stay to the end: without them a collection, of which each load of a model makes one,
+    takes a tenth of its time.
+    """
+    gc.freeze()
 
 
 def copy_packages(folder: Path) -> Path:

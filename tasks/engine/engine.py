@@ -108,9 +108,9 @@ def collect_less() -> Iterator[None]:
     """Let the garbage collector run rarely while the block runs, and skip objects made before it.
 
     A collection over all modules delays hundreds of requests, and the objects of a reply are freed
-    without it.
+    without it. Older garbage waits for the end of the block.
     """
-    gc.collect()
+    gc.collect(1)
     gc.freeze()
     gc.set_threshold(_YOUNG_OBJECTS, *_USUAL[1:])
     try:

@@ -20,6 +20,7 @@ from datetime import datetime
 from functools import lru_cache, partial
 from typing import Any
 
+import duckdb
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -44,7 +45,12 @@ from judgelake.tasks.types import (
     Unit,
     Verdict,
 )
-from judgelake.tasks.warehouse.warehouse import open_warehouse, select_file, select_frame
+from judgelake.tasks.warehouse.warehouse import (
+    open_warehouse,
+    select_file,
+    select_frame,
+    snapshot_of,
+)
 
 _LOGPROBS = "top_logprobs"
 
@@ -254,19 +260,20 @@ class StoredReplies(Mapping[Key, Reply]):
 
 
 def load_replies(
-    lake: Lake | Snapshot,
+    lake: Lake | duckdb.DuckDBPyConnection,
     judge_id: str | None = None,
     reading: str = "",
     retry: tuple[str, ...] = (),
     run_id: str = "",
 ) -> StoredReplies:
-    """The replies in a lake, of one judge or (None) of all; not those that `run_id` has to ask
-    again (`retry`: statuses of verdicts).
+    """The replies in a lake (or its warehouse), of one judge or (None) of all; not those that
+    `run_id` has to ask again (`retry`: statuses of verdicts).
     """
+    connection = open_warehouse(lake, lazy=True) if isinstance(lake, Lake) else lake
     given = {"judge_id": judge_id, "reading": reading, "retry": [*retry], "run_id": run_id}
-    snapshot = lake.take_snapshot() if isinstance(lake, Lake) else lake
-    rows = select_file(open_warehouse(snapshot, lazy=True), "queries/stored_reply_keys.sql", given)
-    return StoredReplies(snapshot, judge_id, zip(rows["request_digest"], rows["draw"], strict=True))
+    rows = select_file(connection, "queries/stored_reply_keys.sql", given)
+    keys = zip(rows["request_digest"], rows["draw"], strict=True)
+    return StoredReplies(snapshot_of(connection), judge_id, keys)
 
 
 class Ledger:
@@ -288,18 +295,18 @@ class Ledger:
         patience: Callable[[], float] = lambda: PATIENCE_S,
         snapshot: Snapshot | None = None,
     ) -> None:
-        snapshot = snapshot or lake.take_snapshot()
+        connection = open_warehouse(snapshot or lake, lazy=True)
         self.tally = Tally()
         self._prices = prices
         self._lake, self._run_id, self._judge_id, self._reading = lake, run_id, judge_id, reading
         self._unit = unit
-        self._stored = load_replies(snapshot, judge_id, reading, retry, run_id)
+        self._stored = load_replies(connection, judge_id, reading, retry, run_id)
         self._recent: dict[Key, Reply] = {}
         self._replies: list[dict[str, object]] = []
         self._verdicts: list[dict[str, object]] = []
         self._flush_replies = flush_replies
         self._patience, self._n_spilled = patience, 0
-        self._clock = SteadyClock(_find_latest(snapshot, judge_id, unit))
+        self._clock = SteadyClock(_find_latest(connection, judge_id, unit))
         self._full = asyncio.Event()
         self._kept = asyncio.Event()
         self._kept.set()
@@ -474,7 +481,9 @@ class Ledger:
                 await self.flush_patiently()
 
 
-def _find_latest(snapshot: Snapshot, judge_id: str, unit: Unit) -> datetime | None:
+def _find_latest(
+    connection: duckdb.DuckDBPyConnection, judge_id: str, unit: Unit
+) -> datetime | None:
     """The time of a judge's latest row: what comes now is stamped later, so that the latest attempt
     is the last one by any clock.
     """
@@ -482,8 +491,6 @@ def _find_latest(snapshot: Snapshot, judge_id: str, unit: Unit) -> datetime | No
     text += (
         f"(select max(judged_at) from raw_{TABLE_OF[unit]} where judge_id = $judge_id)) as latest"
     )
-    found = select_frame(
-        open_warehouse(snapshot, lazy=True), text, "latest row of a judge", {"judge_id": judge_id}
-    )
+    found = select_frame(connection, text, "latest row of a judge", {"judge_id": judge_id})
     latest: datetime | None = found.item()
     return latest

@@ -5,14 +5,18 @@ What a metric computes is its own file; who fills the columns is `tasks.metrics.
 """
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.storage import LakePath
 from judgelake.tasks.metrics.tokenizers import TOKENIZERS
 from judgelake.tasks.metrics.tokens import TokenRows, tokenise_rows
+
+# not at run time: the stand-in's rules need a metric's, and would load pandera and pandas for it
+if TYPE_CHECKING:
+    from judgelake.tasks.lake.lake import Lake
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,7 @@ class ScoreRows:
     references: pa.ListArray
     images: pa.StructArray | None = None
     image_root: LakePath | None = None
-    lake: Lake | None = None
+    lake: "Lake | None" = None
     _tokens: dict[str, TokenRows] = field(default_factory=dict, repr=False, compare=False)
 
     def tokenise(self, tokenizer: str, *, split: bool = False) -> TokenRows:

@@ -63,7 +63,7 @@ def draw_caption(draw: st.DrawFn) -> Caption:
 
 
 caption_lists = st.lists(draw_caption(), min_size=1, max_size=6)
-few_examples = settings(max_examples=30)
+few_examples = settings(max_examples=15)
 """Each example goes through another implementation, too."""
 
 

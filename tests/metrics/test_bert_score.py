@@ -352,7 +352,7 @@ def test_baseline_file_without_the_layer_is_told(
         signature(BertScoreSettings(bert.model, layer=2, baseline_file=tmp_path / "table.tsv"))
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(questions=question_lists)
 def test_any_text_has_a_score_that_does_not_depend_on_its_neighbours(
     questions: list[Question], bert: BertScoreSettings

@@ -134,7 +134,7 @@ def test_equal_to_pycocoevalcap() -> None:
 
 @needs_java
 @given(st.lists(texts | st.text(max_size=20), max_size=6))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_tokens_do_not_depend_on_neighbours(candidates: list[str]) -> None:
     together = tokenise_ptb(candidates)
     assert together == [tokenise_ptb([text])[0] for text in candidates]

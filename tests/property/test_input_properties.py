@@ -80,7 +80,7 @@ SUITES = st.recursive(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(FILES, FILES, st.none() | FILES, st.none() | FILES)
 def test_vqa_reads_anything_or_names_the_file(
     references: object, results: object, questions: object, captions: object
@@ -106,7 +106,7 @@ def test_vqa_reads_anything_or_names_the_file(
         assert len(told) + frames.answers.height == count_records(results)
 
 
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(
     st.lists(
         st.tuples(st.integers(0, 5), st.sampled_from(["a", "b", None])), min_size=4, max_size=12

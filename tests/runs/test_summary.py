@@ -44,6 +44,12 @@ def lake(tmp_path: Path) -> Lake:
     return make_lake(tmp_path)
 
 
+@pytest.fixture
+def unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All views of the checks take longer than the rest of a test."""
+    monkeypatch.setattr(run_end, "check_lake", lambda *_: [])
+
+
 def end(
     lake: Lake, *shards: ShardResult, stages: tuple[str, ...] = ALL, failures: tuple[str, ...] = ()
 ) -> run_end.RunEnd:
@@ -115,11 +121,13 @@ def test_a_run_with_everything_there(lake: Lake) -> None:
     assert (run_row(lake)["outcome"], run_row(lake)["exit_code"]) == ("done", 0)
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_a_log_is_named_where_there_is_one(lake: Lake) -> None:
     log_step(lake, "r", DEFAULT_OPTIONS, "ingest", {"items": 1})
     assert end(lake).lines[-1] == f"log: {lake.root}/_logs/r.jsonl"
 
 
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
     ("shard", "failures", "code", "outcome", "says"),
     [
@@ -159,6 +167,7 @@ def test_what_the_shards_hand_in(
     assert any(line.startswith(says) for line in ended.lines)
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_calls_of_unknown_price_make_the_cost_unknown(lake: Lake) -> None:
     ended = end(lake, ShardResult(2, 0, 1, 1, (), 0.5, n_unpriced=1))
     assert ended.lines[0].endswith(", cost not known")

@@ -6,6 +6,7 @@ what lets one process keep 256 requests of 200 ms in flight. Retries, pacing and
 `tasks.backends.openai.client`.
 """
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -83,11 +84,8 @@ class Wire:
 
 
 def _make_headers(endpoint: Endpoint) -> dict[str, str]:
-    # nothing is sent through this client; left to itself it reads proxies, and fails over a SOCKS
-    # one
-    unused = openai.DefaultAsyncHttpxClient(trust_env=False)
     client = openai.AsyncOpenAI(
-        api_key=endpoint.key, base_url=endpoint.base_url, http_client=unused
+        api_key=endpoint.key, base_url=endpoint.base_url, http_client=_make_unused_client()
     )
     headers = [*client.default_headers.items(), *client.auth_headers.items()]
     said = {name.lower(): value for name, value in headers if isinstance(value, str)}
@@ -95,6 +93,13 @@ def _make_headers(endpoint: Endpoint) -> dict[str, str]:
         del said["authorization"]
         said[endpoint.key_header] = endpoint.key
     return said
+
+
+@functools.cache
+def _make_unused_client() -> openai.DefaultAsyncHttpxClient:
+    """Nothing is sent through it: one for all endpoints, since each reads all certificates."""
+    # left to itself it reads proxies, and fails over a SOCKS one
+    return openai.DefaultAsyncHttpxClient(trust_env=False)
 
 
 def _find_proxy(endpoint: Endpoint) -> str | None:

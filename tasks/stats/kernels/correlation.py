@@ -300,10 +300,20 @@ def sum_all(
                 drawn, by_x[0], by_x[1], by_x[2], by_x[3], by_x[4], widest, ranks, n, x_sums
             )
         sum_moments(drawn, moments, moment_sums)
-        sums[0, start : start + lanes] = n
-        sums[1:4, start : start + lanes] = y_sums
-        sums[4:10, start : start + lanes] = x_sums
-        sums[10:15, start : start + lanes] = moment_sums
+        for b in range(lanes):
+            sums[0, start + b] = n[b]
+        _copy_sums(y_sums, sums, 1, start)
+        _copy_sums(x_sums, sums, 4, start)
+        _copy_sums(moment_sums, sums, 10, start)
+
+
+@compile_loop
+def _copy_sums(given: Floats, sums: Floats, first: int, start: int) -> None:
+    """Write `given` to `sums` from row `first` and resample `start` on."""
+    # not `sums[...] = given`: compiling the error that its shapes might raise takes seconds
+    for k in range(given.shape[0]):
+        for b in range(given.shape[1]):
+            sums[first + k, start + b] = given[k, b]
 
 
 @compile_loop

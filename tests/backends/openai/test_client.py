@@ -16,7 +16,7 @@ from judgelake.tasks.backends.openai.endpoints import clean_base_url, find_endpo
 from judgelake.tasks.backends.openai.format import encode_request
 from judgelake.tasks.backends.openai.throttle import BackOff
 from judgelake.tasks.errors import BackendError
-from judgelake.tasks.standin.process import start_standin
+from judgelake.tasks.standin.server import FaultPlan, Standin, StandinSettings
 from judgelake.tasks.types import Decoding, Failure, Image, Message, Pending, Reply, Request
 from tests.backends.asking import (
     Handler,
@@ -48,16 +48,28 @@ def make_backend(base_url: str, **options: Any) -> OpenAIBackend:
     )
 
 
-def ask_script(handler: Handler, requests: list[Request], **options: Any) -> list[Any]:
+def ask_script(
+    handler: Handler, requests: list[Request], *, one_by_one: bool = False, **options: Any
+) -> list[Any]:
     async def drive() -> list[Any]:
         async with scripted_endpoint(handler) as base_url:
             backend = make_backend(base_url, **options)
             try:
+                if one_by_one:
+                    return [await backend.reply(request) for request in requests]
                 return list(await asyncio.gather(*(backend.reply(request) for request in requests)))
             finally:
                 await backend.close()
 
     return asyncio.run(drive())
+
+
+def faulty(
+    log: Path | None = None, retry_after_s: float | None = None, **chances: float
+) -> Handler:
+    """The stand-in with these faults, such as `_500` or `hang`, and their chances."""
+    plan = FaultPlan({fault.removeprefix("_"): chance for fault, chance in chances.items()}, seed=3)
+    return Standin(StandinSettings(faults=plan, retry_after_s=retry_after_s, log=log)).complete
 
 
 def reason_of(outcome: object) -> str:
@@ -67,10 +79,8 @@ def reason_of(outcome: object) -> str:
 
 
 def test_a_reply_of_the_standin_with_logprobs() -> None:
-    with start_standin(latency_ms=30) as standin:
-        backend: OpenAIBackend = make_backend(standin.base_url)
-        seam: Backend = backend
-        (reply,) = ask(backend, [rating_request(top_logprobs=2)])
+    standin = Standin(StandinSettings(latency_ms=30))
+    (reply,) = ask_script(standin.complete, [rating_request(top_logprobs=2)])
     assert isinstance(reply, Reply)
     assert (
         reply.text
@@ -86,15 +96,18 @@ def test_a_reply_of_the_standin_with_logprobs() -> None:
     assert reply.completion_tokens == len(reply.top_logprobs) == 18
     assert reply.latency_ms is not None
     assert 30 <= reply.latency_ms < 5000
+
+
+def test_the_backend_fits_the_seam() -> None:
+    seam: Backend = make_backend("http://127.0.0.1:9")
     assert seam.window == 64
 
 
 def test_every_fault_is_survived_and_nothing_answered_is_asked_again(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
-    faults = {"500": 0.12, "429": 0.12, "truncate": 0.12, "garbage": 0.12, "reset": 0.12}
+    faults = {"_500": 0.12, "_429": 0.12, "truncate": 0.12, "garbage": 0.12, "reset": 0.12}
     requests = [rating_request(number) for number in range(60)]
-    with start_standin(faults=faults, retry_after_s=0.01, seed=3, log=log) as standin:
-        replies = ask(make_backend(standin.base_url, max_attempts=40), requests)
+    replies = ask_script(faulty(log, 0.01, **faults), requests, max_attempts=40)
     assert {reply.text[-1] for reply in replies if isinstance(reply, Reply)} == {"3"}
     assert all(isinstance(reply, Reply) for reply in replies)
     attempts = defaultdict(list)
@@ -102,13 +115,14 @@ def test_every_fault_is_survived_and_nothing_answered_is_asked_again(tmp_path: P
         attempts[line["digest"]].append(line["fault"])
     assert len(attempts) == 60
     assert all(met[-1] is None and None not in met[:-1] for met in attempts.values())
-    assert {fault for met in attempts.values() for fault in met[:-1]} == set(faults)
+    assert {fault for met in attempts.values() for fault in met[:-1]} == {
+        fault.removeprefix("_") for fault in faults
+    }
 
 
 def test_an_endpoint_that_hangs_is_left_and_asked_again() -> None:
-    with start_standin(faults={"hang": 0.3}, seed=1) as standin:
-        requests = [rating_request(number) for number in range(20)]
-        replies = ask(make_backend(standin.base_url, timeout_s=0.5, max_attempts=12), requests)
+    requests = [rating_request(number) for number in range(20)]
+    replies = ask_script(faulty(hang=0.3), requests, timeout_s=0.5, max_attempts=12)
     assert all(isinstance(reply, Reply) for reply in replies)
 
 
@@ -130,11 +144,12 @@ def test_what_does_not_pass_is_a_failure_in_the_endpoints_words(
     fault: str, words: str, attempts: int, tmp_path: Path
 ) -> None:
     log = tmp_path / "log.jsonl"
-    with start_standin(faults={fault: 1.0}, log=log) as standin:
-        backend = make_backend(
-            standin.base_url, max_attempts=2, timeout_s=0.4 if fault == "hang" else 10.0
-        )
-        outcomes = ask(backend, [rating_request(0), rating_request(1)])
+    outcomes = ask_script(
+        faulty(log, **{f"_{fault}": 1.0}),
+        [rating_request(0), rating_request(1)],
+        max_attempts=2,
+        timeout_s=0.4 if fault == "hang" else 10.0,
+    )
     assert all(words in reason_of(outcome) for outcome in outcomes)
     assert all(reason_of(outcome).startswith("127.0.0.1:") for outcome in outcomes)
     sent = Counter(line["digest"] for line in read_log(log))
@@ -143,8 +158,7 @@ def test_what_does_not_pass_is_a_failure_in_the_endpoints_words(
 
 def test_the_second_attempt_comes_no_sooner_than_asked(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
-    with start_standin(faults={"429": 1.0}, retry_after_s=0.4, log=log) as standin:
-        outcomes = ask(make_backend(standin.base_url, max_attempts=2), [rating_request()])
+    outcomes = ask_script(faulty(log, 0.4, _429=1.0), [rating_request()], max_attempts=2)
     assert "429 a fault of the plan" in reason_of(outcomes[0])
     first, second = (line["time_s"] for line in read_log(log))
     assert 0.4 <= second - first < 3
@@ -163,12 +177,8 @@ def test_a_wait_beyond_all_patience_ends_the_request() -> None:
 @pytest.mark.parametrize("status", [401, 403, 404])
 def test_after_a_refused_key_or_model_nothing_more_is_sent(status: int, tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
-    with start_standin(faults={str(status): 1.0}, log=log) as standin:
-        outcomes = ask(
-            make_backend(standin.base_url),
-            [rating_request(number) for number in range(5)],
-            one_by_one=True,
-        )
+    requests = [rating_request(number) for number in range(5)]
+    outcomes = ask_script(faulty(log, **{f"_{status}": 1.0}), requests, one_by_one=True)
     assert len(read_log(log)) == 1
     assert len({reason_of(outcome) for outcome in outcomes}) == 1
     assert f"standin/rules: {status} a fault of the plan" in reason_of(outcomes[4])
@@ -259,8 +269,7 @@ def test_a_socks_proxy_in_the_environment_is_no_matter_on_loopback(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:9")
-    with start_standin() as standin:
-        (reply,) = ask(make_backend(standin.base_url), [rating_request()])
+    (reply,) = ask_script(faulty(), [rating_request()])
     assert isinstance(reply, Reply)
 
 
@@ -278,11 +287,8 @@ def test_a_redirect_is_not_followed() -> None:
 
 def test_the_pace_is_kept(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
-    with start_standin(log=log) as standin:
-        ask(
-            make_backend(standin.base_url, requests_per_minute=2400),
-            [rating_request(number) for number in range(21)],
-        )
+    requests = [rating_request(number) for number in range(21)]
+    ask_script(faulty(log), requests, requests_per_minute=2400)
     times = [line["time_s"] for line in read_log(log)]
     assert (
         0.23 <= times[-1] - times[0] < 2
@@ -544,25 +550,6 @@ def test_no_more_than_concurrency_are_in_flight() -> None:
 
     ask_script(handler, [rating_request(number) for number in range(40)], concurrency=8)
     assert most == 8
-
-
-def test_sixty_four_are_in_flight_at_once() -> None:
-    """Nothing between us and the endpoint allows fewer: it answers once 64 have come."""
-    in_flight, most, full = 0, 0, asyncio.Event()
-
-    async def handler(_request: web.Request) -> web.Response:
-        nonlocal in_flight, most
-        in_flight += 1
-        most = max(most, in_flight)
-        if in_flight == 64:
-            full.set()
-        await full.wait()
-        in_flight -= 1
-        return web.json_response(completion())
-
-    requests = [rating_request(number) for number in range(256)]
-    assert all(isinstance(one, Reply) for one in ask_script(handler, requests, concurrency=64))
-    assert most == 64
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from judgelake.tasks.backends.openai.format import NoEchoError, decode_scores, e
 from judgelake.tasks.backends.openai.throttle import BackOff
 from judgelake.tasks.judging import likelihood
 from judgelake.tasks.judging.likelihood import LikelihoodOptions
-from judgelake.tasks.standin.process import start_standin
+from judgelake.tasks.standin.server import Standin, StandinSettings
 from judgelake.tasks.types import JUDGE, Case, Failure, Image, Message, Reply, Request
 from tests.backends.asking import ask, scripted_endpoint
 
@@ -217,8 +217,16 @@ def test_the_stand_in_scores_a_response_by_its_rule() -> None:
     case = Case("b", "i", "vqa", "Is it a cat?", (), "a dog a", "d" * 16)
     judge = likelihood.judge(case, LikelihoodOptions(), {JUDGE: "standin/rules"})
     (request,) = next(judge)
-    with start_standin() as standin:
-        (reply,) = ask(OpenAIBackend("standin/rules", standin.base_url), [request])
+
+    async def send() -> object:
+        async with scripted_endpoint(Standin(StandinSettings()).complete) as base_url:
+            backend = OpenAIBackend("standin/rules", base_url)
+            try:
+                return await backend.reply(request)
+            finally:
+                await backend.close()
+
+    reply = asyncio.run(send())
     assert isinstance(reply, Reply)
     # (1 + n) / (2 + n) / (1 + w): ` a` came once in the question, ` dog` never, the second ` a`
     # twice
@@ -235,11 +243,11 @@ def test_the_stand_in_scores_a_response_by_its_rule() -> None:
 
 def test_the_stand_in_only_scores() -> None:
     async def post(body: object) -> int:
-        with start_standin() as standin:
-            async with (
-                aiohttp.ClientSession() as session,
-                session.post(f"{standin.base_url}/completions", json=body) as answer,
-            ):
-                return answer.status
+        async with (
+            scripted_endpoint(Standin(StandinSettings()).complete) as base_url,
+            aiohttp.ClientSession() as session,
+            session.post(f"{base_url}/completions", json=body) as answer,
+        ):
+            return answer.status
 
     assert asyncio.run(post({"model": "standin/rules", "prompt": "Once", "max_tokens": 5})) == 400

@@ -58,7 +58,7 @@ def read_streamed(data: bytes, block: int) -> tuple[list[Any], Any]:
         ], read_header(file)
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(content=LISTS | MAPS, layout=LAYOUTS, ascii_only=st.booleans(), block=st.integers(1, 70))
 def test_streamed_records_are_those_of_the_whole(
     content: Any, layout: Any, ascii_only: bool, block: int
@@ -81,7 +81,7 @@ def test_streamed_records_are_those_of_the_whole(
         }
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(content=LISTS | MAPS, data=st.data(), block=st.integers(1, 70))
 def test_damaged_bytes_are_refused_where_orjson_refuses_them(
     content: Any, data: st.DataObject, block: int

@@ -39,7 +39,7 @@ RECORD = st.fixed_dictionaries(
 RATING = {"rating": "rating", "annotator": {"constant": "p"}, "scale": [1, 5]}
 TABLES = ("items", "answers", "human_ratings")
 EVERY = (*TABLES, "quarantine")
-SLOW = settings(max_examples=4, suppress_health_check=list(HealthCheck))
+SLOW = settings(max_examples=3, suppress_health_check=list(HealthCheck))
 
 
 @contextmanager
@@ -164,7 +164,7 @@ def test_exported_tables_come_back_as_they_were(records: list[dict[str, Any]], f
         assert rows(back, "quarantine") == []
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(
     st.lists(st.binary(max_size=30) | TEXT.map(str.encode), max_size=6),
     st.sampled_from(["csv", "tsv", "jsonl", "json"]),
@@ -192,7 +192,7 @@ def test_any_bytes_are_read_or_told_or_refused_with_the_file(lines: list[bytes],
         assert all(row.locator and row.reason and row.remedy for row in frames.rejected)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(
     st.lists(
         st.fixed_dictionaries(
@@ -217,7 +217,7 @@ def test_every_cell_that_csv_can_write_comes_back(records: list[dict[str, str]])
     assert frames.rejected == ()
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=5))
 def test_numbers_keep_every_digit(numbers: list[float]) -> None:
     scale = {"scale": [-1.8e308, 1.8e308], "annotator": {"constant": "p"}}
