@@ -131,16 +131,16 @@ def entries(place: Place) -> dict[str, Place]:
         raise place.fail(
             "expected keys with values (`key: value`) here; indent them under this line"
         )
-    found: dict[str, Place] = {}
+    values: dict[str, Place] = {}
     for key, value in place.node.value:
         if not isinstance(key, yaml.ScalarNode):
             raise Place(place.file, key).fail(
                 "a list or keys stand where a name is expected; write `key: value`"
             )
-        if key.value in found:
+        if key.value in values:
             raise Place(place.file, key).fail(f"the key {key.value!r} stands twice; remove one")
-        found[key.value] = Place(place.file, value)
-    return found
+        values[key.value] = Place(place.file, value)
+    return values
 
 
 def key_place(place: Place, key: str) -> Place:
@@ -178,12 +178,12 @@ def read_value(hint: Any, place: Place, key: str) -> Any:
 
 def read_kind(place: Place, key: str, valid: Mapping[str, object]) -> str:
     """The value of `key` in a mapping: one of the names `valid`."""
-    found = entries(place)
-    if key not in found:
+    values = entries(place)
+    if key not in values:
         raise place.fail(f"the key {key!r} is missing; expected one of {', '.join(sorted(valid))}")
-    kind = expand(found[key])
+    kind = expand(values[key])
     if kind not in valid:
-        raise found[key].fail(f"{key}: {kind!r}; {nearest(kind, valid)}")
+        raise values[key].fail(f"{key}: {kind!r}; {nearest(kind, valid)}")
     return kind
 
 
@@ -244,7 +244,7 @@ class _Reading:
             except pydantic.ValidationError as error:
                 errors = error.errors(include_url=False, include_input=False)
             if not self._take_otherwise(errors):
-                raise min((self._explain(one) for one in errors), key=_standing)[-1] from None
+                raise min((self._explain(error) for error in errors), key=_standing)[-1] from None
 
     def _data(self, place: Place, keys: Keys) -> Any:
         """The value as plain data, keys and text as they are written."""
@@ -269,17 +269,17 @@ class _Reading:
 
     def _take_otherwise(self, errors: Iterable[Any]) -> bool:
         """Whether a refused value can be taken as something that was not tried yet."""
-        found: dict[Keys, object] = {}
+        others: dict[Keys, object] = {}
         for error in errors:
             place, keys = self._find(error["loc"])
             hint = _hint_at(self.hint, error["loc"])
             if isinstance(place.node, yaml.ScalarNode) and keys not in self.taken:
                 if error["type"] in ("string_type", "path_type"):
-                    found[keys] = expand(place)
+                    others[keys] = expand(place)
                 elif error["type"] in _NATIVE_TYPES and _is_allowed(hint, _native(place)):
-                    found[keys] = _native(place)
-        self.taken |= found
-        return bool(found)
+                    others[keys] = _native(place)
+        self.taken |= others
+        return bool(others)
 
     def _find(self, loc: Keys) -> tuple[Place, Keys]:
         """The YAML value of pydantic's `loc`, whose further parts name branches of a union."""
@@ -357,7 +357,7 @@ def _is_allowed(hint: Any, value: object) -> bool:
     """Whether a choice has exactly this value: for Python and pydantic, 1 is true."""
     if get_origin(hint) is not Literal:
         return True
-    return any(value == one and type(value) is type(one) for one in get_args(hint))
+    return any(value == choice and type(value) is type(choice) for choice in get_args(hint))
 
 
 def _hint_at(hint: Any, loc: Keys) -> Any:

@@ -89,19 +89,23 @@ def read_table() -> Table:
         .joinpath("prices.yaml")
         .read_text(encoding="utf-8")
     )
-    found = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506  # both are safe
+    table = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506  # both are safe
     return Table(
-        str(found["as_of"]),
-        tuple(line for name, one in found["providers"].items() for line in _list_models(name, one)),
+        str(table["as_of"]),
+        tuple(
+            line
+            for name, provider in table["providers"].items()
+            for line in _list_models(name, provider)
+        ),
     )
 
 
-def _list_models(provider: str, found: Mapping[str, Any]) -> list[Listed]:
+def _list_models(provider: str, table: Mapping[str, Any]) -> list[Listed]:
     lines = []
-    for name, values in found["models"].items():
+    for name, values in table["models"].items():
         image = tuple(values.get("image", ()))
         price = Price(**{key: float(value) for key, value in values.items() if key != "image"})
-        lines.append(Listed(provider, name, tuple(found["hosts"]), price, image))
+        lines.append(Listed(provider, name, tuple(table["hosts"]), price, image))
     return lines
 
 

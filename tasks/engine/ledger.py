@@ -171,7 +171,7 @@ _CASE_FIELDS = (
     "context_digest",
     "sample",
 )
-_REPLY_FIELDS = tuple(one.name for one in dataclasses.fields(Reply))
+_REPLY_FIELDS = tuple(part.name for part in dataclasses.fields(Reply))
 _VERDICT_FIELDS = (
     "criterion",
     "status",
@@ -307,9 +307,9 @@ class Ledger:
 
     def find_reply(self, digest: str, draw: int) -> Reply | None:
         """A reply of this shard or of the lake."""
-        found = self._recent.get((digest, draw)) or self._stored.get((digest, draw))
-        self.tally.n_replies_reused += found is not None
-        return found
+        reply = self._recent.get((digest, draw)) or self._stored.get((digest, draw))
+        self.tally.n_replies_reused += reply is not None
+        return reply
 
     def keep_reply(self, digest: str, request: Request, reply: Reply) -> None:
         """Take a fresh reply; it is in the lake after the next flush."""
@@ -482,8 +482,8 @@ def _find_latest(snapshot: Snapshot, judge_id: str, unit: Unit) -> datetime | No
     text += (
         f"(select max(judged_at) from raw_{TABLE_OF[unit]} where judge_id = $judge_id)) as latest"
     )
-    found = select_frame(
+    latest_row = select_frame(
         open_warehouse(snapshot, lazy=True), text, "latest row of a judge", {"judge_id": judge_id}
     )
-    latest: datetime | None = found.item()
+    latest: datetime | None = latest_row.item()
     return latest

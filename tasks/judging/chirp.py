@@ -193,12 +193,12 @@ def _read_ends(seen: str, alone: re.Pattern[str], value: _Value) -> Iterator[_Fo
     lines = [line for line in _split_lines(seen) if line[1].strip()]
     for place, line in lines[:1] + lines[1:][-1:]:
         bare = line.strip(_AROUND_LINE) if len(line) <= _LONGEST_LINE else ""
-        found = alone.fullmatch(bare)
-        if found is None or (bare in ("1", "2") and _LIST_ITEM.search(seen)):
+        match = alone.fullmatch(bare)
+        if match is None or (bare in ("1", "2") and _LIST_ITEM.search(seen)):
             continue
         if _LABEL_ALONE.fullmatch(bare) and _heads_a_part(seen):
             continue
-        yield _Found(place, value(found))
+        yield _Found(place, value(match))
 
 
 def _split_lines(text: str) -> Iterator[tuple[int, str]]:
@@ -222,16 +222,16 @@ def _read_clauses(seen: str, pattern: re.Pattern[str], value: _Value) -> Iterato
     """What the text says outside a hypothesis or concession; the denial of a verdict has no
     value.
     """
-    for found in pattern.finditer(seen):
-        begin = found.start() - len(
-            re.split(r"[.!?\n]", seen[max(0, found.start() - 300) : found.start()])[-1]
+    for match in pattern.finditer(seen):
+        begin = match.start() - len(
+            re.split(r"[.!?\n]", seen[max(0, match.start() - 300) : match.start()])[-1]
         )
         verdict = min(
-            found.start(number) for number, group in enumerate(found.groups(), 1) if group
+            match.start(number) for number, group in enumerate(match.groups(), 1) if group
         )
-        if not _HYPOTHESIS.search(seen, begin, found.start()):
+        if not _HYPOTHESIS.search(seen, begin, match.start()):
             yield _Found(
-                found.start(), None if _DENIAL.search(seen, begin, verdict) else value(found)
+                match.start(), None if _DENIAL.search(seen, begin, verdict) else value(match)
             )
 
 
@@ -247,12 +247,12 @@ def _settle(declared: list[_Found], stated: list[_Found]) -> str | None:
     return values.pop() if len(values) == 1 else None
 
 
-def _choice_of(found: "re.Match[str]") -> str:
-    return next(group for group in found.groups() if group).lower()
+def _choice_of(match: "re.Match[str]") -> str:
+    return next(group for group in match.groups() if group).lower()
 
 
-def _grade_of(found: "re.Match[str]") -> str | None:
-    part, denied, word = found.groups()
+def _grade_of(match: "re.Match[str]") -> str | None:
+    part, denied, word = match.groups()
     if part:
         return "partially correct"
     if denied:

@@ -126,8 +126,8 @@ def read_reply(reply: Reply | Failure, reading: Reading) -> Verdict:
     replied = check_reply(forgiven)
     if isinstance(replied, Verdict):
         return replied
-    said = read_opening_rating(replied.text, LEVELS, cut_off=cut_off)
-    if said is None and (
+    opening = read_opening_rating(replied.text, LEVELS, cut_off=cut_off)
+    if opening is None and (
         reading.smoothing == "none" or opens_with_number(replied.text) or not replied.text.strip()
     ):
         reason = "the reply does not begin with a rating from 1 to 5"
@@ -139,9 +139,10 @@ def read_reply(reply: Reply | Failure, reading: Reading) -> Verdict:
     )
     if verdict.status != "ok":
         return replace(verdict, rationale=replied.text)
-    explained = replace(verdict, rationale=(said.rationale or None) if said else replied.text)
+    explained = replace(verdict, rationale=(opening.rationale or None) if opening else replied.text)
     return _rate(
-        explained, float(said.rating) if said and reading.smoothing == "none" else verdict.rating
+        explained,
+        float(opening.rating) if opening and reading.smoothing == "none" else verdict.rating,
     )
 
 

@@ -126,8 +126,8 @@ def _gather_groups(table: Table, batches: pa.RecordBatchReader) -> Iterator[pa.T
     for batch in batches:
         waiting.append(batch)
         if (
-            sum(one.num_rows for one in waiting) >= _GROUP_ROWS
-            or sum(one.nbytes for one in waiting) >= _GROUP_BYTES
+            sum(held.num_rows for held in waiting) >= _GROUP_ROWS
+            or sum(held.nbytes for held in waiting) >= _GROUP_BYTES
         ):
             yield _complete(table, waiting)
             waiting = []
@@ -241,11 +241,11 @@ def find_mergeable(lake: Lake, table: Table) -> list[Partition]:
 
 def list_partitions(lake: Lake, table: Table, below: float = math.inf) -> list[Partition]:
     """A table's partitions that have part files of fewer bytes than `below`, each with those."""
-    found: dict[str, list[str]] = {}
+    partitions: dict[str, list[str]] = {}
     for name, size in lake.list_parts(table.name)[table.name].items():
         if size < below:
-            found.setdefault(name.rpartition("/")[0], []).append(name)
-    return [Partition(table, place, tuple(names)) for place, names in found.items()]
+            partitions.setdefault(name.rpartition("/")[0], []).append(name)
+    return [Partition(table, place, tuple(names)) for place, names in partitions.items()]
 
 
 def name_leases(partition: Partition) -> list[str]:

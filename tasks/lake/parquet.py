@@ -108,10 +108,10 @@ _BLOCK = 1024**2
 def has_own_digest(opened: BinaryIO, digest: str) -> bool:
     """Whether a file's content has the sha256 that the file is named by."""
     opened.seek(0)
-    found = hashlib.sha256()
+    sha256 = hashlib.sha256()
     while block := opened.read(_BLOCK):
-        found.update(block)
-    return found.hexdigest() == digest
+        sha256.update(block)
+    return sha256.hexdigest() == digest
 
 
 def list_schema_faults(table: Table, schema: pa.Schema) -> Iterator[str]:

@@ -148,6 +148,6 @@ def _score_batch(model: Any, texts: TokenTexts, source: Ids, target: Ids, paddin
             decoder_input_ids=model.prepare_decoder_input_ids_from_labels(labels=labels),
             use_cache=False,
         ).logits.float()
-        found = logits.gather(2, labels[:, :, None])[:, :, 0] - logits.logsumexp(2)
-        scores: Scores = ((found * counted).sum(1) / counted.sum(1)).double().cpu().numpy()
+        logprobs = logits.gather(2, labels[:, :, None])[:, :, 0] - logits.logsumexp(2)
+        scores: Scores = ((logprobs * counted).sum(1) / counted.sum(1)).double().cpu().numpy()
     return scores

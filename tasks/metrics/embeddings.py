@@ -105,7 +105,7 @@ def embed_once(
     The cheap come first, so that contents of like cost are embedded together and little is padded.
     A vector that is not finite is what could not be embedded; it is not kept.
     """
-    known, found = store.find(digests) if store else Found(np.zeros(len(digests), np.bool_), _NONE)
+    known, stored = store.find(digests) if store else Found(np.zeros(len(digests), np.bool_), _NONE)
     missing = np.flatnonzero(~known)
     missing = missing[np.argsort(costs[missing], kind="stable")]
     vectors = _NONE
@@ -118,9 +118,9 @@ def embed_once(
         vectors = vectors if len(vectors) else np.empty((len(digests), made.shape[1]), np.float32)
         vectors[places] = made
     if not len(missing):
-        return found
-    if len(found):
-        vectors[known] = found
+        return stored
+    if len(stored):
+        vectors[known] = stored
     return vectors
 
 

@@ -139,10 +139,10 @@ def split_certain(texts: Sequence[str]) -> list[list[str] | None]:
 
 
 def _split_text(text: str) -> list[str] | None:
-    found = list(map(_chunks.__getitem__, text.split(" ")))
-    if None in found or _joins_chunks(text):
+    chunks = list(map(_chunks.__getitem__, text.split(" ")))
+    if None in chunks or _joins_chunks(text):
         return None
-    return list(chain.from_iterable(cast("list[Tokens]", found)))
+    return list(chain.from_iterable(cast("list[Tokens]", chunks)))
 
 
 def _joins_chunks(text: str) -> bool:
@@ -215,13 +215,13 @@ _PADDING = ["x" * 1000] * 48
 def tokenise_ptb(texts: Sequence[str]) -> list[list[str]]:
     """Tokens of each text; Java is started by the first text that needs it."""
     lines = [_LINE_END.sub(" ", text) for text in texts]
-    found = split_certain(lines)
-    asked = [place for place, tokens in enumerate(found) if tokens is None]
+    tokenised = split_certain(lines)
+    asked = [place for place, tokens in enumerate(tokenised) if tokens is None]
     for place, tokens in zip(
         asked, ask_java([lines[place] for place in asked]) if asked else [], strict=True
     ):
-        found[place] = tokens
-    return cast("list[list[str]]", found)
+        tokenised[place] = tokens
+    return cast("list[list[str]]", tokenised)
 
 
 def ask_java(lines: Sequence[str]) -> list[list[str]]:

@@ -26,9 +26,9 @@ def lake_to_plan(root: LakePath, suite: Suite, limit: int | None) -> Iterator[La
     real = open_lake(root) if has_file(root / "lake.json") else None
     snapshot = real.take_snapshot() if real is not None else None
     stale = [
-        one
-        for one in suite.benchmarks.values()
-        if snapshot is None or not _is_current(snapshot, one, suite, limit)
+        benchmark
+        for benchmark in suite.benchmarks.values()
+        if snapshot is None or not _is_current(snapshot, benchmark, suite, limit)
     ]
     if real is not None and not stale:
         yield real
@@ -36,12 +36,12 @@ def lake_to_plan(root: LakePath, suite: Suite, limit: int | None) -> Iterator[La
     with tempfile.TemporaryDirectory(prefix="judgelake-plan-") as folder:
         lake = open_lake(Path(folder) / "lake", create=True)
         if snapshot is not None:
-            _link_parts(snapshot, lake, {one.name for one in stale})
-        for one in stale:
+            _link_parts(snapshot, lake, {benchmark.name for benchmark in stale})
+        for benchmark in stale:
             drawn = (
-                lake.root / "images" if one.source == "demo" else suite.image_root(root)
+                lake.root / "images" if benchmark.source == "demo" else suite.image_root(root)
             )  # the demo draws its pictures there
-            ingest_benchmark(lake, one, drawn, limit, suite.limits.images)
+            ingest_benchmark(lake, benchmark, drawn, limit, suite.limits.images)
         yield lake
 
 

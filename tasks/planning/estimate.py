@@ -208,21 +208,24 @@ def estimate_suite(
 ) -> CostEstimate:
     """The cost estimate of what `suite` (already narrowed) has left in `lake`."""
     connection = open_warehouse(lake, lazy=True)
-    n_scores = sum(len(one.row_ids) for one in find_pending(connection, suite, scope))
+    n_scores = sum(len(rehearsed.row_ids) for rehearsed in find_pending(connection, suite, scope))
     every = tuple(suite.benchmarks)
     left = [
         _rehearse_judge(connection, lake, judge, judge.identify(every), suite, scope, retry)
         for judge in suite.judges.values()
     ]
     counted: dict[str, list[Counted]] = {}
-    for one in left:
-        for model, prompts in one.counted.items():
+    for rehearsed in left:
+        for model, prompts in rehearsed.counted.items():
             counted.setdefault(model, []).extend(prompts)
     past = _read_past(connection)
-    judges = [_estimate(one, suite, counted, past) for one in left]
-    pending = {one.judge: one.n_pending for one in judges}
+    judges = [_estimate(rehearsed, suite, counted, past) for rehearsed in left]
+    pending = {estimate.judge: estimate.n_pending for estimate in judges}
     return CostEstimate(
-        tuple(_note_waiting(one, part, pending) for one, part in zip(judges, left, strict=True)),
+        tuple(
+            _note_waiting(estimate, part, pending)
+            for estimate, part in zip(judges, left, strict=True)
+        ),
         n_scores,
     )
 
@@ -443,12 +446,14 @@ def _most_tokens(request: Request) -> int:
     return 0 if request.scored else request.decoding.max_tokens
 
 
-def _note_waiting(one: JudgeEstimate, left: _Left, pending: Mapping[str, int]) -> JudgeEstimate:
+def _note_waiting(
+    estimate: JudgeEstimate, left: _Left, pending: Mapping[str, int]
+) -> JudgeEstimate:
     """Add notes on what judges of this run's earlier stages must write before this judge's cases
     are known.
     """
     wants = left.identity.wants
-    notes = list(one.notes)
+    notes = list(estimate.notes)
     if pending.get(wants.captioner):
         notes.append(
             f"prompts: without the captions that {wants.captioner} has still to write; they "
@@ -460,4 +465,4 @@ def _note_waiting(one: JudgeEstimate, left: _Left, pending: Mapping[str, int]) -
             f"cases: more will come once {' and '.join(waited)} have judged; how many is not "
             f"known, and they are not counted"
         )
-    return replace(one, notes=tuple(notes))
+    return replace(estimate, notes=tuple(notes))

@@ -34,7 +34,7 @@ def draw_matchups(
     """
     rng = np.random.default_rng(seed)
     draw = _Draw(models, (pair for pairs in drawn.values() for pair in pairs))
-    found: dict[str, list[Pair]] = {}
+    new_pairs: dict[str, list[Pair]] = {}
     for item in sorted(candidates):
         match = _Item(candidates[item], drawn.get(item, ()), draw)
         draw.add_shares(match, k)
@@ -43,10 +43,10 @@ def draw_matchups(
             dict(zip(match.answers, rng.random(len(match.answers)).tolist(), strict=True)),
         )
         if chosen:
-            found[item] = chosen
+            new_pairs[item] = chosen
     for model in draw.find_latecomers():
-        _catch_up(model, candidates, drawn, found, draw, rng)
-    return found
+        _catch_up(model, candidates, drawn, new_pairs, draw, rng)
+    return new_pairs
 
 
 class _ModelOf(dict[str, str]):
@@ -207,11 +207,11 @@ class _Item:
         left: list[str] = []
         open_ = {answer for answer in self.answers if degrees[answer]}
         while open_:
-            answer = max(open_, key=lambda one: (degrees[one], lot[one]))
+            answer = max(open_, key=lambda node: (degrees[node], lot[node]))
             open_.discard(answer)
             needy = open_ & self.free[answer]
             ranked = sorted(
-                needy, key=lambda one: (-degrees[one], self.draw.met(answer, one), lot[one])
+                needy, key=lambda node: (-degrees[node], self.draw.met(answer, node), lot[node])
             )
             for other in ranked[: degrees[answer]]:
                 pairs.add((min(answer, other), max(answer, other)))
@@ -228,11 +228,11 @@ class _Item:
         where x and y cannot meet themselves.
         """
         for u, v in sorted(pairs):
-            for one, other in ((u, v), (v, u)):
-                new = {(min(x, one), max(x, one)), (min(y, other), max(y, other))}
+            for end, other_end in ((u, v), (v, u)):
+                new = {(min(x, end), max(x, end)), (min(y, other_end), max(y, other_end))}
                 if (
-                    one in self.free[x]
-                    and other in self.free[y]
+                    end in self.free[x]
+                    and other_end in self.free[y]
                     and len(new) == 2
                     and not new & pairs
                 ):
@@ -245,16 +245,16 @@ def _catch_up(
     model: str,
     candidates: Mapping[str, Sequence[Pair]],
     drawn: Mapping[str, Sequence[Pair]],
-    found: dict[str, list[Pair]],
+    new_pairs: dict[str, list[Pair]],
     draw: _Draw,
     rng: np.random.Generator,
 ) -> None:
-    """Add to `found` what gives a model its share: in the items where it has fewest, against the
+    """Add to `new_pairs` what gives a model its share: in the items where it has fewest, against the
     least burdened opponents.
     """
 
     def held(item: str) -> list[Pair]:
-        return [*drawn.get(item, ()), *found.get(item, ())]
+        return [*drawn.get(item, ()), *new_pairs.get(item, ())]
 
     def count(item: str) -> int:
         return sum(draw.model_of[answer] == model for pair in held(item) for answer in pair)
@@ -267,6 +267,6 @@ def _catch_up(
         _, lot, item = heapq.heappop(queue)
         pair = _Item(candidates[item], held(item), draw).choose_for(model)
         if pair is not None:
-            found.setdefault(item, []).append(pair)
+            new_pairs.setdefault(item, []).append(pair)
             heapq.heappush(queue, (count(item), lot, item))
             owed -= 1

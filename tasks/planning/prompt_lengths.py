@@ -162,11 +162,11 @@ def _fit_factor(counted: Sequence[Counted]) -> tuple[float, float]:
     """Counted over guessed tokens, and twice its relative standard error as a ratio of sums
     (Cochran 1977, eq. 6.13).
     """
-    guessed, found = (
-        np.array([one.guessed for one in counted]),
-        np.array([one.counted for one in counted], float),
+    guessed, tokens = (
+        np.array([prompt.guessed for prompt in counted]),
+        np.array([prompt.counted for prompt in counted], float),
     )
-    factor = found.sum() / guessed.sum()
-    residual = found - factor * guessed
-    error = np.sqrt((residual**2).sum() / (len(counted) - 1) / len(counted)) / found.mean()
+    factor = tokens.sum() / guessed.sum()
+    residual = tokens - factor * guessed
+    error = np.sqrt((residual**2).sum() / (len(counted) - 1) / len(counted)) / tokens.mean()
     return float(factor), max(LEAST_ERROR, float(2 * error))

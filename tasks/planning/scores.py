@@ -79,12 +79,12 @@ def write_scores(lake: Lake, suite: Suite, scope: Scope, run_id: str) -> list[Sc
     """
     connection = open_warehouse(lake, lazy=True)
     folder = lake.work_folder(run_id)
-    pending = [one for one in find_pending(connection, suite, scope) if len(one.row_ids)]
+    pending = [metric for metric in find_pending(connection, suite, scope) if len(metric.row_ids)]
     parts = {
-        one.identity.judge_id: MetricPart(
-            one.settings, one.identity, _order_counting(connection, one, folder)
+        metric.identity.judge_id: MetricPart(
+            metric.settings, metric.identity, _order_counting(connection, metric, folder)
         )
-        for one in pending
+        for metric in pending
     }
     images = suite.image_root(lake.root)
     return [
@@ -106,19 +106,19 @@ def _find_one(
         "item_limit": item_limit,
         "sees_image": settings.resolve().sees_image,
     }
-    found = select_file(connection, "queries/pending_scores.sql", parameters)
-    row_ids = found.filter("is_pending")["row_id"].sort().to_numpy()
-    return PendingScores(settings, identity, found.height, row_ids)
+    wanted = select_file(connection, "queries/pending_scores.sql", parameters)
+    row_ids = wanted.filter("is_pending")["row_id"].sort().to_numpy()
+    return PendingScores(settings, identity, wanted.height, row_ids)
 
 
 def _order_counting(
-    connection: duckdb.DuckDBPyConnection, one: PendingScores, folder: LakePath
+    connection: duckdb.DuckDBPyConnection, pending: PendingScores, folder: LakePath
 ) -> CountOrder | None:
     """What a metric counts in, written where it is the benchmark's references."""
-    counting = one.settings.resolve().counting
+    counting = pending.settings.resolve().counting
     if counting is None:
         return None
-    parameters = {"benchmark": one.identity.benchmarks[0], "tasks": [*one.identity.tasks]}
+    parameters = {"benchmark": pending.identity.benchmarks[0], "tasks": [*pending.identity.tasks]}
     documents = (
         counting.documents.file or folder / f"documents-{digest_json(parameters)[:16]}.parquet"
     )
@@ -126,7 +126,7 @@ def _order_counting(
         write_frame(
             documents, select_file(connection, "queries/reference_documents.sql", parameters)
         )
-    return CountOrder(documents, folder / f"counts-{one.identity.judge_id}")
+    return CountOrder(documents, folder / f"counts-{pending.identity.judge_id}")
 
 
 def _write_shards(
@@ -156,11 +156,11 @@ def _share_rows(
         select_frame(connection, text, "rows of benchmarks").iter_rows() if pending else ()
     ):
         sharing: dict[bytes, list[str]] = {}
-        for one in pending:
-            start, stop = np.searchsorted(one.row_ids, ends)
+        for metric in pending:
+            start, stop = np.searchsorted(metric.row_ids, ends)
             if start < stop:
-                sharing.setdefault(one.row_ids[start:stop].tobytes(), []).append(
-                    one.identity.judge_id
+                sharing.setdefault(metric.row_ids[start:stop].tobytes(), []).append(
+                    metric.identity.judge_id
                 )
         yield benchmark, {tuple(keys): row_ids for row_ids, keys in sharing.items()}
 

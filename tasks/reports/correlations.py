@@ -65,10 +65,10 @@ def measure_accuracies(
     x, y, clusters = competition.x[held, judge], target.values[held], competition.clusters[held]
     items = scored.item[target.answers[held]]
     if np.unique(items).size < items.size:
-        found = tie_calibrated_accuracy(
+        measured = tie_calibrated_accuracy(
             x, y, items, clusters, draws.clusters, np.random.default_rng(draws.seed)
         )
-        yield POOLED, "mean", "tie_calibrated_accuracy", Correlation(*found.accuracy)
+        yield POOLED, "mean", "tie_calibrated_accuracy", Correlation(*measured.accuracy)
     models = competition.models[held]
     named = models >= 0
     if np.unique(models[named]).size >= LEAST_SYSTEMS and target.rule == "mean":
@@ -85,8 +85,8 @@ def combine_otherwise(competition: Competition, judge: int) -> Iterator[LevelCor
         return
     for rule in _OTHER_SAMPLE_RULES:
         sides = samples[target.answers], target.samples, competition.clusters
-        for name, found in combine_samples(*sides, competition.draws.clusters, rule).items():
-            yield POOLED, rule, name, found.summarise()
+        for name, coefficient in combine_samples(*sides, competition.draws.clusters, rule).items():
+            yield POOLED, rule, name, coefficient.summarise()
 
 
 def _part_systems(
@@ -194,10 +194,12 @@ def list_ceilings(scored: Scored, draws: Draws) -> Iterator[Row]:
     targets.
     """
     for criterion, ratings in scored.ratings.items():
-        held = [one for one in scored.series if not np.isnan(one.mean).all()]
+        held = [series for series in scored.series if not np.isnan(series.mean).all()]
         judges = [held[k] for k in select_competitors(held, criterion)]
         scores = (
-            np.column_stack([one.mean for one in judges]) if judges else np.empty((len(ratings), 0))
+            np.column_stack([series.mean for series in judges])
+            if judges
+            else np.empty((len(ratings), 0))
         )
         ceiling = leave_one_out_ceiling(ratings, scores, take_mean, scored.cluster, draws.clusters)
         about: Row = {
@@ -206,12 +208,12 @@ def list_ceilings(scored: Scored, draws: Draws) -> Iterator[Row]:
             "sample_rule": "mean",
             "model": POOLED,
         }
-        named = [(CEILING, criterion), *((one.judge, one.criterion) for one in judges)]
+        named = [(CEILING, criterion), *((series.judge, series.criterion) for series in judges)]
         for (judge, own), means in zip(named, (ceiling.human, *ceiling.judges), strict=True):
             row = {**about, "judge": judge, "judge_criterion": own}
             yield from (
-                {**row, "coefficient": name, **drop_nan(one.summarise()._asdict())}
-                for name, one in means.items()
+                {**row, "coefficient": name, **drop_nan(mean.summarise()._asdict())}
+                for name, mean in means.items()
             )
 
 
@@ -251,13 +253,18 @@ def _list_correlations(
         return
 
     def measure(judge: int) -> list[Row]:
-        found = (
+        measured = (
             *measure_accuracies(scored, competition, judge),
             *combine_otherwise(competition, judge),
         )
         return [
-            {"model": model, "sample_rule": rule, "coefficient": name, **drop_nan(one._asdict())}
-            for model, rule, name, one in found
+            {
+                "model": model,
+                "sample_rule": rule,
+                "coefficient": name,
+                **drop_nan(correlation._asdict()),
+            }
+            for model, rule, name, correlation in measured
         ]
 
     with ThreadPoolExecutor(_THREADS) as pool:  # the loops run without the interpreter's lock

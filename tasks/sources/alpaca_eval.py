@@ -227,20 +227,20 @@ def _read_reply(raw: object) -> tuple[str | None, list[list[_Row]]]:
     text = raw.get("text", message.get("content") if isinstance(message, dict) else None)
     positions = logprobs.get("content") if isinstance(logprobs, dict) else None
     return (text if isinstance(text, str) else None), [
-        _alternatives(one) for one in positions or [] if isinstance(one, dict)
+        _alternatives(position) for position in positions or [] if isinstance(position, dict)
     ]
 
 
 def _alternatives(position: Mapping[str, Any]) -> list[_Row]:
     """The tokens at one position, the chosen one first."""
-    found = {
-        one.get("token"): one.get("logprob")
-        for one in (position, *(position.get("top_logprobs") or ()))
-        if isinstance(one, dict)
+    logprobs = {
+        entry.get("token"): entry.get("logprob")
+        for entry in (position, *(position.get("top_logprobs") or ()))
+        if isinstance(entry, dict)
     }
     return [
         {"token": token, "logprob": float(value)}
-        for token, value in found.items()
+        for token, value in logprobs.items()
         if isinstance(value, int | float)
     ]
 

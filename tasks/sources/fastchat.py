@@ -92,7 +92,8 @@ def read_fastchat(settings: FastchatSettings) -> SourceFrames:
         for row in _reviews(file, by_native, settings, rejects)
     ]
     rows = [
-        (one.item_id, one.answer_id, one.model, "long", 0, one.text, *one.place) for one in answers
+        (answer.item_id, answer.answer_id, answer.model, "long", 0, answer.text, *answer.place)
+        for answer in answers
     ]
     return SourceFrames(
         items=pl.DataFrame(list(_items(settings, rejects)), schema=ITEMS, orient="row"),
@@ -141,7 +142,7 @@ def _items(settings: FastchatSettings, rejects: Rejects) -> Iterator[_Row]:
 
 
 def _references(file: Path | None, rejects: Rejects) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    references: dict[str, list[str]] = {}
     for place, record in read_json_lines(file, "items", rejects) if file else ():
         key, text = _key(record), record.get("text")
         if key is None or not isinstance(text, str):
@@ -149,8 +150,8 @@ def _references(file: Path | None, rejects: Rejects) -> dict[str, list[str]]:
                 "items", place, "text", text, "the reference answer or its question_id is missing"
             )
         else:
-            found.setdefault(key, []).append(text)
-    return found
+            references.setdefault(key, []).append(text)
+    return references
 
 
 def _read_answers(file: Path, rejects: Rejects) -> Iterator[tuple[str, _Answer]]:

@@ -130,7 +130,7 @@ def _item(pair: _Pair, captions: _Captions) -> _Row:
 
 
 def _read_captions(file: Path, rejects: Rejects) -> _Captions:
-    found = _Captions({}, {}, {})
+    captions = _Captions({}, {}, {})
     for line in read_lines(file, "captions", rejects):
         place = (file.name, f"line {line.number}")
         key, tab, text = line.text.partition("\t")
@@ -143,7 +143,7 @@ def _read_captions(file: Path, rejects: Rejects) -> _Captions:
                 line.text,
                 "the line is not `<image>#<number>`, a tab, a caption",
             )
-        elif key in found.texts:
+        elif key in captions.texts:
             rejects.add(
                 "captions",
                 place,
@@ -152,9 +152,9 @@ def _read_captions(file: Path, rejects: Rejects) -> _Captions:
                 "the caption id stands twice; the first one counts",
             )
         else:
-            found.texts[key], found.places[key] = text, place
-            found.of_image.setdefault(image, []).append(key)
-    return found
+            captions.texts[key], captions.places[key] = text, place
+            captions.of_image.setdefault(image, []).append(key)
+    return captions
 
 
 def _read_pairs(file: Path, captions: _Captions, rejects: Rejects) -> Iterator[_Pair]:

@@ -77,12 +77,14 @@ def _find_categories(
     answer, *known = normalise_official(strip_official([candidate, *references]))
     if answer in known:
         return []
-    found = [name for name, holds in label_answer(candidate, references, None).items() if holds]
+    categories = [
+        name for name, holds in label_answer(candidate, references, None).items() if holds
+    ]
     words = content_words(candidate)
     if words and words <= _GENERAL:
-        found.append("broad_question")
-    if found:
-        return found
+        categories.append("broad_question")
+    if categories:
+        return categories
     share = share_borne_out(words, images, None if caption is None else content_words(caption))
     return ["multiple_answers" if share is not None and share >= 0.5 else "incorrect"]
 

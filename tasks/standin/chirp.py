@@ -80,10 +80,10 @@ def judge_chirp(asked: Asked) -> Answer | None:
 
 
 def _extract(asked: Asked) -> str | None:
-    found = _EVALUATION.search(asked.text)
-    if not found:
+    match = _EVALUATION.search(asked.text)
+    if not match:
         return None
-    conclusions = list((_PREFERS if found[1].startswith("compares") else _FINDS).finditer(found[2]))
+    conclusions = list((_PREFERS if match[1].startswith("compares") else _FINDS).finditer(match[2]))
     return (
         (conclusions[-1][1] or conclusions[-1][2]).title()
         if conclusions
@@ -132,13 +132,13 @@ def _find_terms(response: str, question: str, asked: Asked) -> dict[str, float]:
 
 
 def _grade_by_text(asked: Asked) -> str | None:
-    found = _TEXT_GRADE.search(asked.text)
-    if not found:
+    match = _TEXT_GRADE.search(asked.text)
+    if not match:
         return None
-    references = tuple(part.strip() for part in found[2].split(";"))
+    references = tuple(part.strip() for part in match[2].split(";"))
     return (
         "Correct"
-        if judge_case(RatingCase(found[1], references, found[3])).rating == 3
+        if judge_case(RatingCase(match[1], references, match[3])).rating == 3
         else "Incorrect"
     )
 

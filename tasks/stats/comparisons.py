@@ -214,11 +214,11 @@ def rank_models(ratings: Floats, drawn: Floats, n_clusters: int | None) -> Ranki
 def _find_ends(ordered: Floats, n_clusters: int | None) -> tuple[float, float]:
     """The 95 % ends of ordered draws."""
     places = np.arange(ordered.size, dtype=np.float64)
-    found = (
+    interval = (
         percentile_interval(places) if n_clusters is None else expanded_interval(places, n_clusters)
     )
-    return _interpolate(ordered, found.low, math.floor), _interpolate(
-        ordered, found.high, math.ceil
+    return _interpolate(ordered, interval.low, math.floor), _interpolate(
+        ordered, interval.high, math.ceil
     )
 
 

@@ -162,15 +162,15 @@ def flip_coins(graphs: PreferenceGraphs, flips: int, rng: np.random.Generator) -
     low, high = np.minimum(graphs.winner, graphs.loser), np.maximum(graphs.winner, graphs.loser)
     order = np.lexsort((high, low, graphs.question))
     n_edges = np.bincount(graphs.question, minlength=graphs.questions.size)
-    found: dict[bytes, tuple[float, bool]] = {}
+    known: dict[bytes, tuple[float, bool]] = {}
     chances: list[tuple[float, bool]] = []
     for places in np.split(order, np.cumsum(n_edges)[:-1]) if n_edges.size else []:
         ends = np.stack([low[places], high[places]])
         ends -= ends.min() if ends.size else 0
         key = ends.tobytes()
-        if key not in found:
-            found[key] = _flip_graph(ends, flips, rng)
-        chances.append(found[key])
+        if key not in known:
+            known[key] = _flip_graph(ends, flips, rng)
+        chances.append(known[key])
     chance = np.array([value for value, _ in chances])
     rate = float(chance.mean()) if chance.size else float("nan")
     return CoinFlips(chance, rate, sum(is_simulated for _, is_simulated in chances))

@@ -72,10 +72,10 @@ def replicate_t_test(drawn: Floats, other_drawn: Floats) -> TTest:
     towards 0 for any difference, so it measures how many resamples were drawn rather than how sure
     the difference is. Here to compare with the paper only.
     """
-    found = stats.ttest_ind(
+    welch = stats.ttest_ind(
         drawn[~np.isnan(drawn)], other_drawn[~np.isnan(other_drawn)], equal_var=False
     )
-    return TTest(float(found.statistic), float(found.df), float(found.pvalue))
+    return TTest(float(welch.statistic), float(welch.df), float(welch.pvalue))
 
 
 def permute_both(

@@ -170,10 +170,12 @@ def _accuracy_of_all(
     sums = np.zeros((2, len(weights)))
     for start in range(0, len(weights), _LARGEST_CHUNK):
         drawn = weights.T[:, start : start + _LARGEST_CHUNK].astype(np.uint16, order="C")
-        found = np.zeros((2, drawn.shape[1]))
+        pair_sums = np.zeros((2, drawn.shape[1]))
         counts = np.zeros((2, values.size + 1, drawn.shape[1]), np.int32)
-        count_right_pairs(drawn, x[order], epsilon, levels[order], clusters[order], counts, found)
-        sums[:, start : start + _LARGEST_CHUNK] = found
+        count_right_pairs(
+            drawn, x[order], epsilon, levels[order], clusters[order], counts, pair_sums
+        )
+        sums[:, start : start + _LARGEST_CHUNK] = pair_sums
     return divide(*sums)
 
 

@@ -115,14 +115,14 @@ def read_rows(file: Path) -> list[dict[str, Any]]:
 def find_roles(rows: Sequence[Row]) -> dict[str, Found]:
     """Role -> the column that looks like it, of those that look like any."""
     left = [name for name in rows[0] if _PLAIN.fullmatch(name)]
-    found: dict[str, Found] = {}
+    roles: dict[str, Found] = {}
     for find in (_find_by_name, _find_by_word, _find_by_content):
         for role in ROLES:
-            column = None if role in found else find(role, left, rows)
+            column = None if role in roles else find(role, left, rows)
             if column is not None:
-                found[role] = column
+                roles[role] = column
                 left.remove(column.column)
-    return found
+    return roles
 
 
 def list_texts(rows: Sequence[Row], column: str) -> list[str]:

@@ -91,7 +91,8 @@ def _write_suite(
     unused = [
         column
         for column in rows[0]
-        if column not in {one.column for role, one in roles.items() if role in (*shown, "rating")}
+        if column
+        not in {found.column for role, found in roles.items() if role in (*shown, "rating")}
     ]
     n_looked = f"its first {N_ROWS:,} rows" if len(rows) == N_ROWS else f"its {len(rows)} rows"
     lines = [
@@ -107,8 +108,8 @@ def _write_suite(
         "    columns:",
         *([] if "item_id" in shown else [_write_id_of_prompt(roles["prompt"])]),
         *(
-            f"      {role}: {_write_value(role, one, rows)}  # {one.reason}"
-            for role, one in shown.items()
+            f"      {role}: {_write_value(role, found, rows)}  # {found.reason}"
+            for role, found in shown.items()
         ),
         *_write_cells(rows, roles),
         *_write_ratings(rows, roles),
@@ -124,13 +125,13 @@ def _write_id_of_prompt(prompt: Found) -> str:
     return f"      item_id: {_quote(prompt.column)}  # no column looks like an id: the question is"
 
 
-def _write_value(role: str, one: Found, rows: Sequence[Row]) -> str:
+def _write_value(role: str, column: Found, rows: Sequence[Row]) -> str:
     """A column, split where most cells of references hold several."""
-    texts = list_texts(rows, one.column) if role == "references" else []
+    texts = list_texts(rows, column.column) if role == "references" else []
     for mark in ("|", ";"):
         if sum(mark in text for text in texts) * 2 > len(texts) and not _hold_json(texts):
-            return f"{{from: {_quote(one.column)}, split: {_quote(mark)}}}"
-    return f"{{from: {_quote(one.column)}}}" if role == "model" else _quote(one.column)
+            return f"{{from: {_quote(column.column)}, split: {_quote(mark)}}}"
+    return f"{{from: {_quote(column.column)}}}" if role == "model" else _quote(column.column)
 
 
 def _write_cells(rows: Sequence[Row], roles: Mapping[str, Found]) -> list[str]:
@@ -159,7 +160,11 @@ def _write_ratings(rows: Sequence[Row], roles: Mapping[str, Found]) -> list[str]
         scale, values = (0, 1), [f"      values: {{{pairs}}}"]
     else:
         numbers = [float(text) for text in texts]
-        fitting = [one for one in _SCALES if one[0] <= min(numbers) and max(numbers) <= one[1]]
+        fitting = [
+            scale_ends
+            for scale_ends in _SCALES
+            if scale_ends[0] <= min(numbers) and max(numbers) <= scale_ends[1]
+        ]
         widest = (int(min(numbers) // 1), int(max(numbers) // 1) + 1)
         scale, values = (fitting or [widest])[0], []
     rater = roles.get("annotator")
@@ -207,8 +212,8 @@ def _write_judge(wishes: Wishes, with_references: bool, with_images: bool) -> li
     ]
 
 
-def _has_images(folder: Path, rows: Sequence[Row], one: Found) -> bool:
-    return all((folder / text).is_file() for text in list_texts(rows, one.column)[:20])
+def _has_images(folder: Path, rows: Sequence[Row], images: Found) -> bool:
+    return all((folder / text).is_file() for text in list_texts(rows, images.column)[:20])
 
 
 def _make_slug(text: str) -> str:

@@ -93,13 +93,15 @@ def read_judge(alias: str, place: Place, benchmarks: Mapping[str, object]) -> Ju
     own = {part.name for part in dataclasses.fields(options_type)} | {"protocol", *names}
     endpoint = _read_endpoint(place, own)
     shared = {part.name for part in dataclasses.fields(endpoint)} | {"protocol", "backend", *names}
-    found = entries(place)
+    places = entries(place)
     for name in endpoint.benchmarks:
         if name not in benchmarks:
-            raise found["benchmarks"].fail(
+            raise places["benchmarks"].fail(
                 f"benchmarks: the suite has no {name!r}; {nearest(name, benchmarks)}"
             )
-    others = {name: _read_endpoint(found[name], {"benchmarks"}) for name in names if name in found}
+    others = {
+        name: _read_endpoint(places[name], {"benchmarks"}) for name in names if name in places
+    }
     judge = JudgeSettings(
         alias, protocol, endpoint, build(options_type, place, skip=shared), others
     )
@@ -135,8 +137,8 @@ def expect_prices(judges: Mapping[str, JudgeSettings], place: Place) -> None:
     for alias, judge in judges.items():
         for name, endpoint in judge.endpoints.items():
             if endpoint.known_price is None:
-                found = entries(entries(place)[alias])
-                where = entries(found[name]) if name in judge.others else found
+                judge_places = entries(entries(place)[alias])
+                where = entries(judge_places[name]) if name in judge.others else judge_places
                 raise where["model"].fail(
                     f"judge {alias!r}: the price of {endpoint.model!r} at "
                     f"{endpoint.host} is not "

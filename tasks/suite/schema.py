@@ -95,12 +95,12 @@ def _list_metrics(definitions: Schema) -> dict[str, Schema]:
         "alias": _NAME | {"description": "What the metric is called in this suite."},
         "benchmarks": _NAMES | {"description": "The benchmarks that it scores; by default all."},
     }
-    found = {}
+    branches = {}
     for kind, metric in KINDS.items():
         names = sorted(name for name, (own, _) in METRICS.items() if own == kind)
         described = _describe_class(metric.options, definitions)
-        found[kind] = _tagged("metric", names, described, **shared)
-    return found
+        branches[kind] = _tagged("metric", names, described, **shared)
+    return branches
 
 
 def _list_judges(definitions: Schema) -> dict[str, Schema]:
@@ -118,26 +118,26 @@ def _list_judges(definitions: Schema) -> dict[str, Schema]:
         "allOf": [{"$ref": "#/$defs/Backend"}],
         "description": "Where a further model of the judge is asked.",
     }
-    found = {}
+    branches = {}
     for name, protocol in PROTOCOLS.items():
         options = _describe_class(protocol.options, definitions)
         others = {key: {"$ref": "#/$defs/Endpoint"} for key in protocol.endpoints}
         judge = _tagged("protocol", [name], options, **shared, **others)
         judge["required"] = sorted({*judge["required"], "backend"})
-        found[name] = judge | {"allOf": [{"$ref": "#/$defs/Backend"}]}
-    return found
+        branches[name] = judge | {"allOf": [{"$ref": "#/$defs/Backend"}]}
+    return branches
 
 
 def _list_backends(backends: Mapping[str, Schema], keys: Collection[str]) -> dict[str, Schema]:
     """Backend -> what it requires and which of the `keys` it has no use for."""
-    found = {}
+    branches = {}
     for name, described in backends.items():
         unused = set(keys) - set(described["properties"]) - {"backend"}
         properties: Schema = {"backend": {"const": name}} | dict.fromkeys(sorted(unused), False)
         required = {"backend", *(() if name == "standin" else ("model",))}
         required |= {"cassette"} if "cassette" in described["properties"] else set()
-        found[name] = {"properties": properties, "required": sorted(required)}
-    return found
+        branches[name] = {"properties": properties, "required": sorted(required)}
+    return branches
 
 
 def _describe_class(cls: type[Any], definitions: Schema) -> Schema:
@@ -153,15 +153,15 @@ def _describe_class(cls: type[Any], definitions: Schema) -> Schema:
 
 def _list_nested(hint: Any) -> Collection[type[Any]]:
     """All settings classes that stand anywhere in a type."""
-    found: dict[type[Any], None] = {}
+    classes: dict[type[Any], None] = {}
     waiting = [hint]
     while waiting:
         part = waiting.pop()
         waiting.extend(get_args(part))
-        if isinstance(part, type) and dataclasses.is_dataclass(part) and part not in found:
-            found[part] = None
+        if isinstance(part, type) and dataclasses.is_dataclass(part) and part not in classes:
+            classes[part] = None
             waiting.extend(get_type_hints(part).values())
-    return found
+    return classes
 
 
 def _explain_keys(schema: Schema, cls: type[Any] | None) -> Schema:
@@ -178,7 +178,7 @@ def _explain_keys(schema: Schema, cls: type[Any] | None) -> Schema:
     sentences = [sentence for text in texts for sentence in _SENTENCE.split(text)]
     properties = {}
     for key, part in schema["properties"].items():
-        about = [one for one in sentences if re.search(rf"`{key}\b", one)]
+        about = [sentence for sentence in sentences if re.search(rf"`{key}\b", sentence)]
         description = " ".join(dict.fromkeys(about))
         properties[key] = ({"description": description} if about else {}) | part
     return {**schema, "properties": properties, "description": texts[-1]}

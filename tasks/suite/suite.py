@@ -161,40 +161,42 @@ def read_suite(file: Path) -> Suite:
     """Read and check a suite file; raises SuiteError naming the line."""
     text = read_text(file)  # once: the digest names what was parsed
     place = parse_yaml(file, text)
-    found = entries(place)
+    places = entries(place)
     keys = {part.name for part in dataclasses.fields(Suite)} - {"file", "digest"}
-    for key in [key for key in found if key not in keys]:
+    for key in [key for key in places if key not in keys]:
         raise key_place(place, key).fail(f"unknown key {key!r}; {nearest(key, keys)}")
     for key in ("name", "benchmarks"):
-        if key not in found:
+        if key not in places:
             raise place.fail(f"the key {key!r} is missing; every suite has a name and benchmarks")
     benchmarks = {
-        name: _benchmark(name, part) for name, part in entries(found["benchmarks"]).items()
+        name: _benchmark(name, part) for name, part in entries(places["benchmarks"]).items()
     }
     if not benchmarks:
-        raise found["benchmarks"].fail("benchmarks: there is none; expected at least one; add it")
-    judges = _judges(found.get("judges"), benchmarks)
-    limits = build(LimitSettings, found["limits"]) if "limits" in found else LimitSettings()
+        raise places["benchmarks"].fail("benchmarks: there is none; expected at least one; add it")
+    judges = _judges(places.get("judges"), benchmarks)
+    limits = build(LimitSettings, places["limits"]) if "limits" in places else LimitSettings()
     if limits.budget_usd is not None and judges:
-        expect_prices(judges, found["judges"])
-    report = build(ReportSettings, found["report"]) if "report" in found else ReportSettings()
+        expect_prices(judges, places["judges"])
+    report = build(ReportSettings, places["report"]) if "report" in places else ReportSettings()
     if report.against != "human" and report.against in judges:
-        _check_target(report, judges[report.against], entries(found["report"]))
+        _check_target(report, judges[report.against], entries(places["report"]))
     return Suite(
-        name=_slug(found["name"]),
+        name=_slug(places["name"]),
         file=file.absolute(),
         digest=digest_json(text),
         benchmarks=benchmarks,
         metrics=read_metrics(
-            found.get("metrics"), benchmarks, entries(found["judges"]) if "judges" in found else ()
+            places.get("metrics"),
+            benchmarks,
+            entries(places["judges"]) if "judges" in places else (),
         ),
         judges=judges,
-        images=_image_root(found["images"]) if "images" in found else None,
+        images=_image_root(places["images"]) if "images" in places else None,
         report=report,
         limits=limits,
-        notice=expand(found["notice"]) if "notice" in found else None,
-        training=read_training(found["training"], judges, benchmarks)
-        if "training" in found
+        notice=expand(places["notice"]) if "notice" in places else None,
+        training=read_training(places["training"], judges, benchmarks)
+        if "training" in places
         else None,
     )
 
@@ -310,8 +312,8 @@ def _benchmark(name: str, place: Place) -> BenchmarkSettings:
             f"a folder); rename it"
         )
     kind = read_kind(place, "source", SOURCES)
-    found = entries(place)
-    strict = read_value(bool, found["strict"], "strict") if "strict" in found else False
+    places = entries(place)
+    strict = read_value(bool, places["strict"], "strict") if "strict" in places else False
     return BenchmarkSettings(
         name, kind, build(SOURCES[kind].settings, place, skip=("source", "strict")), strict
     )
@@ -324,9 +326,9 @@ def _judges(place: Place | None, benchmarks: Mapping[str, object]) -> dict[str, 
     judges = {alias: read_judge(alias, part, benchmarks) for alias, part in places.items()}
     named: dict[tuple[str, str, str], str] = {}
     for alias, judge in judges.items():
-        one = judge.identify(tuple(benchmarks))
-        for benchmark in one.benchmarks:
-            other = named.setdefault((one.judge_id, one.reading, benchmark), alias)
+        identity = judge.identify(tuple(benchmarks))
+        for benchmark in identity.benchmarks:
+            other = named.setdefault((identity.judge_id, identity.reading, benchmark), alias)
             if other != alias:
                 raise places[alias].fail(
                     f"judge {alias!r}: asks and reads {benchmark} just as {other!r} does, so "

@@ -71,19 +71,19 @@ def read_training(
     place: Place, judges: Mapping[str, JudgeSettings], benchmarks: Mapping[str, object]
 ) -> TrainingSettings:
     """Read a suite's `training`; raises SuiteError naming the line."""
-    settings, found = build(TrainingSettings, place), entries(place)
+    settings, places = build(TrainingSettings, place), entries(place)
     for name in settings.benchmarks:
         if name not in benchmarks:
-            raise found["benchmarks"].fail(
+            raise places["benchmarks"].fail(
                 f"benchmarks: the suite has no {name!r}; {nearest(name, benchmarks)}"
             )
     if settings.student not in judges:
-        raise found["student"].fail(
+        raise places["student"].fail(
             f"student: the suite has no judge {settings.student!r}; {STUDENT}; add or correct it"
         )
     wrong = find_wrong_student(judges[settings.student], settings)
     if wrong:
-        raise found["student"].fail(f"student: {settings.student!r} {wrong}; correct it")
+        raise places["student"].fail(f"student: {settings.student!r} {wrong}; correct it")
     return settings
 
 

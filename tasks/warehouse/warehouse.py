@@ -284,7 +284,7 @@ def _list_below(name: str) -> frozenset[str]:
 
 def _name_version(made: _Made, name: str, scope: tuple[str, ...]) -> str:
     below = _list_below(name)
-    texts = {one: view_texts()[one] for one in below if one in view_texts()}
+    texts = {view: view_texts()[view] for view in below if view in view_texts()}
     parts = {table: made.parts[table] for table in TABLES if f"raw_{table}" in below}
     return name_version(texts, parts, scope)
 
@@ -420,7 +420,7 @@ def view_order() -> tuple[str, ...]:
         for name, text in texts.items()
     }
     graph = {
-        name: sorted(found & set(texts)) for name, found in sorted(named.items())
+        name: sorted(named_views & set(texts)) for name, named_views in sorted(named.items())
     }  # sorted: the same order in every process
     return tuple(graphlib.TopologicalSorter(graph).static_order())
 

@@ -84,9 +84,9 @@ class _Tree:
         self._asked, self._order, self._rules = asked, order, rules
         self._common = [0] * len(order)
         for place in range(1, len(order)):
-            one, other = asked[order[place - 1]], asked[order[place]]
+            before, prompt = asked[order[place - 1]], asked[order[place]]
             self._common[place] = count_common(
-                one.key, other.key, min(one.shareable, other.shareable)
+                before.key, prompt.key, min(before.shareable, prompt.shareable)
             )
 
     def plan(self) -> list[PromptBatch]:
@@ -113,8 +113,8 @@ class _Tree:
         apart, batches = top - base, list[PromptBatch]()
         if depth < _DEEPEST or top < needed:
             for low, high in zip([start, *cuts], [*cuts, end], strict=True):
-                cost, found = self._plan(low, high, own, depth + 1)
-                apart, batches = apart + cost, [*batches, *found]
+                cost, part = self._plan(low, high, own, depth + 1)
+                apart, batches = apart + cost, [*batches, *part]
         if top >= needed and (not batches or together * _CLEARLY <= apart):
             return together, [PromptBatch(rows, own)]
         return apart, batches

@@ -167,7 +167,7 @@ def _goes_on(model: Any) -> bool:
     try:
         model(input_ids=ids[:, :9], past_key_values=cache, use_cache=True)
         whole, forgetful, continued = (
-            model(**one, use_cache=True).logits[0, -1].float() for one in given
+            model(**inputs, use_cache=True).logits[0, -1].float() for inputs in given
         )
     except Exception:  # of a model's code that does not expect several tokens there
         return False
@@ -216,7 +216,7 @@ class PrefixStore:
         """The longest beginning of `key`, at most `most` tokens, that a kept cache has, and that
         cache's copy.
         """
-        best, found = 0, None
+        best, best_key = 0, None
         for kept, cache in self._kept.items():
             common = count_common(kept, key, most)
             if common < len(kept) and any(
@@ -224,11 +224,11 @@ class PrefixStore:
             ):
                 continue  # cannot be cut
             if common > best:
-                best, found = common, kept
-        if found is None:
+                best, best_key = common, kept
+        if best_key is None:
             return 0, None
-        self._kept.move_to_end(found)
-        return best, copy_cache(self._kept[found], best)
+        self._kept.move_to_end(best_key)
+        return best, copy_cache(self._kept[best_key], best)
 
     def keep(self, key: tuple[int, ...], cache: Cache) -> None:
         """Keep a cache; it must not be written to any more."""

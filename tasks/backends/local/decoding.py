@@ -93,7 +93,10 @@ def write_replies(
     """The replies of all rows, each with its number, as they end; from the logits of first tokens
     on. Raises Stopped.
     """
-    rows, logits = [_Row(number, one) for number, one in enumerate(first.wanted)], first.logits
+    rows, logits = (
+        [_Row(number, wanted) for number, wanted in enumerate(first.wanted)],
+        first.logits,
+    )
     n_begun = len(rows)
     while True:
         chosen, alternatives = choose_tokens(logits, [row.wanted for row in rows])
@@ -113,7 +116,7 @@ def write_replies(
         logits = running.step(torch.tensor(chosen, device=logits.device))
         joined = join(len(rows), max(row.left for row in rows))
         if joined is not None:
-            rows += [_Row(n_begun + place, one) for place, one in enumerate(joined.wanted)]
+            rows += [_Row(n_begun + place, wanted) for place, wanted in enumerate(joined.wanted)]
             n_begun += len(joined.wanted)
             logits = torch.cat([logits, joined.logits])
 
@@ -137,7 +140,9 @@ def _take_token(
     if wanted.n_top:
         listed = alternatives[: wanted.n_top]
         written.top.append(
-            listed if any(one == token for one, _ in listed) else [alternatives[-1], *listed]
+            listed
+            if any(listed_id == token for listed_id, _ in listed)
+            else [alternatives[-1], *listed]
         )
     return len(written.ids) >= wanted.most
 
@@ -150,10 +155,10 @@ def choose_tokens(
     """
     scores = logits.float()
     chosen: list[int] = scores.argmax(-1).tolist()
-    for place, one in enumerate(wanted):
-        if one.temperature > 0:
-            chosen[place] = draw_token(scores[place], one)
-    n_top = max(one.n_top for one in wanted)
+    for place, row in enumerate(wanted):
+        if row.temperature > 0:
+            chosen[place] = draw_token(scores[place], row)
+    n_top = max(row.n_top for row in wanted)
     if not n_top:
         return chosen, [[] for _ in wanted]
     logprobs = scores.log_softmax(-1)
@@ -182,7 +187,7 @@ def draw_token(scores: torch.Tensor, wanted: Wanted) -> int:
 def score_tokens(logits: torch.Tensor, tokens: Sequence[int]) -> list[float]:
     """Log-probability of each given token from the logits (tokens, vocabulary) before it."""
     logprobs = logits.float().log_softmax(-1)
-    found: Any = logprobs.gather(1, torch.tensor(tokens, device=logits.device)[:, None])[
+    chosen: Any = logprobs.gather(1, torch.tensor(tokens, device=logits.device)[:, None])[
         :, 0
     ].tolist()
-    return [float(value) for value in found]
+    return [float(value) for value in chosen]

@@ -176,10 +176,10 @@ def _read_rating(text: str, settings: VerdictSettings) -> float | None:
         return None if says_yes is None else high if says_yes else low
     levels = range(int(low), int(high) + 1)
     if settings.reader == "result_marker":
-        found = read_result_marker(text, levels)
+        read = read_result_marker(text, levels)
     else:
-        found = read_rating_at_end(text, settings.marker or "rating", levels)
-    return None if found is None else float(found.rating)
+        read = read_rating_at_end(text, settings.marker or "rating", levels)
+    return None if read is None else float(read.rating)
 
 
 def decide_verdict(settings: VerdictSettings, rating: Cell, text: Cell) -> dict[str, Cell]:
@@ -211,11 +211,11 @@ def read_scores(
     """
     low, high = settings.scale
     batch = batch.with_columns(cells.text.read.alias(_TEXT))
-    found = [
+    pairs = [
         None if reply is None else read_two_numbers(reply, low, high) for reply in batch[_TEXT]
     ]
-    first = pl.Series(_FIRST, [scores and scores.first for scores in found], pl.Float64)
-    second = pl.Series(_SECOND, [scores and scores.second for scores in found], pl.Float64)
+    first = pl.Series(_FIRST, [scores and scores.first for scores in pairs], pl.Float64)
+    second = pl.Series(_SECOND, [scores and scores.second for scores in pairs], pl.Float64)
     if settings.shown_first is None:
         cells = cells._replace(shown_first=plain_cell(pl.lit("a"), ""))
     a_first, b_first = (cells.shown_first.read == side for side in "ab")

@@ -340,9 +340,12 @@ class RowMaker:
 
     def _add_others(self, batch: pl.DataFrame) -> None:
         """Captions, rubrics, models and published scores."""
-        for one in self.part.captions:
-            cells = {"image_uri": self._text(one.image), "captioner": self._text(one.captioner)}
-            self._make("captions", batch, {**cells, "text": self._text(one.text, is_text=True)})
+        for caption in self.part.captions:
+            cells = {
+                "image_uri": self._text(caption.image),
+                "captioner": self._text(caption.captioner),
+            }
+            self._make("captions", batch, {**cells, "text": self._text(caption.text, is_text=True)})
         for rubric in self.part.rubrics:
             named = self._text(
                 rubric.rubric_id, self._item_id().read if rubric.rubric_id is None else None

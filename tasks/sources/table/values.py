@@ -71,8 +71,8 @@ class Value:
             },
             "split": TEXT_SCHEMA,
         }
-        one = [{"required": ["from"]}, {"required": ["constant"]}]
-        form = {"type": "object", "properties": keys, "additionalProperties": False, "oneOf": one}
+        forms = [{"required": ["from"]}, {"required": ["constant"]}]
+        form = {"type": "object", "properties": keys, "additionalProperties": False, "oneOf": forms}
         return {"anyOf": [keys["from"], form], "description": inspect.cleandoc(cls.__doc__ or "")}
 
     def mapped_by(self, values: Mapping[str, str | None] | None) -> "Value":
