@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from judgelake.tasks.errors import QueryError
 from judgelake.tasks.lake.lake import open_lake
 from judgelake.tasks.warehouse.catalog import (
-    Listed,
+    CatalogLine,
     find_recipe,
     keep_finite,
     list_all,
@@ -150,7 +150,7 @@ def _try_printing(
 
 def _list_all(form: str) -> None:
     """Print tables, views and recipes; this needs no lake."""
-    rows = pl.DataFrame(list_all(), schema=Listed._fields, orient="row")
+    rows = pl.DataFrame(list_all(), schema=CatalogLine._fields, orient="row")
     with duckdb.connect() as connection:
         _FORMATS[form](connection.from_arrow(rows.to_arrow()))
 

@@ -168,12 +168,12 @@ def build(
     A ValueError of the class begins with `<key>: `.
     """
     entries(place)  # before pydantic: a class may take other forms than keys
-    return typing.cast("T", _Reading(cls, place, "", frozenset(skip), defaults).read())
+    return typing.cast("T", _ValueReading(cls, place, "", frozenset(skip), defaults).read())
 
 
 def read_value(hint: Any, place: Place, key: str) -> Any:
     """One YAML value as the type `hint`; `key` names it in messages."""
-    return _Reading(hint, place, key).read()
+    return _ValueReading(hint, place, key).read()
 
 
 def read_kind(place: Place, key: str, valid: Mapping[str, object]) -> str:
@@ -216,7 +216,7 @@ def describe(hint: Any) -> str:
 
 
 @dataclasses.dataclass
-class _Reading:
+class _ValueReading:
     """One YAML value on its way into the type `hint`.
 
     A plain value of YAML is text first, as it is written. Where the model refuses that, it gets

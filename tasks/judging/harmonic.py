@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Literal
 
 from judgelake.tasks.judging.cases import find_missing_image
-from judgelake.tasks.judging.harmonic_reading import Reading, read_criterion, read_overall
+from judgelake.tasks.judging.harmonic_reading import HarmonicReading, read_criterion, read_overall
 from judgelake.tasks.judging.protocol import Protocol
 from judgelake.tasks.judging.task_wording import (
     TASKS,
@@ -183,10 +183,12 @@ class HarmonicOptions:
         )
 
     @property
-    def reading(self) -> Reading:
+    def reading(self) -> HarmonicReading:
         """How replies are read; of one rating alone nothing is weighed."""
         gamma = 1.0 if self.overall_directly else GAMMAS.get(self.weighting, self.gamma)
-        return Reading(self.smoothing, gamma, self.min_mass, self.pseudo_count, self.sampling > 0)
+        return HarmonicReading(
+            self.smoothing, gamma, self.min_mass, self.pseudo_count, self.sampling > 0
+        )
 
 
 def list_wants(options: HarmonicOptions) -> Wants:

@@ -158,7 +158,7 @@ _LEASES: Mapping[str, tuple[str, ...]] = {
 }
 
 
-class Size(NamedTuple):
+class PartsSize(NamedTuple):
     """Part files and their bytes."""
 
     n_files: int
@@ -172,8 +172,8 @@ class Compacted:
     """
 
     table: str
-    before: Size
-    after: Size
+    before: PartsSize
+    after: PartsSize
     left_alone: list[str] = field(default_factory=list)
 
 
@@ -212,7 +212,7 @@ def compact_lake(
     """
     with hold_leases(lake, ["compact"], owner, 0.0, report_line):
         for name in tables or TABLES:
-            done = Compacted(name, measure_parts(lake, name), Size(0, 0))
+            done = Compacted(name, measure_parts(lake, name), PartsSize(0, 0))
             for partition in find_mergeable(lake, TABLES[name]):
                 if not values or partition.value in values:
                     try:
@@ -224,10 +224,10 @@ def compact_lake(
         remove_retired(lake)
 
 
-def measure_parts(lake: Lake, table: str) -> Size:
+def measure_parts(lake: Lake, table: str) -> PartsSize:
     """The part files that readers of a table read now."""
     sizes = lake.list_parts(table)[table].values()
-    return Size(len(sizes), sum(sizes))
+    return PartsSize(len(sizes), sum(sizes))
 
 
 def find_mergeable(lake: Lake, table: Table) -> list[Partition]:

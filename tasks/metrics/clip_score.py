@@ -80,7 +80,7 @@ def embed_images(
     named = [_name_image(root, uri, recorded) for uri, recorded in distinct]
     reasons = np.array([*(reason for _, reason in named), "the item has no image"], object)
     places = np.array([place for place, (digest, _) in enumerate(named) if digest], np.int64)
-    encoder = _ImageEncoder(
+    encoder = _ImageEmbedder(
         settings,
         root,
         [uri for uri, _ in distinct],
@@ -105,7 +105,7 @@ def _name_image(root: LakePath, uri: str, recorded: str | None) -> tuple[str, st
 
 
 @dataclass(frozen=True)
-class _ImageEncoder:
+class _ImageEmbedder:
     """Embeds those of the images that stand at `places`; of one that cannot be, the reason is put
     into `reasons`.
     """

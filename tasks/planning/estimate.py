@@ -377,7 +377,7 @@ def _note_sample(left: _Left) -> tuple[str, ...]:
     )
 
 
-class _Part(NamedTuple):
+class _EndpointPart(NamedTuple):
     """What goes to one endpoint, of the sample alone."""
 
     prompts: Lengths
@@ -397,7 +397,7 @@ def _by_endpoint(asked: Iterable[Exchange]) -> dict[str, list[Exchange]]:
 
 def _estimate_endpoint(
     left: _Left, name: str, asked: list[Exchange], counted: Mapping[str, list[Counted]], past: _Past
-) -> _Part:
+) -> _EndpointPart:
     requests = [exchange.request for exchange in asked]
     model, price = requests[0].model, left.judge.prices[name]
     prompts = measure_prompts(requests, left.sizes, counted.get(model, ()))
@@ -434,7 +434,7 @@ def _estimate_endpoint(
     )
     cost = price.cost_usd(prompts.tokens, outputs) if price else None
     most = price.cost_usd(prompts.tokens * (1 + prompts.error), worst) if price else None
-    return _Part(prompts, outputs, worst, cost, most, tuple(notes))
+    return _EndpointPart(prompts, outputs, worst, cost, most, tuple(notes))
 
 
 def _find_latency(left: _Left, name: str, past: _Past) -> float:

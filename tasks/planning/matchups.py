@@ -249,8 +249,8 @@ def _catch_up(
     draw: _Draw,
     rng: np.random.Generator,
 ) -> None:
-    """Add to `new_pairs` what gives a model its share: in the items where it has fewest, against the
-    least burdened opponents.
+    """Add pairs of a model to `new_pairs` until it has its share: in the items where it has fewest,
+    against the opponents compared least.
     """
 
     def held(item: str) -> list[Pair]:

@@ -333,7 +333,7 @@ _LEAST_ROWS = 4
 """Williams' test has n - 3 degrees of freedom."""
 
 
-class _Pair(NamedTuple):
+class _ScorePair(NamedTuple):
     """A leader's and another judge's scores of the rows that both scored, with the target's."""
 
     x: Floats
@@ -421,12 +421,12 @@ def _permute_pairs(competition: Competition, level: Level) -> dict[tuple[int, in
     return permuted
 
 
-def _pair_scores(competition: Competition, level: Level, judge: int, other: int) -> _Pair:
+def _pair_scores(competition: Competition, level: Level, judge: int, other: int) -> _ScorePair:
     scores = competition.x[level.rows][:, [judge, other]]
     both = level.rows[~np.isnan(scores).any(axis=1)]
     x = competition.x[both]
     models = np.unique(competition.models[both], return_inverse=True)[1]
-    return _Pair(
+    return _ScorePair(
         x[:, judge],
         x[:, other],
         competition.target.values[both],

@@ -36,7 +36,7 @@ from judgelake.tasks.reports.scored_rows import (
     Draws,
     Floats,
     Indices,
-    Scored,
+    ScoredAnswers,
     Target,
     check_rater,
     draw_resamples,
@@ -55,7 +55,7 @@ LevelCorrelation = tuple[str, str, str, Correlation]
 
 
 def measure_accuracies(
-    scored: Scored, competition: Competition, judge: int
+    scored: ScoredAnswers, competition: Competition, judge: int
 ) -> Iterator[LevelCorrelation]:
     """Tie-calibrated accuracy over pairs of answers to one item; over three models and more, soft
     pairwise accuracy of their means.
@@ -174,7 +174,7 @@ def correlate_judges(connection: duckdb.DuckDBPyConnection, suite: Suite) -> Agr
     )
 
 
-def enter_judges(scored: Scored, target: Target, draws: Draws) -> Competition | None:
+def enter_judges(scored: ScoredAnswers, target: Target, draws: Draws) -> Competition | None:
     """All that scored one of the target's rows, None where nothing did; those compete that are
     about its criterion.
     """
@@ -189,7 +189,7 @@ def enter_judges(scored: Scored, target: Target, draws: Draws) -> Competition | 
     return Competition(series, competing, target, x, *rows, scored.models, draws)
 
 
-def list_ceilings(scored: Scored, draws: Draws) -> Iterator[Row]:
+def list_ceilings(scored: ScoredAnswers, draws: Draws) -> Iterator[Row]:
     """One annotator against the mean of the others, and every judge that competes on the very same
     targets.
     """
@@ -237,7 +237,7 @@ def _add_rows(
 
 
 def _list_correlations(
-    scored: Scored, competition: Competition, levels: list[Level]
+    scored: ScoredAnswers, competition: Competition, levels: list[Level]
 ) -> Iterator[Row]:
     target, judges = competition.target, range(len(competition.series))
     for judge in judges:

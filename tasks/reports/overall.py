@@ -52,7 +52,7 @@ class Whole(NamedTuple):
     correlations: list[Row]
 
 
-class _Part(NamedTuple):
+class _TargetRows(NamedTuple):
     """A benchmark's rows of a target: `x`, (rows, judged), `wanted` likewise as 0 and 1, and the
     judges' own entries.
     """
@@ -105,7 +105,7 @@ class Gathered:
 
     keeps: bool
     n_clusters: dict[str, int] = field(default_factory=dict)
-    parts: dict[_TARGET, list[_Part]] = field(default_factory=dict)
+    parts: dict[_TARGET, list[_TargetRows]] = field(default_factory=dict)
     means: dict[tuple[_TARGET, _JUDGED], dict[str, _Mean]] = field(default_factory=dict)
 
     def add(self, benchmark: str, competition: Competition, levels: Sequence[Level]) -> None:
@@ -124,7 +124,9 @@ class Gathered:
             [series.wanted[target.answers] for series in competition.series]
         ).astype(np.float64)
         rows = competition.x, wanted, target.values, competition.clusters, competition.models
-        self.parts.setdefault(key, []).append(_Part(benchmark, judged, competition.series, *rows))
+        self.parts.setdefault(key, []).append(
+            _TargetRows(benchmark, judged, competition.series, *rows)
+        )
         for level in levels:
             if level.model not in (POOLED, WITHIN_MODELS, SYSTEMS):
                 (cell,) = level.cells.values()
@@ -154,7 +156,11 @@ def compare_overall(gathered: Gathered, report: ReportSettings) -> Iterator[Whol
 
 
 def _pool(
-    key: _TARGET, parts: list[_Part], judged: list[_JUDGED], starts: dict[str, int], draws: Draws
+    key: _TARGET,
+    parts: list[_TargetRows],
+    judged: list[_JUDGED],
+    starts: dict[str, int],
+    draws: Draws,
 ) -> Competition:
     x = np.concatenate([_spread(part.x, part.judged, judged, np.nan) for part in parts])
     wanted = np.concatenate([_spread(part.wanted, part.judged, judged, 0.0) for part in parts]) > 0
@@ -178,7 +184,7 @@ def _spread(values: Floats, judged: list[_JUDGED], wanted: list[_JUDGED], absent
     return spread
 
 
-def _merge(parts: list[_Part], judged: _JUDGED, scores: Floats, wanted: Flags) -> Series:
+def _merge(parts: list[_TargetRows], judged: _JUDGED, scores: Floats, wanted: Flags) -> Series:
     """A judge across benchmarks; it keeps the name that it has in all of them."""
     kept = [
         series

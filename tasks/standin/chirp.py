@@ -16,9 +16,9 @@ explain; without one, if it takes up a word of the question.
 import re
 
 from judgelake.tasks.standin.rules import (
-    Answer,
     Asked,
     RatingCase,
+    TokenReply,
     content_words,
     describe_image,
     judge_case,
@@ -70,12 +70,12 @@ _IMAGE_GRADE = re.compile(
 _LONG = 40
 
 
-def judge_chirp(asked: Asked) -> Answer | None:
+def judge_chirp(asked: Asked) -> TokenReply | None:
     """The answer to one of CHIRP's prompts; None to any other."""
     for rule in (_extract, _answer_question, _compare, _grade_by_text, _grade_by_image):
         reply_text = rule(asked)
         if reply_text is not None:
-            return Answer(split_tokens(reply_text), {})
+            return TokenReply(split_tokens(reply_text), {})
     return None
 
 

@@ -33,7 +33,7 @@ from aiohttp import web
 from judgelake.tasks.errors import BackendError
 from judgelake.tasks.lake.storage import write_whole
 from judgelake.tasks.standin.answers import answer_request, score_echo
-from judgelake.tasks.standin.rules import Answer, Asked
+from judgelake.tasks.standin.rules import Asked, TokenReply
 
 FAULT_KINDS = ("truncate", "garbage", "reset", "hang", "slow", "html", "leak", "other")
 """Half a body, half a JSON, a connection cut, no answer, a body byte by byte, a web page, a 400
@@ -93,7 +93,7 @@ _BODY_LIMIT_BYTES = 256 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class StandinSettings:
+class ServerSettings:
     """How the server behaves; `retry_after_s` goes with 429 and 503, `log` is a JSONL file of the
     requests that came.
     """
@@ -109,7 +109,7 @@ class Standin:
     log.
     """
 
-    def __init__(self, settings: StandinSettings) -> None:
+    def __init__(self, settings: ServerSettings) -> None:
         self._settings = settings
         self._seen: Counter[str] = Counter()
         self._log = (
@@ -264,7 +264,7 @@ def _digest_images(content: str | list[dict[str, Any]] | None) -> list[str]:
     ]
 
 
-def _list_logprobs(answer: Answer, length: int, top: int) -> list[dict[str, Any]]:
+def _list_logprobs(answer: TokenReply, length: int, top: int) -> list[dict[str, Any]]:
     positions = []
     for position, token in enumerate(answer.tokens[:length]):
         ranked = sorted(answer.alternatives.get(position, {}).items(), key=lambda pair: -pair[1])
@@ -325,7 +325,7 @@ async def _send_slowly(request: web.Request, body: bytes) -> web.StreamResponse:
     return response
 
 
-async def serve(settings: StandinSettings, port: int, port_file: Path | None) -> None:
+async def serve(settings: ServerSettings, port: int, port_file: Path | None) -> None:
     """Serves on loopback until it is cancelled; the port (0: a free one) is written once
     connections are taken.
     """
@@ -370,7 +370,7 @@ def main(arguments: list[str] | None = None) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 65536)), hard))
     try:
-        settings = StandinSettings(
+        settings = ServerSettings(
             options.latency_ms,
             parse_faults(options.fault, options.seed),
             options.retry_after,

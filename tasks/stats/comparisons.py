@@ -106,7 +106,7 @@ class Preference(IntEnum):
     INCONSISTENT = 3
 
 
-class Matchups(NamedTuple):
+class CodedMatchups(NamedTuple):
     """The matchup of each row, one code for both orders of two models, and its preferences turned
     to the lower model code.
     """
@@ -115,7 +115,7 @@ class Matchups(NamedTuple):
     preference: Floats
 
 
-def orient_matchups(model_a: Indices, model_b: Indices, labels: Floats) -> Matchups:
+def orient_matchups(model_a: Indices, model_b: Indices, labels: Floats) -> CodedMatchups:
     """Turn rows so that a is the model with the lower code: a label from 0 to 1 becomes 1 - label,
     others (2, 3, NaN) stay.
 
@@ -132,7 +132,7 @@ def orient_matchups(model_a: Indices, model_b: Indices, labels: Floats) -> Match
     is_turned = (model_a > model_b) & (labels <= Preference.B)
     n_codes = 1 + max(int(model_a.max(initial=0)), int(model_b.max(initial=0)))
     matchup = np.minimum(model_a, model_b) * n_codes + np.maximum(model_a, model_b)
-    return Matchups(matchup, np.where(is_turned, 1 - labels, labels))
+    return CodedMatchups(matchup, np.where(is_turned, 1 - labels, labels))
 
 
 class RatingBand(NamedTuple):

@@ -38,7 +38,7 @@ class PreferenceGraphs(NamedTuple):
     n_models: Indices
 
 
-class Contradictions(NamedTuple):
+class QuestionContradictions(NamedTuple):
     """Which questions hold a circle. `cyclic_triples` counts circles of three models, NaN where not
     every pair is decided.
     """
@@ -49,7 +49,7 @@ class Contradictions(NamedTuple):
     rate: float
 
 
-def find_contradictions(graphs: PreferenceGraphs) -> Contradictions:
+def find_contradictions(graphs: PreferenceGraphs) -> QuestionContradictions:
     """Exact on any graph; where every pair is decided the circles of three are C(n, 3) - sum of
     C(wins, 2), and none means none.
 
@@ -60,7 +60,7 @@ def find_contradictions(graphs: PreferenceGraphs) -> Contradictions:
     is_open = np.isnan(triples)[graphs.question]
     has_cycle = triples > 0
     has_cycle[graphs.question[find_circling(graphs.winner, graphs.loser, is_open)]] = True
-    return Contradictions(
+    return QuestionContradictions(
         graphs.questions,
         has_cycle,
         triples,

@@ -81,7 +81,7 @@ _PLAIN = re.compile(r"[^{}$\[\]]+")
 """Column names that a suite can hold as they are: braces make patterns, brackets make paths."""
 
 
-class Found(NamedTuple):
+class TakenColumn(NamedTuple):
     """A column that was taken, and why."""
 
     column: str
@@ -112,10 +112,10 @@ def read_rows(file: Path) -> list[dict[str, Any]]:
     return frame.to_dicts()
 
 
-def find_roles(rows: Sequence[Row]) -> dict[str, Found]:
+def find_roles(rows: Sequence[Row]) -> dict[str, TakenColumn]:
     """Role -> the column that looks like it, of those that look like any."""
     left = [name for name in rows[0] if _PLAIN.fullmatch(name)]
-    roles: dict[str, Found] = {}
+    roles: dict[str, TakenColumn] = {}
     for find in (_find_by_name, _find_by_word, _find_by_content):
         for role in ROLES:
             column = None if role in roles else find(role, left, rows)
@@ -132,29 +132,29 @@ def list_texts(rows: Sequence[Row], column: str) -> list[str]:
     return [text.strip() for text in texts if text.strip()]
 
 
-def _find_by_name(role: str, columns: list[str], rows: Sequence[Row]) -> Found | None:
+def _find_by_name(role: str, columns: list[str], rows: Sequence[Row]) -> TakenColumn | None:
     for name in _NAMES[role]:
         for column in columns:
             if _normalise(column) == name and _FITS[role](rows, column):
-                return Found(column, "by its name")
+                return TakenColumn(column, "by its name")
     return None
 
 
-def _find_by_word(role: str, columns: list[str], rows: Sequence[Row]) -> Found | None:
+def _find_by_word(role: str, columns: list[str], rows: Sequence[Row]) -> TakenColumn | None:
     for column in columns:
         words = _normalise(column).split("_")
         for word in _WORDS[role]:
             if word in words and _FITS[role](rows, column):
-                return Found(column, f"by the word {word!r} in its name")
+                return TakenColumn(column, f"by the word {word!r} in its name")
     return None
 
 
-def _find_by_content(role: str, columns: list[str], rows: Sequence[Row]) -> Found | None:
+def _find_by_content(role: str, columns: list[str], rows: Sequence[Row]) -> TakenColumn | None:
     """Only roles that content gives away; of several columns the first."""
     for column in columns:
         reason = _GUESSES[role](rows, column) if role in _GUESSES else None
         if reason:
-            return Found(column, f"by its content: {reason}")
+            return TakenColumn(column, f"by its content: {reason}")
     return None
 
 

@@ -17,8 +17,8 @@ from judgelake.tasks.metrics.registry import METRICS
 from judgelake.tasks.suite.column_roles import (
     N_ROWS,
     YES_NO,
-    Found,
     Row,
+    TakenColumn,
     find_roles,
     list_texts,
     read_rows,
@@ -79,7 +79,7 @@ def _write_demo(wishes: Wishes) -> str:
 
 
 def _write_suite(
-    file: Path, wishes: Wishes, rows: Sequence[Row], roles: Mapping[str, Found]
+    file: Path, wishes: Wishes, rows: Sequence[Row], roles: Mapping[str, TakenColumn]
 ) -> str:
     answers = Path(str(wishes.answers))
     name = _make_slug(wishes.name or answers.name.partition(".")[0])
@@ -121,11 +121,11 @@ def _write_suite(
     return SCHEMA_LINE + "\n".join(lines) + "\n"
 
 
-def _write_id_of_prompt(prompt: Found) -> str:
+def _write_id_of_prompt(prompt: TakenColumn) -> str:
     return f"      item_id: {_quote(prompt.column)}  # no column looks like an id: the question is"
 
 
-def _write_value(role: str, column: Found, rows: Sequence[Row]) -> str:
+def _write_value(role: str, column: TakenColumn, rows: Sequence[Row]) -> str:
     """A column, split where most cells of references hold several."""
     texts = list_texts(rows, column.column) if role == "references" else []
     for mark in ("|", ";"):
@@ -134,7 +134,7 @@ def _write_value(role: str, column: Found, rows: Sequence[Row]) -> str:
     return f"{{from: {_quote(column.column)}}}" if role == "model" else _quote(column.column)
 
 
-def _write_cells(rows: Sequence[Row], roles: Mapping[str, Found]) -> list[str]:
+def _write_cells(rows: Sequence[Row], roles: Mapping[str, TakenColumn]) -> list[str]:
     """Which cells of the references hold JSON lists as text."""
     column = roles["references"].column if "references" in roles else None
     if column is None or not all(isinstance(row[column], str | None) for row in rows):
@@ -150,7 +150,7 @@ def _hold_json(texts: Sequence[str]) -> bool:
         return False
 
 
-def _write_ratings(rows: Sequence[Row], roles: Mapping[str, Found]) -> list[str]:
+def _write_ratings(rows: Sequence[Row], roles: Mapping[str, TakenColumn]) -> list[str]:
     if "rating" not in roles:
         return ["    # no column looks like a rating: judges are then compared with no person"]
     column, reason = roles["rating"]
@@ -212,7 +212,7 @@ def _write_judge(wishes: Wishes, with_references: bool, with_images: bool) -> li
     ]
 
 
-def _has_images(folder: Path, rows: Sequence[Row], images: Found) -> bool:
+def _has_images(folder: Path, rows: Sequence[Row], images: TakenColumn) -> bool:
     return all((folder / text).is_file() for text in list_texts(rows, images.column)[:20])
 
 

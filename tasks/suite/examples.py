@@ -11,16 +11,16 @@ from judgelake.tasks.errors import SuiteError, nearest
 _PACKAGE, _ENDING = "judgelake.suites", ".yaml"
 
 
-class Example(NamedTuple):
+class ExampleSuite(NamedTuple):
     """A ready suite: `says` is the comment at its head, in one line."""
 
     name: str
     says: str
 
 
-def list_examples() -> list[Example]:
+def list_examples() -> list[ExampleSuite]:
     """The ready suites by name."""
-    return [Example(name, _read_head(text)) for name, text in sorted(_read_all())]
+    return [ExampleSuite(name, _read_head(text)) for name, text in sorted(_read_all())]
 
 
 def read_example(name: str) -> str:

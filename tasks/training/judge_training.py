@@ -100,11 +100,11 @@ def _train(
 ) -> Manifest:
     import_torch()
     from judgelake.tasks.training.loop import Training, load_base, plan_steps, save_judge
-    from judgelake.tasks.training.rows import RowMaker
+    from judgelake.tasks.training.rows import TrainingRowMaker
 
     settings, examples = order.settings, selection.examples
     loaded = load_base(order.base)
-    maker = RowMaker(
+    maker = TrainingRowMaker(
         loaded, ImageEncoder(order.image_root, order.judge.endpoint.image_max_side).encode
     )
     training = Training(loaded, settings, maker, checkpoint)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from judgelake.tasks.judging.harmonic_reading import (
     NO_LOGPROBS,
-    Reading,
+    HarmonicReading,
     read_criterion,
     read_draws,
     read_overall,
@@ -23,8 +23,8 @@ from judgelake.tasks.judging.token_reading import find_opening
 from judgelake.tasks.types import Failure, Reply, TokenLogprobs, Verdict
 
 
-def reading(**changes: Any) -> Reading:
-    return Reading(**{
+def reading(**changes: Any) -> HarmonicReading:
+    return HarmonicReading(**{
         "smoothing": "expected", "gamma": 0.75, "min_mass": 0.5, "pseudo_count": 0.2, "drawn": False, **changes,
     })  # fmt: skip
 

@@ -177,9 +177,9 @@ def test_the_highest_code_stands(
 ) -> None:
     """Coverage is told of whole runs alone, checks of every stage."""
     thin = (
-        run_end._Section(ExitCode.COVERAGE, ["coverage: lave"])
+        run_end._EndSection(ExitCode.COVERAGE, ["coverage: lave"])
         if is_thin
-        else run_end._Section(ExitCode.DONE, [])
+        else run_end._EndSection(ExitCode.DONE, [])
     )
     monkeypatch.setattr(run_end, "_describe_coverage", lambda *_: thin)
     monkeypatch.setattr(run_end, "check_lake", lambda *_: [WRONG] if is_wrong else [])

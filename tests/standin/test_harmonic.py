@@ -15,7 +15,7 @@ from judgelake.tasks.judging.harmonic import CRITERIA, LOOKING, HarmonicOptions
 from judgelake.tasks.judging.task_wording import TASKS
 from judgelake.tasks.standin.answers import answer_request
 from judgelake.tasks.standin.harmonic import rate_criterion, score_text
-from judgelake.tasks.standin.rules import Answer, Asked
+from judgelake.tasks.standin.rules import Asked, TokenReply
 from judgelake.tasks.types import JUDGE, Box, Case, Image, Judge, Reply, Request, Verdict
 
 IMAGE = Image("a.png", "a" * 64, (Box(0, 0, 2, 2),))
@@ -30,7 +30,7 @@ def make_case(
     )
 
 
-def answer(request: Request) -> Answer:
+def answer(request: Request) -> TokenReply:
     text = "\n".join(message.text for message in request.messages)
     return answer_request(
         Asked(
@@ -51,7 +51,7 @@ def drive(judge: Judge) -> tuple[list[Verdict], int]:
             return end.value, n_asked
 
 
-def make_reply(told: Answer) -> Reply:
+def make_reply(told: TokenReply) -> Reply:
     positions = [
         told.alternatives.get(place, {token: 0.999}) for place, token in enumerate(told.tokens)
     ]
@@ -153,7 +153,7 @@ def test_a_score_by_hand() -> None:
     )
     # a half is borne out without an image and counts twice, and the caption holds one of two words:
     # (0.5 + 0.5 + 0.5) / 3
-    assert told == Answer(
+    assert told == TokenReply(
         ("0", ".", "5", "0"), {2: {"5": 0.74, "4": 0.12, "6": 0.12}, 3: {"0": 0.86, "1": 0.12}}
     )
 

@@ -22,8 +22,8 @@ from judgelake.tasks.standin.prometheus import (
     write_caption,
 )
 from judgelake.tasks.standin.rules import (
-    Answer,
     Asked,
+    TokenReply,
     describe_image,
     rate_answer,
     share_borne_out,
@@ -182,5 +182,5 @@ def test_each_prompt_is_known_to_one_rule() -> None:
     )
 )
 def test_no_verdict_is_given_on_a_prompt_that_is_not_known(text: str) -> None:
-    answer: Answer = answer_request(Asked(text, ("a" * 64,)))
+    answer: TokenReply = answer_request(Asked(text, ("a" * 64,)))
     assert "".join(answer.tokens) == NO_RULE

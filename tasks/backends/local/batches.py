@@ -16,7 +16,7 @@ _DEEPEST = 60
 _CLEARLY = 0.85
 
 
-class Asked(NamedTuple):
+class PlannedPrompt(NamedTuple):
     """A prompt as far as planning goes. Images stand in `key` as negative numbers, one for each
     different picture.
 
@@ -58,7 +58,7 @@ class Rules(NamedTuple):
     window: int | None = None
 
 
-def plan_batches(asked: Sequence[Asked], rules: Rules) -> list[PromptBatch]:
+def plan_batches(asked: Sequence[PlannedPrompt], rules: Rules) -> list[PromptBatch]:
     """All prompts in batches; those with images only together with prompts of the same images,
     which stand in what they share.
     """
@@ -80,7 +80,7 @@ def count_common(one: Sequence[int], other: Sequence[int], most: int) -> int:
 
 
 class _Tree:
-    def __init__(self, asked: Sequence[Asked], order: list[int], rules: Rules) -> None:
+    def __init__(self, asked: Sequence[PlannedPrompt], order: list[int], rules: Rules) -> None:
         self._asked, self._order, self._rules = asked, order, rules
         self._common = [0] * len(order)
         for place in range(1, len(order)):
@@ -126,7 +126,7 @@ class _Tree:
         return (*steps, shared) if base < needed or shared - base >= LEAST_SHARED else steps
 
 
-def _cut(asked: Sequence[Asked], group: PromptBatch, rules: Rules) -> Iterator[PromptBatch]:
+def _cut(asked: Sequence[PlannedPrompt], group: PromptBatch, rules: Rules) -> Iterator[PromptBatch]:
     """A group's prompts by length, the longest first, so many at a time as the budget takes."""
     rows = sorted(group.rows, key=lambda row: -len(asked[row].key))
     start = 0

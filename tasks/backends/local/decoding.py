@@ -70,7 +70,7 @@ class Stopped(Exception):  # noqa: N818  # nothing is wrong
     """The backend was closed in the middle of a batch."""
 
 
-class _Row:
+class _ReplyRow:
     """A reply that is being written; `number` counts the rows as they came."""
 
     def __init__(self, number: int, wanted: Wanted) -> None:
@@ -94,7 +94,7 @@ def write_replies(
     on. Raises Stopped.
     """
     rows, logits = (
-        [_Row(number, wanted) for number, wanted in enumerate(first.wanted)],
+        [_ReplyRow(number, wanted) for number, wanted in enumerate(first.wanted)],
         first.logits,
     )
     n_begun = len(rows)
@@ -116,7 +116,9 @@ def write_replies(
         logits = running.step(torch.tensor(chosen, device=logits.device))
         joined = join(len(rows), max(row.left for row in rows))
         if joined is not None:
-            rows += [_Row(n_begun + place, wanted) for place, wanted in enumerate(joined.wanted)]
+            rows += [
+                _ReplyRow(n_begun + place, wanted) for place, wanted in enumerate(joined.wanted)
+            ]
             n_begun += len(joined.wanted)
             logits = torch.cat([logits, joined.logits])
 

@@ -43,7 +43,7 @@ _TAG = re.compile(r"<[^>]*>")
 _IDENTIFIER = re.compile(r"(\bid=\"|href=\"#|url\(#)")
 
 
-class Estimate(NamedTuple):
+class Dot(NamedTuple):
     """One dot: its row on the vertical axis, its series (colour), the value and its interval if it
     has one.
     """
@@ -56,7 +56,7 @@ class Estimate(NamedTuple):
 
 
 def draw_estimates(
-    estimates: Sequence[Estimate],
+    estimates: Sequence[Dot],
     x_label: str,
     figure_id: str,
     span: tuple[float, float] | None = None,
@@ -134,7 +134,7 @@ def _start_figure(rows: Sequence[str], row_inches: float, x_label: str) -> tuple
 
 
 def _draw_series(
-    axes: Axes, dots: Sequence[Estimate], heights: Sequence[float], k: int, name: str
+    axes: Axes, dots: Sequence[Dot], heights: Sequence[float], k: int, name: str
 ) -> None:
     colour = COLOURS[k % len(COLOURS)]
     for dot, y in zip(dots, heights, strict=True):
