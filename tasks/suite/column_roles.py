@@ -1,5 +1,6 @@
-"""Which columns of a file of answers look like id, question, references, answer, model, rating and
-image: by their names first, then by their content. Writing a suite of them is `tasks.suite.draft`.
+"""Guesses which columns of a file of answers hold the id, question, references, answer, model,
+rating and image: by their names first, then by their content. The suite is written by
+`tasks.suite.draft`.
 """
 
 import json
@@ -15,9 +16,10 @@ from judgelake.tasks.sources.readers.files import FileSettings, find_format
 
 Row = Mapping[str, Any]
 N_ROWS = 2_000
-"""Rows that are looked at."""
+"""Only the first rows of a file are looked at."""
 ROLES = ("images", "model", "rating", "annotator", "item_id", "prompt", "references", "answer")
-"""In the order in which they are looked for: what is surest by its content comes first."""
+"""In the order in which columns are given to them: the roles easiest to see by content come first.
+"""
 _NAMES: Mapping[str, tuple[str, ...]] = {
     "item_id": ("item_id", "question_id", "qid", "id", "uid", "example_id", "sample_id", "idx"),
     "prompt": ("prompt", "question", "instruction", "query", "input"),
@@ -82,7 +84,7 @@ _PLAIN = re.compile(r"[^{}$\[\]]+")
 
 
 class TakenColumn(NamedTuple):
-    """A column that was taken, and why."""
+    """A column that was given a role, and why."""
 
     column: str
     reason: str
@@ -113,7 +115,7 @@ def read_rows(file: Path) -> list[dict[str, Any]]:
 
 
 def find_roles(rows: Sequence[Row]) -> dict[str, TakenColumn]:
-    """Role -> the column that looks like it, of those that look like any."""
+    """Role -> the column that fits it; roles without a fitting column are absent."""
     left = [name for name in rows[0] if _PLAIN.fullmatch(name)]
     roles: dict[str, TakenColumn] = {}
     for find in (_find_by_name, _find_by_word, _find_by_content):
@@ -126,7 +128,7 @@ def find_roles(rows: Sequence[Row]) -> dict[str, TakenColumn]:
 
 
 def list_texts(rows: Sequence[Row], column: str) -> list[str]:
-    """The filled cells of a column as text."""
+    """The non-empty cells of a column as text."""
     cells = [row[column] for row in rows if row[column] is not None]
     texts = [str(cell).lower() if isinstance(cell, bool) else str(cell) for cell in cells]
     return [text.strip() for text in texts if text.strip()]
@@ -150,7 +152,7 @@ def _find_by_word(role: str, columns: list[str], rows: Sequence[Row]) -> TakenCo
 
 
 def _find_by_content(role: str, columns: list[str], rows: Sequence[Row]) -> TakenColumn | None:
-    """Only roles that content gives away; of several columns the first."""
+    """The first column whose content fits; not all roles can be seen by content."""
     for column in columns:
         reason = _GUESSES[role](rows, column) if role in _GUESSES else None
         if reason:
@@ -206,7 +208,7 @@ _FITS: Mapping[str, Callable[[Sequence[Row], str], bool]] = {
     "annotator": _is_filled,
     "images": _is_image,
 }
-"""What a column's content must be, whatever its name says."""
+"""What a column's content must be like, whatever its name."""
 
 
 def _guess_image(rows: Sequence[Row], column: str) -> str | None:

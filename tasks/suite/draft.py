@@ -1,6 +1,7 @@
-"""A suite to begin with, as commented YAML: from a look at a file of answers, or the drawn demo.
+"""Writes a first suite as commented YAML: for a file of answers, or for the drawn demo benchmark.
 
-Which column is what is `tasks.suite.column_roles`; asking a person is `flows.init_command`.
+Which column has which role is guessed in `tasks.suite.column_roles`; the questions to a person are
+in `flows.init_command`.
 """
 
 import dataclasses
@@ -28,14 +29,14 @@ SCHEMA_FILE = "judgelake.schema.json"
 SCHEMA_LINE = f"# yaml-language-server: $schema={SCHEMA_FILE}\n"
 """The comment by which editors find the schema beside the suite."""
 _SCALES = ((0, 1), (1, 3), (1, 5), (0, 5), (1, 7), (1, 10), (0, 10), (0, 100))
-"""Scales that people are asked to rate on; the first that holds all ratings is taken."""
+"""Usual rating scales; the first one that contains all ratings is taken."""
 # characters that make a path a pattern or a variable in a suite
 _GLOB = re.compile(r"[*?\[\]{}$]")
 _COLUMNS = ("item_id", "prompt", "references", "images", "answer", "model")
 
 
 class Wishes(NamedTuple):
-    """What somebody asks of a suite; None: not said."""
+    """What the user wants in the suite; None: not given."""
 
     answers: Path | None = None
     protocol: str | None = None
@@ -44,7 +45,9 @@ class Wishes(NamedTuple):
 
 
 def draft_suite(file: Path, wishes: Wishes) -> str:
-    """The text of a suite that is to stand at `file`; raises SuiteError for what cannot be."""
+    """The text of a suite that will be written to `file`; raises SuiteError where it cannot be
+    made.
+    """
     if wishes.answers is None:
         return _write_demo(wishes)
     if _GLOB.search(str(wishes.answers)):
@@ -92,7 +95,7 @@ def _write_suite(
         column
         for column in rows[0]
         if column
-        not in {found.column for role, found in roles.items() if role in (*shown, "rating")}
+        not in {taken.column for role, taken in roles.items() if role in (*shown, "rating")}
     ]
     n_looked = f"its first {N_ROWS:,} rows" if len(rows) == N_ROWS else f"its {len(rows)} rows"
     lines = [
@@ -108,8 +111,8 @@ def _write_suite(
         "    columns:",
         *([] if "item_id" in shown else [_write_id_of_prompt(roles["prompt"])]),
         *(
-            f"      {role}: {_write_value(role, found, rows)}  # {found.reason}"
-            for role, found in shown.items()
+            f"      {role}: {_write_value(role, taken, rows)}  # {taken.reason}"
+            for role, taken in shown.items()
         ),
         *_write_cells(rows, roles),
         *_write_ratings(rows, roles),
@@ -126,7 +129,7 @@ def _write_id_of_prompt(prompt: TakenColumn) -> str:
 
 
 def _write_value(role: str, column: TakenColumn, rows: Sequence[Row]) -> str:
-    """A column, split where most cells of references hold several."""
+    """A column as YAML; one with several references in most cells is split at their separator."""
     texts = list_texts(rows, column.column) if role == "references" else []
     for mark in ("|", ";"):
         if sum(mark in text for text in texts) * 2 > len(texts) and not _hold_json(texts):
@@ -135,7 +138,7 @@ def _write_value(role: str, column: TakenColumn, rows: Sequence[Row]) -> str:
 
 
 def _write_cells(rows: Sequence[Row], roles: Mapping[str, TakenColumn]) -> list[str]:
-    """Which cells of the references hold JSON lists as text."""
+    """The key `json`, where the cells of the references are JSON lists as text."""
     column = roles["references"].column if "references" in roles else None
     if column is None or not all(isinstance(row[column], str | None) for row in rows):
         return []
@@ -222,7 +225,7 @@ def _make_slug(text: str) -> str:
 
 
 def _quote(text: str) -> str:
-    """Text as YAML, plain where it can stand so."""
+    """Text as YAML, without quotation marks where it needs none."""
     plain = re.fullmatch(r"[A-Za-z][A-Za-z0-9_./-]*", text)
     words = ("yes", "no", "true", "false", "on", "off", "null", "y", "n")
     return text if plain and text.lower() not in words else json.dumps(text, ensure_ascii=False)

@@ -1,7 +1,7 @@
 """The JSON Schema of a suite, for editors and other programs: made from the settings themselves.
 
-It says which keys and values there are; what must hold between several of them is checked when a
-suite is read (`tasks.suite.suite`).
+It lists the keys and the values of each; rules that concern several keys are checked when a suite
+is read (`tasks.suite.suite`).
 """
 
 import dataclasses
@@ -30,7 +30,7 @@ _SENTENCE = re.compile(r"(?<=[.;])\s+(?=[A-Z`])")
 
 
 class _Generator(GenerateJsonSchema):
-    """Text as suites write it: a value that YAML takes for a number is text, too."""
+    """Describes text as suites write it: YAML's numbers and truth values are text, too."""
 
     def str_schema(self, _schema: Any) -> Schema:
         return dict(TEXT_SCHEMA)
@@ -129,7 +129,7 @@ def _list_judges(definitions: Schema) -> dict[str, Schema]:
 
 
 def _list_backends(backends: Mapping[str, Schema], keys: Collection[str]) -> dict[str, Schema]:
-    """Backend -> what it requires and which of the `keys` it has no use for."""
+    """Backend -> the keys that it requires, and those of `keys` that it does not take."""
     branches = {}
     for name, described in backends.items():
         unused = set(keys) - set(described["properties"]) - {"backend"}
@@ -141,7 +141,7 @@ def _list_backends(backends: Mapping[str, Schema], keys: Collection[str]) -> dic
 
 
 def _describe_class(cls: type[Any], definitions: Schema) -> Schema:
-    """A settings class without its nested ones, which go into `definitions`."""
+    """The schema of a settings class; schemas of nested classes go into `definitions`."""
     made = TypeAdapter(cls).json_schema(
         ref_template=_REFERENCE, schema_generator=_Generator, mode="validation"
     )
@@ -152,7 +152,7 @@ def _describe_class(cls: type[Any], definitions: Schema) -> Schema:
 
 
 def _list_nested(hint: Any) -> Collection[type[Any]]:
-    """All settings classes that stand anywhere in a type."""
+    """All settings classes within a type, at any depth."""
     classes: dict[type[Any], None] = {}
     waiting = [hint]
     while waiting:
@@ -165,8 +165,8 @@ def _list_nested(hint: Any) -> Collection[type[Any]]:
 
 
 def _explain_keys(schema: Schema, cls: type[Any] | None) -> Schema:
-    """The schema with the sentences of the class's docstring that name a key as the key's
-    description.
+    """The schema with a description for each key: the sentences of the class's docstring that name
+    the key between backticks.
     """
     if cls is None or "properties" not in schema:
         return schema
@@ -202,7 +202,7 @@ def _close(properties: Mapping[str, Any], required: Collection[str]) -> Schema:
 
 
 def _union(tag: str, branches: Mapping[str, Schema]) -> Schema:
-    """One of several mappings; the value of `tag` decides which."""
+    """A schema of several kinds of mapping; the value of the key `tag` says which kind it is."""
     return {
         "type": "object",
         "required": [tag],

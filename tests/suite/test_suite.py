@@ -153,7 +153,7 @@ def test_digest_names_the_text(tmp_path: Path) -> None:
         ),
         (
             START + "judges:\n  a/b: {protocol: lave, backend: standin}",
-            "suite.yaml:5: judge 'a/b' is no alias; expected lower-case",
+            "suite.yaml:5: judge 'a/b' is not a valid alias; expected lower-case",
         ),
         (
             START + "judges:\n  l: {backend: standin}",
@@ -343,7 +343,8 @@ def test_two_judges_that_ask_and_read_alike_are_refused_on_one_benchmark(tmp_pat
     file = tmp_path / "suite.yaml"
     file.write_text(text + "  two: {protocol: chirp, backend: standin, matchups: 5}\n")
     with pytest.raises(
-        SuiteError, match=r"suite\.yaml:7.*judge 'two': asks and reads a just as 'one' does"
+        SuiteError,
+        match=r"suite\.yaml:7.*judge 'two': has the same model, options and reading on a as 'one'",
     ):
         read_suite(file)
     apart = [alike.replace("}", f", benchmarks: [{name}]}}") for name in "ab"]

@@ -32,7 +32,7 @@ def test_the_papers_settings_are_the_defaults(tmp_path: Path) -> None:
     [
         ("student: student", "student: other", "judge.yaml:8: student: the suite has no judge 'other'; expected a " "judge with"),
         ("backend: transformers, model: ", "backend: openai, model: ", "is a judge of `protocol: prometheus` with `backend: openai`"),
-        ("image: true", "image: absent", "has `image: absent`, and what is trained shows it images; " "expected `image: true`"),
+        ("image: true", "image: absent", "has `image: absent`, and a projector is trained with images; " "expected `image: true`"),
         ("image: true", "quantization: 4bit", "has a revision or a quantization; expected neither"),
         ("batch_size: 2", "batch_size: 0", "judge.yaml:8: batch_size: 0; expected a whole number from 1"),
         ("batch_size: 2", "benchmarks: [c]", "judge.yaml:8: benchmarks: the suite has no 'c'"),
