@@ -319,7 +319,7 @@ def test_the_overall_score_by_hand(gamma: float, overall: float) -> None:
     assert (found.status, found.captured_mass, found.probabilities) == ("ok", None, None)
 
 
-def test_the_overall_score_tells_what_it_is_made_of() -> None:
+def test_the_overall_score_shows_what_it_is_made_of() -> None:
     found = read_overall({"correctness": NARROW, "completeness": WIDE}, reading(gamma=0.5))
     assert found.rationale == "correctness 4.500 (weight 0.941); completeness 3.000 (weight 0.059)"
 

@@ -68,10 +68,10 @@ def quiet(_: str) -> None:
 
 
 def train(
-    training: Training, examples: list[Example], tell: Callable[[str], None] = quiet
+    training: Training, examples: list[Example], report: Callable[[str], None] = quiet
 ) -> dict[str, torch.Tensor]:
-    training.look_through(examples, tell)
-    training.run(examples, tell)
+    training.look_through(examples, report)
+    training.run(examples, report)
     return {name: one.detach().clone() for name, one in training.weights.items()}
 
 

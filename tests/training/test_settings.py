@@ -12,9 +12,9 @@ def refuse(folder: Path, old: str, new: str) -> str:
     text = file.read_text()
     assert old in text
     file.write_text(text.replace(old, new))
-    with pytest.raises(SuiteError) as told:
+    with pytest.raises(SuiteError) as refused:
         read_suite(file)
-    return str(told.value).removeprefix(f"{folder}/")
+    return str(refused.value).removeprefix(f"{folder}/")
 
 
 def test_the_papers_settings_are_the_defaults(tmp_path: Path) -> None:
@@ -28,7 +28,7 @@ def test_the_papers_settings_are_the_defaults(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         ("student: student", "student: other", "judge.yaml:8: student: the suite has no judge 'other'; expected a " "judge with"),
         ("backend: transformers, model: ", "backend: openai, model: ", "is a judge of `protocol: prometheus` with `backend: openai`"),
@@ -41,9 +41,9 @@ def test_the_papers_settings_are_the_defaults(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_what_cannot_be_trained_is_refused_with_its_line(
-    tmp_path: Path, old: str, new: str, told: str
+    tmp_path: Path, old: str, new: str, message: str
 ) -> None:
-    assert told in refuse(tmp_path, old, new)
+    assert message in refuse(tmp_path, old, new)
 
 
 def test_the_base_is_not_written_over(tmp_path: Path) -> None:

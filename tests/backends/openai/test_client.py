@@ -503,7 +503,7 @@ def test_retry_after_holds_back_the_others_too() -> None:
     assert times[1] - times[0] >= 0.4
 
 
-def test_the_limit_that_an_endpoint_tells_is_kept() -> None:
+def test_the_limit_that_an_endpoint_states_is_kept() -> None:
     """A meter that refills 50 a second from 5: it says so in its headers and refuses what is
     beyond.
     """
@@ -513,16 +513,18 @@ def test_the_limit_that_an_endpoint_tells_is_kept() -> None:
         nonlocal level, last, refused
         now = time.perf_counter()
         level, last = min(5.0, level + (now - last) * 50), now
-        told = {
+        reported = {
             "x-ratelimit-limit-requests": "5",
             "x-ratelimit-remaining-requests": str(int(max(0, level - 1))),
         }
-        told["x-ratelimit-reset-requests"] = f"{int(1000 * (5 - max(0, level - 1)) / 50)}ms"
+        reported["x-ratelimit-reset-requests"] = f"{int(1000 * (5 - max(0, level - 1)) / 50)}ms"
         if level < 1:
             refused += 1
-            return web.json_response({"error": {"message": "too many"}}, status=429, headers=told)
+            return web.json_response(
+                {"error": {"message": "too many"}}, status=429, headers=reported
+            )
         level -= 1
-        return web.json_response(completion(), headers=told)
+        return web.json_response(completion(), headers=reported)
 
     outcomes = ask_script(
         handler, [rating_request(number) for number in range(60)], concurrency=4, max_attempts=20

@@ -147,9 +147,9 @@ def test_an_answer_without_the_text_s_log_probabilities_says_what_it_takes(conte
 
 
 def test_an_answer_that_is_cut_off_is_worth_another_attempt() -> None:
-    with pytest.raises(ValueError, match="no whole JSON") as told:
+    with pytest.raises(ValueError, match="no whole JSON") as refused:
         decode_scores(REQUEST, b'{"choices": [', 1.0)
-    assert not isinstance(told.value, NoEchoError)
+    assert not isinstance(refused.value, NoEchoError)
 
 
 def fail(status: int, body: object) -> tuple[str, int]:

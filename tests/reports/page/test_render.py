@@ -618,7 +618,7 @@ def test_a_long_table_is_cut_and_says_where_the_rest_is(
         datetime(2026, 1, 2, 8, 30, tzinfo=timezone(timedelta(hours=5, minutes=30))),
     ],
 )
-def test_time_is_told_in_utc(
+def test_time_is_shown_in_utc(
     lake: duckdb.DuckDBPyConnection, tmp_path: Path, made_at: datetime
 ) -> None:
     render_report(lake, "s", tmp_path / "r.html", None, made_at)
