@@ -35,6 +35,7 @@ _TABLES = (
     "select table_name from information_schema.tables where not "
     "regexp_matches(table_name, '^(empty|raw)_') order by 1;"
 )
+# rows fetched at a time, which bounds memory
 _BATCH_ROWS = 10_000
 _READING = ("SELECT", "RELATION", "PRAGMA")
 """DuckDB's types of statements that only read."""

@@ -141,7 +141,7 @@ def test_defaults_and_null(folder: Path) -> None:
         ("maker: {a: 1}", "bicycle.yaml:1: maker: expected text, found a list or keys"),
         (
             "maker: x\n? [a, b]\n: 1",
-            "bicycle.yaml:2: a list or keys stand where a name is expected; write `key: value`",
+            "bicycle.yaml:2: found a list or keys where a name is expected; write `key: value`",
         ),
         (
             "- maker",

@@ -48,6 +48,7 @@ OVERALL = "overall"
 Weighting = Literal["harmonic", "uniform", "inverse_variance", "selective"]
 GAMMAS: Mapping[Weighting, float] = {"uniform": 1.0, "inverse_variance": 0.5, "selective": 0.0}
 """The weightings that are eq. 3 with a gamma of their own; selective is its limit."""
+# gamma of eq. 3 where a suite gives none
 DEFAULT_GAMMA = 0.75
 
 

@@ -74,6 +74,7 @@ _PAIR_IN_PARENTHESES = re.compile(
 # `Assistant 1: 8` and `Assistant 2: 9` on two lines
 _SIDE_LABEL = r"^[ \t*_#-]*(?:assistant|answer|response|model)[ \t]+"
 _SIDE_SCORE = rf"[*_ \t]*:[*_ \t]*{_NUMBER}[*_ \t]*(?:\([^\n]*)?$"
+# `Assistant 1: 9` and on the next line `Assistant 2: 8.5 (...)`
 _PAIR_OF_LINES = re.compile(
     rf"{_SIDE_LABEL}(?:1|A){_SIDE_SCORE}\n+{_SIDE_LABEL}(?:2|B){_SIDE_SCORE}",
     re.ASCII | re.IGNORECASE | re.MULTILINE,
@@ -340,6 +341,7 @@ _OPENING_SCORE = re.compile(
 _OPENING_NUMBER = re.compile(r"[\s*_]*+[-+−]?[.,]?[0-9]")
 # `1. word` may be the first point of a list; a second point shows that it is
 _FIRST_POINT = re.compile(r"[.)][ \t]+[^\W_]")
+# `2. ` at the beginning of a line: the text before it is a list's first point
 _SECOND_POINT = re.compile(r"^[ \t*_]*2[.)][ \t]", re.MULTILINE)
 
 

@@ -39,7 +39,9 @@ _HINTS = {
 }
 _AGAIN = "check the bucket and the network, and run again: what was written is kept"
 _NONCE = "judgelake-nonce"
+# tries after a conflict with another write of the key, and seconds between them
 _CONFLICT_TRIES, _CONFLICT_S = 8, 0.2
+# requests at a time; a request mostly waits for the network
 _AT_ONCE = 32
 _LEAST_PAGES, _WANTED_A_PAGE = 2, 64
 """A page of a listing (1,000 keys) takes as long as about 64 single requests at 32 at once."""
@@ -270,6 +272,7 @@ def _name(path: "UPath") -> dict[str, str]:
 
 
 Keep = Callable[[str, bytes], object]
+# reads at a time; a read mostly waits for the network
 _GETS_AT_ONCE = 32
 
 

@@ -30,10 +30,13 @@ from judgelake.tasks.lake.leases import Held, hold_leases
 from judgelake.tasks.lake.parquet import choose_encoding, has_own_digest, list_schema_faults
 from judgelake.tasks.lake.storage import has_file, remove_file, whole_file
 
+# a merged part file is closed at so many bytes or rows
 TARGET_BYTES, TARGET_ROWS = 128 * 1024**2, 5_000_000
 _SMALL_ROWS = TARGET_ROWS // 2
 """A file of fewer rows (and of less than half the bytes) is merged with others."""
+# a row group is held in memory as a whole: so many bytes or rows at most
 _GROUP_BYTES, _GROUP_ROWS = 256 * 1024**2, 1_000_000
+# rows read at a time
 _BATCH_ROWS = 50_000
 _MEMORY = "1GB"
 

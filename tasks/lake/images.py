@@ -28,6 +28,7 @@ from judgelake.tasks.lake.validation import QUARANTINE, no_quarantine
 from judgelake.tasks.types import is_remote
 
 _MB = 1_000_000
+# images of a bucket read at a time; each is a request
 _AT_ONCE = 32
 _PIXELS = 89_478_485  # Pillow's own MAX_IMAGE_PIXELS, past which it warns of a decompression bomb
 _FORMATS = (

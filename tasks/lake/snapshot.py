@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from upath import UPath
 
 FOLDER = "_retired"
+# listings at a time; a listing mostly waits for the network
 _AT_ONCE = 32
 
 _REPORTED = tuple(name for name, table in TABLES.items() if table.partitions == ("suite",))

@@ -29,6 +29,7 @@ from judgelake.tasks.settings import frozen_settings
 VERSION = 1
 DIRECTIONS = ("precision", "recall", "f")
 REFERENCE_RULES = ("mean", "max")
+# logits of a batch in memory at a time: they are texts x tokens x vocabulary
 LOGIT_BYTES = 256 * 2**20
 
 

@@ -32,9 +32,11 @@ if TYPE_CHECKING:
 Variant = Literal["cider", "cider_d"]
 Digests = npt.NDArray[np.uint64]
 
+# n-grams of 1 to 4 words, as in the paper
 ORDER = 4
 SIGMA = 6.0
 """Spread of CIDEr-D's length penalty, in bigrams."""
+# CIDEr-D's factor of 10 in the paper
 SCALE = 10.0
 
 

@@ -29,6 +29,7 @@ from judgelake.tasks.warehouse.warehouse import (
     select_frame,
 )
 
+# rows of a shard file at most, which bounds a worker's memory
 ROWS_PER_SHARD = 200_000
 
 

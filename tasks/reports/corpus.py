@@ -25,6 +25,7 @@ from judgelake.tasks.warehouse.warehouse import select_file, select_frame
 
 Floats = npt.NDArray[np.float64]
 
+# resamples summed at a time, which bounds memory
 RESAMPLES_AT_ONCE = 64
 
 

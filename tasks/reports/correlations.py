@@ -106,6 +106,7 @@ def _part_systems(
 
 
 CEILING, OTHERS = "human ceiling", "mean_of_others"
+# the compiled loops run without the interpreter's lock
 _THREADS = 2
 
 

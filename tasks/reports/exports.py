@@ -22,6 +22,7 @@ from judgelake.tasks.warehouse.catalog import markdown_line, plain_cell, read_he
 from judgelake.tasks.warehouse.warehouse import view_texts
 
 FORMATS = ("parquet", "csv", "md")
+# rows of a Markdown table; a longer one is no longer read by people
 MARKDOWN_ROWS = 1000
 _INSTANT = "%Y-%m-%dT%H:%M:%S.%fZ"
 _NESTED = ("list", "struct", "map", "array")

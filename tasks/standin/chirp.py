@@ -29,6 +29,7 @@ from judgelake.tasks.standin.rules import (
 # this and the patterns below follow the words of `judging/prompts/chirp_*.txt`
 _QUESTION = re.compile(r"^Question: (.*?)\n\n", re.MULTILINE | re.DOTALL)
 _OWN = r"Answer the question about (?:the image|an image that is not shown to you)\."
+# the patterns here and below follow the words of `judging/prompts/chirp_*.txt`
 _OWN_ALONE = re.compile(rf"Question: .*\n\n{_OWN}", re.DOTALL)
 _OWN_ANSWER = re.compile(
     rf"\n{_OWN}\n(.*?)\n(?:Compare the responses of two assistants|Going by your own answer)",

@@ -55,6 +55,7 @@ _WHY = re.compile(
     r"\nWhy\? Explain in a few sentences what led you to this (?:rating|score)\b[^\n]*\Z"
 )
 _VAGUE = "or maybe perhaps possibly something somewhere someone thing stuff etc might seems"
+# words of an answer that is neither short nor long
 _MUCH = 12
 
 

@@ -41,6 +41,7 @@ _HEADINGS = (
 )
 # a heading alone on its line, as in `judging/prompts/prometheus.txt`
 _SECTION = re.compile(rf"^###({'|'.join(map(re.escape, _HEADINGS))}):[ \t]*$", re.MULTILINE)
+# the task's line that lets the judge choose a tie
 _ALLOWS_TIE = re.compile(r"\bA or B or TIE\b")
 
 
@@ -115,6 +116,7 @@ _PART = re.compile(
     r"1|answer 2)\]$",
     re.M | re.S,
 )
+# the prompts of `llava_bench.txt` and, below, `captions.txt`
 _ASKS_TWO_NUMBERS = re.compile(r"scale of 1 to 10\b.*\btwo numbers\b", re.DOTALL)
 _ASKS_DESCRIPTION = re.compile(r"\ADescribe the image so that\b.*\bdescription alone\b", re.DOTALL)
 # distinct content words: beyond these a longer answer gets no more

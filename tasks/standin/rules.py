@@ -35,8 +35,10 @@ _FIELD = re.compile(
     r"^[ \t]*(question|reference answers?|candidate answer)[ \t]*:[ \t]*(.*)$",
     re.IGNORECASE | re.MULTILINE,
 )
+# `', '` between quoted references, whose own commas stay
 _BETWEEN_QUOTED = re.compile(r"""['"]\s*,\s*['"]""")
 _RATIONALE = re.compile(r"\brationale\b", re.IGNORECASE)
+# everything but letters and digits
 _NOT_WORD = re.compile(r"[^\w\s]|_")
 # tokens as a model's: a word takes the space before it, every digit stands alone
 _TOKEN = re.compile(r" ?[^\W\d_]+|\d| ?[^\w\s]|[\s_]")

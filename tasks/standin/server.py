@@ -86,9 +86,11 @@ def parse_faults(entries: list[str], seed: int) -> FaultPlan:
 MODEL = "standin/rules"
 OTHER_MODEL = "standin/other"
 """What an answer with the fault `other` calls itself."""
+# before each part of a reply with the fault `slow`
 _SLOW_PAUSE_S = 0.1
 _ANSWERED = {"truncate": 200, "garbage": 200, "slow": 200, "html": 200, "other": 200, "leak": 400}
 _CERTAIN = math.log(0.999)
+# a request may hold many images as base64
 _BODY_LIMIT_BYTES = 256 * 1024 * 1024
 
 

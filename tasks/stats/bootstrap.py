@@ -143,6 +143,7 @@ def _find_starts(*keys: Indices) -> Indices:
     return np.append(np.flatnonzero(changes), changes.size)
 
 
+# above this ratio sums of squares lose digits, and Pearson's is computed from rows
 _WORST_CONDITION = 100.0
 
 
@@ -268,6 +269,7 @@ def _tau_c(sums: Sums) -> Floats:
     return tau
 
 
+# memory for resamples that are summed together
 _CHUNK_BYTES = 150 << 20
 _LARGEST_CHUNK = 128
 """Resamples at a time: enough to keep the processor's vectors busy, few enough for its cache."""

@@ -202,6 +202,7 @@ def leave_one_out_ceiling(
     )
 
 
+# memory for the pairs of systems of resamples that are computed together
 _CHUNK_BYTES = 32 << 20
 _DIGITS = 12
 """Means that agree to so many digits of the largest are a tie: sums of the same scores differ by

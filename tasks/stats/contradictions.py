@@ -139,7 +139,9 @@ def _count_triples(graphs: PreferenceGraphs) -> Floats:
     return triples
 
 
+# models; with more the exact count takes too long
 MOST_EXACT = 10
+# edges simulated at a time, which bounds memory
 _CHUNK_EDGES = 1 << 21
 
 Edges = tuple[tuple[int, int], ...]

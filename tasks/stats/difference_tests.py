@@ -19,6 +19,7 @@ from judgelake.tasks.stats.correlation import COEFFICIENTS, check_pair
 
 Flags = NDArray[np.bool_]
 
+# permutations computed at a time, which bounds memory
 _PERMUTATIONS_AT_ONCE = 256
 _TOLERANCE = 1e-12
 """A permutation that gives back the sample's difference does so up to rounding."""

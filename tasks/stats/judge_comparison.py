@@ -21,6 +21,7 @@ from judgelake.tasks.stats.resampling import expanded_interval
 Rows = NDArray[np.bool_]
 Found = dict[str, Resampled]
 
+# the compiled loops run without the interpreter's lock
 _THREADS = 2
 
 

@@ -14,8 +14,11 @@ from judgelake.tasks.stats.correlation import COEFFICIENTS
 
 Flags = NDArray[np.bool_]
 
+# of many cuts of the target so many, evenly spread, are tried
 _MOST_CUTS = 129
+# a smaller spread is rounding error
 _SPREADLESS = 1e-12
+# means are rounded, so that equal ones are ties whatever the order of their sum
 _DIGITS = 12
 
 

@@ -22,6 +22,7 @@ from judgelake.tasks.stats.estimates import Estimate, divide, estimate_mean, sum
 MOST_PAIRS = 1 << 22
 """Pairs that are looked at for epsilon; where there are more, so many are drawn."""
 _LARGEST_CHUNK = 128
+# differences are rounded, so that equal ones are ties
 _DIGITS = 12
 
 
@@ -192,6 +193,7 @@ def _find_clusters(groups: Indices, clusters: Indices) -> Indices:
     return clusters[first]
 
 
+# permutations computed at a time, which bounds memory
 _PERMUTATIONS_AT_ONCE = 256
 _TOLERANCE = 1e-9
 """Of the sum of absolute differences: a permutation that gives back the sample's difference does so

@@ -23,6 +23,7 @@ _WORTH_COUNTING = 8
 """Units that share a pattern, from which on counting patterns is faster than summing columns of
 clusters.
 """
+# a table of more cells would take too much memory
 _MOST_CELLS = 1 << 24
 
 

@@ -92,6 +92,7 @@ def save_judge(folder: Path, base: LocalModel, trained: Mapping[str, Any]) -> No
     (stored.processor or stored.tokenizer).save_pretrained(folder)
 
 
+# seconds between two lines of progress
 _REPORT_S = 30.0
 _MOST_NORM = 1.0
 """Of the gradient: longer ones are shortened, as LLaVA's training does."""

@@ -19,6 +19,7 @@ from judgelake.tasks.warehouse.warehouse import check_texts, read_folder, view_t
 
 # `-- <key>: <text>` at the beginning of a SQL file; an option is `option <name> = <default>`.
 _KEYED = re.compile(r"-- (grain|question|check|warning|option \w+(?: = [^:]+)?): (.+)")
+# `option benchmark` or, with a default, `option below = 0.9`
 _OPTION = re.compile(r"option (\w+)(?: = (.+))?")
 _LISTED_LAYERS = ("rpt_", "core_")
 

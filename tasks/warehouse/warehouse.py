@@ -124,6 +124,7 @@ def _drop_older(lake: Lake, folder: Path, version: str) -> None:
 
 # A view's name anywhere in SQL; comments are taken out first, since they name views too.
 _REFERENCE = re.compile(r"\b(?:raw|stg|core|rpt)_\w+")
+# a comment to the end of its line
 _COMMENT = re.compile(r"--[^\n]*")
 _FOLDERS = ("staging", "core", "reports")
 _BY_SUITE = ("judges", "rule_labels")

@@ -23,6 +23,7 @@ WINDOW = 256
 """Requests that are open at once: enough to find prompts of like length and with a common
 beginning.
 """
+# a batch begins when no request came for the first time, at the latest after the second
 _QUIET_S, _LONGEST_WAIT_S = 0.005, 0.1
 
 

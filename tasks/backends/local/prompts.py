@@ -15,6 +15,7 @@ from typing import Any
 from judgelake.tasks.backends.local.loading import Loaded
 from judgelake.tasks.types import Image, Message, Request
 
+# opened pictures that stay in memory: criteria and samples of a case share theirs
 _PICTURES = 256
 # tokens are spelled behind a letter, so that the tokenizer keeps their leading space
 _ANCHOR = "a"

@@ -42,6 +42,7 @@ _CAP = re.compile(
     r"to|greater than)\s*`?(\d{1,2})\b",
     re.IGNORECASE,
 )
+# asked for where a refusal names no usable limit of its own
 _CAP_FOR_SURE = 5
 # words with which providers refuse a system message
 _SYSTEM = re.compile(

@@ -78,6 +78,7 @@ EncodeImage = Callable[[Image], str]
 
 AS_IT_IS = Adaptation()
 _NO_LOGPROBS = msgspec.Raw(b"null")
+# bytes of a value by which its place in the body is found
 _HEAD = 64
 
 

@@ -36,10 +36,12 @@ STATUS_COLOURS: Mapping[str, str] = {
 }
 _INK = "#010203"  # stands for the page's own text colour until the SVG is written
 _WIDTH_INCHES = 8.0
+# characters of a label, and below of a line of the legend, that fit the width
 _LABEL_CHARACTERS = 40
 _LEGEND_CHARACTERS = 95
 # matplotlib writes plain tags; identifiers stand in `id`, in links to them and in `url(#...)`.
 _TAG = re.compile(r"<[^>]*>")
+# `id="x"` and references to it, which must differ between the figures of a page
 _IDENTIFIER = re.compile(r"(\bid=\"|href=\"#|url\(#)")
 
 

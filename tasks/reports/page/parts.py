@@ -263,6 +263,7 @@ def _index_verdicts(row: Record, metrics: Sequence[Record]) -> Record:
 
 
 Kind = Literal["key", "count", "number", "percent", "code"]
+# rows of a table on the page; the rest is left to SQL
 ROWS_SHOWN = 400
 
 

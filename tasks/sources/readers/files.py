@@ -31,6 +31,7 @@ _SUFFIXES: Mapping[str, Format] = {
     ".pq": "parquet",
     ".tab": "tsv",
 }
+# records read at a time, which bounds memory
 _BATCH = 50_000
 _AGAIN = "correct the line in the file and ingest again"
 

@@ -187,6 +187,7 @@ def read_tab_rows(
     return rows
 
 
+# bytes read at a time
 _BLOCK = 1 << 20
 _BREAKS = (EOFError, zlib.error, OSError, pa.ArrowException)
 

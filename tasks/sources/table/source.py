@@ -29,9 +29,11 @@ from judgelake.tasks.sources.table.rows import RowMaker
 from judgelake.tasks.sources.table.settings import PartSettings, TableSettings
 
 VERSION = 1
+# a larger cell is an embedded file or a broken quotation, not a text
 _MOST_BYTES = 1 << 20
 # The variable parts of a path: `{name}`, which becomes a column, and `*`.
 _PART = re.compile(r"\{(\w+)\}|(\*)")
+# rows read at a time, which bounds memory
 _BATCH = 200_000
 
 
