@@ -137,7 +137,6 @@ def _count_documents(options: CiderOptions, documents: pa.ListArray) -> bytes:
     return buffer.getvalue()
 
 
-_SACREBLEU = {"style": "sacrebleu"}
 METRIC_KINDS = (
     MetricKind(
         "bleu",

@@ -40,7 +40,6 @@ from judgelake.tasks.sources.table.values import (
 )
 
 _GIVES_ITEMS = ("prompt", "references", "images")
-_TEXTS = ("prompt", "text", "answer")
 
 
 class RowMaker:
