@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from judgelake.schemas.tables import TABLES
 from judgelake.tasks.errors import ExitCode, SuiteError
-from judgelake.tasks.lake.compaction import Size, compact_lake
+from judgelake.tasks.lake.compaction import PartsSize, compact_lake
 from judgelake.tasks.lake.lake import Lake, open_lake
 from judgelake.tasks.runs.record import new_run_id
 from judgelake.tasks.warehouse.warehouse import open_warehouse, select_frame
@@ -62,7 +62,7 @@ def _find_judges(lake: Lake, names: Sequence[str]) -> list[str]:
     return [judge_id for judge_id, alias in known if judge_id in names or alias in names]
 
 
-def _describe(size: Size) -> str:
+def _describe(size: PartsSize) -> str:
     files = "1 file" if size.n_files == 1 else f"{size.n_files:,} files"
     return f"{files}, {size.n_bytes / 1e6:,.2f} MB"
 

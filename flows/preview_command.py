@@ -14,6 +14,7 @@ from judgelake.tasks.sources.ingestion import check_source
 from judgelake.tasks.sources.registry import BenchmarkSettings
 from judgelake.tasks.suite.suite import Scope, Suite, narrow, read_suite
 
+# rows of a preview
 _ROWS = 5
 _HIDDEN = ("benchmark", "ingest_id", "content_digest")
 """Columns that are the same in every row or mean nothing to a person."""

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from judgelake.tasks.errors import QueryError
 from judgelake.tasks.lake.lake import open_lake
 from judgelake.tasks.warehouse.catalog import (
-    Listed,
+    CatalogLine,
     find_recipe,
     keep_finite,
     list_all,
@@ -35,6 +35,7 @@ _TABLES = (
     "select table_name from information_schema.tables where not "
     "regexp_matches(table_name, '^(empty|raw)_') order by 1;"
 )
+# rows fetched at a time, which bounds memory
 _BATCH_ROWS = 10_000
 
 
@@ -134,7 +135,7 @@ def _try_printing(
 
 def _list_all(form: str) -> None:
     """Print tables, views and recipes; this needs no lake."""
-    rows = pl.DataFrame(list_all(), schema=Listed._fields, orient="row")
+    rows = pl.DataFrame(list_all(), schema=CatalogLine._fields, orient="row")
     with duckdb.connect() as connection:
         _FORMATS[form](connection.from_arrow(rows.to_arrow()))
 

@@ -28,6 +28,7 @@ starts.
 """
 _LOOK_S, _PAUSE_S = 2.0, 1.0
 """The pause between two looks at the nannies, and before a start that follows a failed one."""
+# seconds after which the scheduler fails work that waits for a worker
 _SOON_S = 0.5
 
 

@@ -18,7 +18,7 @@ RELIABILITIES = ("fleiss_kappa", "alpha_nominal", "alpha_ordinal", "alpha_interv
 CHANCE_TERMS = ("nominal", "matchups", "linear", "quadratic")
 
 
-class Resampled(Strict):
+class ResampledTable(Strict):
     """What every row holds: the suite and benchmark, and how it was resampled."""
 
     suite: str
@@ -29,7 +29,7 @@ class Resampled(Strict):
     reported_at: Instant
 
 
-class Rankings(Resampled):
+class Rankings(ResampledTable):
     """One row per benchmark × rater × criterion × category ('*' all) × method × model, rated among
     the models of those comparisons.
 
@@ -62,7 +62,7 @@ class Rankings(Resampled):
     scale: pl.Float64
 
 
-class Kappas(Resampled):
+class Kappas(ResampledTable):
     """One row per benchmark × two raters × criterion × chance term: agreement and kappa on what
     both labelled, sample 0 of each.
 
@@ -90,7 +90,7 @@ class Kappas(Resampled):
     strength: str
 
 
-class Reliabilities(Resampled):
+class Reliabilities(ResampledTable):
     """One row per benchmark × group of raters × criterion × statistic: agreement of all of them
     beyond chance, sample 0 of each.
 
@@ -115,7 +115,7 @@ class Reliabilities(Resampled):
     strength: str = pa.Field(nullable=True)
 
 
-class Contradictions(Resampled):
+class Contradictions(ResampledTable):
     """One row per benchmark × rater × criterion: questions with preferences, and those whose
     preferences run in a circle.
 
@@ -135,7 +135,7 @@ class Contradictions(Resampled):
     n_simulated: pl.Int64
 
 
-class GraderAccuracy(Resampled):
+class GraderAccuracy(ResampledTable):
     """One row per benchmark × grader whose scores are 0 or 1 × criteria: its grading against
     people's (CHIRP, Table 7), sample 0.
 
@@ -165,7 +165,7 @@ class GraderAccuracy(Resampled):
     false_negative_high: pl.Float64 = pa.Field(nullable=True)
 
 
-class ChoiceAccuracies(Resampled):
+class ChoiceAccuracies(ResampledTable):
     """One row per benchmark × judge or metric × its criterion × people's criterion: best-of-n
     choices (HarmonicEval, appendix D.3).
 
@@ -186,7 +186,7 @@ class ChoiceAccuracies(Resampled):
     high: pl.Float64 = pa.Field(nullable=True)
 
 
-class Superscores(Resampled):
+class Superscores(ResampledTable):
     """One row per benchmark × grader whose scores are 0 or 1 × criterion × model ('*' all): shares
     of items answered right.
 
@@ -258,7 +258,7 @@ class ItemLabelShares(Strict):
     reported_at: Instant
 
 
-class AttributeAgreement(Resampled):
+class AttributeAgreements(ResampledTable):
     """One row per benchmark × rater × criterion × attribute: share of the win of the model that has
     more (or less) of it.
 

@@ -293,7 +293,7 @@ TABLES: dict[str, Table] = {
         ),
         _reported(
             "attribute_agreement",
-            raters.AttributeAgreement,
+            raters.AttributeAgreements,
             *_RATED,
             "attribute",
         ),

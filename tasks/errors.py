@@ -138,6 +138,7 @@ _NAMES = re.compile(r"(KEY|KEY_ID|TOKEN|SECRET|PASSWORD)$")
 _SHAPES = re.compile(
     r"\bsk-[A-Za-z0-9_-]{16,}|\bAKIA[A-Z0-9]{16}\b|(?<=Bearer )[A-Za-z0-9._~+/=-]{8,}"
 )
+# characters: a shorter value is too common a text to be taken for a secret
 _SHORTEST = 8
 _MARK = "[key]"
 

@@ -39,7 +39,7 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def __init__(self, group: str, kind: type[T], own: Iterable[T]) -> None:
         self._group, self._kind = group, kind
-        self.own: dict[str, T] = {one.name: one for one in own}
+        self.own: dict[str, T] = {extension.name: extension for extension in own}
 
     def __getitem__(self, name: str) -> T:
         return self.own[name] if name in self.own else self._added[name]

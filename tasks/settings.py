@@ -1,8 +1,8 @@
-"""YAML with line numbers into pydantic dataclasses: unknown keys and wrong values are refused with
-file, line and the nearest valid name.
+"""Reads YAML into pydantic dataclasses. Unknown keys and wrong values are refused with file, line
+and the most similar valid name.
 
-pydantic decides what is valid; this module reads the file and says where an error stands. What a
-suite contains is `tasks.suite.suite`.
+pydantic decides what is valid; this module reads the file and finds the line of an error. What a
+suite contains is in `tasks.suite.suite`.
 """
 
 import dataclasses
@@ -26,16 +26,16 @@ from pydantic_core import core_schema
 from judgelake.tasks.errors import SuiteError, nearest
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
-"""Names that also name folders and partitions of the lake."""
+"""Names that become folders and partitions of the lake: `gpt-4o_v1.2`, but not `GPT 4`."""
 
 T = TypeVar("T")
 Keys = tuple[str | int, ...]
-"""Where a value stands below a node: keys and numbers of list elements."""
+"""The path to a value below a node: keys, and numbers of list elements."""
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 """`${NAME}` or `${NAME:-default}`."""
 _WORDS = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
 _MOST_VALUES = 100_000
-"""More values than any suite has: a few aliases of aliases stand for billions."""
+"""No suite has more values; a file with a few nested YAML aliases can expand to billions."""
 _CONFIG = ConfigDict(extra="forbid", strict=True)
 
 
@@ -62,7 +62,7 @@ class OneOrMany:
     """Marks a list that may be written without brackets where it has one element."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        """Wraps what is no list into one."""
+        """Put a value that is not a list into one."""
         return core_schema.no_info_before_validator_function(_listed, handler(source))
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def _listed(value: Any) -> Any:
 
 
 def _with_tuples(value: Any) -> Any:
-    """Lists as tuples, which is what pydantic takes strictly for tuples behind a validator."""
+    """Lists as tuples: behind a validator, strict pydantic takes only tuples for tuples."""
     if isinstance(value, dict):
         return {key: _with_tuples(part) for key, part in value.items()}
     return tuple(map(_with_tuples, value)) if isinstance(value, list | tuple) else value
@@ -131,20 +131,20 @@ def entries(place: Place) -> dict[str, Place]:
         raise place.fail(
             "expected keys with values (`key: value`) here; indent them under this line"
         )
-    found: dict[str, Place] = {}
+    values: dict[str, Place] = {}
     for key, value in place.node.value:
         if not isinstance(key, yaml.ScalarNode):
             raise Place(place.file, key).fail(
-                "a list or keys stand where a name is expected; write `key: value`"
+                "found a list or keys where a name is expected; write `key: value`"
             )
-        if key.value in found:
+        if key.value in values:
             raise Place(place.file, key).fail(f"the key {key.value!r} stands twice; remove one")
-        found[key.value] = Place(place.file, value)
-    return found
+        values[key.value] = Place(place.file, value)
+    return values
 
 
 def key_place(place: Place, key: str) -> Place:
-    """Where a key of a mapping itself stands."""
+    """The place of a key itself, not of its value."""
     return Place(place.file, next(node for node, _ in place.node.value if node.value == key))
 
 
@@ -162,28 +162,28 @@ def build(
     skip: Collection[str] = (),
     defaults: Mapping[str, object] = MappingProxyType({}),
 ) -> T:
-    """Make the settings `cls` from a mapping; keys in `skip` are someone else's, `defaults` go
-    before the class's own.
+    """Make the settings `cls` from a mapping. Keys in `skip` belong to other settings; `defaults`
+    replace the class's own defaults.
 
-    A ValueError of the class begins with `<key>: `.
+    A ValueError that the class raises has to begin with `<key>: `.
     """
     entries(place)  # before pydantic: a class may take other forms than keys
-    return typing.cast("T", _Reading(cls, place, "", frozenset(skip), defaults).read())
+    return typing.cast("T", _ValueReading(cls, place, "", frozenset(skip), defaults).read())
 
 
 def read_value(hint: Any, place: Place, key: str) -> Any:
     """One YAML value as the type `hint`; `key` names it in messages."""
-    return _Reading(hint, place, key).read()
+    return _ValueReading(hint, place, key).read()
 
 
 def read_kind(place: Place, key: str, valid: Mapping[str, object]) -> str:
     """The value of `key` in a mapping: one of the names `valid`."""
-    found = entries(place)
-    if key not in found:
+    values = entries(place)
+    if key not in values:
         raise place.fail(f"the key {key!r} is missing; expected one of {', '.join(sorted(valid))}")
-    kind = expand(found[key])
+    kind = expand(values[key])
     if kind not in valid:
-        raise found[key].fail(f"{key}: {kind!r}; {nearest(kind, valid)}")
+        raise values[key].fail(f"{key}: {kind!r}; {nearest(kind, valid)}")
     return kind
 
 
@@ -216,12 +216,12 @@ def describe(hint: Any) -> str:
 
 
 @dataclasses.dataclass
-class _Reading:
-    """One YAML value on its way into the type `hint`.
+class _ValueReading:
+    """Reads one YAML value as the type `hint`.
 
-    A plain value of YAML is text first, as it is written. Where the model refuses that, it gets
-    what YAML takes it for (`5`, `true`), so that the model alone decides what is text: the model
-    `5`, the answer `Yes`.
+    Each scalar is first given to pydantic as text, as it is written. Where pydantic refuses the
+    text, it gets the value as YAML reads it (`5`, `true`). So the type alone decides what is text:
+    a model may be called `5`, and an answer may be `Yes`.
     """
 
     hint: Any
@@ -230,7 +230,7 @@ class _Reading:
     skip: frozenset[str] = frozenset()
     defaults: Mapping[str, object] = dataclasses.field(default_factory=dict)
     taken: dict[Keys, object] = dataclasses.field(default_factory=dict)
-    """Values that go in as something else than their text."""
+    """Values that are given to pydantic as something else than their text."""
     n_values: int = 0
 
     def read(self) -> Any:
@@ -244,10 +244,10 @@ class _Reading:
             except pydantic.ValidationError as error:
                 errors = error.errors(include_url=False, include_input=False)
             if not self._take_otherwise(errors):
-                raise min((self._explain(one) for one in errors), key=_standing)[-1] from None
+                raise min((self._explain(error) for error in errors), key=_standing)[-1] from None
 
     def _data(self, place: Place, keys: Keys) -> Any:
-        """The value as plain data, keys and text as they are written."""
+        """The value as plain data; scalars as the text that is written."""
         self.n_values += 1
         if self.n_values > _MOST_VALUES or len(keys) > 50:
             raise place.fail("too many values, or too deep; expected a suite; shorten it")
@@ -268,21 +268,23 @@ class _Reading:
         return None if place.node.tag == "tag:yaml.org,2002:null" else expand(place)
 
     def _take_otherwise(self, errors: Iterable[Any]) -> bool:
-        """Whether a refused value can be taken as something that was not tried yet."""
-        found: dict[Keys, object] = {}
+        """Whether a refused value can be given to pydantic in a form that was not tried yet."""
+        others: dict[Keys, object] = {}
         for error in errors:
             place, keys = self._find(error["loc"])
             hint = _hint_at(self.hint, error["loc"])
             if isinstance(place.node, yaml.ScalarNode) and keys not in self.taken:
                 if error["type"] in ("string_type", "path_type"):
-                    found[keys] = expand(place)
+                    others[keys] = expand(place)
                 elif error["type"] in _NATIVE_TYPES and _is_allowed(hint, _native(place)):
-                    found[keys] = _native(place)
-        self.taken |= found
-        return bool(found)
+                    others[keys] = _native(place)
+        self.taken |= others
+        return bool(others)
 
     def _find(self, loc: Keys) -> tuple[Place, Keys]:
-        """The YAML value of pydantic's `loc`, whose further parts name branches of a union."""
+        """The YAML value at pydantic's `loc`; parts of `loc` that name branches of a union are
+        skipped.
+        """
         place = self.place
         keys: Keys = ()
         for part in loc:
@@ -292,7 +294,7 @@ class _Reading:
         return place, keys
 
     def _explain(self, error: Any) -> tuple[bool, Place, SuiteError]:
-        """One error of pydantic in our words: whether a key is missing, where, and what to do."""
+        """One error of pydantic as (whether a key is missing, its place, the error to raise)."""
         loc, kind = error["loc"], error["type"]
         place, keys = self._find(loc)
         key = next((part for part in reversed(keys) if isinstance(part, str)), self.key)
@@ -320,7 +322,8 @@ class _Reading:
 
 
 FORM = "form"
-"""The type of a pydantic error that a class raises for a value of a form that it does not take."""
+"""The type of the pydantic error that a class raises for a value in a form that it does not take.
+"""
 
 
 def _standing(explained: tuple[bool, Place, SuiteError]) -> tuple[bool, int]:
@@ -341,7 +344,7 @@ def _children(place: Place) -> Mapping[Any, Place]:
 
 
 def _native(place: Place) -> object:
-    """What YAML takes a plain value for; its text where that is no number and no truth value."""
+    """A scalar as YAML reads it: a number, a truth value or null, else its text."""
     try:
         value = yaml.SafeLoader("").construct_object(place.node)
     except (yaml.YAMLError, ValueError):  # an unknown tag, a date that does not exist
@@ -357,11 +360,11 @@ def _is_allowed(hint: Any, value: object) -> bool:
     """Whether a choice has exactly this value: for Python and pydantic, 1 is true."""
     if get_origin(hint) is not Literal:
         return True
-    return any(value == one and type(value) is type(one) for one in get_args(hint))
+    return any(value == choice and type(value) is type(choice) for choice in get_args(hint))
 
 
 def _hint_at(hint: Any, loc: Keys) -> Any:
-    """The type that stands at `loc` below a type."""
+    """The type at `loc` within a type."""
     for part in loc:
         if dataclasses.is_dataclass(hint):
             hint = get_type_hints(hint).get(str(part), hint)

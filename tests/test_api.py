@@ -79,7 +79,7 @@ def test_an_answer_is_shown_as_a_table_and_escaped(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "message"),
     [
         ("select nothing from items", "nothing"),
         ("drop table items", "drop statements are not allowed"),
@@ -89,10 +89,10 @@ def test_an_answer_is_shown_as_a_table_and_escaped(folder: Path) -> None:
         ("select $a", "a"),
     ],
 )
-def test_sql_that_fails_or_would_write_is_refused(folder: Path, query: str, told: str) -> None:
+def test_sql_that_fails_or_would_write_is_refused(folder: Path, query: str, message: str) -> None:
     with pytest.raises(judgelake.QueryError, match=r"^sql: ") as refused:
         judgelake.open("lake").sql(query)
-    assert told in str(refused.value)
+    assert message in str(refused.value)
     assert not (folder / "here.parquet").exists()
 
 
@@ -127,18 +127,18 @@ def test_plan_counts_what_a_run_would_ask(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"limit": 0}, "limit=0; expected a whole number from 1"),
         ({"retry": "lost"}, "retry='lost'; expected one of unparsed, "),
     ],
 )
 def test_wrong_options_of_a_run_are_refused_at_once(
-    folder: Path, options: dict[str, object], told: str
+    folder: Path, options: dict[str, object], message: str
 ) -> None:
     with pytest.raises(judgelake.SuiteError, match=r"expected") as refused:
         judgelake.run("demo.yaml", "lake", **options)  # type: ignore[arg-type]
-    assert told in str(refused.value)
+    assert message in str(refused.value)
 
 
 def test_an_error_of_the_run_is_raised_as_what_it_is(folder: Path) -> None:

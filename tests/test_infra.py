@@ -43,14 +43,14 @@ def test_compose_starts_modules_and_programs_that_there_are() -> None:
     others = [words for words in commands() if words[0] != "judgelake"]
     assert [words[:2] for words in others] == [["python", "-m"], ["dask", "scheduler"]]
     assert callable(import_module(others[0][2]).main)
-    told = subprocess.run(
+    ended = subprocess.run(
         [sys.executable, "-m", "dask", "scheduler", "--help"],
         capture_output=True,
         text=True,
         check=True,
     ).stdout
     assert [
-        word for word in others[1] if word.startswith("--") and word not in told.replace("/ ", "")
+        word for word in others[1] if word.startswith("--") and word not in ended.replace("/ ", "")
     ] == []
 
 

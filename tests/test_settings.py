@@ -55,9 +55,9 @@ def read(folder: Path, text: str) -> Bicycle:
 
 def refuse(folder: Path, text: str) -> str:
     """What is said about `text`, without the folder."""
-    with pytest.raises(SuiteError) as told:
+    with pytest.raises(SuiteError) as refused:
         read(folder, text)
-    return str(told.value).removeprefix(f"{folder}/")
+    return str(refused.value).removeprefix(f"{folder}/")
 
 
 def test_every_kind_of_field(folder: Path) -> None:
@@ -93,7 +93,7 @@ def test_defaults_and_null(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("maker: x\ngear: 7", "bicycle.yaml:2: unknown key 'gear'; did you mean 'gears'?"),
         (
@@ -141,7 +141,7 @@ def test_defaults_and_null(folder: Path) -> None:
         ("maker: {a: 1}", "bicycle.yaml:1: maker: expected text, found a list or keys"),
         (
             "maker: x\n? [a, b]\n: 1",
-            "bicycle.yaml:2: a list or keys stand where a name is expected; write `key: value`",
+            "bicycle.yaml:2: found a list or keys where a name is expected; write `key: value`",
         ),
         (
             "- maker",
@@ -154,8 +154,8 @@ def test_defaults_and_null(folder: Path) -> None:
         ("# nothing", "bicycle.yaml: is empty; expected a suite; see infra/suites/demo.yaml"),
     ],
 )
-def test_refusals_name_line_value_and_remedy(folder: Path, text: str, told: str) -> None:
-    assert refuse(folder, text) == told
+def test_refusals_name_line_value_and_remedy(folder: Path, text: str, message: str) -> None:
+    assert refuse(folder, text) == message
 
 
 @pytest.mark.parametrize(
@@ -205,11 +205,13 @@ def test_variables_come_from_the_environment(folder: Path, monkeypatch: pytest.M
     )
 
 
-def test_unset_variable_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unset_variable_is_named_in_the_message(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("MODEL", raising=False)
-    told = refuse(folder, "gears: 7\nmaker: a ${MODEL}")
+    reported = refuse(folder, "gears: 7\nmaker: a ${MODEL}")
     assert (
-        told == "bicycle.yaml:2: the environment variable MODEL is not set; set it or write "
+        reported == "bicycle.yaml:2: the environment variable MODEL is not set; set it or write "
         "${MODEL:-default}"
     )
 

@@ -241,9 +241,9 @@ def test_list_names_tables_views_checks_and_recipes_without_a_lake(tmp_path: Pat
     assert listed["answers"]["kind"] == "table"
     assert listed["rpt_metrics"]["kind"] == "view"
     assert listed["chk_repeated_key"]["says"] == "no two current rows of a table have the same key"
-    told = {"kind": "recipe", "name": "low_mass", "options": "benchmark=, below=0.9"}
+    reported = {"kind": "recipe", "name": "low_mass", "options": "benchmark=, below=0.9"}
     assert listed["low_mass"] == {
-        **told,
+        **reported,
         "says": "How much of the probability did the levels hold where it was read?",
     }
 
@@ -301,22 +301,22 @@ def test_a_recipe_is_answered_in_every_format(
 
 
 @pytest.mark.parametrize(
-    ("recipe", "given", "told"),
+    ("recipe", "given", "message"),
     [
         ("scale_us", [], "there is no recipe 'scale_us'; did you mean 'scale_use'?"),
         ("scale_use", ["digit=1"], "has no option 'digit'; did you mean 'digits'?"),
         ("disputed_references", ["n=one"], "sql: the recipe disputed_references: Conversion Error"),
     ],
 )
-def test_a_recipe_asked_for_wrongly_is_told(
-    sealed: duckdb.DuckDBPyConnection, recipe: str, given: list[str], told: str
+def test_a_recipe_asked_for_wrongly_is_refused(
+    sealed: duckdb.DuckDBPyConnection, recipe: str, given: list[str], message: str
 ) -> None:
     with pytest.raises(QueryError) as error:
         answer_recipe(sealed, recipe, given, "csv")
-    assert told in str(error.value)
+    assert message in str(error.value)
 
 
-def test_options_without_a_recipe_are_told() -> None:
+def test_options_without_a_recipe_are_refused() -> None:
     with pytest.raises(
         QueryError, match="sql: --set 'n=1' has no recipe; expected --recipe NAME beside it"
     ):
@@ -374,14 +374,14 @@ def test_refusal_ends_with_exit_code_1(lake: Lake) -> None:
     ended = subprocess.run(
         [sys.executable, "-m", "judgelake.flows.cli", *words], capture_output=True, check=False
     )
-    told = (
+    reported = (
         b"judgelake: sql: create statements are not allowed; expected SELECT; the lake is "
         b"read-only\n"
     )
-    assert (ended.returncode, ended.stdout, ended.stderr) == (1, b"", told)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (1, b"", reported)
 
 
-def test_unknown_view_is_told_readably(lake: Lake) -> None:
+def test_unknown_view_is_refused_readably(lake: Lake) -> None:
     ended = run(lake, "select * from rpt_metric")
     assert ended.returncode == 1
     assert ended.stderr.decode().startswith(

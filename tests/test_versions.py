@@ -1,4 +1,4 @@
-"""What a process says it runs, and how several are told apart."""
+"""What a process says it runs, and how several are distinguished."""
 
 from pathlib import Path
 
@@ -14,9 +14,9 @@ def write_package(folder: Path, files: dict[str, str]) -> Path:
     return folder
 
 
-def test_a_process_tells_its_code_and_packages() -> None:
-    told = describe_code()
-    assert list(told) == [
+def test_a_process_reports_its_code_and_packages() -> None:
+    output = describe_code()
+    assert list(output) == [
         "judgelake",
         "python",
         "dask",
@@ -26,7 +26,7 @@ def test_a_process_tells_its_code_and_packages() -> None:
         "pyarrow",
         "polars",
     ]
-    version, _, digest = told["judgelake"].partition("+")
+    version, _, digest = output["judgelake"].partition("+")
     assert version == "0.1.0"
     assert len(digest) == 12
 

@@ -2,7 +2,7 @@
 -- grain: one row per benchmark x judge x criterion whose verdicts have a captured mass, those without a score for lack of it too
 -- option benchmark: only this benchmark
 -- option below = 0.9: what is little
-with told as (
+with weighed as (
     select
         benchmark,
         judge_id,
@@ -25,18 +25,18 @@ with told as (
 )
 
 select
-    told.benchmark,
+    weighed.benchmark,
     judges.judge,
-    told.criterion,
+    weighed.criterion,
     count(*) as n,
-    count(*) filter (where told.status <> 'ok') as n_without_score,
-    count(*) filter (where told.captured_mass < $below::double) as n_below,
-    count(*) filter (where told.captured_mass < $below::double) / count(*) as share_below,
-    min(told.captured_mass) as lowest,
-    quantile_cont(told.captured_mass, 0.05) as p05,
-    median(told.captured_mass) as median
-from told
-inner join core_judges as judges on told.judge_id = judges.judge_id and told.reading = judges.reading
-where $benchmark::varchar is null or told.benchmark = $benchmark
-group by told.benchmark, judges.judge, told.criterion
-order by share_below desc, told.benchmark asc, judges.judge asc, told.criterion asc
+    count(*) filter (where weighed.status <> 'ok') as n_without_score,
+    count(*) filter (where weighed.captured_mass < $below::double) as n_below,
+    count(*) filter (where weighed.captured_mass < $below::double) / count(*) as share_below,
+    min(weighed.captured_mass) as lowest,
+    quantile_cont(weighed.captured_mass, 0.05) as p05,
+    median(weighed.captured_mass) as median
+from weighed
+inner join core_judges as judges on weighed.judge_id = judges.judge_id and weighed.reading = judges.reading
+where $benchmark::varchar is null or weighed.benchmark = $benchmark
+group by weighed.benchmark, judges.judge, weighed.criterion
+order by share_below desc, weighed.benchmark asc, judges.judge asc, weighed.criterion asc

@@ -18,7 +18,7 @@ contents as (
     from core_answers
 ),
 
-told as (
+reasons as (
     select
         verdicts.benchmark,
         coalesce(names.alias, verdicts.judge_id) as judge,
@@ -63,7 +63,7 @@ select
     count(*) as n,
     count(*) filter (where status = 'ok') as n_ok,
     max(judged_at) as last_judged_at
-from told
+from reasons
 where why is not null
 group by benchmark, judge, reading, why
 order by benchmark asc, judge asc, reading asc, why asc

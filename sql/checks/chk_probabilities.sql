@@ -1,6 +1,6 @@
 -- check: the probabilities of a verdict's levels lie in [0, 1] and sum to 1, and the mass that they held together lies in [0, 1]
 -- grain: one row per verdict or duel of which they do not
-with told as (
+with distributions as (
     select
         'verdicts' as table_name,
         judge_id,
@@ -39,7 +39,7 @@ select
     list_sum(shares) as total,
     captured_mass,
     run_id
-from told
+from distributions
 where
     (len(shares) > 0 and (list_min(shares) >= 0 and list_max(shares) <= 1 and abs(list_sum(shares) - 1) <= 1e-6) is not true)
     or not (captured_mass between 0 and 1)

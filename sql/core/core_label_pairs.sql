@@ -10,7 +10,7 @@ with labelled as not materialized (
 ),
 
 -- one cheap pass leaves out most: an estimate is some percent off, and 1,000 is far from 21
-told as materialized (
+few_labels as materialized (
     select rater_hash
     from labelled
     group by rater_hash
@@ -23,7 +23,7 @@ raters as (
         labelled.criterion,
         labelled.rater
     from labelled
-    inner join told on labelled.rater_hash = told.rater_hash
+    inner join few_labels on labelled.rater_hash = few_labels.rater_hash
     group by labelled.benchmark, labelled.criterion, labelled.rater
     having count(distinct labelled.score_0_1) + count(distinct labelled.choice) <= 21
     qualify count(*) over (partition by labelled.benchmark, labelled.criterion) > 1

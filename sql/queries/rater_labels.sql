@@ -50,7 +50,7 @@ labels as not materialized (
 ),
 
 -- one cheap pass leaves out most: an estimate is some percent off, and 1,000 is far from 21
-told as (
+few_labels as (
     select
         kind,
         criterion,
@@ -67,7 +67,7 @@ raters as (
         labels.criterion,
         labels.rater
     from labels
-    semi join told on labels.kind = told.kind and labels.criterion = told.criterion and labels.rater = told.rater
+    semi join few_labels on labels.kind = few_labels.kind and labels.criterion = few_labels.criterion and labels.rater = few_labels.rater
     group by labels.kind, labels.criterion, labels.rater
     having count(distinct labels.label) <= 21
     qualify count(*) over (partition by labels.kind, labels.criterion) > 1

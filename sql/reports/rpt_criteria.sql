@@ -1,6 +1,6 @@
 -- grain: one row per benchmark x judge x its criterion x human criterion x coefficient, where people rated two criteria and more (HarmonicEval,
 -- Table 3): all models pooled, mean of annotators; `mark` names the criterion that the judge's agrees with most, and least
-with told as (
+with ranked as (
     select
         benchmark,
         judge,
@@ -41,6 +41,6 @@ select
     high,
     case when place = 1 then 'most' when place_from_below = 1 then 'least' else '' end as mark,
     reported_at
-from told
+from ranked
 where n_criteria > 1
 order by benchmark, judge, judge_criterion, coefficient, human_criterion

@@ -1,7 +1,7 @@
 -- grain: one row per suite x judge x criteria x rule x rater x coefficient over all benchmarks that have the target: `pooled` is of all their
 -- rows (LAVE's "Overall"), `mean_of_cells` the mean over benchmark x model, cells without a coefficient left out; clusters are resampled
 -- within benchmarks. `mark` is of the pooled column. Of a suite with one such benchmark both are the benchmark's own
-with told as (
+with correlations as (
     select
         suite,
         benchmark,
@@ -29,12 +29,12 @@ with told as (
 ),
 
 together as (
-    select * from told
+    select * from correlations
     where benchmark = '*'
 ),
 
 alone as (
-    select * from told
+    select * from correlations
     where benchmark <> '*' and target not in (select target from together)
 ),
 
@@ -58,7 +58,7 @@ counted as (
     select
         target,
         list(distinct benchmark order by benchmark) as benchmarks
-    from told
+    from correlations
     where benchmark <> '*'
     group by target
 )

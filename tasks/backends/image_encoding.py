@@ -16,6 +16,7 @@ from judgelake.tasks.errors import BackendError, LakeError
 from judgelake.tasks.lake.storage import LakePath, read_file
 from judgelake.tasks.types import Box, Image, is_remote
 
+# so many bytes of encoded images stay in memory for the next requests
 _KEPT_BYTES = 256_000_000
 _BOX_WIDTH = 0.006
 """Of the longer side: a line that is seen in a small picture and hides little of a large one."""

@@ -62,7 +62,7 @@ BATCH_SHARE = 0.5
 """What a reply that came by OpenAI's Batch API costs of the usual price."""
 
 
-class Listed(NamedTuple):
+class ListedModel(NamedTuple):
     """One line of the table. `image`: a rule's name and its numbers, see `tasks.backends.tokens`;
     () where none is known.
     """
@@ -74,34 +74,38 @@ class Listed(NamedTuple):
     image: tuple[Any, ...] = ()
 
 
-class Table(NamedTuple):
+class PriceTable(NamedTuple):
     """The whole table and the day (ISO) whose prices it has."""
 
     as_of: str
-    models: tuple[Listed, ...]
+    models: tuple[ListedModel, ...]
 
 
 @functools.cache
-def read_table() -> Table:
+def read_table() -> PriceTable:
     """The table that comes with the program."""
     text = (
         resources.files("judgelake.tasks.backends")
         .joinpath("prices.yaml")
         .read_text(encoding="utf-8")
     )
-    found = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506  # both are safe
-    return Table(
-        str(found["as_of"]),
-        tuple(line for name, one in found["providers"].items() for line in _list_models(name, one)),
+    table = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506  # both are safe
+    return PriceTable(
+        str(table["as_of"]),
+        tuple(
+            line
+            for name, provider in table["providers"].items()
+            for line in _list_models(name, provider)
+        ),
     )
 
 
-def _list_models(provider: str, found: Mapping[str, Any]) -> list[Listed]:
+def _list_models(provider: str, table: Mapping[str, Any]) -> list[ListedModel]:
     lines = []
-    for name, values in found["models"].items():
+    for name, values in table["models"].items():
         image = tuple(values.get("image", ()))
         price = Price(**{key: float(value) for key, value in values.items() if key != "image"})
-        lines.append(Listed(provider, name, tuple(found["hosts"]), price, image))
+        lines.append(ListedModel(provider, name, tuple(table["hosts"]), price, image))
     return lines
 
 
@@ -113,7 +117,7 @@ def find_price(model: str, host: str | None = None) -> Price | None:
     return line.price if line else None
 
 
-def find_listed(model: str, host: str | None = None) -> Listed | None:
+def find_listed(model: str, host: str | None = None) -> ListedModel | None:
     """The line of the table for a model: its own, else that of the family of which it is a dated
     snapshot; the longest name wins.
     """
@@ -125,7 +129,7 @@ def find_listed(model: str, host: str | None = None) -> Listed | None:
     return max(fitting, key=lambda line: len(line.name), default=None)
 
 
-def _is_named(line: Listed, model: str) -> bool:
+def _is_named(line: ListedModel, model: str) -> bool:
     provider, _, rest = model.partition("/")
     name = rest if rest and provider == line.provider else model
     return name == line.name or (

@@ -65,7 +65,11 @@ class RoutingBackend:
     def refusal(self) -> str:
         """The words of an endpoint that takes no request, '' where each takes some."""
         return next(
-            (one.refusal for one in self._each() if isinstance(one, FirstContact) and one.refusal),
+            (
+                contact.refusal
+                for contact in self._each()
+                if isinstance(contact, FirstContact) and contact.refusal
+            ),
             "",
         )
 

@@ -20,7 +20,7 @@ USUAL_SIZE = (640, 480)
 """Of an image that cannot be opened here (COCO's usual size)."""
 
 
-class Size(NamedTuple):
+class ImageSize(NamedTuple):
     """Pixels."""
 
     width: float
@@ -29,19 +29,19 @@ class Size(NamedTuple):
 
 def count_image_tokens(rule: tuple[Any, ...], width: float, height: float) -> float:
     """Tokens of an image of this size under `rule`; `UNKNOWN_TOKENS` where there is none."""
-    return _RULES[rule[0]](Size(width, height), *rule[1:]) if rule else UNKNOWN_TOKENS
+    return _RULES[rule[0]](ImageSize(width, height), *rule[1:]) if rule else UNKNOWN_TOKENS
 
 
-def fit_side(width: int, height: int, max_side: int) -> Size:
+def fit_side(width: int, height: int, max_side: int) -> ImageSize:
     """The size at which an image is sent: scaled down so that no side is longer than `max_side`."""
-    return _shrink(Size(width, height), max_side / max(width, height))
+    return _shrink(ImageSize(width, height), max_side / max(width, height))
 
 
-def _shrink(size: Size, factor: float) -> Size:
-    return size if factor >= 1 else Size(size.width * factor, size.height * factor)
+def _shrink(size: ImageSize, factor: float) -> ImageSize:
+    return size if factor >= 1 else ImageSize(size.width * factor, size.height * factor)
 
 
-def _count_tiles(size: Size, base: float, tile: float) -> float:
+def _count_tiles(size: ImageSize, base: float, tile: float) -> float:
     """OpenAI, detail high: fit into 2048 x 2048, then the shorter side to 768; `base` and `tile`
     for each 512 x 512 begun.
     """
@@ -50,7 +50,7 @@ def _count_tiles(size: Size, base: float, tile: float) -> float:
     return base + tile * _pieces(size, 512)
 
 
-def _count_patches(size: Size, factor: float) -> float:
+def _count_patches(size: ImageSize, factor: float) -> float:
     """OpenAI's smaller models: patches of 32 x 32, scaled down so that there are at most 1,536 of
     them, times `factor`.
     """
@@ -60,7 +60,7 @@ def _count_patches(size: Size, factor: float) -> float:
     return factor * min(most, _pieces(size, 32))
 
 
-def _count_area(size: Size, pixels: float) -> float:
+def _count_area(size: ImageSize, pixels: float) -> float:
     """Anthropic: a token for each `pixels` of an image of at most 1,568 pixels a side and 1.15
     megapixels.
     """
@@ -68,19 +68,19 @@ def _count_area(size: Size, pixels: float) -> float:
     return size.width * size.height / pixels
 
 
-def _count_squares(size: Size, tokens: float) -> float:
+def _count_squares(size: ImageSize, tokens: float) -> float:
     """Gemini from 2.0: one piece where both sides are at most 384, else a piece for each 768 x 768
     begun.
     """
     return tokens if max(size) <= 384 else tokens * _pieces(size, 768)
 
 
-def _count_each(_: Size, tokens: float) -> float:
+def _count_each(_: ImageSize, tokens: float) -> float:
     """The same for every image."""
     return tokens
 
 
-def _pieces(size: Size, side: int) -> int:
+def _pieces(size: ImageSize, side: int) -> int:
     # the last digits of a scaled side are noise: 768.0000000001 is no second tile
     return math.ceil(round(size.width, 6) / side) * math.ceil(round(size.height, 6) / side)
 

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from judgelake.tasks.demo.words import pick, pick_distinct
-from judgelake.tasks.demo.world import Box
+from judgelake.tasks.demo.world import Rectangle
 
 Pool = Literal["usual", "unusual", "partly", "alike", "wrong"]
 RATINGS: Mapping[Pool, float] = {
@@ -54,7 +54,7 @@ class Question:
     prompt: str
     frame: str
     sayings: Sayings
-    box: Box | None = None
+    box: Rectangle | None = None
 
 
 def sort_sayings(

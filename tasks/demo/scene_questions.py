@@ -45,13 +45,13 @@ class Description:
 
     def fits(self, thing: Thing) -> bool:
         """Whether all that it says is true of the thing."""
-        said = (
+        pairs = (
             (self.size, thing.size),
             (self.colour, thing.colour),
             (self.shape, thing.shape),
             (self.place, thing.place),
         )
-        return all(word is None or word == truth for word, truth in said)
+        return all(word is None or word == truth for word, truth in pairs)
 
     def phrase(self) -> str:
         """The words: the small red circle in the top left."""
@@ -69,14 +69,16 @@ def name_uniquely(scene: Scene, thing: Thing, hidden: str = "") -> str:
     """The shortest phrase that fits this thing alone, without saying what is `hidden`; every place
     holds one thing at most.
     """
-    said = {
+    words = {
         name: getattr(thing, name)
         for name in ("shape", "colour", "size", "place")
         if name != hidden
     }
-    names = tuple(said)
+    names = tuple(words)
     tries = [names[:1], names[:2], names[:3], ("shape", "place"), ("place",)]
-    phrases = (Description(**{name: said[name] for name in some if name in said}) for some in tries)
+    phrases = (
+        Description(**{name: words[name] for name in some if name in words}) for some in tries
+    )
     return next(phrase.phrase() for phrase in phrases if _is_unique(scene, phrase))
 
 

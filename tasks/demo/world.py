@@ -52,7 +52,7 @@ SIGN_PLACES = (
 )
 
 
-class Box(NamedTuple):
+class Rectangle(NamedTuple):
     """A rectangle in pixels; (x, y) is its top left corner."""
 
     x: float
@@ -79,10 +79,10 @@ class Thing:
         return PLACES[self.row][self.column]
 
     @property
-    def box(self) -> Box:
+    def box(self) -> Rectangle:
         """The smallest rectangle around it."""
         xs, ys = zip(*outline(self), strict=True)
-        return Box(min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys))
+        return Rectangle(min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys))
 
 
 @dataclass(frozen=True, slots=True)

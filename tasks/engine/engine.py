@@ -17,6 +17,7 @@ from judgelake.tasks.types import Case, Failure, Judge, Pending, Reply, Request,
 
 DRAIN_S = 30.0
 """How long requests in flight may finish after a stop was asked for."""
+# seconds between two looks at the stop flag
 _LOOK_S = 0.2
 _YOUNG_OBJECTS, _USUAL = 20_000, gc.get_threshold()
 """New objects between two garbage collections while cases are judged, and Python's defaults."""

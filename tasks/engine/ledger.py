@@ -1,11 +1,11 @@
-"""What a shard keeps: replies and verdicts, in the lake within 10 s or 2,000 of them; replies
-always before the verdicts on them.
+"""The ledger of a shard: it collects replies and verdicts and writes them to the lake every 10 s or
+2,000 replies, replies always before the verdicts on them.
 
-Which request is asked is the engine's matter; which verdict of a case counts is SQL's.
+Which requests are sent is decided in `tasks.engine.engine`, which verdict of a case counts in SQL.
 
-A protocol's mistake costs its case a verdict, with a reason, and never the shard. Probabilities are
-kept in single precision: whether they hold mass enough, and what is computed from them, the
-protocol has decided before.
+Where a protocol returns an impossible verdict, the case gets the status `failed` with a reason, and
+the shard goes on. Probabilities are stored in single precision, after the protocol has computed its
+scores from them.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ _LOGPROBS = "top_logprobs"
 
 
 def frame_replies(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """Rows of the table `replies`; under `top_logprobs` each has what a `Reply` has there."""
+    """A frame of the table `replies` from rows whose `top_logprobs` are as in a `Reply`."""
     schema = TABLES["replies"].polars_schema
     frame = pl.DataFrame(
         rows, schema={name: kind for name, kind in schema.items() if name != _LOGPROBS}
@@ -75,12 +75,12 @@ def _frame_logprobs(replies: Sequence[tuple[TokenLogprobs, ...]]) -> pl.Series:
 
 
 def _count_up(lists: Sequence[Sequence[object]]) -> pa.Array:
-    """Where each list begins among the entries of all, and where the last one ends."""
+    """Offsets of lists within their joined entries: each list's start, and the last one's end."""
     return pa.array(np.cumsum([0, *map(len, lists)], dtype=np.int64))
 
 
 def read_reply(row: Mapping[str, Any]) -> Reply:
-    """A reply from a row with its fields, and no others."""
+    """A `Reply` from a row that has exactly its fields."""
     positions = row[_LOGPROBS] or ()
     logprobs = tuple(
         tuple((top["token"], top["logprob"]) for top in position) for position in positions
@@ -92,8 +92,8 @@ PREFERENCES: Mapping[str, float] = {"a": 0.0, "b": 1.0, "tie": 0.5}
 
 
 def settle_verdicts(case: Case, verdicts: list[Verdict], unit: Unit) -> list[Verdict]:
-    """One verdict a criterion; a verdict that names none is about every criterion of the case that
-    has no verdict of its own.
+    """One verdict for each criterion of the case. A verdict that names no criterion applies to all
+    criteria without a verdict of their own.
     """
     criteria = case.criteria or (case.criterion,)
     named = {verdict.criterion: verdict for verdict in verdicts if verdict.criterion is not None}
@@ -161,10 +161,13 @@ def _find_wrong(verdict: Verdict, unit: Unit) -> str | None:
 
 FLUSH_SECONDS = 10.0
 FLUSH_REPLIES = 2000
+"""A killed run loses at most the replies of so many seconds, or so many of them."""
 PATIENCE_S = 180.0
-"""How long a lake that cannot be written is tried again before what was paid for is spilled."""
+"""How long writing to the lake is retried before the replies are spilled to a local folder."""
 _LONGEST_PAUSE_S = 30.0
+"""Between two tries; the pauses double from 1 s."""
 _BATCH_ROWS, _BATCHES_HELD = 5000, 3
+"""Stored replies are read so many rows at a time, and so many of these batches stay in memory."""
 Key = tuple[str, int]
 """Request digest and draw."""
 NO_PRICES: Mapping[str, Price | None] = {}
@@ -177,7 +180,7 @@ _CASE_FIELDS = (
     "context_digest",
     "sample",
 )
-_REPLY_FIELDS = tuple(one.name for one in dataclasses.fields(Reply))
+_REPLY_FIELDS = tuple(part.name for part in dataclasses.fields(Reply))
 _VERDICT_FIELDS = (
     "criterion",
     "status",
@@ -196,8 +199,8 @@ _VERDICT_FIELDS = (
 
 @dataclass
 class Tally:
-    """What a shard has done so far. `cost_usd` is without the `n_unpriced` calls whose price is not
-    known.
+    """Counts of what a shard has done so far. `cost_usd` leaves out the `n_unpriced` calls without
+    a known price.
     """
 
     n_calls: int = 0
@@ -212,8 +215,8 @@ class Tally:
 
 
 class StoredReplies(Mapping[Key, Reply]):
-    """Replies of a lake by request digest and draw. Held are their keys, and rows of the last few
-    batches that were asked for.
+    """Replies of a lake by request digest and draw. All keys are in memory, of the rows only the
+    last few batches that were read.
     """
 
     def __init__(self, snapshot: Snapshot, judge_id: str | None, keys: Iterable[Key]) -> None:
@@ -224,7 +227,7 @@ class StoredReplies(Mapping[Key, Reply]):
         self._is_behind = False
 
     def add(self, keys: Sequence[Key]) -> None:
-        """Take note of replies that have come into the lake since."""
+        """Add the keys of replies that were written to the lake since this was made."""
         self._places |= {key: place for place, key in enumerate(keys, len(self._keys))}
         self._keys += keys
         self._fetch.cache_clear()  # the last batch has grown
@@ -266,8 +269,8 @@ def load_replies(
     retry: tuple[str, ...] = (),
     run_id: str = "",
 ) -> StoredReplies:
-    """The replies in a lake (or its warehouse), of one judge or (None) of all; not those that
-    `run_id` has to ask again (`retry`: statuses of verdicts).
+    """The replies in a lake (or its warehouse) of one judge, or of all judges (None). Replies whose
+    verdict has a status in `retry` are left out, unless the run `run_id` made them itself.
     """
     connection = open_warehouse(lake, lazy=True) if isinstance(lake, Lake) else lake
     given = {"judge_id": judge_id, "reading": reading, "retry": [*retry], "run_id": run_id}
@@ -277,8 +280,8 @@ def load_replies(
 
 
 class Ledger:
-    """One shard's keeper (see `tasks.engine.engine.Keeper`); `flush` writes what has come since the
-    last one.
+    """Keeps one shard's replies and verdicts (see `tasks.engine.engine.Keeper`); `flush` writes
+    those that came since the last flush.
     """
 
     def __init__(
@@ -313,13 +316,15 @@ class Ledger:
         self._writing = asyncio.Lock()
 
     def find_reply(self, digest: str, draw: int) -> Reply | None:
-        """A reply of this shard or of the lake."""
-        found = self._recent.get((digest, draw)) or self._stored.get((digest, draw))
-        self.tally.n_replies_reused += found is not None
-        return found
+        """The reply to a request that this shard or an earlier run received; None where there is
+        none.
+        """
+        reply = self._recent.get((digest, draw)) or self._stored.get((digest, draw))
+        self.tally.n_replies_reused += reply is not None
+        return reply
 
     def keep_reply(self, digest: str, request: Request, reply: Reply) -> None:
-        """Take a fresh reply; it is in the lake after the next flush."""
+        """Add a new reply; the next flush writes it."""
         self._recent[digest, request.draw] = reply
         price = self._prices.get(request.endpoint)
         cost = price_reply(price, reply.prompt_tokens, reply.completion_tokens, reply.cached_tokens)
@@ -344,20 +349,20 @@ class Ledger:
             self._full.set()
 
     def keep_verdicts(self, case: Case, verdicts: list[Verdict], digests: list[str]) -> None:
-        """Take what a judge concluded on a case: one row for each of its criteria."""
+        """Add a judge's verdicts on a case: one row for each of its criteria."""
         self.tally.n_cases += 1
         for verdict in settle_verdicts(case, verdicts, self._unit):
             self.tally.statuses[verdict.status] += 1
             self._verdicts.append(self._verdict_row(case, verdict, digests))
 
     def leave_open(self, pending: Sequence[Pending]) -> None:
-        """Count a case that waits for a batch at the provider; what is left for want of money or of
-        a key was never asked.
+        """Count a case that waits for a batch at the provider. Cases left over because the budget
+        is spent, or because no requests are sent, are not counted: they were never sent.
         """
         self.tally.n_open += OVER_BUDGET not in pending and UNASKED not in pending
 
     async def wait_until_kept(self) -> None:
-        """Return at once, or, while the lake cannot be written, when it can."""
+        """Wait while the lake cannot be written; return at once otherwise."""
         await self._kept.wait()
 
     def _verdict_row(self, case: Case, verdict: Verdict, digests: list[str]) -> dict[str, object]:
@@ -380,18 +385,16 @@ class Ledger:
         return {name: values[name] for name in TABLES[TABLE_OF[self._unit]].polars_schema}
 
     async def flush(self) -> None:
-        """Write replies, then the verdicts that rest on them, as new part files; cancelled or
-        failed, none of them is lost.
+        """Write the replies, then the verdicts on them, as new part files. If it fails or is
+        cancelled, what was not written stays for the next flush.
         """
-        await asyncio.shield(
-            self._flush()
-        )  # a write that has begun ends before the next one begins
+        # shielded: a write that has begun ends before the next one begins
+        await asyncio.shield(self._flush())
 
     async def _flush(self) -> None:
         async with self._writing:
-            n_verdicts = len(
-                self._verdicts
-            )  # those that come during the write rest on replies that it does not hold
+            # verdicts that come during the write may be on replies that it does not include
+            n_verdicts = len(self._verdicts)
             keys = [(str(row["request_digest"]), int(str(row["draw"]))) for row in self._replies]
             await self._write("replies", self._replies, len(keys), frame_replies)
             self._stored.add(keys)
@@ -417,8 +420,8 @@ class Ledger:
         del rows[:count]
 
     async def flush_patiently(self) -> None:
-        """`flush`, tried again while the lake refuses; once patience is over, replies are spilled
-        and LakeError says where they lie.
+        """`flush`, retried while the lake cannot be written. When `patience` is over, the replies
+        are spilled to a local folder, and the LakeError names it.
         """
         began, pause_s = time.monotonic(), 1.0
         while True:
@@ -441,8 +444,8 @@ class Ledger:
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
     def _spill(self, refused: LakeError) -> LakeError:
-        """Keep the replies elsewhere; verdicts go, for they follow from the replies and must not be
-        in the lake without them.
+        """Write the replies to the spill folder. The verdicts are dropped: they follow from the
+        replies and must not be in the lake without them.
         """
         self._verdicts.clear()
         rows = frame_replies(self._replies)
@@ -484,13 +487,13 @@ class Ledger:
 def _find_latest(
     connection: duckdb.DuckDBPyConnection, judge_id: str, unit: Unit
 ) -> datetime | None:
-    """The time of a judge's latest row: what comes now is stamped later, so that the latest attempt
-    is the last one by any clock.
+    """The time of a judge's latest row. New rows get later times, even if this machine's clock is
+    behind, so that the latest attempt counts.
     """
     text = "select greatest((select max(replied_at) from raw_replies where judge_id = $judge_id), "
     text += (
         f"(select max(judged_at) from raw_{TABLE_OF[unit]} where judge_id = $judge_id)) as latest"
     )
-    found = select_frame(connection, text, "latest row of a judge", {"judge_id": judge_id})
-    latest: datetime | None = found.item()
+    latest_row = select_frame(connection, text, "latest row of a judge", {"judge_id": judge_id})
+    latest: datetime | None = latest_row.item()
     return latest

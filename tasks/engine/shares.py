@@ -15,6 +15,7 @@ from judgelake.tasks.lake.storage import LakePath, list_files, remove_file, writ
 from judgelake.tasks.suite.suite import LimitSettings
 
 _SUFFIX = ".open"
+# seconds between two looks at which shards are still open
 _LOOK_S = 1.0
 
 

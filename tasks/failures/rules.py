@@ -84,15 +84,15 @@ def label_answer(
         if candidate
         else []
     )
-    found = {
+    holds = {
         "same_stem": any(is_same_stem(candidate, words) for words in others),
         "specificity_or_verbosity": any(says_more_or_less(candidate, words) for words in others),
         "unknown": " ".join(candidate) in _UNKNOWN,
     }
     if wordnet is not None:
-        found["synonym"] = any(is_synonym(candidate, words, wordnet) for words in others)
-        found["hypernym"] = any(is_hypernym(candidate, words, wordnet) for words in others)
-    return found
+        holds["synonym"] = any(is_synonym(candidate, words, wordnet) for words in others)
+        holds["hypernym"] = any(is_hypernym(candidate, words, wordnet) for words in others)
+    return holds
 
 
 def is_same_stem(candidate: Words, reference: Words) -> bool:
@@ -110,27 +110,27 @@ def says_more_or_less(candidate: Words, reference: Words) -> bool:
     """Whether one has all the stems of the other and some more, of which none is a negation; a
     shared function word alone is no answer.
     """
-    one, other = (frozenset(map(stem_word, words)) for words in (candidate, reference))
+    stems, other_stems = (frozenset(map(stem_word, words)) for words in (candidate, reference))
     return (
-        (one < other or other < one)
-        and bool((one & other) - _FUNCTION_WORDS)
-        and not (one ^ other) & _NEGATIONS
+        (stems < other_stems or other_stems < stems)
+        and bool((stems & other_stems) - _FUNCTION_WORDS)
+        and not (stems ^ other_stems) & _NEGATIONS
     )
 
 
 def is_synonym(candidate: Words, reference: Words, wordnet: WordNet) -> bool:
     """Whether the phrases, or what is left of them without their common words, share a sense."""
     return any(
-        wordnet.find_senses(one) & wordnet.find_senses(other)
-        for one, other in _phrases(candidate, reference)
+        wordnet.find_senses(phrase) & wordnet.find_senses(other)
+        for phrase, other in _phrases(candidate, reference)
     )
 
 
 def is_hypernym(candidate: Words, reference: Words, wordnet: WordNet) -> bool:
     """Whether a sense of one phrase stands above a sense of the other, and they share none."""
     return not is_synonym(candidate, reference, wordnet) and any(
-        _stands_above(one, other, wordnet) or _stands_above(other, one, wordnet)
-        for one, other in _phrases(candidate, reference)
+        _stands_above(phrase, other, wordnet) or _stands_above(other, phrase, wordnet)
+        for phrase, other in _phrases(candidate, reference)
     )
 
 
@@ -147,12 +147,12 @@ def _phrases(candidate: Words, reference: Words) -> Iterator[tuple[str, str]]:
     """
     yield " ".join(candidate), " ".join(reference)
     common = {*map(stem_word, candidate)} & {*map(stem_word, reference)}
-    one, other = (
+    phrase, other = (
         " ".join(word for word in words if stem_word(word) not in common)
         for words in (candidate, reference)
     )
-    if common and one and other:
-        yield one, other
+    if common and phrase and other:
+        yield phrase, other
 
 
 def _split_words(text: str) -> Words:

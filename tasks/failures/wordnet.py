@@ -77,19 +77,19 @@ def load_wordnet() -> WordNet | None:
     """The installed WordNet; None where nltk or its corpus is not there. Only with a corpus is nltk
     imported, which takes two seconds.
     """
-    found = [
+    installed = [
         (folder, name)
         for folder in _list_folders()
         for file, name in _PLACES.items()
         if (folder / file).exists()
     ]
-    if not found:
+    if not installed:
         return None
     try:
         data, corpora = import_module("nltk.data"), import_module("nltk.corpus.reader.wordnet")
     except ImportError:
         return None
-    folder, name = found[0]
+    folder, name = installed[0]
     if (
         str(folder) not in data.path
     ):  # the reader looks there itself, and nltk read NLTK_DATA when it was first imported

@@ -7,7 +7,7 @@ declared verdict (alone on the first or last line, or after `Final answer:` and 
 before a mere statement, and the last of several counts; a later statement that contradicts it
 leaves None.
 
-`Asker` holds the turns of a judge's generator; each ends with the text to be read, or with the
+`CaseAsker` holds the turns of a judge's generator; each ends with the text to be read, or with the
 verdict that there is none.
 """
 
@@ -129,7 +129,7 @@ _GRADE_STATED = re.compile(
 )
 
 
-class _Found(NamedTuple):
+class _ReadVerdict(NamedTuple):
     """A verdict and its place in the text; `value` is None where what was said is denied."""
 
     place: int
@@ -182,23 +182,23 @@ def _read(
     verdicts = [*_read_ends(seen, alone, value), *_read_clauses(seen, declared, value)]
     opening = first.match(seen) if first else None
     if opening:
-        verdicts.append(_Found(0, value(opening)))
+        verdicts.append(_ReadVerdict(0, value(opening)))
     return _settle(verdicts, list(_read_clauses(seen, stated, value)))
 
 
-def _read_ends(seen: str, alone: re.Pattern[str], value: _Value) -> Iterator[_Found]:
+def _read_ends(seen: str, alone: re.Pattern[str], value: _Value) -> Iterator[_ReadVerdict]:
     """A verdict alone on the first or the last line; a number of a list, and a label that heads a
     part of the text, are none.
     """
     lines = [line for line in _split_lines(seen) if line[1].strip()]
     for place, line in lines[:1] + lines[1:][-1:]:
         bare = line.strip(_AROUND_LINE) if len(line) <= _LONGEST_LINE else ""
-        found = alone.fullmatch(bare)
-        if found is None or (bare in ("1", "2") and _LIST_ITEM.search(seen)):
+        match = alone.fullmatch(bare)
+        if match is None or (bare in ("1", "2") and _LIST_ITEM.search(seen)):
             continue
         if _LABEL_ALONE.fullmatch(bare) and _heads_a_part(seen):
             continue
-        yield _Found(place, value(found))
+        yield _ReadVerdict(place, value(match))
 
 
 def _split_lines(text: str) -> Iterator[tuple[int, str]]:
@@ -218,24 +218,24 @@ def _heads_a_part(seen: str) -> bool:
     return len({head[1] for head in heads if head}) == 2
 
 
-def _read_clauses(seen: str, pattern: re.Pattern[str], value: _Value) -> Iterator[_Found]:
+def _read_clauses(seen: str, pattern: re.Pattern[str], value: _Value) -> Iterator[_ReadVerdict]:
     """What the text says outside a hypothesis or concession; the denial of a verdict has no
     value.
     """
-    for found in pattern.finditer(seen):
-        begin = found.start() - len(
-            re.split(r"[.!?\n]", seen[max(0, found.start() - 300) : found.start()])[-1]
+    for match in pattern.finditer(seen):
+        begin = match.start() - len(
+            re.split(r"[.!?\n]", seen[max(0, match.start() - 300) : match.start()])[-1]
         )
         verdict = min(
-            found.start(number) for number, group in enumerate(found.groups(), 1) if group
+            match.start(number) for number, group in enumerate(match.groups(), 1) if group
         )
-        if not _HYPOTHESIS.search(seen, begin, found.start()):
-            yield _Found(
-                found.start(), None if _DENIAL.search(seen, begin, verdict) else value(found)
+        if not _HYPOTHESIS.search(seen, begin, match.start()):
+            yield _ReadVerdict(
+                match.start(), None if _DENIAL.search(seen, begin, verdict) else value(match)
             )
 
 
-def _settle(declared: list[_Found], stated: list[_Found]) -> str | None:
+def _settle(declared: list[_ReadVerdict], stated: list[_ReadVerdict]) -> str | None:
     if declared:
         last = max(declared)
         return (
@@ -247,12 +247,12 @@ def _settle(declared: list[_Found], stated: list[_Found]) -> str | None:
     return values.pop() if len(values) == 1 else None
 
 
-def _choice_of(found: "re.Match[str]") -> str:
-    return next(group for group in found.groups() if group).lower()
+def _choice_of(match: "re.Match[str]") -> str:
+    return next(group for group in match.groups() if group).lower()
 
 
-def _grade_of(found: "re.Match[str]") -> str | None:
-    part, denied, word = found.groups()
+def _grade_of(match: "re.Match[str]") -> str | None:
+    part, denied, word = match.groups()
     if part:
         return "partially correct"
     if denied:
@@ -285,8 +285,8 @@ Turns = Generator[list[Request], list[Reply | Failure], FinalReply | Verdict]
 
 
 @dataclass(frozen=True)
-class Asker:
-    """What all requests of a case share."""
+class CaseAsker:
+    """What all requests of a case share, and the turns in which they are sent."""
 
     models: Models
     decoding: Decoding

@@ -14,7 +14,7 @@ from typing import Literal
 
 from judgelake.tasks.judging.chirp import (
     EXTRACTOR,
-    Asker,
+    CaseAsker,
     FinalReply,
     Grade,
     Style,
@@ -159,7 +159,7 @@ def judge(case: Case, options: ChirpGradingOptions, models: Models) -> Judge:
                 None,
             )
         ]
-    asker = Asker(
+    asker = CaseAsker(
         models, Decoding(options.temperature, options.top_p, options.max_tokens), case.sample
     )
     if options.method == "vlm":
@@ -192,7 +192,7 @@ def _normalise_textvqa(texts: Sequence[str]) -> list[str]:
     return normalise_official(strip_official(texts))
 
 
-def _ask_vlm(case: Case, options: ChirpGradingOptions, asker: Asker, endpoint: str) -> Turns:
+def _ask_vlm(case: Case, options: ChirpGradingOptions, asker: CaseAsker, endpoint: str) -> Turns:
     """The VLM sees image, question and response; the references stay out of it."""
     fields: dict[str, object] = {
         "question": clean(case.prompt),

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from judgelake.tasks.judging.chirp import (
     EXTRACTOR,
-    Asker,
+    CaseAsker,
     FinalReply,
     Style,
     Turns,
@@ -135,7 +135,7 @@ def judge(case: Case, options: ChirpOptions, models: Models) -> Judge:
     never a tie.
     """
     decoding = Decoding(options.temperature, options.top_p, options.max_tokens)
-    final = yield from _ask(case, options, Asker(models, decoding, case.sample))
+    final = yield from _ask(case, options, CaseAsker(models, decoding, case.sample))
     return [final if isinstance(final, Verdict) else read_verdict(final, case, options)]
 
 
@@ -156,7 +156,7 @@ def read_verdict(final: FinalReply, case: Case, options: ChirpOptions) -> Verdic
     return Verdict("ok", choice=choice, rationale=final.rationale)
 
 
-def _ask(case: Case, options: ChirpOptions, asker: Asker) -> Turns:
+def _ask(case: Case, options: ChirpOptions, asker: CaseAsker) -> Turns:
     fields = _fields(case, options)
     if options.style == "two_turn":
         question = render_prompt("chirp_own_answer", options.templates, fields, case.images)

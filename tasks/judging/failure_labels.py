@@ -192,8 +192,8 @@ def _read_name(part: str) -> str:
     """A name in any case, with spaces or hyphens between its words, in emphasis or quotation marks;
     '' for anything else.
     """
-    found = _NAME.fullmatch(_BULLET.sub("", part).strip(_EMPHASIS))
-    return re.sub(r"[ _-]+", "_", found["name"].strip(_EMPHASIS).lower()) if found else ""
+    match = _NAME.fullmatch(_BULLET.sub("", part).strip(_EMPHASIS))
+    return re.sub(r"[ _-]+", "_", match["name"].strip(_EMPHASIS).lower()) if match else ""
 
 
 def _clean(text: str) -> str:

@@ -118,11 +118,11 @@ def smooth_score(reply: Reply, opening: OpeningScore) -> Smoothed | str:
         return "the tokens of the reply's score do not part into its digits"
     together = len(positions) == 1
     parts = [_expect_fraction(position, None if together else 1) for position in positions]
-    found = [part for part in parts if part is not None]
-    if len(found) < len(parts):
+    weighed = [part for part in parts if part is not None]
+    if len(weighed) < len(parts):
         return "no digit is among the alternatives at a decimal"
-    score = math.fsum(part.score / 10**place for place, part in enumerate(found))
-    return Smoothed(score, min(part.captured_mass for part in found))
+    score = math.fsum(part.score / 10**place for place, part in enumerate(weighed))
+    return Smoothed(score, min(part.captured_mass for part in weighed))
 
 
 def _smooth_unit(reply: Reply, offset: int | None) -> Smoothed | str:

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Literal
 
 from judgelake.tasks.judging.cases import find_missing_image
-from judgelake.tasks.judging.harmonic_reading import Reading, read_criterion, read_overall
+from judgelake.tasks.judging.harmonic_reading import HarmonicReading, read_criterion, read_overall
 from judgelake.tasks.judging.protocol import Protocol
 from judgelake.tasks.judging.task_wording import (
     TASKS,
@@ -48,6 +48,7 @@ OVERALL = "overall"
 Weighting = Literal["harmonic", "uniform", "inverse_variance", "selective"]
 GAMMAS: Mapping[Weighting, float] = {"uniform": 1.0, "inverse_variance": 0.5, "selective": 0.0}
 """The weightings that are eq. 3 with a gamma of their own; selective is its limit."""
+# gamma of eq. 3 where a suite gives none
 DEFAULT_GAMMA = 0.75
 
 
@@ -183,10 +184,12 @@ class HarmonicOptions:
         )
 
     @property
-    def reading(self) -> Reading:
+    def reading(self) -> HarmonicReading:
         """How replies are read; of one rating alone nothing is weighed."""
         gamma = 1.0 if self.overall_directly else GAMMAS.get(self.weighting, self.gamma)
-        return Reading(self.smoothing, gamma, self.min_mass, self.pseudo_count, self.sampling > 0)
+        return HarmonicReading(
+            self.smoothing, gamma, self.min_mass, self.pseudo_count, self.sampling > 0
+        )
 
 
 def list_wants(options: HarmonicOptions) -> Wants:

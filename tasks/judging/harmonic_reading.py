@@ -90,7 +90,7 @@ NO_LOGPROBS = (
 
 
 @dataclass(frozen=True)
-class Reading:
+class HarmonicReading:
     """Which rating of a criterion counts and how criteria are weighed. `gamma` is that of eq. 3.
 
     `min_mass` is what the five ratings must hold of the first token's probability or, of `drawn`
@@ -110,13 +110,15 @@ class Reading:
         return self.smoothing == "expected" or self.gamma < 1
 
 
-def read_criterion(criterion: str, replies: Sequence[Reply | Failure], reading: Reading) -> Verdict:
+def read_criterion(
+    criterion: str, replies: Sequence[Reply | Failure], reading: HarmonicReading
+) -> Verdict:
     """The verdict about one criterion: of its one reply, or of all that were drawn."""
     verdict = read_draws(replies, reading) if reading.drawn else read_reply(replies[0], reading)
     return replace(verdict, criterion=criterion)
 
 
-def read_reply(reply: Reply | Failure, reading: Reading) -> Verdict:
+def read_reply(reply: Reply | Failure, reading: HarmonicReading) -> Verdict:
     """A verdict from one reply, by the first token that is more than blanks and emphasis.
 
     A reply that opens with another number (10, 4.5, `3-4`) has no rating, even if that number's
@@ -126,8 +128,8 @@ def read_reply(reply: Reply | Failure, reading: Reading) -> Verdict:
     replied = check_reply(forgiven)
     if isinstance(replied, Verdict):
         return replied
-    said = read_opening_rating(replied.text, LEVELS, cut_off=cut_off)
-    if said is None and (
+    opening = read_opening_rating(replied.text, LEVELS, cut_off=cut_off)
+    if opening is None and (
         reading.smoothing == "none" or opens_with_number(replied.text) or not replied.text.strip()
     ):
         reason = "the reply does not begin with a rating from 1 to 5"
@@ -139,9 +141,10 @@ def read_reply(reply: Reply | Failure, reading: Reading) -> Verdict:
     )
     if verdict.status != "ok":
         return replace(verdict, rationale=replied.text)
-    explained = replace(verdict, rationale=(said.rationale or None) if said else replied.text)
+    explained = replace(verdict, rationale=(opening.rationale or None) if opening else replied.text)
     return _rate(
-        explained, float(said.rating) if said and reading.smoothing == "none" else verdict.rating
+        explained,
+        float(opening.rating) if opening and reading.smoothing == "none" else verdict.rating,
     )
 
 
@@ -171,7 +174,7 @@ def _weigh_ratings(reply: Reply, min_mass: float) -> Verdict:
     return Verdict("ok", rating=expected, probabilities=shares.probabilities, captured_mass=mass)
 
 
-def read_draws(replies: Sequence[Reply | Failure], reading: Reading) -> Verdict:
+def read_draws(replies: Sequence[Reply | Failure], reading: HarmonicReading) -> Verdict:
     """A verdict from drawn ratings: p(r) = (n_r + pseudo_count) / (n + 5 pseudo_count) over the n
     draws that have a rating.
 
@@ -210,7 +213,7 @@ def read_draws(replies: Sequence[Reply | Failure], reading: Reading) -> Verdict:
     return _rate(verdict, expect_score(list(probabilities.values())))
 
 
-def read_overall(verdicts: Mapping[str, Verdict], reading: Reading) -> Verdict:
+def read_overall(verdicts: Mapping[str, Verdict], reading: HarmonicReading) -> Verdict:
     """The overall score of all criteria (eqs. 2 to 4). Where a criterion has no score, there is
     none, and the criterion's reason is given.
     """

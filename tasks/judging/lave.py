@@ -40,6 +40,7 @@ VERSION = 1
 LEVELS = (1, 2, 3)
 TASKS = ("vqa", "document")
 CRITERION = "correctness"
+# demonstrations in `prompts/lave_demos.json`
 MOST_SHOTS = 8
 PROMPT = "lave"
 _TEXTS = ("question", "answer", "rationale")

@@ -74,6 +74,7 @@ _PAIR_IN_PARENTHESES = re.compile(
 # `Assistant 1: 8` and `Assistant 2: 9` on two lines
 _SIDE_LABEL = r"^[ \t*_#-]*(?:assistant|answer|response|model)[ \t]+"
 _SIDE_SCORE = rf"[*_ \t]*:[*_ \t]*{_NUMBER}[*_ \t]*(?:\([^\n]*)?$"
+# `Assistant 1: 9` and on the next line `Assistant 2: 8.5 (...)`
 _PAIR_OF_LINES = re.compile(
     rf"{_SIDE_LABEL}(?:1|A){_SIDE_SCORE}\n+{_SIDE_LABEL}(?:2|B){_SIDE_SCORE}",
     re.ASCII | re.IGNORECASE | re.MULTILINE,
@@ -103,25 +104,25 @@ def read_rating_at_end(text: str, marker: str, levels: Iterable[int]) -> RatingR
     marked = re.search(
         rf"(?i)\b(?:so\s+)?{re.escape(marker)}[\s*_]*(?:=|:|\bis\b)[\s*_]*([0-9]+)\Z", end, re.ASCII
     )
-    found = marked or _ALONE.match(end, end.rfind("\n") + 1)
+    match = marked or _ALONE.match(end, end.rfind("\n") + 1)
     if (
-        found is None
-        or not found[1].isascii()
-        or len(found[1]) > 2
-        or int(found[1]) not in set(levels)
+        match is None
+        or not match[1].isascii()
+        or len(match[1]) > 2
+        or int(match[1]) not in set(levels)
     ):
         return None
-    before, after = end[: found.start()], text[len(end) :]
+    before, after = end[: match.start()], text[len(end) :]
     is_code = "`" in after and before.replace("```", "").count("`") % 2 == 1
     is_quoted = end[end.rfind("\n") + 1 :].lstrip().startswith(">")
     if (
         is_code
         or is_quoted
         or before.endswith(('"', "'", "“", "‘", "«", "`"))
-        or (not marked and _breaks_off(before, after, found[1]))
+        or (not marked and _breaks_off(before, after, match[1]))
     ):
         return None
-    return RatingRead(int(found[1]), before.strip(), len(end) - 1)
+    return RatingRead(int(match[1]), before.strip(), len(end) - 1)
 
 
 def _breaks_off(before: str, after: str, number: str) -> bool:
@@ -250,8 +251,8 @@ def read_yes_no(text: str) -> bool | None:
 
     `nobody`, `no-one`, `no idea`, `no problem`, `yes/no`, `yes?` and `yes or no` are neither.
     """
-    found = _YES_NO.match(text)
-    return None if found is None else found[1] is not None
+    match = _YES_NO.match(text)
+    return None if match is None else match[1] is not None
 
 
 class TwoNumbers(NamedTuple):
@@ -277,10 +278,10 @@ def read_two_numbers(text: str, low: float, high: float) -> TwoNumbers | None:
         _last(_PAIR_IN_PARENTHESES.finditer(text)),
         (_match_pair(lines[-1]) if lines else None),
     )
-    found = next((match for match in ways if match), None)
-    if found is None:
+    pair = next((match for match in ways if match), None)
+    if pair is None:
         return None
-    scores = TwoNumbers(*(float(number) for number in found.groups()))
+    scores = TwoNumbers(*(float(number) for number in pair.groups()))
     return scores if all(low <= score <= high for score in scores) else None
 
 
@@ -340,6 +341,7 @@ _OPENING_SCORE = re.compile(
 _OPENING_NUMBER = re.compile(r"[\s*_]*+[-+−]?[.,]?[0-9]")
 # `1. word` may be the first point of a list; a second point shows that it is
 _FIRST_POINT = re.compile(r"[.)][ \t]+[^\W_]")
+# `2. ` at the beginning of a line: the text before it is a list's first point
 _SECOND_POINT = re.compile(r"^[ \t*_]*2[.)][ \t]", re.MULTILINE)
 
 
@@ -371,36 +373,36 @@ def read_opening_rating(
     (`3/10`), other scripts' digits and the number of a list's first point are no ratings; nor is
     `1. word` where the text was `cut_off` before a second point could come.
     """
-    allowed, found = set(levels), _RATING.match(text)
+    allowed, match = set(levels), _RATING.match(text)
     if (
-        found is None
-        or int(found["value"]) not in allowed
-        or float(found["top"] or max(allowed)) != max(allowed)
+        match is None
+        or int(match["value"]) not in allowed
+        or float(match["top"] or max(allowed)) != max(allowed)
     ):
         return None
-    rest = found["rest"]
+    rest = match["rest"]
     if (
-        int(found["value"]) == 1
+        int(match["value"]) == 1
         and _FIRST_POINT.match(rest)
         and (cut_off or _SECOND_POINT.search(rest))
     ):
         return None
-    return OpeningRating(int(found["value"]), rest.strip(" \t\r\n.*_"))
+    return OpeningRating(int(match["value"]), rest.strip(" \t\r\n.*_"))
 
 
 def read_opening_score(text: str) -> OpeningScore | None:
     """The score from 0.0 to 1.0 that `text` begins with, `0.85`, `Score: .85` or `0.85/1.0`; None
     where it does not clearly give one.
     """
-    found = _OPENING_SCORE.match(text)
-    if found is None or not 0 <= float(found["value"]) <= 1 or float(found["top"] or 1) != 1:
+    match = _OPENING_SCORE.match(text)
+    if match is None or not 0 <= float(match["value"]) <= 1 or float(match["top"] or 1) != 1:
         return None
-    start, end = found.span("value")
+    start, end = match.span("value")
     point = text.find(".", start, end)
     if point < 0 and _FIRST_POINT.match(text, end):
         return None
     return OpeningScore(
-        float(found["value"]),
+        float(match["value"]),
         None if point == start else start,
         range(end if point < 0 else point + 1, end),
         end,

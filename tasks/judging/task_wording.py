@@ -163,8 +163,8 @@ def ask_reasons(
 def _follow_up(
     asked: Request, reply: Reply | Failure, question: tuple[Message, ...], max_tokens: int
 ) -> Request:
-    said = reply.text if isinstance(reply, Reply) else ""
-    messages = (*asked.messages, Message("assistant", said), *question)
+    reply_text = reply.text if isinstance(reply, Reply) else ""
+    messages = (*asked.messages, Message("assistant", reply_text), *question)
     return replace(
         asked,
         messages=messages,

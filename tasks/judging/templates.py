@@ -42,7 +42,7 @@ def neutralise(text: str, markers: tuple[str, ...]) -> str:
     """Data without the prompt's own delimiters: wherever one of `markers` begins, in any case, a
     space follows its first character.
     """
-    return _find_markers(markers).sub(lambda found: f"{found[0]} ", text)
+    return _find_markers(markers).sub(lambda marker: f"{marker[0]} ", text)
 
 
 @functools.cache

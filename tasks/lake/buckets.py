@@ -39,7 +39,9 @@ _HINTS = {
 }
 _AGAIN = "check the bucket and the network, and run again: what was written is kept"
 _NONCE = "judgelake-nonce"
+# tries after a conflict with another write of the key, and seconds between them
 _CONFLICT_TRIES, _CONFLICT_S = 8, 0.2
+# requests at a time; a request mostly waits for the network
 _AT_ONCE = 32
 _LEAST_PAGES, _WANTED_A_PAGE = 2, 64
 """A page of a listing (1,000 keys) takes as long as about 64 single requests at 32 at once."""
@@ -174,13 +176,13 @@ def list_keys(folder: "UPath", ending: str = "") -> dict[str, int]:
     with explain_bucket(folder):
         # as a prefix: s3fs looks again, twice, for an empty folder that it was asked for by path
         if folder.name:
-            found = folder.fs.find(
+            listing = folder.fs.find(
                 folder.parent.path.rstrip("/"), prefix=f"{folder.name}/", detail=True
             )
         else:
-            found = folder.fs.find(before.rstrip("/"), detail=True)
-    keys = sorted(key for key in found if key.endswith(ending) and not key.endswith("/"))
-    return {key.removeprefix(before): int(found[key]["size"]) for key in keys}
+            listing = folder.fs.find(before.rstrip("/"), detail=True)
+    keys = sorted(key for key in listing if key.endswith(ending) and not key.endswith("/"))
+    return {key.removeprefix(before): int(listing[key]["size"]) for key in keys}
 
 
 def list_page(folder: "UPath") -> dict[str, int] | None:
@@ -201,7 +203,7 @@ def stamp_keys(root: "UPath", names: Collection[str]) -> dict[str, tuple[int, st
     """Bytes and ETag of those keys below `root` that are there; by pages of a listing, or one
     request each where few of many are asked.
     """
-    wanted, found = set(names), {}
+    wanted, stamps = set(names), {}
     place = {"Bucket": _name(root)["Bucket"], "Prefix": f"{_name(root)['Key']}/".lstrip("/")}
     start, last = len(place["Prefix"]), place["Prefix"] + max(wanted, default="")
     with explain_bucket(root):
@@ -209,14 +211,14 @@ def stamp_keys(root: "UPath", names: Collection[str]) -> dict[str, tuple[int, st
             page = root.fs.call_s3("list_objects_v2", **place)
             for item in page.get("Contents", ()):
                 if item["Key"][start:] in wanted:
-                    found[item["Key"][start:]] = (int(item["Size"]), str(item["ETag"]))
+                    stamps[item["Key"][start:]] = (int(item["Size"]), str(item["ETag"]))
             if not page.get("IsTruncated") or item["Key"] >= last:
-                return found
+                return stamps
             place["ContinuationToken"] = page["NextContinuationToken"]
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="stamp") as threads:
-        heads = threads.map(lambda name: head_key(root / name), sorted(wanted - found.keys()))
-        sizes = zip(sorted(wanted - found.keys()), heads, strict=True)
-        return found | {
+        heads = threads.map(lambda name: head_key(root / name), sorted(wanted - stamps.keys()))
+        sizes = zip(sorted(wanted - stamps.keys()), heads, strict=True)
+        return stamps | {
             name: (int(head["ContentLength"]), str(head["ETag"])) for name, head in sizes if head
         }
 
@@ -270,6 +272,7 @@ def _name(path: "UPath") -> dict[str, str]:
 
 
 Keep = Callable[[str, bytes], object]
+# reads at a time; a read mostly waits for the network
 _GETS_AT_ONCE = 32
 
 
@@ -304,10 +307,10 @@ async def _open_store(root: "UPath") -> "S3Store":
     bucket = _name(root)["Bucket"]
     await root.fs.set_session()
     client = await root.fs.get_s3(bucket)
-    found = await root.fs.session.get_credentials()
-    if found is None:
+    session_credentials = await root.fs.session.get_credentials()
+    if session_credentials is None:
         raise PermissionError("no credentials")
-    credentials = await found.get_frozen_credentials()
+    credentials = await session_credentials.get_frozen_credentials()
     head = await client.head_bucket(Bucket=bucket)
     token = {"session_token": credentials.token} if credentials.token else {}
     return S3Store(

@@ -30,10 +30,13 @@ from judgelake.tasks.lake.leases import Held, hold_leases
 from judgelake.tasks.lake.parquet import choose_encoding, has_own_digest, list_schema_faults
 from judgelake.tasks.lake.storage import has_file, remove_file, whole_file
 
+# a merged part file is closed at so many bytes or rows
 TARGET_BYTES, TARGET_ROWS = 128 * 1024**2, 5_000_000
 _SMALL_ROWS = TARGET_ROWS // 2
 """A file of fewer rows (and of less than half the bytes) is merged with others."""
+# a row group is held in memory as a whole: so many bytes or rows at most
 _GROUP_BYTES, _GROUP_ROWS = 256 * 1024**2, 1_000_000
+# rows read at a time
 _BATCH_ROWS = 50_000
 _MEMORY = "1GB"
 
@@ -126,8 +129,8 @@ def _gather_groups(table: Table, batches: pa.RecordBatchReader) -> Iterator[pa.T
     for batch in batches:
         waiting.append(batch)
         if (
-            sum(one.num_rows for one in waiting) >= _GROUP_ROWS
-            or sum(one.nbytes for one in waiting) >= _GROUP_BYTES
+            sum(held.num_rows for held in waiting) >= _GROUP_ROWS
+            or sum(held.nbytes for held in waiting) >= _GROUP_BYTES
         ):
             yield _complete(table, waiting)
             waiting = []
@@ -158,7 +161,7 @@ _LEASES: Mapping[str, tuple[str, ...]] = {
 }
 
 
-class Size(NamedTuple):
+class PartsSize(NamedTuple):
     """Part files and their bytes."""
 
     n_files: int
@@ -172,8 +175,8 @@ class Compacted:
     """
 
     table: str
-    before: Size
-    after: Size
+    before: PartsSize
+    after: PartsSize
     left_alone: list[str] = field(default_factory=list)
 
 
@@ -212,7 +215,7 @@ def compact_lake(
     """
     with hold_leases(lake, ["compact"], owner, 0.0, report_line):
         for name in tables or TABLES:
-            done = Compacted(name, measure_parts(lake, name), Size(0, 0))
+            done = Compacted(name, measure_parts(lake, name), PartsSize(0, 0))
             for partition in find_mergeable(lake, TABLES[name]):
                 if not values or partition.value in values:
                     try:
@@ -224,10 +227,10 @@ def compact_lake(
         remove_retired(lake)
 
 
-def measure_parts(lake: Lake, table: str) -> Size:
+def measure_parts(lake: Lake, table: str) -> PartsSize:
     """The part files that readers of a table read now."""
     sizes = lake.list_parts(table)[table].values()
-    return Size(len(sizes), sum(sizes))
+    return PartsSize(len(sizes), sum(sizes))
 
 
 def find_mergeable(lake: Lake, table: Table) -> list[Partition]:
@@ -241,11 +244,11 @@ def find_mergeable(lake: Lake, table: Table) -> list[Partition]:
 
 def list_partitions(lake: Lake, table: Table, below: float = math.inf) -> list[Partition]:
     """A table's partitions that have part files of fewer bytes than `below`, each with those."""
-    found: dict[str, list[str]] = {}
+    partitions: dict[str, list[str]] = {}
     for name, size in lake.list_parts(table.name)[table.name].items():
         if size < below:
-            found.setdefault(name.rpartition("/")[0], []).append(name)
-    return [Partition(table, place, tuple(names)) for place, names in found.items()]
+            partitions.setdefault(name.rpartition("/")[0], []).append(name)
+    return [Partition(table, place, tuple(names)) for place, names in partitions.items()]
 
 
 def name_leases(partition: Partition) -> list[str]:

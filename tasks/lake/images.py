@@ -28,6 +28,7 @@ from judgelake.tasks.lake.validation import QUARANTINE, no_quarantine
 from judgelake.tasks.types import is_remote
 
 _MB = 1_000_000
+# images of a bucket read at a time; each is a request
 _AT_ONCE = 32
 _PIXELS = 89_478_485  # Pillow's own MAX_IMAGE_PIXELS, past which it warns of a decompression bomb
 _FORMATS = (
@@ -220,8 +221,8 @@ def stamp_images(root: LakePath, uris: Iterable[str], limits: ImageLimits = Imag
             {uri: _state(root / uri) for uri in local} if root.is_dir() else {}
         )
     else:
-        found = stamp_keys(root, [uri for uri in local if _place(root, uri)[1]])
-        states = {uri: found.get(uri) for uri in local}
+        stamps = stamp_keys(root, [uri for uri in local if _place(root, uri)[1]])
+        states = {uri: stamps.get(uri) for uri in local}
     return digest_json([states, list(astuple(limits))])
 
 
@@ -255,11 +256,11 @@ def check_images(
     looked = _inspect_all(root, uris, limits) if _may_hold(root) else dict.fromkeys(uris, missing)
     digests = {uri: fact.sha256 for uri, fact in looked.items() if isinstance(fact, ImageFact)}
     faults = {uri: fault for uri, fault in looked.items() if isinstance(fault, ImageFault)}
-    found = pl.DataFrame(
+    frame = pl.DataFrame(
         {"uri": list(digests), "found": list(digests.values())},
         {"uri": pl.String, "found": pl.String},
     )
-    seen = flat.join(found, on="uri", how="left", maintain_order="left").with_columns(
+    seen = flat.join(frame, on="uri", how="left", maintain_order="left").with_columns(
         local=pl.col("uri").is_in(uris)
     )
     same = pl.col("sha256").fill_null(pl.col("found")) == pl.col("found")

@@ -85,6 +85,7 @@ on, older formats are migrated.
 """
 MARKER = "lake.json"
 _PARTITIONS = frozenset(name for table in TABLES.values() for name in table.partitions)
+# a part file may be replaced between the listing and the read: so many tries
 _FETCHES = 3
 # Names become folder names: no slash, no blank, no hidden or option-like beginning.
 _SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")

@@ -119,6 +119,7 @@ OBSERVE_S = 60.0
 """Clocks of two machines differ: a lease that looks stale by its own time is still watched this
 long, two heartbeats, before it is taken over.
 """
+# a run that waits for a lease reports it so often
 REPORT_EVERY_S = 60.0
 POLL_S = 2.0
 """Seconds between two looks at a lease that another holds; each look is a listing."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from upath import UPath
 
 
+# files copied at a time; a copy mostly waits for the network
 _AT_ONCE = 32
 _SMALL_BYTES = 1 << 20
 """For a part up to this size a request costs more time than its bytes; 32 may be in memory."""

@@ -25,6 +25,7 @@ from judgelake.tasks.errors import LakeError
 from judgelake.tasks.lake.storage import LakePath, read_file, write_whole
 
 _SPLIT = "BYTE_STREAM_SPLIT"
+# values at the start of a column by which its encoding is chosen
 _SAMPLE = 20_000
 _MOST_DISTINCT = 0.1
 """Share of distinct values among a column's first ones up to which it has a dictionary."""
@@ -102,16 +103,17 @@ def read_frame(path: LakePath) -> pl.DataFrame:
     return pl.read_parquet(io.BytesIO(content))
 
 
+# bytes read at a time while a file's digest is computed
 _BLOCK = 1024**2
 
 
 def has_own_digest(opened: BinaryIO, digest: str) -> bool:
     """Whether a file's content has the sha256 that the file is named by."""
     opened.seek(0)
-    found = hashlib.sha256()
+    sha256 = hashlib.sha256()
     while block := opened.read(_BLOCK):
-        found.update(block)
-    return found.hexdigest() == digest
+        sha256.update(block)
+    return sha256.hexdigest() == digest
 
 
 def list_schema_faults(table: Table, schema: pa.Schema) -> Iterator[str]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from upath import UPath
 
 FOLDER = "_retired"
+# listings at a time; a listing mostly waits for the network
 _AT_ONCE = 32
 
 _REPORTED = tuple(name for name, table in TABLES.items() if table.partitions == ("suite",))
@@ -153,14 +154,14 @@ def list_snapshot(root: LakePath, *places: str) -> Snapshot:
     """
     taken_at = datetime.now(UTC)
     if isinstance(root, Path):
-        found = {place: _list_on_disk(root, place) for place in _order(places)}
+        listed = {place: _list_on_disk(root, place) for place in _order(places)}
     elif places:
-        found = _list_in_bucket(root, places)
+        listed = _list_in_bucket(root, places)
     else:
-        found = _list_whole_bucket(root)
-    order = {place: found[place] for place in places or TABLES}
-    names = {name for of_one in found.values() for name in of_one}
-    hidden = {name for one in list_sidecars(root) for name in one.hides(names, places)}
+        listed = _list_whole_bucket(root)
+    order = {place: listed[place] for place in places or TABLES}
+    names = {name for of_one in listed.values() for name in of_one}
+    hidden = {name for sidecar in list_sidecars(root) for name in sidecar.hides(names, places)}
     return Snapshot(root, order, frozenset(hidden & names), taken_at)
 
 
@@ -180,13 +181,13 @@ def _list_on_disk(root: Path, place: str) -> dict[str, int]:
 
 def _list_in_bucket(root: "UPath", places: Sequence[str]) -> dict[str, dict[str, int]]:
     """One listing a place: those of a level side by side, the levels one after the other."""
-    found: dict[str, dict[str, int]] = {}
+    listed: dict[str, dict[str, int]] = {}
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="list") as threads:
         for level in _split_levels(places):
             keys = threads.map(lambda place: list_keys(root / place, ".parquet"), level)
             for place, of_one in zip(level, keys, strict=True):
-                found[place] = {f"{place}/{key}": size for key, size in of_one.items()}
-    return found
+                listed[place] = {f"{place}/{key}": size for key, size in of_one.items()}
+    return listed
 
 
 def _list_whole_bucket(root: "UPath") -> dict[str, dict[str, int]]:
@@ -196,12 +197,12 @@ def _list_whole_bucket(root: "UPath") -> dict[str, dict[str, int]]:
     first = list_page(root)
     if first is None or list_page(root) != first:
         return _list_in_bucket(root, tuple(TABLES))
-    found: dict[str, dict[str, int]] = {name: {} for name in TABLES}
+    listed: dict[str, dict[str, int]] = {name: {} for name in TABLES}
     for key in sorted(first):
         table = key.partition("/")[0]
-        if table in found and key.endswith(".parquet"):
-            found[table][key] = first[key]
-    return found
+        if table in listed and key.endswith(".parquet"):
+            listed[table][key] = first[key]
+    return listed
 
 
 _read: dict[str, Retired] = {}  # a sidecar is never changed, and its name is used once
@@ -216,11 +217,11 @@ def list_sidecars(root: LakePath) -> list[Retired]:
     """
     paths = list_files(root / FOLDER, ".json")
     if isinstance(root, Path):
-        found = [_read_sidecar(path) for path in paths]
+        sidecars = [_read_sidecar(path) for path in paths]
     else:  # each is a request
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="retired") as threads:
-            found = list(threads.map(_read_sidecar, paths))
-    return [one for one in found if one is not None]
+            sidecars = list(threads.map(_read_sidecar, paths))
+    return [sidecar for sidecar in sidecars if sidecar is not None]
 
 
 def _read_sidecar(path: LakePath) -> Retired | None:

@@ -16,6 +16,7 @@ another run took over a lease.
 
 The first is nothing, because an empty file can be made on a full disk.
 """
+# seconds between two looks on disk, and in a bucket, where each look is a request
 _LOOK_S, _LOOK_BUCKET_S = 0.2, 2.0
 
 

@@ -210,12 +210,12 @@ def list_files(folder: LakePath, ending: str = "") -> list[LakePath]:
     bucket: one listing.
     """
     if isinstance(folder, Path):
-        found = os.walk(
+        walk = os.walk(
             folder
         )  # unlike rglob, no error where another process takes a folder away meanwhile
         return sorted(
             Path(parent, name)
-            for parent, _, names in found
+            for parent, _, names in walk
             for name in names
             if name.endswith(ending)
         )

@@ -29,6 +29,7 @@ from judgelake.tasks.settings import frozen_settings
 VERSION = 1
 DIRECTIONS = ("precision", "recall", "f")
 REFERENCE_RULES = ("mean", "max")
+# logits of a batch in memory at a time: they are texts x tokens x vocabulary
 LOGIT_BYTES = 256 * 2**20
 
 
@@ -148,6 +149,6 @@ def _score_batch(model: Any, texts: TokenTexts, source: Ids, target: Ids, paddin
             decoder_input_ids=model.prepare_decoder_input_ids_from_labels(labels=labels),
             use_cache=False,
         ).logits.float()
-        found = logits.gather(2, labels[:, :, None])[:, :, 0] - logits.logsumexp(2)
-        scores: Scores = ((found * counted).sum(1) / counted.sum(1)).double().cpu().numpy()
+        logprobs = logits.gather(2, labels[:, :, None])[:, :, 0] - logits.logsumexp(2)
+        scores: Scores = ((logprobs * counted).sum(1) / counted.sum(1)).double().cpu().numpy()
     return scores

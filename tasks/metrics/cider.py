@@ -32,9 +32,11 @@ if TYPE_CHECKING:
 Variant = Literal["cider", "cider_d"]
 Digests = npt.NDArray[np.uint64]
 
+# n-grams of 1 to 4 words, as in the paper
 ORDER = 4
 SIGMA = 6.0
 """Spread of CIDEr-D's length penalty, in bigrams."""
+# CIDEr-D's factor of 10 in the paper
 SCALE = 10.0
 
 
@@ -123,9 +125,9 @@ def _find_idf(digests: Digests, frequencies: DocumentFrequencies) -> Scores:
     order = np.argsort(digests)  # in order they are found several times faster
     places = np.searchsorted(frequencies.digests, digests[order])
     known = np.append(frequencies.digests, np.uint64(0))[places] == digests[order]
-    found = np.ones(len(digests), np.int64)
-    found[order[known]] = frequencies.counts[places[known]]
-    idf: Scores = np.log(max(frequencies.documents, 1)) - np.log(found)
+    counts = np.ones(len(digests), np.int64)
+    counts[order[known]] = frequencies.counts[places[known]]
+    idf: Scores = np.log(max(frequencies.documents, 1)) - np.log(counts)
     return idf
 
 

@@ -45,7 +45,9 @@ from judgelake.tasks.metrics.pairs import AnswerPairs, Ids, Scores, pair_answers
 from judgelake.tasks.settings import frozen_settings
 from judgelake.tasks.types import is_remote
 
+# images whose vectors are stored together: what a stopped run has to embed again
 IMAGES_PER_CHUNK = 1_024
+# images decoded at a time
 _AT_ONCE = 16
 MOST_UNEVEN = 200
 """Longer side by shorter side; the processor scales the shorter one to the model's, which would
@@ -80,7 +82,7 @@ def embed_images(
     named = [_name_image(root, uri, recorded) for uri, recorded in distinct]
     reasons = np.array([*(reason for _, reason in named), "the item has no image"], object)
     places = np.array([place for place, (digest, _) in enumerate(named) if digest], np.int64)
-    encoder = _ImageEncoder(
+    encoder = _ImageEmbedder(
         settings,
         root,
         [uri for uri, _ in distinct],
@@ -105,7 +107,7 @@ def _name_image(root: LakePath, uri: str, recorded: str | None) -> tuple[str, st
 
 
 @dataclass(frozen=True)
-class _ImageEncoder:
+class _ImageEmbedder:
     """Embeds those of the images that stand at `places`; of one that cannot be, the reason is put
     into `reasons`.
     """
@@ -207,6 +209,7 @@ def _embed_pixels(model: Any, pixels: Pixels) -> Vectors:
 
 
 VERSION = 1
+# w of CLIPScore (Hessel et al. 2021)
 WEIGHT = 2.5
 NO_ANSWER = "there is no answer"
 NO_REFERENCES = "the item has no reference answers"

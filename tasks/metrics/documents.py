@@ -66,8 +66,8 @@ def _read_lines(file: Path) -> Iterator[list[str]]:
 
 def _read_coco(file: Path) -> Iterator[list[str]]:
     captions: dict[object, list[str]] = {}
-    found = orjson.loads(file.read_bytes())
-    rows = found.get("annotations") if isinstance(found, dict) else None
+    content = orjson.loads(file.read_bytes())
+    rows = content.get("annotations") if isinstance(content, dict) else None
     if not isinstance(rows, list):
         raise ValueError("it has no list `annotations`")
     for number, row in enumerate(rows):

@@ -26,7 +26,7 @@ Vectors = npt.NDArray[np.float32]
 _NONE: Vectors = np.empty((0, 0), np.float32)
 
 
-class Found(NamedTuple):
+class StoredVectors(NamedTuple):
     """What the store has of n contents: `known` says which, `vectors` has one row for each of
     these, in order.
     """
@@ -49,7 +49,7 @@ class EmbeddingStore:
         """16 hex digits that name the encoder, its partition of the table."""
         return digest_json(self.encoder_signature)[:16]
 
-    def find(self, digests: Sequence[str]) -> Found:
+    def find(self, digests: Sequence[str]) -> StoredVectors:
         """The vectors of the contents with these digests, as far as the lake has them.
 
         One part file is in memory at a time, and its vectors are read only where it has one that is
@@ -70,7 +70,7 @@ class EmbeddingStore:
                 )
                 vectors[places] = of_part[rows]
                 known[places] = True
-        return Found(known, vectors[known] if known.any() else _NONE)
+        return StoredVectors(known, vectors[known] if known.any() else _NONE)
 
     def keep(self, digests: Sequence[str], vectors: Vectors) -> None:
         """Add one part file with the vector of each digest; the same content kept
@@ -105,7 +105,9 @@ def embed_once(
     The cheap come first, so that contents of like cost are embedded together and little is padded.
     A vector that is not finite is what could not be embedded; it is not kept.
     """
-    known, found = store.find(digests) if store else Found(np.zeros(len(digests), np.bool_), _NONE)
+    known, stored = (
+        store.find(digests) if store else StoredVectors(np.zeros(len(digests), np.bool_), _NONE)
+    )
     missing = np.flatnonzero(~known)
     missing = missing[np.argsort(costs[missing], kind="stable")]
     vectors = _NONE
@@ -118,9 +120,9 @@ def embed_once(
         vectors = vectors if len(vectors) else np.empty((len(digests), made.shape[1]), np.float32)
         vectors[places] = made
     if not len(missing):
-        return found
-    if len(found):
-        vectors[known] = found
+        return stored
+    if len(stored):
+        vectors[known] = stored
     return vectors
 
 

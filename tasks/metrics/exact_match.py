@@ -20,6 +20,7 @@ def compute_exact_match(answers: pa.Array, references: pa.ListArray) -> Scores:
 
 F1_SIGNATURE = "token_f1|normalizer:squad|empty:equal|references:max|version:1"
 
+# pairs compared at a time, which bounds memory
 PAIRS_PER_CHUNK = 1 << 18
 
 

@@ -24,14 +24,15 @@ Greeting = tuple[str, str]
 """A line and the answer that a program gives to it."""
 _OPTIONS = ("-XX:+IgnoreUnrecognizedVMOptions", "-XX:+UseSerialGC", "-XX:+UseTransparentHugePages")
 """Half the memory of the default collector; METEOR's tables are read a tenth faster."""
+# lines that are joined into one write
 _LINES_A_WRITE = 1024
 
 
 def find_java(purpose: str) -> str:
     """The `java` of JAVA_HOME, else of PATH; a MetricError says how to install one."""
     home = os.environ.get("JAVA_HOME")
-    found = (home and shutil.which("java", path=str(Path(home) / "bin"))) or shutil.which("java")
-    if not found:
+    java = (home and shutil.which("java", path=str(Path(home) / "bin"))) or shutil.which("java")
+    if not java:
         where = (
             f"{purpose}: no `java` in JAVA_HOME ({home or 'unset'}) or on PATH; expected "
             f"Java 8 or newer"
@@ -39,7 +40,7 @@ def find_java(purpose: str) -> str:
         raise MetricError(
             f"{where}; run `apt-get install default-jre-headless` or `brew install openjdk`"
         )
-    return found
+    return java
 
 
 def find_package_file(purpose: str, name: str) -> Path:
@@ -150,10 +151,10 @@ class LineProgram:
     def _explain_end(self) -> MetricError:
         status = self._process.wait()
         self._errors.seek(0)
-        said = self._errors.read().decode("utf-8", "replace").splitlines()
+        lines = self._errors.read().decode("utf-8", "replace").splitlines()
         reason = next(
-            (line for line in said if "Error" in line or "Exception" in line),
-            said[-1] if said else "without a word",
+            (line for line in lines if "Error" in line or "Exception" in line),
+            lines[-1] if lines else "without a word",
         )
         where = f"{self._purpose}: Java ended with status {status}: {reason.strip()}"
         return MetricError(

@@ -34,6 +34,7 @@ Dtype = Literal["float32", "bfloat16", "float16"]
 Device = Literal["auto", "cpu", "cuda"]
 Tokens = npt.NDArray[np.int64]
 
+# strings tokenised at a time, which bounds memory
 STRINGS_PER_CHUNK = 8_192
 _ANY_LENGTH = 1_000_000
 """Tokenizers that know no limit of their model give a far larger number."""

@@ -35,6 +35,7 @@ chunk, as in the scorer's sums.
 """
 
 _GREETING = (f"SING {_SEPARATOR} {' '.join(['0.0'] * len(STATISTICS))}", "0.0")
+# columns of a pair's counts
 _STAGES, _CHUNKS, _ANSWER_MATCHES, _REFERENCE_MATCHES = slice(4, 20), 20, 21, 22
 
 ALPHA, BETA, GAMMA, DELTA = 0.85, 0.2, 0.6, 0.75

@@ -126,13 +126,17 @@ def _score_cider(options: CiderOptions, rows: ScoreRows, counts: Path | None) ->
 
 def _count_documents(options: CiderOptions, documents: pa.ListArray) -> bytes:
     rows = ScoreRows(pa.nulls(len(documents), pa.string()), documents)
-    found = cider.count_documents(rows.tokenise(options.tokenizer, split=True))
+    frequencies = cider.count_documents(rows.tokenise(options.tokenizer, split=True))
     buffer = io.BytesIO()
-    np.savez(buffer, digests=found.digests, counts=found.counts, documents=found.documents)
+    np.savez(
+        buffer,
+        digests=frequencies.digests,
+        counts=frequencies.counts,
+        documents=frequencies.documents,
+    )
     return buffer.getvalue()
 
 
-_SACREBLEU = {"style": "sacrebleu"}
 METRIC_KINDS = (
     MetricKind(
         "bleu",

@@ -77,15 +77,20 @@ _ABBREVIATED_IN_SOME_CASES = frozenset(
 _FACES = frozenset(["x-x", "x.x", "xx"])
 """With brackets around them these are one token, a face."""
 
+# a word with quotation marks or a parenthesis before it and punctuation after it
 _CHUNK = re.compile(
     r"""(?P<open>["“(]?)(?P<core>[^\W_].*?|\$.+?)(?P<tail>\.\.\.|[.,!?]?["”)][.,!?;:]?|[.,!?;:]?)""",
     re.DOTALL,
 )
+# letters alone: `naïve`
 _WORD = re.compile(r"[A-Za-zÀ-ÖØ-öø-ÿ]+")
+# stays one token: `well-known`, `and/or`, `3.14`, `10:30`
 _WHOLE = re.compile(
     r"[A-Za-z0-9]+(?:(?:-[A-Za-z0-9]+)*|(?:/[A-Za-z0-9]+){1,2})|[0-9]+(?:[.,:][0-9]+)+"
 )
+# `U.S` of `U.S.`, whose last full stop is in the tail
 _ACRONYM = re.compile(r"[A-Za-z](?:\.[A-Za-z])+")
+# becomes two tokens: `dog's`, `I'm`, `don't`, `$5`, `50%`
 _PAIR = re.compile(
     r"""
     ([a-z0-9]+(?:-[a-z0-9]+)*)('s)
@@ -96,6 +101,7 @@ _PAIR = re.compile(
     """,
     re.VERBOSE,
 )
+# `dogs'`
 _PLURAL_OWNER = re.compile(r"[a-z]+s'")
 
 _ALONE: dict[str, Tokens] = {
@@ -108,10 +114,13 @@ _ALONE: dict[str, Tokens] = {
     ")": ("-rrb-",),
 }
 
+# cheap tests before the exact ones below: `. A`, `. 5`; `3 1`
 _SUSPECT_PERIOD, _SUSPECT_NUMBERS = re.compile(r"\. *[0-9A-Z]"), re.compile(r"[0-9]\)? +[0-9]")
+# `J. Smith`, `No. 5`: the full stop belongs to the word before it
 _ABBREVIATION_OF_NEXT = re.compile(
     rf"\b(?:[A-Za-z]\. +[A-Z]|(?i:{'|'.join(sorted(_ABBREVIATED_BEFORE_NUMBERS))})\. *[0-9])"
 )
+# `3 1/2` and `555 123`, which the tokenizer joins
 _FRACTION_OR_PHONE = re.compile(r"[0-9]\)? +(?:[0-9]{3}|[0-9]{1,2}/)")
 
 
@@ -129,6 +138,7 @@ class _Chunks(dict[str, Tokens | None]):
         return tokens
 
 
+# split chunks that are remembered, and the longest of them in letters
 _CHUNKS_KEPT, _LETTERS_KEPT = 1 << 18, 64
 _chunks = _Chunks()
 
@@ -139,10 +149,10 @@ def split_certain(texts: Sequence[str]) -> list[list[str] | None]:
 
 
 def _split_text(text: str) -> list[str] | None:
-    found = list(map(_chunks.__getitem__, text.split(" ")))
-    if None in found or _joins_chunks(text):
+    chunks = list(map(_chunks.__getitem__, text.split(" ")))
+    if None in chunks or _joins_chunks(text):
         return None
-    return list(chain.from_iterable(cast("list[Tokens]", found)))
+    return list(chain.from_iterable(cast("list[Tokens]", chunks)))
 
 
 def _joins_chunks(text: str) -> bool:
@@ -203,6 +213,7 @@ PURPOSE = "PTB tokens"
 JAR = "tokenizer/stanford-corenlp-3.4.1.jar"
 _PROGRAM = ("edu.stanford.nlp.process.PTBTokenizer", "-preserveLines", "-lowerCase")
 
+# what Java takes for the end of a line
 _LINE_END = re.compile("[\n\r\x0b\x0c\u2028\u2029]")
 _NEUTRAL, _NEUTRAL_TOKENS = "x \"|'|", "x '' | ' |"
 """Begins like no sentence, number or abbreviation's noun, and closes the quotes of a tag that the
@@ -215,13 +226,13 @@ _PADDING = ["x" * 1000] * 48
 def tokenise_ptb(texts: Sequence[str]) -> list[list[str]]:
     """Tokens of each text; Java is started by the first text that needs it."""
     lines = [_LINE_END.sub(" ", text) for text in texts]
-    found = split_certain(lines)
-    asked = [place for place, tokens in enumerate(found) if tokens is None]
+    tokenised = split_certain(lines)
+    asked = [place for place, tokens in enumerate(tokenised) if tokens is None]
     for place, tokens in zip(
         asked, ask_java([lines[place] for place in asked]) if asked else [], strict=True
     ):
-        found[place] = tokens
-    return cast("list[list[str]]", found)
+        tokenised[place] = tokens
+    return cast("list[list[str]]", tokenised)
 
 
 def ask_java(lines: Sequence[str]) -> list[list[str]]:

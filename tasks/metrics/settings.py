@@ -60,7 +60,9 @@ class MetricSettings:
                 self._name(self.resolve(digest_documents(counting.documents.file)), benchmarks),
             )
         return tuple(
-            self._name(self.resolve(ingests[one]), (one,)) for one in benchmarks if one in ingests
+            self._name(self.resolve(ingests[benchmark]), (benchmark,))
+            for benchmark in benchmarks
+            if benchmark in ingests
         )
 
     def _name(self, metric: Metric, benchmarks: tuple[str, ...]) -> Identity:
@@ -101,10 +103,10 @@ def read_metrics(
     """Read a suite's `metrics`, whose aliases differ from each other and from `judges`; raises
     SuiteError naming the line.
     """
-    found: list[MetricSettings] = []
+    metrics: list[MetricSettings] = []
     for part in sequence(place, "metrics") if place else []:
         metric = _read_metric(part, benchmarks)
-        if metric.alias in {one.alias for one in found}:
+        if metric.alias in {other.alias for other in metrics}:
             raise part.fail(
                 f"metrics: {metric.alias!r} stands twice; remove one, or give one an `alias`"
             )
@@ -113,36 +115,36 @@ def read_metrics(
                 f"metrics: {metric.alias!r} is a judge's name, too; expected another; give it "
                 f"another `alias`"
             )
-        for other in found:
+        for other in metrics:
             if (metric.kind, metric.options) == (other.kind, other.options):
                 raise part.fail(
                     f"metrics: {metric.alias!r} is the same metric as {other.alias!r}; remove one"
                 )
-        found.append(metric)
-    return tuple(found)
+        metrics.append(metric)
+    return tuple(metrics)
 
 
 def _read_metric(place: Place, benchmarks: Collection[str]) -> MetricSettings:
     if isinstance(place.node, yaml.ScalarNode):
         return name_metric(_known_name(place))
-    found = entries(place)
-    if "metric" not in found:
+    values = entries(place)
+    if "metric" not in values:
         raise place.fail(f"the key 'metric' is missing; expected one of {', '.join(METRICS)}")
-    name = _known_name(found["metric"])
-    alias = expand(found["alias"]) if "alias" in found else name
+    name = _known_name(values["metric"])
+    alias = expand(values["alias"]) if "alias" in values else name
     if not NAME.fullmatch(alias):
-        raise found["alias"].fail(
+        raise values["alias"].fail(
             f"alias: {alias!r}; expected lower-case letters, digits, '_', '.', '-'; rename it"
         )
     chosen: tuple[str, ...] = (
-        read_value(tuple[str, ...], found["benchmarks"], "benchmarks")
-        if "benchmarks" in found
+        read_value(tuple[str, ...], values["benchmarks"], "benchmarks")
+        if "benchmarks" in values
         else ()
     )
-    for one in chosen:
-        if one not in benchmarks:
-            raise found["benchmarks"].fail(
-                f"benchmarks: the suite has no {one!r}; {nearest(one, benchmarks)}"
+    for benchmark in chosen:
+        if benchmark not in benchmarks:
+            raise values["benchmarks"].fail(
+                f"benchmarks: the suite has no {benchmark!r}; {nearest(benchmark, benchmarks)}"
             )
     return MetricSettings(alias, METRICS[name][0], _read_options(name, place), chosen)
 

@@ -179,6 +179,7 @@ def _find_disagreement(pairs: AnswerPairs) -> np.ndarray[tuple[int], np.dtype[np
 
 SOFT_SIGNATURE = "soft_vqa_accuracy|normalizer:none|distance:cer|references:best-3-mean|version:1"
 
+# of a score that is the mean over the references that fit best
 BEST_REFERENCES = 3
 
 

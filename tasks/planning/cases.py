@@ -185,8 +185,8 @@ def find_work(
     """
     connection = open_warehouse(lake, lazy=True)
     scores = [
-        Work(one.identity, one.n_wanted, len(one.row_ids))
-        for one in find_pending(connection, suite, scope)
+        Work(metric.identity, metric.n_wanted, len(metric.row_ids))
+        for metric in find_pending(connection, suite, scope)
     ]
     return scores + [
         count_work(connection, identity, suite, scope, retry)
@@ -234,7 +234,14 @@ def register_judges(lake: Lake, suite: Suite) -> bool:
         key=lambda identity: (identity.alias, identity.judge_id),
     )
     if held == [
-        (one.alias, one.judge_id, one.reading, [*one.benchmarks], [*one.tasks]) for one in wanted
+        (
+            identity.alias,
+            identity.judge_id,
+            identity.reading,
+            [*identity.benchmarks],
+            [*identity.tasks],
+        )
+        for identity in wanted
     ]:
         return False
     latest = select_frame(
@@ -251,18 +258,18 @@ def register_judges(lake: Lake, suite: Suite) -> bool:
         "judges",
         [
             {
-                "judge_id": one.judge_id,
-                "reading": one.reading,
-                "kind": one.kind,
-                "alias": one.alias,
+                "judge_id": identity.judge_id,
+                "reading": identity.reading,
+                "kind": identity.kind,
+                "alias": identity.alias,
                 "suite": suite.name,
-                "call_signature": one.call_signature,
-                "reading_signature": one.reading_signature,
-                "tasks": [*one.tasks],
-                "benchmarks": [*one.benchmarks],
+                "call_signature": identity.call_signature,
+                "reading_signature": identity.reading_signature,
+                "tasks": [*identity.tasks],
+                "benchmarks": [*identity.benchmarks],
                 "registered_at": now,
             }
-            for one in wanted
+            for identity in wanted
         ],
     )
     return True

@@ -1,7 +1,7 @@
-"""A lake to plan in when nothing has been ingested yet: a temporary one that shows the real lake's
-part files beside fresh ingests.
+"""The lake of a dry run: where benchmarks are not ingested yet, a temporary lake that links to the
+real lake's part files and holds new ingests of those benchmarks.
 
-What is counted in it is `tasks.planning.estimate`. The real lake is only read.
+What is estimated from it is in `tasks.planning.estimate`. The real lake is only read.
 """
 
 import tempfile
@@ -20,15 +20,15 @@ from judgelake.tasks.suite.suite import Suite
 
 @contextmanager
 def lake_to_plan(root: LakePath, suite: Suite, limit: int | None) -> Iterator[Lake]:
-    """The lake at `root` where it holds the suite's benchmarks as they are now, else one that is
-    removed after the block.
+    """The lake at `root` if it holds the suite's benchmarks as they are now, else a temporary lake,
+    which is removed after the block.
     """
     real = open_lake(root) if has_file(root / "lake.json") else None
     snapshot = real.take_snapshot() if real is not None else None
     stale = [
-        one
-        for one in suite.benchmarks.values()
-        if snapshot is None or not _is_current(snapshot, one, suite, limit)
+        benchmark
+        for benchmark in suite.benchmarks.values()
+        if snapshot is None or not _is_current(snapshot, benchmark, suite, limit)
     ]
     if real is not None and not stale:
         yield real
@@ -36,12 +36,12 @@ def lake_to_plan(root: LakePath, suite: Suite, limit: int | None) -> Iterator[La
     with tempfile.TemporaryDirectory(prefix="judgelake-plan-") as folder:
         lake = open_lake(Path(folder) / "lake", create=True)
         if snapshot is not None:
-            _link_parts(snapshot, lake, {one.name for one in stale})
-        for one in stale:
+            _link_parts(snapshot, lake, {benchmark.name for benchmark in stale})
+        for benchmark in stale:
             drawn = (
-                lake.root / "images" if one.source == "demo" else suite.image_root(root)
+                lake.root / "images" if benchmark.source == "demo" else suite.image_root(root)
             )  # the demo draws its pictures there
-            ingest_benchmark(lake, one, drawn, limit, suite.limits.images)
+            ingest_benchmark(lake, benchmark, drawn, limit, suite.limits.images)
         yield lake
 
 
@@ -53,7 +53,7 @@ def _is_current(
 
 
 def _link_parts(real: Snapshot, lake: Lake, but: set[str]) -> None:
-    """Symbolic links to the part files of `real`, but for the inputs of the benchmarks `but`."""
+    """Link to the part files of `real`, except those of the inputs of the benchmarks `but`."""
     for name, files in real.find_parts(*TABLES).items():
         for file in files:
             if (

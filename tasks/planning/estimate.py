@@ -208,21 +208,24 @@ def estimate_suite(
 ) -> CostEstimate:
     """The cost estimate of what `suite` (already narrowed) has left in `lake`."""
     connection = open_warehouse(lake, lazy=True)
-    n_scores = sum(len(one.row_ids) for one in find_pending(connection, suite, scope))
+    n_scores = sum(len(rehearsed.row_ids) for rehearsed in find_pending(connection, suite, scope))
     every = tuple(suite.benchmarks)
     left = [
         _rehearse_judge(connection, lake, judge, judge.identify(every), suite, scope, retry)
         for judge in suite.judges.values()
     ]
     counted: dict[str, list[Counted]] = {}
-    for one in left:
-        for model, prompts in one.counted.items():
+    for rehearsed in left:
+        for model, prompts in rehearsed.counted.items():
             counted.setdefault(model, []).extend(prompts)
     past = _read_past(connection)
-    judges = [_estimate(one, suite, counted, past) for one in left]
-    pending = {one.judge: one.n_pending for one in judges}
+    judges = [_estimate(rehearsed, suite, counted, past) for rehearsed in left]
+    pending = {estimate.judge: estimate.n_pending for estimate in judges}
     return CostEstimate(
-        tuple(_note_waiting(one, part, pending) for one, part in zip(judges, left, strict=True)),
+        tuple(
+            _note_waiting(estimate, part, pending)
+            for estimate, part in zip(judges, left, strict=True)
+        ),
         n_scores,
     )
 
@@ -374,7 +377,7 @@ def _note_sample(left: _Left) -> tuple[str, ...]:
     )
 
 
-class _Part(NamedTuple):
+class _EndpointPart(NamedTuple):
     """What goes to one endpoint, of the sample alone."""
 
     prompts: Lengths
@@ -394,7 +397,7 @@ def _by_endpoint(asked: Iterable[Exchange]) -> dict[str, list[Exchange]]:
 
 def _estimate_endpoint(
     left: _Left, name: str, asked: list[Exchange], counted: Mapping[str, list[Counted]], past: _Past
-) -> _Part:
+) -> _EndpointPart:
     requests = [exchange.request for exchange in asked]
     model, price = requests[0].model, left.judge.prices[name]
     prompts = measure_prompts(requests, left.sizes, counted.get(model, ()))
@@ -431,7 +434,7 @@ def _estimate_endpoint(
     )
     cost = price.cost_usd(prompts.tokens, outputs) if price else None
     most = price.cost_usd(prompts.tokens * (1 + prompts.error), worst) if price else None
-    return _Part(prompts, outputs, worst, cost, most, tuple(notes))
+    return _EndpointPart(prompts, outputs, worst, cost, most, tuple(notes))
 
 
 def _find_latency(left: _Left, name: str, past: _Past) -> float:
@@ -443,12 +446,14 @@ def _most_tokens(request: Request) -> int:
     return 0 if request.scored else request.decoding.max_tokens
 
 
-def _note_waiting(one: JudgeEstimate, left: _Left, pending: Mapping[str, int]) -> JudgeEstimate:
+def _note_waiting(
+    estimate: JudgeEstimate, left: _Left, pending: Mapping[str, int]
+) -> JudgeEstimate:
     """Add notes on what judges of this run's earlier stages must write before this judge's cases
     are known.
     """
     wants = left.identity.wants
-    notes = list(one.notes)
+    notes = list(estimate.notes)
     if pending.get(wants.captioner):
         notes.append(
             f"prompts: without the captions that {wants.captioner} has still to write; they "
@@ -460,4 +465,4 @@ def _note_waiting(one: JudgeEstimate, left: _Left, pending: Mapping[str, int]) -
             f"cases: more will come once {' and '.join(waited)} have judged; how many is not "
             f"known, and they are not counted"
         )
-    return replace(one, notes=tuple(notes))
+    return replace(estimate, notes=tuple(notes))

@@ -1,7 +1,7 @@
-"""Which pairs of an item's answers are compared where not all are: drawn by a seed, balanced over
-models, extended and never redrawn.
+"""Draws which pairs of an item's answers are compared, where not all are: by a seed, balanced over
+models; later draws only add pairs.
 
-Pure; where drawn pairs are kept is the matter of planning.
+Reads and writes nothing; `tasks.planning.cases` keeps the drawn pairs.
 """
 
 import heapq
@@ -23,18 +23,18 @@ def draw_matchups(
     k: int,
     seed: int,
 ) -> dict[str, list[Pair]]:
-    """The new pairs of each item beside those `drawn` earlier, so that it has k of its `candidates`
-    (all where there are fewer).
+    """New pairs for each item, so that with those `drawn` earlier it has k of its `candidates` (all
+    where there are fewer).
 
-    Each model is compared equally often within an item as far as possible, then over all items,
-    then each pair of models. `candidates` are pairs of answer ids (a < b), `models` maps an answer
-    id to its model. A model that came after items had their k pairs gets its share of them beyond
-    k: as many comparisons as if k were spread over the models that there are now. Drawing again
-    gives nothing new.
+    Models are compared equally often, as far as possible: first within an item, then over all
+    items; then pairs of models are. `candidates` are pairs of answer ids (a < b), `models` maps an
+    answer id to its model. A model that was added after items had their k pairs gets pairs beyond
+    k: as many as if k were spread over all present models. A second draw from the same input
+    returns nothing.
     """
     rng = np.random.default_rng(seed)
     draw = _Draw(models, (pair for pairs in drawn.values() for pair in pairs))
-    found: dict[str, list[Pair]] = {}
+    new_pairs: dict[str, list[Pair]] = {}
     for item in sorted(candidates):
         match = _Item(candidates[item], drawn.get(item, ()), draw)
         draw.add_shares(match, k)
@@ -43,22 +43,22 @@ def draw_matchups(
             dict(zip(match.answers, rng.random(len(match.answers)).tolist(), strict=True)),
         )
         if chosen:
-            found[item] = chosen
+            new_pairs[item] = chosen
     for model in draw.find_latecomers():
-        _catch_up(model, candidates, drawn, found, draw, rng)
-    return found
+        _catch_up(model, candidates, drawn, new_pairs, draw, rng)
+    return new_pairs
 
 
 class _ModelOf(dict[str, str]):
-    """Answer -> model; an answer of no known model is one of its own."""
+    """Answer -> model; an answer without a known model counts as a model of its own."""
 
     def __missing__(self, answer: str) -> str:
         return answer
 
 
 class _Draw:
-    """How often each model, and each pair of models, is compared over all items; `shares` is how
-    often each model should be.
+    """Counts over all items: how often each model, and each pair of models, is compared. `shares`:
+    how often each model should be.
     """
 
     def __init__(self, models: Models, pairs: Iterable[Pair]) -> None:
@@ -70,7 +70,7 @@ class _Draw:
             self.count(pair)
 
     def count(self, pair: Pair) -> None:
-        """One comparison more."""
+        """Count one more comparison."""
         a, b = self.model_of[pair[0]], self.model_of[pair[1]]
         self.models[a] += 1
         self.models[b] += 1
@@ -82,7 +82,9 @@ class _Draw:
         return self.pairs[min(a, b), max(a, b)]
 
     def add_shares(self, item: "_Item", k: int) -> None:
-        """An even share of an item's k pairs for each of its models, at most as many as it has."""
+        """Add an even share of an item's k pairs to each of its models, at most the pairs that it
+        has.
+        """
         possible = Counter[str]()
         for answer, pairs in item.possible.items():
             possible[self.model_of[answer]] += pairs
@@ -91,8 +93,8 @@ class _Draw:
             self.shares[model] = self.shares.get(model, 0) + min(share, most)
 
     def find_latecomers(self) -> list[str]:
-        """Models with less than half of their share: a draw among the same models leaves none so
-        far behind.
+        """Models with less than half of their share; so few has only a model that was added after
+        the first draw.
         """
         return sorted(
             model for model, share in self.shares.items() if self.models[model] < share / 2
@@ -100,7 +102,7 @@ class _Draw:
 
 
 class _Item:
-    """One item's answers and pairs: which are taken, which are free."""
+    """One item's answers and pairs: `held` are drawn, `free` can still be drawn."""
 
     def __init__(self, pairs: Sequence[Pair], held: Sequence[Pair], draw: _Draw) -> None:
         self.draw, self.pairs, self.held = draw, pairs, set(held)
@@ -115,7 +117,7 @@ class _Item:
         self.of_models = Counter(draw.model_of[answer] for pair in held for answer in pair)
 
     def choose(self, n: int, lot: Mapping[str, float]) -> list[Pair]:
-        """Take n free pairs; `lot` decides between what is otherwise even."""
+        """Draw n free pairs; `lot`, a random number for each answer, breaks ties."""
         n = min(n, sum(map(len, self.free.values())) // 2)
         chosen = (
             [self.take(a, b) for a, b in self._realise(self._spread(2 * n, lot), lot)]
@@ -138,8 +140,8 @@ class _Item:
         return chosen
 
     def choose_for(self, model: str) -> Pair | None:
-        """Take a free pair of one model's, against the least burdened opponent; None where it has
-        none.
+        """Draw a free pair of one model, against the opponent compared least; None where there is
+        no free pair.
         """
         own = (answer for answer in self.answers if self.draw.model_of[answer] == model)
         options = [(answer, other) for answer in own for other in self.free[answer]]
@@ -150,7 +152,7 @@ class _Item:
         )
 
     def take(self, a: str, b: str) -> Pair:
-        """Make a free pair a drawn one."""
+        """Draw a free pair."""
         self.free[a].discard(b)
         self.free[b].discard(a)
         pair = (min(a, b), max(a, b))
@@ -162,15 +164,15 @@ class _Item:
         return pair
 
     def _burden(self, answer: str) -> tuple[int, int, int]:
-        """How often an answer's model is compared in the item, the answer itself is, and the model
-        is over all items.
+        """How often these are compared: the answer's model in the item, the answer itself, and the
+        model over all items.
         """
         model = self.draw.model_of[answer]
         return self.of_models[model], self.of_answers[answer], self.draw.models[model]
 
     def _spread(self, places: int, lot: Mapping[str, float]) -> dict[str, int]:
-        """How often each answer is to be taken: place by place to the least burdened one that has a
-        free opponent left.
+        """How often each answer is to be drawn: each of the `places` goes to the answer compared
+        least that has a free opponent left.
         """
         degrees, of_model = dict.fromkeys(self.answers, 0), Counter[str]()
 
@@ -198,20 +200,20 @@ class _Item:
         return degrees
 
     def _realise(self, degrees: dict[str, int], lot: Mapping[str, float]) -> list[Pair]:
-        """Free pairs in which answers occur as often as `degrees` says: the neediest with the next
-        neediest (Havel 1955, Hakimi 1962).
+        """Free pairs in which each answer occurs as often as `degrees` says: the answer with the
+        most places left is paired with those that have the next most (Havel 1955, Hakimi 1962).
 
-        Of equally needy opponents it takes those whose models it met least often.
+        Of opponents with equally many places, those whose models it met least often come first.
         """
         pairs: set[Pair] = set()
         left: list[str] = []
         open_ = {answer for answer in self.answers if degrees[answer]}
         while open_:
-            answer = max(open_, key=lambda one: (degrees[one], lot[one]))
+            answer = max(open_, key=lambda node: (degrees[node], lot[node]))
             open_.discard(answer)
             needy = open_ & self.free[answer]
             ranked = sorted(
-                needy, key=lambda one: (-degrees[one], self.draw.met(answer, one), lot[one])
+                needy, key=lambda node: (-degrees[node], self.draw.met(answer, node), lot[node])
             )
             for other in ranked[: degrees[answer]]:
                 pairs.add((min(answer, other), max(answer, other)))
@@ -224,15 +226,15 @@ class _Item:
         return sorted(pairs)
 
     def _exchange(self, pairs: set[Pair], x: str, y: str) -> None:
-        """Put a place of x and one of y between the ends of a pair, which is given up for two:
-        where x and y cannot meet themselves.
+        """Give one more pair to x and one to y, which cannot be paired with each other: a pair
+        (u, v) is replaced by (x, u) and (y, v), or by (x, v) and (y, u).
         """
         for u, v in sorted(pairs):
-            for one, other in ((u, v), (v, u)):
-                new = {(min(x, one), max(x, one)), (min(y, other), max(y, other))}
+            for end, other_end in ((u, v), (v, u)):
+                new = {(min(x, end), max(x, end)), (min(y, other_end), max(y, other_end))}
                 if (
-                    one in self.free[x]
-                    and other in self.free[y]
+                    end in self.free[x]
+                    and other_end in self.free[y]
                     and len(new) == 2
                     and not new & pairs
                 ):
@@ -245,16 +247,16 @@ def _catch_up(
     model: str,
     candidates: Mapping[str, Sequence[Pair]],
     drawn: Mapping[str, Sequence[Pair]],
-    found: dict[str, list[Pair]],
+    new_pairs: dict[str, list[Pair]],
     draw: _Draw,
     rng: np.random.Generator,
 ) -> None:
-    """Add to `found` what gives a model its share: in the items where it has fewest, against the
-    least burdened opponents.
+    """Add pairs of a model to `new_pairs` until it has its share: in the items where it has fewest,
+    against the opponents compared least.
     """
 
     def held(item: str) -> list[Pair]:
-        return [*drawn.get(item, ()), *found.get(item, ())]
+        return [*drawn.get(item, ()), *new_pairs.get(item, ())]
 
     def count(item: str) -> int:
         return sum(draw.model_of[answer] == model for pair in held(item) for answer in pair)
@@ -267,6 +269,6 @@ def _catch_up(
         _, lot, item = heapq.heappop(queue)
         pair = _Item(candidates[item], held(item), draw).choose_for(model)
         if pair is not None:
-            found.setdefault(item, []).append(pair)
+            new_pairs.setdefault(item, []).append(pair)
             heapq.heappush(queue, (count(item), lot, item))
             owed -= 1

@@ -1,7 +1,8 @@
-"""How many tokens prompts are, with its error: by the model's own tokenizer where it is local, else
-measured on replies that the lake holds.
+"""Estimates how many tokens prompts have, and the error of that: with the model's own tokenizer
+where it is on this machine, else from replies in the lake, else by the number of characters.
 
-Prices are `tasks.backends.prices`, which requests there are `tasks.planning.estimate`.
+Prices are in `tasks.backends.prices`; the requests to be priced are found in
+`tasks.planning.estimate`.
 """
 
 import os
@@ -24,25 +25,26 @@ from judgelake.tasks.lake.storage import LakePath
 from judgelake.tasks.types import Image, Request, is_remote
 
 GUESS_ERROR, UNKNOWN_IMAGE_ERROR, TOKENIZER_ERROR, LEAST_ERROR = 0.15, 0.5, 0.03, 0.01
-"""Relative, of a total: what 4 characters a token are off for English; an image without a rule; a
-chat template's frame; a measured factor.
+"""Relative errors of a total: of 4 characters a token in English text; of images of a model without
+a known rule; of a chat template's delimiters; the least of a factor measured on replies.
 """
 _ENOUGH = 5
+"""So many earlier replies are needed to measure the factor."""
 _FRAME = 4
 """Tokens of a message's role and delimiters."""
 _STANDIN = "standin/rules"
-"""Counts the text alone."""
+"""The stand-in counts the text alone, images as 0 tokens."""
 
 
 class Counted(NamedTuple):
-    """A prompt's guess, and the tokens that the endpoint counted."""
+    """An earlier prompt: the guessed tokens, and those that the endpoint counted."""
 
     guessed: float
     counted: int
 
 
 class Lengths(NamedTuple):
-    """Prompt tokens of some requests together, their relative error, and how they were found."""
+    """Prompt tokens of some requests together, their relative error, and how both were found."""
 
     tokens: float
     error: float
@@ -51,7 +53,7 @@ class Lengths(NamedTuple):
 
 @dataclass(frozen=True)
 class ImageSizes:
-    """Sizes of images as they are sent; those that cannot be opened here are taken to be of the
+    """Sizes of images as they are sent; an image that cannot be opened here counts as one of the
     usual size.
     """
 
@@ -76,7 +78,7 @@ class ImageSizes:
 
 
 def guess_tokens(request: Request, sizes: ImageSizes) -> float:
-    """Four characters a token, images by the model's rule."""
+    """Tokens at four characters each; images by the model's rule."""
     return count_characters(request) / CHARS_PER_TOKEN + _guess_images(request, sizes)
 
 
@@ -114,8 +116,8 @@ def measure_prompts(
 
 
 def find_tokenizer(model: str) -> Callable[[str], int] | None:
-    """Counts a text's tokens, where the model's tokenizer lies on this machine (a folder, or
-    Hugging Face's cache).
+    """The function that counts a text's tokens, or None where the model's tokenizer is not on this
+    machine (a folder, or Hugging Face's cache).
     """
     if not _is_local(model):
         return None
@@ -153,7 +155,7 @@ def find_image_rule(model: str) -> tuple[Any, ...]:
 
 
 def _mix(text: float, text_error: float, images: float, model: str) -> float:
-    """The relative error of text and images together."""
+    """The relative error of text and images together, weighted by their tokens."""
     image_error = text_error if find_image_rule(model) else UNKNOWN_IMAGE_ERROR
     return (text * text_error + images * image_error) / (text + images) if text + images else 0.0
 
@@ -162,11 +164,11 @@ def _fit_factor(counted: Sequence[Counted]) -> tuple[float, float]:
     """Counted over guessed tokens, and twice its relative standard error as a ratio of sums
     (Cochran 1977, eq. 6.13).
     """
-    guessed, found = (
-        np.array([one.guessed for one in counted]),
-        np.array([one.counted for one in counted], float),
+    guessed, tokens = (
+        np.array([prompt.guessed for prompt in counted]),
+        np.array([prompt.counted for prompt in counted], float),
     )
-    factor = found.sum() / guessed.sum()
-    residual = found - factor * guessed
-    error = np.sqrt((residual**2).sum() / (len(counted) - 1) / len(counted)) / found.mean()
+    factor = tokens.sum() / guessed.sum()
+    residual = tokens - factor * guessed
+    error = np.sqrt((residual**2).sum() / (len(counted) - 1) / len(counted)) / tokens.mean()
     return float(factor), max(LEAST_ERROR, float(2 * error))

@@ -1,5 +1,5 @@
-"""Another reading of replies that the lake has: verdicts without a call, a key or an endpoint. What
-a reading is, each protocol says.
+"""Reads stored replies again under another reading: new verdicts without a call, a key or an
+endpoint. What a reading can be is defined by each protocol.
 """
 
 import dataclasses
@@ -13,8 +13,8 @@ from judgelake.tasks.suite.suite import Scope, Suite, stages_of
 
 
 class Reread(NamedTuple):
-    """What became of one judge: how many cases it had left to read, and what its shards came to
-    (`n_open`: replies are not there).
+    """The result of one judge: how many cases it had left to read, and the results of its shards
+    (whose `n_open` counts cases without stored replies).
     """
 
     alias: str
@@ -23,15 +23,15 @@ class Reread(NamedTuple):
 
     @property
     def n_left(self) -> int:
-        """Cases that stay without a verdict under this reading, for a reply of theirs is not in the
+        """Cases without a verdict under this reading, because a reply of theirs is not in the
         lake.
         """
         return sum(shard.n_open for shard in self.shards)
 
 
 def reread_judges(lake: Lake, suite: Suite, scope: Scope, run_id: str) -> Iterator[Reread]:
-    """Judge what is left of `suite` (already narrowed) from stored replies alone, one judge after
-    the other.
+    """Judge the cases that `suite` (already narrowed) has left, from stored replies alone, one
+    judge after the other.
     """
     for stage in stages_of(dataclasses.replace(suite, metrics=())):
         for work in write_work(lake, stage, scope, run_id):

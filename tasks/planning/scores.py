@@ -1,7 +1,8 @@
-"""What is left to score: answers wanted minus scores present, as shard files.
+"""Plans what reference metrics have left to score (answers minus scores that the lake has) and
+writes it as shard files.
 
-Scoring is `tasks.metrics.shard`. Metrics that have the same rows left share shards, so that a row
-is read and tokenised once.
+The scoring itself is `tasks.metrics.shard`. Metrics with the same rows left share shards, so that
+each row is read and tokenised once.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,11 +29,14 @@ from judgelake.tasks.warehouse.warehouse import (
     select_frame,
 )
 
+# rows of a shard file at most, which bounds a worker's memory
 ROWS_PER_SHARD = 200_000
 
 
 class PendingScores(NamedTuple):
-    """What one metric has left: `row_ids` of the connection's table `wanted_scores`, ascending."""
+    """Rows that one metric has left: `row_ids` of the connection's table `wanted_scores`,
+    ascending.
+    """
 
     settings: MetricSettings
     identity: Identity
@@ -41,7 +45,7 @@ class PendingScores(NamedTuple):
 
 
 def name_ingests(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
-    """Benchmark -> 16 hex digits that name what the lake currently holds of it."""
+    """Benchmark -> 16 hex digits of a digest of what the lake currently holds of it."""
     text = "select benchmark, source, source_digest, item_limit from stg_ingests order by all"
     held: dict[str, list[object]] = {}
     for benchmark, *of_source in select_frame(connection, text, "current ingests").iter_rows():
@@ -54,8 +58,8 @@ def name_ingests(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
 def find_pending(
     connection: duckdb.DuckDBPyConnection, suite: Suite, scope: Scope
 ) -> list[PendingScores]:
-    """What each metric of `suite` (already narrowed) has left; leaves the table `wanted_scores` in
-    the connection.
+    """Rows that each metric of `suite` (already narrowed) has left; creates the table
+    `wanted_scores` in the connection.
     """
     if not suite.metrics:
         return []
@@ -74,17 +78,17 @@ def find_pending(
 
 
 def write_scores(lake: Lake, suite: Suite, scope: Scope, run_id: str) -> list[ScoreOrder]:
-    """Write what is left to score as shard files, and the documents that metrics count in beside
-    them.
+    """Write the rows left to score as shard files, and beside them the documents in which metrics
+    count n-grams.
     """
     connection = open_warehouse(lake, lazy=True)
     folder = lake.work_folder(run_id)
-    pending = [one for one in find_pending(connection, suite, scope) if len(one.row_ids)]
+    pending = [metric for metric in find_pending(connection, suite, scope) if len(metric.row_ids)]
     parts = {
-        one.identity.judge_id: MetricPart(
-            one.settings, one.identity, _order_counting(connection, one, folder)
+        metric.identity.judge_id: MetricPart(
+            metric.settings, metric.identity, _order_counting(connection, metric, folder)
         )
-        for one in pending
+        for metric in pending
     }
     images = suite.image_root(lake.root)
     return [
@@ -106,19 +110,21 @@ def _find_one(
         "item_limit": item_limit,
         "sees_image": settings.resolve().sees_image,
     }
-    found = select_file(connection, "queries/pending_scores.sql", parameters)
-    row_ids = found.filter("is_pending")["row_id"].sort().to_numpy()
-    return PendingScores(settings, identity, found.height, row_ids)
+    wanted = select_file(connection, "queries/pending_scores.sql", parameters)
+    row_ids = wanted.filter("is_pending")["row_id"].sort().to_numpy()
+    return PendingScores(settings, identity, wanted.height, row_ids)
 
 
 def _order_counting(
-    connection: duckdb.DuckDBPyConnection, one: PendingScores, folder: LakePath
+    connection: duckdb.DuckDBPyConnection, pending: PendingScores, folder: LakePath
 ) -> CountOrder | None:
-    """What a metric counts in, written where it is the benchmark's references."""
-    counting = one.settings.resolve().counting
+    """The documents in which a metric counts n-grams; where these are the benchmark's references,
+    they are written first. None for a metric that counts nothing.
+    """
+    counting = pending.settings.resolve().counting
     if counting is None:
         return None
-    parameters = {"benchmark": one.identity.benchmarks[0], "tasks": [*one.identity.tasks]}
+    parameters = {"benchmark": pending.identity.benchmarks[0], "tasks": [*pending.identity.tasks]}
     documents = (
         counting.documents.file or folder / f"documents-{digest_json(parameters)[:16]}.parquet"
     )
@@ -126,13 +132,15 @@ def _order_counting(
         write_frame(
             documents, select_file(connection, "queries/reference_documents.sql", parameters)
         )
-    return CountOrder(documents, folder / f"counts-{one.identity.judge_id}")
+    return CountOrder(documents, folder / f"counts-{pending.identity.judge_id}")
 
 
 def _write_shards(
     connection: duckdb.DuckDBPyConnection, pending: Sequence[PendingScores], folder: LakePath
 ) -> Iterator[tuple[tuple[str, ...], LakePath]]:
-    """The judge_ids that share a shard, and its file; a shard is of one benchmark."""
+    """Write the shards, each of one benchmark; yields the judge_ids that share a shard, and its
+    file.
+    """
     for benchmark, group in _share_rows(connection, pending):
         for number, (keys, row_ids) in enumerate(group.items()):
             pieces = np.array_split(
@@ -147,7 +155,7 @@ def _write_shards(
 def _share_rows(
     connection: duckdb.DuckDBPyConnection, pending: Sequence[PendingScores]
 ) -> Iterator[tuple[str, Mapping[tuple[str, ...], bytes]]]:
-    """Of each benchmark the rows that metrics have left, those with the same rows together."""
+    """Each benchmark with judge_ids -> row ids, for metrics that have the same rows left."""
     text = (
         "select benchmark, min(row_id) as start, max(row_id) + 1 as stop from wanted_scores "
         "group by benchmark order by benchmark"
@@ -156,11 +164,11 @@ def _share_rows(
         select_frame(connection, text, "rows of benchmarks").iter_rows() if pending else ()
     ):
         sharing: dict[bytes, list[str]] = {}
-        for one in pending:
-            start, stop = np.searchsorted(one.row_ids, ends)
+        for metric in pending:
+            start, stop = np.searchsorted(metric.row_ids, ends)
             if start < stop:
-                sharing.setdefault(one.row_ids[start:stop].tobytes(), []).append(
-                    one.identity.judge_id
+                sharing.setdefault(metric.row_ids[start:stop].tobytes(), []).append(
+                    metric.identity.judge_id
                 )
         yield benchmark, {tuple(keys): row_ids for row_ids, keys in sharing.items()}
 

@@ -122,7 +122,8 @@ def list_comparisons(competition: Competition, levels: Sequence[Level]) -> Itera
     shown_levels = [
         level
         for level in levels
-        if level.model == POOLED or any(one.leader is not None for one in level.columns.values())
+        if level.model == POOLED
+        or any(column.leader is not None for column in level.columns.values())
     ]
     for judge in competition.competing:
         entry, missing, bounds = (
@@ -247,14 +248,16 @@ def _find_difference(column: Column, judge: int) -> PairedDifference | None:
     """The difference of a judge from the leader; of the leader from the runner-up."""
     if judge == column.leader:
         return max(
-            column.differences, key=lambda found: column.own[found.other].value, default=None
+            column.differences, key=lambda paired: column.own[paired.other].value, default=None
         )
-    for found in column.differences:
-        if found.other == judge:
-            turned = found._replace(
-                judge=judge, other=found.judge, value=found.other_value, other_value=found.value
+    for paired in column.differences:
+        if paired.other == judge:
+            turned = paired._replace(
+                judge=judge, other=paired.judge, value=paired.other_value, other_value=paired.value
             )
-            return turned._replace(difference=-found.difference, low=-found.high, high=-found.low)
+            return turned._replace(
+                difference=-paired.difference, low=-paired.high, high=-paired.low
+            )
     return None
 
 
@@ -274,7 +277,7 @@ def _bound_levels(
     """
     if not _has_bounds(competition, judge):
         return {}
-    found = {
+    bounds = {
         level.model: _bound_rows(competition, level.model, level.rows, judge)
         for level in levels
         if level.model != WITHIN_MODELS
@@ -286,13 +289,13 @@ def _bound_levels(
             ]  # some of them may be no level of their own: too few rows to compare judges on
             parts = {competition.names[code]: level.rows[models == code] for code in level.cells}
             cells = [
-                found.get(name) or _bound_rows(competition, name, rows, judge)
+                bounds.get(name) or _bound_rows(competition, name, rows, judge)
                 for name, rows in parts.items()
             ]
-            found[WITHIN_MODELS] = {
+            bounds[WITHIN_MODELS] = {
                 name: _average_bounds([cell[name] for cell in cells]) for name in COEFFICIENTS
             }
-    return found
+    return bounds
 
 
 def _has_bounds(competition: Competition, judge: int) -> bool:
@@ -330,7 +333,7 @@ _LEAST_ROWS = 4
 """Williams' test has n - 3 degrees of freedom."""
 
 
-class _Pair(NamedTuple):
+class _ScorePair(NamedTuple):
     """A leader's and another judge's scores of the rows that both scored, with the target's."""
 
     x: Floats
@@ -402,11 +405,11 @@ def _test_pair(
 
 def _permute_pairs(competition: Competition, level: Level) -> dict[tuple[int, int], dict[str, Row]]:
     """PERM-BOTH of each pair that some coefficient compares."""
-    found: dict[tuple[int, int], dict[str, Row]] = {}
+    permuted: dict[tuple[int, int], dict[str, Row]] = {}
     compared = {
-        (one.judge, one.other): one
+        (difference.judge, difference.other): difference
         for column in level.columns.values()
-        for one in column.differences
+        for difference in column.differences
     }
     for judge, other in compared:
         pair, draws = _pair_scores(competition, level, judge, other), competition.draws
@@ -414,16 +417,16 @@ def _permute_pairs(competition: Competition, level: Level) -> dict[tuple[int, in
         tested = permute_both(
             *pair, len(draws.clusters), rng, "system" if level.model == SYSTEMS else "global"
         )
-        found[judge, other] = {name: _write_permuted(one) for name, one in tested.items()}
-    return found
+        permuted[judge, other] = {name: _write_permuted(test) for name, test in tested.items()}
+    return permuted
 
 
-def _pair_scores(competition: Competition, level: Level, judge: int, other: int) -> _Pair:
+def _pair_scores(competition: Competition, level: Level, judge: int, other: int) -> _ScorePair:
     scores = competition.x[level.rows][:, [judge, other]]
     both = level.rows[~np.isnan(scores).any(axis=1)]
     x = competition.x[both]
     models = np.unique(competition.models[both], return_inverse=True)[1]
-    return _Pair(
+    return _ScorePair(
         x[:, judge],
         x[:, other],
         competition.target.values[both],
@@ -440,16 +443,16 @@ def _write(compared: PairedDifference, statistic: float, degrees: float, p: floa
     return {"difference": compared.difference, "statistic": statistic, "degrees": degrees, "p": p}
 
 
-def _write_permuted(found: PermutationTest) -> Row:
-    return {"difference": found.difference, "p": found.p, "n_undefined": found.n_undefined}
+def _write_permuted(test: PermutationTest) -> Row:
+    return {"difference": test.difference, "p": test.p, "n_undefined": test.n_undefined}
 
 
-def _correct(found: list[Row]) -> list[Row]:
+def _correct(rows: list[Row]) -> list[Row]:
     """The rows with p corrected over those that have one."""
-    p = np.array([row["p"] for row in found], dtype=np.float64)
+    p = np.array([row["p"] for row in rows], dtype=np.float64)
     corrected = np.full(p.size, np.nan)
     corrected[~np.isnan(p)] = adjust_holm(p[~np.isnan(p)])
-    return [{**row, "p_holm": value} for row, value in zip(found, corrected.tolist(), strict=True)]
+    return [{**row, "p_holm": value} for row, value in zip(rows, corrected.tolist(), strict=True)]
 
 
 def _describe(competition: Competition, compared: PairedDifference) -> Row:

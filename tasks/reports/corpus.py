@@ -25,6 +25,7 @@ from judgelake.tasks.warehouse.warehouse import select_file, select_frame
 
 Floats = npt.NDArray[np.float64]
 
+# resamples summed at a time, which bounds memory
 RESAMPLES_AT_ONCE = 64
 
 
@@ -54,15 +55,15 @@ def score_corpora(connection: duckdb.DuckDBPyConnection, suite: Suite) -> pl.Dat
     ingests = name_ingests(connection)
     rows: list[dict[str, object]] = []
     for benchmark in sorted(suite.benchmarks):
-        found = list(_sum_benchmark(connection, suite, benchmark, ingests))
+        all_sums = list(_sum_benchmark(connection, suite, benchmark, ingests))
         n_clusters = _count_clusters(connection, benchmark)
         rng = np.random.default_rng(
             [suite.report.seed, int(digest_json(benchmark)[:8], 16)]
         )  # a benchmark's draws are its own
         resampled = resample_sums(
-            [metric_sums.sums for metric_sums in found], n_clusters, suite.report.resamples, rng
+            [metric_sums.sums for metric_sums in all_sums], n_clusters, suite.report.resamples, rng
         )
-        for metric_sums, drawn in zip(found, resampled, strict=True):
+        for metric_sums, drawn in zip(all_sums, resampled, strict=True):
             rows += [
                 {**stamp, "benchmark": benchmark, **row} for row in _describe(metric_sums, drawn)
             ]
@@ -144,26 +145,26 @@ def _count_clusters(connection: duckdb.DuckDBPyConnection, benchmark: str) -> in
     return int(select_frame(connection, text, "clusters", {"benchmark": benchmark}).item())
 
 
-def _describe(found: CorpusSums, drawn: Floats) -> Iterator[dict[str, object]]:
+def _describe(corpus: CorpusSums, drawn: Floats) -> Iterator[dict[str, object]]:
     """Rows of one metric: each model, and all pooled ('*'), whose sums are the models' together."""
-    n_models = len(found.models)
+    n_models = len(corpus.models)
     for name, chosen in [
         ("*", slice(0, n_models)),
-        *((model, slice(k, k + 1)) for k, model in enumerate(found.models)),
+        *((model, slice(k, k + 1)) for k, model in enumerate(corpus.models)),
     ]:
-        by_cluster = found.sums[chosen].sum(axis=0)
+        by_cluster = corpus.sums[chosen].sum(axis=0)
         n_clusters = int((by_cluster[:, -1] > 0).sum())
-        value = float(score_sums(found.metric, by_cluster.sum(axis=0)))
+        value = float(score_sums(corpus.metric, by_cluster.sum(axis=0)))
         interval = expanded_interval(
-            score_sums(found.metric, drawn[:, chosen].sum(axis=1)), n_clusters
+            score_sums(corpus.metric, drawn[:, chosen].sum(axis=1)), n_clusters
         )
         ends = {"value": value, "low": interval.low, "high": interval.high}
         yield {
-            "judge": f"metric:{found.identity.call_signature}",
-            "metric": found.identity.alias,
+            "judge": f"metric:{corpus.identity.call_signature}",
+            "metric": corpus.identity.alias,
             "model": name,
             "n": int(by_cluster[:, -1].sum()),
-            "n_missing": int(found.n_missing[chosen].sum()),
+            "n_missing": int(corpus.n_missing[chosen].sum()),
             "n_clusters": n_clusters,
             "n_undefined": interval.n_undefined,
             **{key: None if np.isnan(end) else end for key, end in ends.items()},

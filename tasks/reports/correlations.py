@@ -36,7 +36,7 @@ from judgelake.tasks.reports.scored_rows import (
     Draws,
     Floats,
     Indices,
-    Scored,
+    ScoredAnswers,
     Target,
     check_rater,
     draw_resamples,
@@ -55,7 +55,7 @@ LevelCorrelation = tuple[str, str, str, Correlation]
 
 
 def measure_accuracies(
-    scored: Scored, competition: Competition, judge: int
+    scored: ScoredAnswers, competition: Competition, judge: int
 ) -> Iterator[LevelCorrelation]:
     """Tie-calibrated accuracy over pairs of answers to one item; over three models and more, soft
     pairwise accuracy of their means.
@@ -65,10 +65,10 @@ def measure_accuracies(
     x, y, clusters = competition.x[held, judge], target.values[held], competition.clusters[held]
     items = scored.item[target.answers[held]]
     if np.unique(items).size < items.size:
-        found = tie_calibrated_accuracy(
+        measured = tie_calibrated_accuracy(
             x, y, items, clusters, draws.clusters, np.random.default_rng(draws.seed)
         )
-        yield POOLED, "mean", "tie_calibrated_accuracy", Correlation(*found.accuracy)
+        yield POOLED, "mean", "tie_calibrated_accuracy", Correlation(*measured.accuracy)
     models = competition.models[held]
     named = models >= 0
     if np.unique(models[named]).size >= LEAST_SYSTEMS and target.rule == "mean":
@@ -85,8 +85,8 @@ def combine_otherwise(competition: Competition, judge: int) -> Iterator[LevelCor
         return
     for rule in _OTHER_SAMPLE_RULES:
         sides = samples[target.answers], target.samples, competition.clusters
-        for name, found in combine_samples(*sides, competition.draws.clusters, rule).items():
-            yield POOLED, rule, name, found.summarise()
+        for name, coefficient in combine_samples(*sides, competition.draws.clusters, rule).items():
+            yield POOLED, rule, name, coefficient.summarise()
 
 
 def _part_systems(
@@ -106,6 +106,7 @@ def _part_systems(
 
 
 CEILING, OTHERS = "human ceiling", "mean_of_others"
+# the compiled loops run without the interpreter's lock
 _THREADS = 2
 
 
@@ -174,7 +175,7 @@ def correlate_judges(connection: duckdb.DuckDBPyConnection, suite: Suite) -> Agr
     )
 
 
-def enter_judges(scored: Scored, target: Target, draws: Draws) -> Competition | None:
+def enter_judges(scored: ScoredAnswers, target: Target, draws: Draws) -> Competition | None:
     """All that scored one of the target's rows, None where nothing did; those compete that are
     about its criterion.
     """
@@ -189,15 +190,17 @@ def enter_judges(scored: Scored, target: Target, draws: Draws) -> Competition | 
     return Competition(series, competing, target, x, *rows, scored.models, draws)
 
 
-def list_ceilings(scored: Scored, draws: Draws) -> Iterator[Row]:
+def list_ceilings(scored: ScoredAnswers, draws: Draws) -> Iterator[Row]:
     """One annotator against the mean of the others, and every judge that competes on the very same
     targets.
     """
     for criterion, ratings in scored.ratings.items():
-        held = [one for one in scored.series if not np.isnan(one.mean).all()]
+        held = [series for series in scored.series if not np.isnan(series.mean).all()]
         judges = [held[k] for k in select_competitors(held, criterion)]
         scores = (
-            np.column_stack([one.mean for one in judges]) if judges else np.empty((len(ratings), 0))
+            np.column_stack([series.mean for series in judges])
+            if judges
+            else np.empty((len(ratings), 0))
         )
         ceiling = leave_one_out_ceiling(ratings, scores, take_mean, scored.cluster, draws.clusters)
         about: Row = {
@@ -206,12 +209,12 @@ def list_ceilings(scored: Scored, draws: Draws) -> Iterator[Row]:
             "sample_rule": "mean",
             "model": POOLED,
         }
-        named = [(CEILING, criterion), *((one.judge, one.criterion) for one in judges)]
+        named = [(CEILING, criterion), *((series.judge, series.criterion) for series in judges)]
         for (judge, own), means in zip(named, (ceiling.human, *ceiling.judges), strict=True):
             row = {**about, "judge": judge, "judge_criterion": own}
             yield from (
-                {**row, "coefficient": name, **drop_nan(one.summarise()._asdict())}
-                for name, one in means.items()
+                {**row, "coefficient": name, **drop_nan(mean.summarise()._asdict())}
+                for name, mean in means.items()
             )
 
 
@@ -235,7 +238,7 @@ def _add_rows(
 
 
 def _list_correlations(
-    scored: Scored, competition: Competition, levels: list[Level]
+    scored: ScoredAnswers, competition: Competition, levels: list[Level]
 ) -> Iterator[Row]:
     target, judges = competition.target, range(len(competition.series))
     for judge in judges:
@@ -251,13 +254,18 @@ def _list_correlations(
         return
 
     def measure(judge: int) -> list[Row]:
-        found = (
+        measured = (
             *measure_accuracies(scored, competition, judge),
             *combine_otherwise(competition, judge),
         )
         return [
-            {"model": model, "sample_rule": rule, "coefficient": name, **drop_nan(one._asdict())}
-            for model, rule, name, one in found
+            {
+                "model": model,
+                "sample_rule": rule,
+                "coefficient": name,
+                **drop_nan(correlation._asdict()),
+            }
+            for model, rule, name, correlation in measured
         ]
 
     with ThreadPoolExecutor(_THREADS) as pool:  # the loops run without the interpreter's lock

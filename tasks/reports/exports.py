@@ -22,6 +22,7 @@ from judgelake.tasks.warehouse.catalog import markdown_line, plain_cell, read_he
 from judgelake.tasks.warehouse.views import view_texts
 
 FORMATS = ("parquet", "csv", "md")
+# rows of a Markdown table; a longer one is no longer read by people
 MARKDOWN_ROWS = 1000
 _INSTANT = "%Y-%m-%dT%H:%M:%S.%fZ"
 _NESTED = ("list", "struct", "map", "array")
@@ -152,11 +153,11 @@ def marker_path(lake: Lake, suite: Suite) -> LakePath:
 
 def is_fresh(lake: Lake, suite: Suite, snapshot: Snapshot | None = None) -> bool:
     """Whether the report was built from this suite and this snapshot (none: the lake as it is)."""
-    said = read_file(marker_path(lake, suite))
+    marker = read_file(marker_path(lake, suite))
     return (
-        said is not None
+        marker is not None
         and has_file(page_path(lake, suite))
-        and said.decode() == name_inputs(snapshot or lake.take_snapshot(*_READ_BY_REPORTS), suite)
+        and marker.decode() == name_inputs(snapshot or lake.take_snapshot(*_READ_BY_REPORTS), suite)
     )
 
 

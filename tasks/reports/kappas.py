@@ -47,18 +47,18 @@ def measure_kappas(frame: pl.DataFrame, resamples: Resamples) -> Iterator[Row]:
     for key, rows in group_rows(frame, ("kind", "criterion")):
         raters = np.array(sorted(rows["rater"].unique()), dtype=np.str_)
         codes = rows["rater"].rank("dense").to_numpy().astype(np.int64) - 1
-        found = spread_labels(
+        spread = spread_labels(
             codes, rows["unit_code"].to_numpy(), rows["label"].to_numpy(), raters.size
         )
-        of_units = rows[found.first_row]
+        of_units = rows[spread.first_row]
         measure = _compare_choices if key["kind"] == "choice" else _compare_scores
         pairs = [
-            (str(raters[a]), str(raters[b]), found.labels[a], found.labels[b])
-            for a, b in _pair_raters(found.labels)
+            (str(raters[a]), str(raters[b]), spread.labels[a], spread.labels[b])
+            for a, b in _pair_raters(spread.labels)
         ]
         for rater, other, a, b in (
             *pairs,
-            *_pair_with_people(raters, found.labels, key["kind"] == "choice"),
+            *_pair_with_people(raters, spread.labels, key["kind"] == "choice"),
         ):
             names = {
                 "rater_a": min(rater, other),
@@ -107,9 +107,9 @@ def _compare_scores(
     chosen: tuple[Weighting, ...] = (
         ("nominal", "linear", "quadratic") if n_levels > 2 else ("nominal",)
     )
-    found = agree_raters(a, b, of_units["cluster_code"].to_numpy(), resamples.weights, chosen)
+    agreements = agree_raters(a, b, of_units["cluster_code"].to_numpy(), resamples.weights, chosen)
     for chance in chosen:
-        yield _describe(chance, found["agreement"], found[f"kappa_{chance}"], 0)
+        yield _describe(chance, agreements["agreement"], agreements[f"kappa_{chance}"], 0)
 
 
 def _compare_choices(
@@ -166,8 +166,8 @@ def _grade_benchmark(frame: pl.DataFrame, resamples: Resamples) -> Iterator[Row]
     for key, rows in group_rows(frame, _KEY):
         graded, clusters = rows["judge_score"].to_numpy(), rows["cluster_code"].to_numpy()
         human = rows["human_score"].fill_null(np.nan).to_numpy()
-        found = grade_grader(graded, human, clusters, resamples.weights)
-        accuracy = found["accuracy"]
+        rates = grade_grader(graded, human, clusters, resamples.weights)
+        accuracy = rates["accuracy"]
         yield {
             **key,
             "n": accuracy.n,
@@ -175,8 +175,8 @@ def _grade_benchmark(frame: pl.DataFrame, resamples: Resamples) -> Iterator[Row]
             "n_clusters": accuracy.n_clusters,
             **_count(graded, human),
             **write_ends(accuracy, "accuracy", "accuracy_"),
-            **write_ends(found["false_positive_rate"], "false_positive_rate", "false_positive_"),
-            **write_ends(found["false_negative_rate"], "false_negative_rate", "false_negative_"),
+            **write_ends(rates["false_positive_rate"], "false_positive_rate", "false_positive_"),
+            **write_ends(rates["false_negative_rate"], "false_negative_rate", "false_negative_"),
             "n_undefined": accuracy.n_undefined,
         }
 

@@ -52,7 +52,7 @@ class Whole(NamedTuple):
     correlations: list[Row]
 
 
-class _Part(NamedTuple):
+class _TargetRows(NamedTuple):
     """A benchmark's rows of a target: `x`, (rows, judged), `wanted` likewise as 0 and 1, and the
     judges' own entries.
     """
@@ -105,7 +105,7 @@ class Gathered:
 
     keeps: bool
     n_clusters: dict[str, int] = field(default_factory=dict)
-    parts: dict[_TARGET, list[_Part]] = field(default_factory=dict)
+    parts: dict[_TARGET, list[_TargetRows]] = field(default_factory=dict)
     means: dict[tuple[_TARGET, _JUDGED], dict[str, _Mean]] = field(default_factory=dict)
 
     def add(self, benchmark: str, competition: Competition, levels: Sequence[Level]) -> None:
@@ -115,24 +115,28 @@ class Gathered:
         if not self.keeps or target.rule not in COMPARED_RULES:
             return
         judged = [
-            (name, one.criterion)
-            for name, one in zip(_name_across(competition.series), competition.series, strict=True)
+            (name, series.criterion)
+            for name, series in zip(
+                _name_across(competition.series), competition.series, strict=True
+            )
         ]
-        wanted = np.column_stack([one.wanted[target.answers] for one in competition.series]).astype(
-            np.float64
-        )
+        wanted = np.column_stack(
+            [series.wanted[target.answers] for series in competition.series]
+        ).astype(np.float64)
         rows = competition.x, wanted, target.values, competition.clusters, competition.models
-        self.parts.setdefault(key, []).append(_Part(benchmark, judged, competition.series, *rows))
+        self.parts.setdefault(key, []).append(
+            _TargetRows(benchmark, judged, competition.series, *rows)
+        )
         for level in levels:
             if level.model not in (POOLED, WITHIN_MODELS, SYSTEMS):
                 (cell,) = level.cells.values()
-                for judge, one in enumerate(judged):
+                for judge, judge_key in enumerate(judged):
                     means = self.means.setdefault(
-                        (key, one), {name: _Mean() for name in COEFFICIENTS}
+                        (key, judge_key), {name: _Mean() for name in COEFFICIENTS}
                     )
-                    for name, found in cell.find(judge).items():
-                        if not np.isnan(found.value):
-                            means[name].add(found)
+                    for name, correlation in cell.find(judge).items():
+                        if not np.isnan(correlation.value):
+                            means[name].add(correlation)
 
 
 def compare_overall(gathered: Gathered, report: ReportSettings) -> Iterator[Whole]:
@@ -145,14 +149,18 @@ def compare_overall(gathered: Gathered, report: ReportSettings) -> Iterator[Whol
     starts = dict(zip(gathered.n_clusters, np.cumsum([0, *sizes]).tolist(), strict=False))
     draws = Draws(weights, weights[:, :0], [report.seed])
     for key, parts in shared.items():
-        judged = list(dict.fromkeys(one for part in parts for one in part.judged))
+        judged = list(dict.fromkeys(judge_key for part in parts for judge_key in part.judged))
         competition = _pool(key, parts, judged, starts, draws)
         level = measure_pooled(competition)
         yield Whole(competition, level, list(_list_rows(key, gathered, competition, level, judged)))
 
 
 def _pool(
-    key: _TARGET, parts: list[_Part], judged: list[_JUDGED], starts: dict[str, int], draws: Draws
+    key: _TARGET,
+    parts: list[_TargetRows],
+    judged: list[_JUDGED],
+    starts: dict[str, int],
+    draws: Draws,
 ) -> Competition:
     x = np.concatenate([_spread(part.x, part.judged, judged, np.nan) for part in parts])
     wanted = np.concatenate([_spread(part.wanted, part.judged, judged, 0.0) for part in parts]) > 0
@@ -163,7 +171,7 @@ def _pool(
         [np.where(part.models < 0, -1, part.models + k * widest) for k, part in enumerate(parts)]
     )
     target = Target(*key, np.arange(y.size), y, y[:, None])
-    series = [_merge(parts, one, x[:, k], wanted[:, k]) for k, one in enumerate(judged)]
+    series = [_merge(parts, judge_key, x[:, k], wanted[:, k]) for k, judge_key in enumerate(judged)]
     return Competition(
         series, select_competitors(series, key[0]), target, x, clusters, models, [], draws
     )
@@ -172,21 +180,21 @@ def _pool(
 def _spread(values: Floats, judged: list[_JUDGED], wanted: list[_JUDGED], absent: float) -> Floats:
     """A benchmark's columns in the order of all judges; `absent` where a judge has none there."""
     spread = np.full((len(values), len(wanted)), absent, dtype=values.dtype)
-    spread[:, [wanted.index(one) for one in judged]] = values
+    spread[:, [wanted.index(judge_key) for judge_key in judged]] = values
     return spread
 
 
-def _merge(parts: list[_Part], judged: _JUDGED, scores: Floats, wanted: Flags) -> Series:
+def _merge(parts: list[_TargetRows], judged: _JUDGED, scores: Floats, wanted: Flags) -> Series:
     """A judge across benchmarks; it keeps the name that it has in all of them."""
-    found = [
-        one
+    kept = [
+        series
         for part in parts
-        for name, one in zip(part.judged, part.series, strict=True)
+        for name, series in zip(part.judged, part.series, strict=True)
         if name == judged
     ]
-    names = {one.judge for one in found}
+    names = {series.judge for series in kept}
     judge = names.pop() if len(names) == 1 else judged[0]
-    return found[0]._replace(judge=judge, samples=scores[:, None], wanted=wanted)
+    return kept[0]._replace(judge=judge, samples=scores[:, None], wanted=wanted)
 
 
 def _name_across(series: list[Series]) -> list[str]:
@@ -207,8 +215,8 @@ def _name_across(series: list[Series]) -> list[str]:
 def _list_rows(
     key: _TARGET, gathered: Gathered, competition: Competition, level: Level, judged: list[_JUDGED]
 ) -> Iterator[Row]:
-    for judge, one in enumerate(judged):
-        series, means = competition.series[judge], gathered.means.get((key, one), {})
+    for judge, judge_key in enumerate(judged):
+        series, means = competition.series[judge], gathered.means.get((key, judge_key), {})
         about: Row = {"human_criterion": key[0], "human_rule": key[1], "sample_rule": "mean"}
         about |= {"judge": series.judge, "judge_criterion": series.criterion}
         yield from (

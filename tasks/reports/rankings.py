@@ -97,30 +97,33 @@ def _rank_models(
     )
     preference = frame["preference_b"].cast(pl.Float64).fill_null(np.nan).to_numpy()
     clusters = frame["cluster_code"].to_numpy()
-    found = select_comparisons(
+    comparisons = select_comparisons(
         codes[: frame.height], codes[frame.height :], preference, clusters, models.size
     )
-    if not found.preference_b.size:
+    if not comparisons.preference_b.size:
         return
     met = np.bincount(codes, minlength=models.size)
-    for rated in (_rate_elo(found, resamples, rng), _rate_bradley_terry(found, resamples)):
-        yield from _describe(rated, found, models.tolist(), met)
+    for rated in (
+        _rate_elo(comparisons, resamples, rng),
+        _rate_bradley_terry(comparisons, resamples),
+    ):
+        yield from _describe(rated, comparisons, models.tolist(), met)
 
 
-def _rate_elo(found: Comparisons, resamples: Resamples, rng: np.random.Generator) -> _Rated:
+def _rate_elo(comparisons: Comparisons, resamples: Resamples, rng: np.random.Generator) -> _Rated:
     """The mean over random orders, and the band of resamples each in an order of its own."""
-    ratings = permute_elo(found, ELO, PERMUTATIONS, rng).band.mean
-    drawn = bootstrap_elo(found, ELO, resamples.weights, rng)
+    ratings = permute_elo(comparisons, ELO, PERMUTATIONS, rng).band.mean
+    drawn = bootstrap_elo(comparisons, ELO, resamples.weights, rng)
     reasons = [str(RatingReason.NO_COMPARISONS) if np.isnan(rating) else None for rating in ratings]
     return _Rated(
         "elo", ELO.k, ratings, drawn.band, rank_models(ratings, drawn.ratings, None), reasons
     )
 
 
-def _rate_bradley_terry(found: Comparisons, resamples: Resamples) -> _Rated:
-    fitted = fit_bradley_terry(found, Anchor(None, ELO.initial))
-    drawn = bootstrap_bradley_terry(found, fitted, resamples.weights)
-    n_clusters = np.unique(found.clusters).size
+def _rate_bradley_terry(comparisons: Comparisons, resamples: Resamples) -> _Rated:
+    fitted = fit_bradley_terry(comparisons, Anchor(None, ELO.initial))
+    drawn = bootstrap_bradley_terry(comparisons, fitted, resamples.weights)
+    n_clusters = np.unique(comparisons.clusters).size
     band = summarise_ratings(drawn, n_clusters)
     reasons = [None if reason is RatingReason.FINITE else str(reason) for reason in fitted.reasons]
     return _Rated(
@@ -133,8 +136,10 @@ def _rate_bradley_terry(found: Comparisons, resamples: Resamples) -> _Rated:
     )
 
 
-def _describe(rated: _Rated, found: Comparisons, models: list[str], met: Indices) -> Iterator[Row]:
-    n = count_meetings(found).sum(axis=1)
+def _describe(
+    rated: _Rated, comparisons: Comparisons, models: list[str], met: Indices
+) -> Iterator[Row]:
+    n = count_meetings(comparisons).sum(axis=1)
     above_next = dict(
         zip(
             rated.ranking.order.tolist(),
@@ -143,7 +148,7 @@ def _describe(rated: _Rated, found: Comparisons, models: list[str], met: Indices
         )
     )
     for code, model in enumerate(models):
-        is_met = (found.model_a == code) | (found.model_b == code)
+        is_met = (comparisons.model_a == code) | (comparisons.model_b == code)
         places = [
             int(place[code]) or None
             for place in (rated.ranking.rank, rated.ranking.low, rated.ranking.high)
@@ -153,7 +158,7 @@ def _describe(rated: _Rated, found: Comparisons, models: list[str], met: Indices
             "model": model,
             "n": int(n[code]),
             "n_missing": int(met[code] - n[code]),
-            "n_clusters": np.unique(found.clusters[is_met]).size,
+            "n_clusters": np.unique(comparisons.clusters[is_met]).size,
             "rating": float(rated.ratings[code]),
             "low": float(rated.band.low[code]),
             "high": float(rated.band.high[code]),
@@ -190,13 +195,15 @@ def _compare_benchmark(frame: pl.DataFrame, resamples: Resamples) -> Iterator[Ro
         attribute[codes] = np.concatenate([rows["a"], rows["b"]])
         preference = rows["preference_b"].cast(pl.Float64).fill_null(np.nan).to_numpy()
         a, b = codes[: rows.height], codes[rows.height :]
-        found = select_comparisons(a, b, preference, rows["cluster_code"].to_numpy(), names.size)
-        if not found.preference_b.size:
+        comparisons = select_comparisons(
+            a, b, preference, rows["cluster_code"].to_numpy(), names.size
+        )
+        if not comparisons.preference_b.size:
             continue
         prefers_more = key["attribute"] != _LESS_IS_BETTER
-        agreed = agree_with_attribute(found, attribute, prefers_more, resamples.weights)
+        agreed = agree_with_attribute(comparisons, attribute, prefers_more, resamples.weights)
         rng = resamples.seed_rng(*key.values())
-        ratings = permute_elo(found, ELO, PERMUTATIONS, rng).band.mean
+        ratings = permute_elo(comparisons, ELO, PERMUTATIONS, rng).band.mean
         distance = correlate_distances(ratings, attribute, len(resamples.weights), rng)
         yield {
             **key,
@@ -226,16 +233,18 @@ def _score_choices(frame: pl.DataFrame, resamples: Resamples) -> Iterator[Row]:
         winners, losers = (
             rows[name].fill_null(np.nan).to_numpy() for name in ("winner_score", "loser_score")
         )
-        found = choice_accuracy(winners, losers, rows["cluster_code"].to_numpy(), resamples.weights)
+        chosen = choice_accuracy(
+            winners, losers, rows["cluster_code"].to_numpy(), resamples.weights
+        )
         yield {
             **key,
             "n_choices": rows["choice_code"].n_unique(),
-            "n": found.accuracy.n,
-            "n_ties": found.n_ties,
-            "n_missing": found.n_missing,
-            "n_clusters": found.accuracy.n_clusters,
-            **write_ends(found.accuracy, "accuracy"),
-            "n_undefined": found.accuracy.n_undefined,
+            "n": chosen.accuracy.n,
+            "n_ties": chosen.n_ties,
+            "n_missing": chosen.n_missing,
+            "n_clusters": chosen.accuracy.n_clusters,
+            **write_ends(chosen.accuracy, "accuracy"),
+            "n_undefined": chosen.accuracy.n_undefined,
         }
 
 
@@ -267,16 +276,18 @@ def _describe_benchmark(frame: pl.DataFrame, resamples: Resamples) -> Iterator[R
         )
         if graphs.n_models.max(initial=0) < 3:
             continue
-        found = find_contradictions(graphs)
+        contradictions = find_contradictions(graphs)
         share = estimate_mean(
-            found.has_cycle.astype(np.float64), cluster_of[found.questions], resamples.weights
+            contradictions.has_cycle.astype(np.float64),
+            cluster_of[contradictions.questions],
+            resamples.weights,
         )
         flips = flip_coins(graphs, FLIPS, resamples.seed_rng(*key.values()))
         yield {
             **key,
             "n_questions": share.n,
             "n_clusters": share.n_clusters,
-            "n_contradictory": int(found.has_cycle.sum()),
+            "n_contradictory": int(contradictions.has_cycle.sum()),
             **write_ends(share, "share"),
             "coin_flip_share": flips.rate,
             "n_simulated": flips.n_simulated,
@@ -334,16 +345,16 @@ def _score_forms(frame: pl.DataFrame, resamples: Resamples) -> Iterator[Row]:
             long, short, clusters = (
                 own[name].to_numpy() for name in ("long_form", "short_form", "cluster_code")
             )
-            found = superscore(long, short, clusters, resamples.weights)
+            scores = superscore(long, short, clusters, resamples.weights)
             yield {
                 **key,
                 "model": model,
-                "n": found.either.n,
-                "n_clusters": found.either.n_clusters,
-                **write_ends(found.long, "long", "long_"),
-                **write_ends(found.short, "short", "short_"),
-                **write_ends(found.either, "either", "either_"),
-                "n_undefined": found.either.n_undefined,
+                "n": scores.either.n,
+                "n_clusters": scores.either.n_clusters,
+                **write_ends(scores.long, "long", "long_"),
+                **write_ends(scores.short, "short", "short_"),
+                **write_ends(scores.either, "either", "either_"),
+                "n_undefined": scores.either.n_undefined,
             }
 
 

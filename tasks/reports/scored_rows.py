@@ -107,7 +107,7 @@ class Target(NamedTuple):
     samples: Floats
 
 
-class Scored(NamedTuple):
+class ScoredAnswers(NamedTuple):
     """A benchmark's answers, as codes of their model (-1: not named), item and cluster, with all
     that scored them.
 
@@ -134,7 +134,7 @@ def read_scored(
     benchmark: str,
     against: str,
     against_samples: tuple[int, ...] = (),
-) -> Scored:
+) -> ScoredAnswers:
     """The scores of a benchmark's judges, and as targets people's ratings or the samples of the
     judge called `against`.
 
@@ -161,7 +161,7 @@ def read_scored(
     located = _locate(people, answers)
     models = answers["model"].drop_nulls().unique().sort().to_list()
     codes = {model: code for code, model in enumerate(models)}
-    scored = Scored(
+    scored = ScoredAnswers(
         models,
         np.array([codes.get(model, -1) for model in answers["model"]], dtype=np.int64),
         _code(answers["item_id"]),

@@ -41,7 +41,7 @@ class RunEnd:
         return "\n".join(self.lines)
 
 
-class _Section(NamedTuple):
+class _EndSection(NamedTuple):
     code: ExitCode
     lines: Sequence[str]
 
@@ -50,18 +50,18 @@ def end_run(lake: Lake, suite: Suite, stages: tuple[str, ...], record: RunRecord
     """The end of a run of `stages` (`suite` is narrowed as it was run); writes the exit code into
     `record`. A run that was stopped is not checked.
     """
-    parts = [_Section(ExitCode.DONE, [_sum_up(record)]), *_describe_record(record)]
+    parts = [_EndSection(ExitCode.DONE, [_sum_up(record)]), *_describe_record(record)]
     if not record.stopped:
         connection = open_warehouse(lake, lazy=True)
         parts.append(_describe_batches(connection, suite))
         parts.append(_describe_checks(lake, connection))
         if "report" in stages:
             parts += [
-                _Section(ExitCode.DONE, _name_places(lake, suite)),
+                _EndSection(ExitCode.DONE, _name_places(lake, suite)),
                 _describe_coverage(connection, suite),
             ]
     log = log_file(lake, record.run_id)
-    parts.append(_Section(ExitCode.DONE, [f"log: {log}"] if has_file(log) else []))
+    parts.append(_EndSection(ExitCode.DONE, [f"log: {log}"] if has_file(log) else []))
     record.code = combine_codes(part.code for part in parts)
     return RunEnd(record.code, tuple(line for part in parts for line in part.lines), record.run_id)
 
@@ -85,7 +85,7 @@ def _sum_up(record: RunRecord) -> str:
     )
 
 
-def _describe_record(record: RunRecord) -> list[_Section]:
+def _describe_record(record: RunRecord) -> list[_EndSection]:
     """The lines from the run's own record: stopped, lost, a metric that could not run, budget
     reached, batches open.
     """
@@ -95,42 +95,46 @@ def _describe_record(record: RunRecord) -> list[_Section]:
             "stopped: another run has taken over a lease of this one; what came in is kept; "
             "run again when it has ended"
         )
-        parts.append(_Section(ExitCode.LEASED, [line]))
+        parts.append(_EndSection(ExitCode.LEASED, [line]))
     elif record.stopped:
         line = "stopped before the end: what came in is kept; run the same command again to go on"
-        parts.append(_Section(ExitCode.STOPPED, [line]))
+        parts.append(_EndSection(ExitCode.STOPPED, [line]))
     if record.failures:
-        parts.append(_Section(ExitCode.USAGE, [f"judgelake: {line}" for line in record.failures]))
+        parts.append(
+            _EndSection(ExitCode.USAGE, [f"judgelake: {line}" for line in record.failures])
+        )
     if record.over_budget:
         line = (
             "budget: reached, and what was in flight is kept; raise limits.budget_usd and "
             "run again to go on"
         )
-        parts.append(_Section(ExitCode.BUDGET, [line]))
+        parts.append(_EndSection(ExitCode.BUDGET, [line]))
     if record.n_open:
         line = (
             f"open: {record.n_open:,} cases wait for a batch at the provider; run the same "
             f"command again to collect it"
         )
-        parts.append(_Section(ExitCode.OPEN, [line]))
+        parts.append(_EndSection(ExitCode.OPEN, [line]))
     return parts
 
 
-def _describe_batches(connection: duckdb.DuckDBPyConnection, suite: Suite) -> _Section:
+def _describe_batches(connection: duckdb.DuckDBPyConnection, suite: Suite) -> _EndSection:
     """The batches that wait at the provider, by the names that the provider uses."""
     rows = count_open(
         connection,
         [identity.judge_id for identity in identify_all(suite) if identity.kind != "metric"],
     )
     if rows.is_empty():
-        return _Section(ExitCode.DONE, [])
+        return _EndSection(ExitCode.DONE, [])
     names = ", ".join(rows["name"][:_MOST_NAMES]) + (
         f", and {rows.height - _MOST_NAMES:,} more" if rows.height > _MOST_NAMES else ""
     )
-    return _Section(ExitCode.DONE, [f"batches: {rows['n_requests'].sum():,} requests in {names}"])
+    return _EndSection(
+        ExitCode.DONE, [f"batches: {rows['n_requests'].sum():,} requests in {names}"]
+    )
 
 
-def _describe_checks(lake: Lake, connection: duckdb.DuckDBPyConnection) -> _Section:
+def _describe_checks(lake: Lake, connection: duckdb.DuckDBPyConnection) -> _EndSection:
     """Code 5 where a check finds wrong rows, 0 where there are none or only warnings; the lines
     name the checks and a query that shows the rows.
     """
@@ -140,7 +144,7 @@ def _describe_checks(lake: Lake, connection: duckdb.DuckDBPyConnection) -> _Sect
         rows = "1 row" if finding.n == 1 else f"{finding.n:,} rows"
         lines.append(f"{kind}: {rows} against: {finding.says}")
         lines.append(f'see: judgelake sql --lake {lake.root} "select * from {finding.view}"')
-    return _Section(
+    return _EndSection(
         ExitCode.CHECK if any(not finding.warns for finding in findings) else ExitCode.DONE, lines
     )
 
@@ -153,7 +157,7 @@ def _name_places(lake: Lake, suite: Suite) -> list[str]:
     return [f"report: {page_path(lake, suite)}", *queries]
 
 
-def _describe_coverage(connection: duckdb.DuckDBPyConnection, suite: Suite) -> _Section:
+def _describe_coverage(connection: duckdb.DuckDBPyConnection, suite: Suite) -> _EndSection:
     """Code 3 where a judge or metric of the suite has less than `min_coverage` of the wanted
     scores; the lines name them.
     """
@@ -172,7 +176,7 @@ def _describe_coverage(connection: duckdb.DuckDBPyConnection, suite: Suite) -> _
         f"{100 * least:.1f} %" + _describe_reason(connection, benchmark, judge)
         for benchmark, judge, share in thin.iter_rows()
     ]
-    return _Section(ExitCode.COVERAGE if lines else ExitCode.DONE, lines)
+    return _EndSection(ExitCode.COVERAGE if lines else ExitCode.DONE, lines)
 
 
 def _describe_reason(connection: duckdb.DuckDBPyConnection, benchmark: str, judge: str) -> str:

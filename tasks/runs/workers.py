@@ -16,6 +16,7 @@ from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.storage import LakePath, write_whole
 from judgelake.tasks.suite.suite import Suite
 
+# how long the server may take to answer
 _ANSWER_S = 10.0
 
 

@@ -40,7 +40,7 @@ class AlpacaEvalSettings:
     leaderboards: tuple[SuitePath, ...] = ()
 
 
-class _Verdict(NamedTuple):
+class _DuelVerdict(NamedTuple):
     status: str
     choice: str | None
     preference_b: float | None
@@ -194,12 +194,12 @@ def _duel(
     }
 
 
-def _read_preference(preference: object, text: str | None) -> _Verdict | None:
+def _read_preference(preference: object, text: str | None) -> _DuelVerdict | None:
     """1: `output_1` is preferred, 2: `output_2`, between them a share; 0 (in old files) or 1.5: a
     tie; null: no verdict. Else None.
     """
     if preference is None:
-        return _Verdict(
+        return _DuelVerdict(
             "unparsed" if text else "failed",
             None,
             None,
@@ -214,7 +214,7 @@ def _read_preference(preference: object, text: str | None) -> _Verdict | None:
     share = 0.5 if preference == 0 else preference - 1.0
     if not 0 <= share <= 1:
         return None
-    return _Verdict("ok", "tie" if share == 0.5 else "b" if share > 0.5 else "a", share, None)
+    return _DuelVerdict("ok", "tie" if share == 0.5 else "b" if share > 0.5 else "a", share, None)
 
 
 def _read_reply(raw: object) -> tuple[str | None, list[list[_Row]]]:
@@ -227,20 +227,20 @@ def _read_reply(raw: object) -> tuple[str | None, list[list[_Row]]]:
     text = raw.get("text", message.get("content") if isinstance(message, dict) else None)
     positions = logprobs.get("content") if isinstance(logprobs, dict) else None
     return (text if isinstance(text, str) else None), [
-        _alternatives(one) for one in positions or [] if isinstance(one, dict)
+        _alternatives(position) for position in positions or [] if isinstance(position, dict)
     ]
 
 
 def _alternatives(position: Mapping[str, Any]) -> list[_Row]:
     """The tokens at one position, the chosen one first."""
-    found = {
-        one.get("token"): one.get("logprob")
-        for one in (position, *(position.get("top_logprobs") or ()))
-        if isinstance(one, dict)
+    logprobs = {
+        entry.get("token"): entry.get("logprob")
+        for entry in (position, *(position.get("top_logprobs") or ()))
+        if isinstance(entry, dict)
     }
     return [
         {"token": token, "logprob": float(value)}
-        for token, value in found.items()
+        for token, value in logprobs.items()
         if isinstance(value, int | float)
     ]
 

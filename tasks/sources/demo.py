@@ -46,7 +46,7 @@ class Drawn:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedQuestion:
     """A question about a drawn picture, with the item's key and what the annotators answered."""
 
     drawn: Drawn
@@ -117,9 +117,9 @@ def _write_once(path: LakePath, content: bytes) -> None:
         write_whole(path, content)
 
 
-def _ask(rng: np.random.Generator, drawn: Drawn) -> list[Asked]:
+def _ask(rng: np.random.Generator, drawn: Drawn) -> list[AskedQuestion]:
     return [
-        Asked(
+        AskedQuestion(
             drawn,
             f"{drawn.number:04d}-{order}-{question.task}",
             question,
@@ -129,7 +129,9 @@ def _ask(rng: np.random.Generator, drawn: Drawn) -> list[Asked]:
     ]
 
 
-def _answer_all(rng: np.random.Generator, asked: Sequence[Asked]) -> tuple[list[Row], list[Row]]:
+def _answer_all(
+    rng: np.random.Generator, asked: Sequence[AskedQuestion]
+) -> tuple[list[Row], list[Row]]:
     """Rows of answers and of the oracle's ratings, in the order of models, tasks and items."""
     answers, ratings = [], []
     for model in MODELS:
@@ -142,7 +144,7 @@ def _answer_all(rng: np.random.Generator, asked: Sequence[Asked]) -> tuple[list[
     return answers, ratings
 
 
-def _item_row(asked: Asked) -> Row:
+def _item_row(asked: AskedQuestion) -> Row:
     question = asked.question
     return {
         "item_id": asked.item_id,
@@ -158,11 +160,11 @@ def _item_row(asked: Asked) -> Row:
     }
 
 
-def _answer_key(asked: Asked, model: RuleModel) -> Row:
+def _answer_key(asked: AskedQuestion, model: RuleModel) -> Row:
     return {"item_id": asked.item_id, "answer_id": f"{model.name}/{model.style}/0"}
 
 
-def _answer_row(asked: Asked, model: RuleModel, text: str) -> Row:
+def _answer_row(asked: AskedQuestion, model: RuleModel, text: str) -> Row:
     return _answer_key(asked, model) | {
         "model": model.name,
         "style": model.style,
@@ -172,7 +174,7 @@ def _answer_row(asked: Asked, model: RuleModel, text: str) -> Row:
     }
 
 
-def _rating_row(asked: Asked, model: RuleModel, rating: float) -> Row:
+def _rating_row(asked: AskedQuestion, model: RuleModel, rating: float) -> Row:
     scale = {
         "criterion": CRITERION,
         "annotator": ORACLE,

@@ -56,7 +56,7 @@ class FastchatSettings:
             )
 
 
-class _Answer(NamedTuple):
+class _AnswerLine(NamedTuple):
     item_id: str
     answer_id: str
     model: str
@@ -80,8 +80,8 @@ def source_files(settings: FastchatSettings) -> list[Path]:
 def read_fastchat(settings: FastchatSettings) -> SourceFrames:
     """Items, answers, captions, the reviewer's duels and people's preferences."""
     rejects = Rejects()
-    answers: list[_Answer] = []
-    by_native: dict[str, _Answer] = {}
+    answers: list[_AnswerLine] = []
+    by_native: dict[str, _AnswerLine] = {}
     for file in find_files(settings.answers, "answers of a model"):
         for native, answer in _read_answers(file, rejects):
             answers.append(answer)
@@ -92,7 +92,8 @@ def read_fastchat(settings: FastchatSettings) -> SourceFrames:
         for row in _reviews(file, by_native, settings, rejects)
     ]
     rows = [
-        (one.item_id, one.answer_id, one.model, "long", 0, one.text, *one.place) for one in answers
+        (answer.item_id, answer.answer_id, answer.model, "long", 0, answer.text, *answer.place)
+        for answer in answers
     ]
     return SourceFrames(
         items=pl.DataFrame(list(_items(settings, rejects)), schema=ITEMS, orient="row"),
@@ -141,7 +142,7 @@ def _items(settings: FastchatSettings, rejects: Rejects) -> Iterator[_Row]:
 
 
 def _references(file: Path | None, rejects: Rejects) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    references: dict[str, list[str]] = {}
     for place, record in read_json_lines(file, "items", rejects) if file else ():
         key, text = _key(record), record.get("text")
         if key is None or not isinstance(text, str):
@@ -149,11 +150,11 @@ def _references(file: Path | None, rejects: Rejects) -> dict[str, list[str]]:
                 "items", place, "text", text, "the reference answer or its question_id is missing"
             )
         else:
-            found.setdefault(key, []).append(text)
-    return found
+            references.setdefault(key, []).append(text)
+    return references
 
 
-def _read_answers(file: Path, rejects: Rejects) -> Iterator[tuple[str, _Answer]]:
+def _read_answers(file: Path, rejects: Rejects) -> Iterator[tuple[str, _AnswerLine]]:
     """(the file's own answer_id, answer) of each line."""
     for place, record in read_json_lines(file, "answers", rejects):
         key, model, text = _key(record), record.get("model_id"), record.get("text")
@@ -164,7 +165,10 @@ def _read_answers(file: Path, rejects: Rejects) -> Iterator[tuple[str, _Answer]]
         elif not isinstance(text, str):
             rejects.add("answers", place, "text", text, "the answer is missing or not text")
         else:
-            yield str(record.get("answer_id")), _Answer(key, f"{model}/long/0", model, text, place)
+            yield (
+                str(record.get("answer_id")),
+                _AnswerLine(key, f"{model}/long/0", model, text, place),
+            )
 
 
 def _captions(file: Path | None, rejects: Rejects) -> Iterator[_Row]:
@@ -183,7 +187,7 @@ def _captions(file: Path | None, rejects: Rejects) -> Iterator[_Row]:
 
 
 def _reviews(
-    file: Path, answers: Mapping[str, _Answer], settings: FastchatSettings, rejects: Rejects
+    file: Path, answers: Mapping[str, _AnswerLine], settings: FastchatSettings, rejects: Rejects
 ) -> Iterator[_Row]:
     """Duels as read from the reviewer's texts; the reviewer saw answer 1 first."""
     for place, record in read_json_lines(file, "recorded_duels", rejects):
@@ -233,7 +237,7 @@ def _read_review(text: str, judge: str) -> _Row:
 
 
 def _preferences(
-    settings: FastchatSettings, answers: list[_Answer], rejects: Rejects
+    settings: FastchatSettings, answers: list[_AnswerLine], rejects: Rejects
 ) -> Iterator[_Row]:
     """Human verdicts by line; a blank line is a question for which there is none."""
     if settings.human is None or settings.human_labels is None:

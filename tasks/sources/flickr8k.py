@@ -44,7 +44,7 @@ class Flickr8kSettings:
     drop_own: bool = True
 
 
-class _Pair(NamedTuple):
+class _RatedCaption(NamedTuple):
     image: str
     caption_id: str
     text: str
@@ -52,7 +52,7 @@ class _Pair(NamedTuple):
     place: tuple[str, str]
 
 
-class _Captions(NamedTuple):
+class _CaptionFile(NamedTuple):
     """Texts by caption id and the ids of each image's captions, with the places."""
 
     texts: dict[str, str]
@@ -78,7 +78,7 @@ def read_flickr8k(settings: Flickr8kSettings) -> SourceFrames:
     for pair in pairs:
         if settings.drop_own and _is_own(pair):
             rejects.add("answers", pair.place, "caption", pair.caption_id, _DROPPED, _KEEP)
-    first: dict[str, _Pair] = {}
+    first: dict[str, _RatedCaption] = {}
     for pair in kept:
         first.setdefault(pair.image, pair)
     items = [_item(pair, captions) for pair in first.values()]
@@ -108,11 +108,11 @@ def read_flickr8k(settings: Flickr8kSettings) -> SourceFrames:
     )
 
 
-def _is_own(pair: _Pair) -> bool:
+def _is_own(pair: _RatedCaption) -> bool:
     return pair.caption_id.rpartition("#")[0] == pair.image
 
 
-def _item(pair: _Pair, captions: _Captions) -> _Row:
+def _item(pair: _RatedCaption, captions: _CaptionFile) -> _Row:
     references = [captions.texts[key] for key in captions.of_image[pair.image]]
     images = [{"uri": pair.image, "sha256": None}]
     return (
@@ -129,8 +129,8 @@ def _item(pair: _Pair, captions: _Captions) -> _Row:
     )
 
 
-def _read_captions(file: Path, rejects: Rejects) -> _Captions:
-    found = _Captions({}, {}, {})
+def _read_captions(file: Path, rejects: Rejects) -> _CaptionFile:
+    captions = _CaptionFile({}, {}, {})
     for line in read_lines(file, "captions", rejects):
         place = (file.name, f"line {line.number}")
         key, tab, text = line.text.partition("\t")
@@ -143,7 +143,7 @@ def _read_captions(file: Path, rejects: Rejects) -> _Captions:
                 line.text,
                 "the line is not `<image>#<number>`, a tab, a caption",
             )
-        elif key in found.texts:
+        elif key in captions.texts:
             rejects.add(
                 "captions",
                 place,
@@ -152,12 +152,12 @@ def _read_captions(file: Path, rejects: Rejects) -> _Captions:
                 "the caption id stands twice; the first one counts",
             )
         else:
-            found.texts[key], found.places[key] = text, place
-            found.of_image.setdefault(image, []).append(key)
-    return found
+            captions.texts[key], captions.places[key] = text, place
+            captions.of_image.setdefault(image, []).append(key)
+    return captions
 
 
-def _read_pairs(file: Path, captions: _Captions, rejects: Rejects) -> Iterator[_Pair]:
+def _read_pairs(file: Path, captions: _CaptionFile, rejects: Rejects) -> Iterator[_RatedCaption]:
     for line in read_lines(file, "answers", rejects):
         place = (file.name, f"line {line.number}")
         cells = line.text.split("\t")
@@ -192,7 +192,7 @@ def _read_pairs(file: Path, captions: _Captions, rejects: Rejects) -> Iterator[_
                 "the image has no caption of its own in the file of captions",
             )
         else:
-            yield _Pair(
+            yield _RatedCaption(
                 image,
                 key,
                 captions.texts[key],
@@ -202,7 +202,7 @@ def _read_pairs(file: Path, captions: _Captions, rejects: Rejects) -> Iterator[_
 
 
 def _read_fleur(
-    file: Path, pairs: list[_Pair], kept: list[_Pair], rejects: Rejects
+    file: Path, pairs: list[_RatedCaption], kept: list[_RatedCaption], rejects: Rejects
 ) -> Iterator[_Row]:
     """Both scores of every block, found by image and caption text; blocks about dropped pairs are
     passed over.

@@ -21,6 +21,7 @@ from judgelake.tasks.sources.frames import SourceFrames
 from judgelake.tasks.sources.registry import BenchmarkSettings, read_source, source_digest
 from judgelake.tasks.warehouse.warehouse import open_warehouse, select_frame
 
+# answers whose references are Python texts at a time
 _SLICE = 20_000
 _INGESTED = (*(part.name for part in fields(SourceFrames) if part.name != "rejected"), "quarantine")
 _Reference = tuple[list[str], str, dict[str, str]]

@@ -35,7 +35,7 @@ class JudgeRetestSettings:
     field: str = "gpt4"
 
 
-class _Case(NamedTuple):
+class _RetestRow(NamedTuple):
     question: str
     model: str
     prompt: RubricPrompt
@@ -89,7 +89,7 @@ def read_judge_retest(settings: JudgeRetestSettings) -> SourceFrames:
     )
 
 
-def _read_cases(file: Path, rejects: Rejects) -> Iterator[_Case]:
+def _read_cases(file: Path, rejects: Rejects) -> Iterator[_RetestRow]:
     for number, record in enumerate(read_records(file, "cases")):
         place = (file.name, f"record {number}")
         if not isinstance(record, dict):
@@ -124,10 +124,10 @@ def _read_cases(file: Path, rejects: Rejects) -> Iterator[_Case]:
             )
             rejects.add("answers", place, "instruction", text, reason)
         else:
-            yield _Case(str(question), model, prompt, record, place)
+            yield _RetestRow(str(question), model, prompt, record, place)
 
 
-def _item(key: str, case: _Case) -> _Row:
+def _item(key: str, case: _RetestRow) -> _Row:
     category, cluster = case.content.get("category"), f"question:{case.question}"
     shown = (case.prompt.instruction, [case.prompt.reference])
     return (
@@ -143,7 +143,7 @@ def _item(key: str, case: _Case) -> _Row:
     )
 
 
-def _rubric(case: _Case) -> _Row:
+def _rubric(case: _RetestRow) -> _Row:
     return (_rubric_id(case.prompt), case.prompt.criterion, list(case.prompt.levels), *case.place)
 
 
@@ -152,7 +152,7 @@ def _rubric_id(prompt: RubricPrompt) -> str:
 
 
 def _verdicts(
-    key: str, case: _Case, settings: JudgeRetestSettings, rejects: Rejects
+    key: str, case: _RetestRow, settings: JudgeRetestSettings, rejects: Rejects
 ) -> Iterator[_Row]:
     """One row a sample; a score that is no level of the rubric is `unparsed`."""
     names = (f"{settings.field}_score", f"{settings.field}_feedback")

@@ -123,7 +123,7 @@ class PrometheusVisionSettings:
             )
 
 
-class _Case(NamedTuple):
+class _FeedbackRow(NamedTuple):
     """A row of either kind; `feedback` is None where nobody judged it."""
 
     place: tuple[str, str]
@@ -176,10 +176,12 @@ def read_prometheus_vision(settings: PrometheusVisionSettings) -> SourceFrames:
     return SourceFrames(**frames, rejected=tuple(rejects))
 
 
-def _read_cases(settings: PrometheusVisionSettings, rejects: Rejects) -> Iterator[_Case]:
+def _read_cases(settings: PrometheusVisionSettings, rejects: Rejects) -> Iterator[_FeedbackRow]:
     for file in _evaluation_files(settings):
         for place, record in read_json_lines(file, "items", rejects):
-            yield _Case(place, "evaluation", record.get("image"), record.get("instruction"), None)
+            yield _FeedbackRow(
+                place, "evaluation", record.get("image"), record.get("instruction"), None
+            )
     for file in _training_files(settings):
         for number, record in enumerate(read_records(file, "data")):
             turns = _turns(record)
@@ -188,7 +190,7 @@ def _read_cases(settings: PrometheusVisionSettings, rejects: Rejects) -> Iterato
                 reason = "the record has no turn of `human` followed by one of `gpt`"
                 rejects.add("items", place, "conversations", record, reason, _REMEDY)
             else:
-                yield _Case(place, "train", record.get("image"), *turns)
+                yield _FeedbackRow(place, "train", record.get("image"), *turns)
 
 
 def _turns(record: Any) -> tuple[str, str] | None:
@@ -203,7 +205,7 @@ def _turns(record: Any) -> tuple[str, str] | None:
     return None
 
 
-def _rows(case: _Case, parsed: RubricPrompt, image: str) -> dict[str, _Row]:
+def _rows(case: _FeedbackRow, parsed: RubricPrompt, image: str) -> dict[str, _Row]:
     """Table -> the row that a case gives it."""
     uri = _UPWARDS.sub("", image, count=1)
     rubric_id = digest_json([parsed.criterion, parsed.levels])[:16]

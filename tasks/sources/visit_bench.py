@@ -144,7 +144,11 @@ def _read_list(cell: str) -> list[str] | None:
         given = json.loads(cell)
     except (ValueError, RecursionError):
         return None
-    texts = [one for one in given if not (isinstance(one, float) and math.isnan(one))]
+    texts = [
+        reference
+        for reference in given
+        if not (isinstance(reference, float) and math.isnan(reference))
+    ]
     return texts if all(isinstance(text, str) for text in texts) else None
 
 

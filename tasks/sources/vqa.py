@@ -193,23 +193,23 @@ def find_answer_files(pattern: Path) -> dict[str, Path]:
     files = sorted(
         root.glob("".join("*" if part in kinds else glob.escape(part) for part in relative))
     )
-    found: dict[str, Path] = {}
+    newest: dict[str, Path] = {}
     for date, model, file in sorted(
         _name_parts(regex, file) for file in files if regex.fullmatch(str(file))
     ):
-        if model in found and _name_parts(regex, found[model])[0] == date:
+        if model in newest and _name_parts(regex, newest[model])[0] == date:
             raise SourceError(
-                f"{file}: is a second file of the model {model!r} beside {found[model].name}; "
+                f"{file}: is a second file of the model {model!r} beside {newest[model].name}; "
                 f"expected one a model; "
                 "make the answers' path in the suite narrower"
             )
-        found[model] = file
-    if not found:
+        newest[model] = file
+    if not newest:
         raise SourceError(
             f"{pattern}: no file matches; expected one result file a model; check the path in "
             f"the suite"
         )
-    return found
+    return newest
 
 
 def _name_parts(regex: re.Pattern[str], file: Path) -> tuple[str, str, Path]:

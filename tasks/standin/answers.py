@@ -29,8 +29,8 @@ from judgelake.tasks.standin.prometheus import (
     write_caption,
 )
 from judgelake.tasks.standin.rules import (
-    Answer,
     Asked,
+    TokenReply,
     content_words,
     rate_answer,
     share_borne_out,
@@ -51,7 +51,7 @@ _GENERAL = frozenset(
 )
 
 
-def name_failures(asked: Asked) -> Answer | None:
+def name_failures(asked: Asked) -> TokenReply | None:
     """The answer to a prompt that asks for failure categories; None to any other."""
     case = _CASE.search(asked.text)
     if case is None or not _ASKS.search(asked.text):
@@ -61,8 +61,8 @@ def name_failures(asked: Asked) -> Answer | None:
     )
     verdict = f"Categories: {', '.join(names) or 'none'}"
     if "Explain your choice first." not in asked.text:
-        return Answer(split_tokens(verdict), {})
-    return Answer(
+        return TokenReply(split_tokens(verdict), {})
+    return TokenReply(
         split_tokens(
             f"Compared with the {case['references'].count('; ') + 1} references word by "
             f"word.\n{verdict}"
@@ -77,19 +77,21 @@ def _find_categories(
     answer, *known = normalise_official(strip_official([candidate, *references]))
     if answer in known:
         return []
-    found = [name for name, holds in label_answer(candidate, references, None).items() if holds]
+    categories = [
+        name for name, holds in label_answer(candidate, references, None).items() if holds
+    ]
     words = content_words(candidate)
     if words and words <= _GENERAL:
-        found.append("broad_question")
-    if found:
-        return found
+        categories.append("broad_question")
+    if categories:
+        return categories
     share = share_borne_out(words, images, None if caption is None else content_words(caption))
     return ["multiple_answers" if share is not None and share >= 0.5 else "incorrect"]
 
 
 NO_RULE = "The stand-in has no rule for a prompt of this kind."
 
-RULES: tuple[Callable[[Asked], Answer | None], ...] = (
+RULES: tuple[Callable[[Asked], TokenReply | None], ...] = (
     grade_response,
     prefer_feedback,
     score_two,
@@ -103,13 +105,13 @@ RULES: tuple[Callable[[Asked], Answer | None], ...] = (
 """Asked in this order; the first that knows the prompt answers."""
 
 
-def answer_request(asked: Asked) -> Answer:
+def answer_request(asked: Asked) -> TokenReply:
     """What the stand-in says."""
     for rule in RULES:
         answer = rule(asked)
         if answer is not None:
             return answer
-    return Answer(split_tokens(NO_RULE), {})
+    return TokenReply(split_tokens(NO_RULE), {})
 
 
 def score_echo(body: dict[str, Any]) -> dict[str, Any]:

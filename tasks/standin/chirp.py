@@ -16,9 +16,9 @@ explain; without one, if it takes up a word of the question.
 import re
 
 from judgelake.tasks.standin.rules import (
-    Answer,
     Asked,
     RatingCase,
+    TokenReply,
     content_words,
     describe_image,
     judge_case,
@@ -29,6 +29,7 @@ from judgelake.tasks.standin.rules import (
 # this and the patterns below follow the words of `judging/prompts/chirp_*.txt`
 _QUESTION = re.compile(r"^Question: (.*?)\n\n", re.MULTILINE | re.DOTALL)
 _OWN = r"Answer the question about (?:the image|an image that is not shown to you)\."
+# the patterns here and below follow the words of `judging/prompts/chirp_*.txt`
 _OWN_ALONE = re.compile(rf"Question: .*\n\n{_OWN}", re.DOTALL)
 _OWN_ANSWER = re.compile(
     rf"\n{_OWN}\n(.*?)\n(?:Compare the responses of two assistants|Going by your own answer)",
@@ -70,20 +71,20 @@ _IMAGE_GRADE = re.compile(
 _LONG = 40
 
 
-def judge_chirp(asked: Asked) -> Answer | None:
+def judge_chirp(asked: Asked) -> TokenReply | None:
     """The answer to one of CHIRP's prompts; None to any other."""
     for rule in (_extract, _answer_question, _compare, _grade_by_text, _grade_by_image):
         reply_text = rule(asked)
         if reply_text is not None:
-            return Answer(split_tokens(reply_text), {})
+            return TokenReply(split_tokens(reply_text), {})
     return None
 
 
 def _extract(asked: Asked) -> str | None:
-    found = _EVALUATION.search(asked.text)
-    if not found:
+    match = _EVALUATION.search(asked.text)
+    if not match:
         return None
-    conclusions = list((_PREFERS if found[1].startswith("compares") else _FINDS).finditer(found[2]))
+    conclusions = list((_PREFERS if match[1].startswith("compares") else _FINDS).finditer(match[2]))
     return (
         (conclusions[-1][1] or conclusions[-1][2]).title()
         if conclusions
@@ -132,13 +133,13 @@ def _find_terms(response: str, question: str, asked: Asked) -> dict[str, float]:
 
 
 def _grade_by_text(asked: Asked) -> str | None:
-    found = _TEXT_GRADE.search(asked.text)
-    if not found:
+    match = _TEXT_GRADE.search(asked.text)
+    if not match:
         return None
-    references = tuple(part.strip() for part in found[2].split(";"))
+    references = tuple(part.strip() for part in match[2].split(";"))
     return (
         "Correct"
-        if judge_case(RatingCase(found[1], references, found[3])).rating == 3
+        if judge_case(RatingCase(match[1], references, match[3])).rating == 3
         else "Incorrect"
     )
 

@@ -24,8 +24,8 @@ import re
 from collections.abc import Mapping
 
 from judgelake.tasks.standin.rules import (
-    Answer,
     Asked,
+    TokenReply,
     content_words,
     normal_words,
     share_borne_out,
@@ -55,17 +55,18 @@ _WHY = re.compile(
     r"\nWhy\? Explain in a few sentences what led you to this (?:rating|score)\b[^\n]*\Z"
 )
 _VAGUE = "or maybe perhaps possibly something somewhere someone thing stuff etc might seems"
+# words of an answer that is neither short nor long
 _MUCH = 12
 
 
-def rate_criterion(asked: Asked) -> Answer | None:
+def rate_criterion(asked: Asked) -> TokenReply | None:
     """The answer to a prompt that rates by one criterion; None to any other."""
     criterion, parts = _CRITERION.search(asked.text), dict(_PART.findall(asked.text))
     if not criterion or parts.keys().isdisjoint(_NOUNS):
         return None
     quality = _judge(criterion[1], parts, asked.images)
     if _WHY.search(asked.text):
-        return Answer(
+        return TokenReply(
             split_tokens(
                 f"By the criterion {criterion[1].lower()} I find {quality:.0%} of what there "
                 f"could be."
@@ -82,12 +83,12 @@ def rate_criterion(asked: Asked) -> Answer | None:
     }
     total = sum(weights.values())
     probabilities = {rating: 0.98 * weight / total for rating, weight in weights.items()}
-    return Answer(
+    return TokenReply(
         (max(probabilities, key=lambda rating: probabilities[rating]),), {0: probabilities}
     )
 
 
-def score_text(asked: Asked) -> Answer | None:
+def score_text(asked: Asked) -> TokenReply | None:
     """The answer to a prompt that scores from 0.0 to 1.0; None to any other."""
     parts = dict(_PART.findall(asked.text))
     if not _SCORED.search(asked.text) or parts.keys().isdisjoint(_NOUNS):
@@ -99,11 +100,11 @@ def score_text(asked: Asked) -> Answer | None:
     shares = [terms[name] for name in ("seen", "taken_up", "references") if name in terms]
     hundredths = round(100 * sum(shares) / len(shares))
     if _WHY.search(asked.text):
-        return Answer(split_tokens(f"I find {hundredths} % of it borne out."), {})
+        return TokenReply(split_tokens(f"I find {hundredths} % of it borne out."), {})
     if hundredths == 100:
-        return Answer(split_tokens("1.0"), {0: {"1": 0.86, "0": 0.12}})
+        return TokenReply(split_tokens("1.0"), {0: {"1": 0.86, "0": 0.12}})
     first, second = divmod(hundredths, 10)
-    return Answer(
+    return TokenReply(
         ("0", ".", str(first), str(second)), {2: _spread_digit(first), 3: _spread_digit(second)}
     )
 

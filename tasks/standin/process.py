@@ -115,9 +115,9 @@ def _wait_until_it_answers(
         else f"ended with status {process.returncode} while it started"
     )
     errors.seek(0)
-    said = errors.read().decode(errors="replace").strip()[-2000:] or "nothing on standard error"
+    message = errors.read().decode(errors="replace").strip()[-2000:] or "nothing on standard error"
     raise BackendError(
-        f"stand-in: it {what} and said: {said}; expected a server on loopback; see its words"
+        f"stand-in: it {what} and said: {message}; expected a server on loopback; see its words"
     )
 
 

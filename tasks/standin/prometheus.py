@@ -19,8 +19,8 @@ image and context; rounded to halves.
 import re
 
 from judgelake.tasks.standin.rules import (
-    Answer,
     Asked,
+    TokenReply,
     content_words,
     describe_image,
     share_borne_out,
@@ -41,10 +41,11 @@ _HEADINGS = (
 )
 # a heading alone on its line, as in `judging/prompts/prometheus.txt`
 _SECTION = re.compile(rf"^###({'|'.join(map(re.escape, _HEADINGS))}):[ \t]*$", re.MULTILINE)
+# the task's line that lets the judge choose a tie
 _ALLOWS_TIE = re.compile(r"\bA or B or TIE\b")
 
 
-def grade_response(asked: Asked) -> Answer | None:
+def grade_response(asked: Asked) -> TokenReply | None:
     """The answer to a prompt of rubric grading; None to any other."""
     sections = read_sections(asked.text)
     if (
@@ -68,10 +69,12 @@ def grade_response(asked: Asked) -> Answer | None:
             f"{'What is seen in the image' if asked.images else 'The description of the image'} "
             f"bears out {seen:.0%} of it."
         )
-    return Answer(split_tokens(f"Feedback: {feedback} [RESULT] {1 + int(4 * quality + 0.5)}"), {})
+    return TokenReply(
+        split_tokens(f"Feedback: {feedback} [RESULT] {1 + int(4 * quality + 0.5)}"), {}
+    )
 
 
-def prefer_feedback(asked: Asked) -> Answer | None:
+def prefer_feedback(asked: Asked) -> TokenReply | None:
     """The answer to a prompt of feedback preference; None to any other."""
     sections = read_sections(asked.text)
     if (
@@ -93,7 +96,7 @@ def prefer_feedback(asked: Asked) -> Answer | None:
         else "A"
     )
     reasons = f"Feedback A weighs {weights['A']:.2f} and feedback B {weights['B']:.2f}."
-    return Answer(split_tokens(f"Reasons: {reasons} [RESULT] {preferred}"), {})
+    return TokenReply(split_tokens(f"Reasons: {reasons} [RESULT] {preferred}"), {})
 
 
 def read_sections(prompt: str) -> dict[str, str]:
@@ -113,13 +116,14 @@ _PART = re.compile(
     r"1|answer 2)\]$",
     re.M | re.S,
 )
+# the prompts of `llava_bench.txt` and, below, `captions.txt`
 _ASKS_TWO_NUMBERS = re.compile(r"scale of 1 to 10\b.*\btwo numbers\b", re.DOTALL)
 _ASKS_DESCRIPTION = re.compile(r"\ADescribe the image so that\b.*\bdescription alone\b", re.DOTALL)
 # distinct content words: beyond these a longer answer gets no more
 _LONG = 20
 
 
-def score_two(asked: Asked) -> Answer | None:
+def score_two(asked: Asked) -> TokenReply | None:
     """The answer to a prompt of two-number scoring; None to any other."""
     parts = dict(_PART.findall(asked.text))
     if not {"Question", "Answer 1", "Answer 2"} <= parts.keys() or not _ASKS_TWO_NUMBERS.search(
@@ -135,14 +139,14 @@ def score_two(asked: Asked) -> Answer | None:
         if first == second
         else f"Answer {1 if first > second else 2} says more to the point."
     )
-    return Answer(split_tokens(f"{first:g} {second:g}\n{better}"), {})
+    return TokenReply(split_tokens(f"{first:g} {second:g}\n{better}"), {})
 
 
-def write_caption(asked: Asked) -> Answer | None:
+def write_caption(asked: Asked) -> TokenReply | None:
     """The answer to a prompt that asks to describe an image that is sent; None to any other."""
     if not asked.images or not _ASKS_DESCRIPTION.search(asked.text):
         return None
-    return Answer(split_tokens(describe_image(asked.images[0])), {})
+    return TokenReply(split_tokens(describe_image(asked.images[0])), {})
 
 
 def _score(

@@ -35,8 +35,10 @@ _FIELD = re.compile(
     r"^[ \t]*(question|reference answers?|candidate answer)[ \t]*:[ \t]*(.*)$",
     re.IGNORECASE | re.MULTILINE,
 )
+# `', '` between quoted references, whose own commas stay
 _BETWEEN_QUOTED = re.compile(r"""['"]\s*,\s*['"]""")
 _RATIONALE = re.compile(r"\brationale\b", re.IGNORECASE)
+# everything but letters and digits
 _NOT_WORD = re.compile(r"[^\w\s]|_")
 # tokens as a model's: a word takes the space before it, every digit stands alone
 _TOKEN = re.compile(r" ?[^\W\d_]+|\d| ?[^\w\s]|[\s_]")
@@ -107,7 +109,7 @@ class Asked(NamedTuple):
     images: tuple[str, ...] = ()
 
 
-class Answer(NamedTuple):
+class TokenReply(NamedTuple):
     """A reply as tokens; `alternatives` are the probabilities of tokens at some positions,
     elsewhere the token itself is certain.
     """
@@ -116,7 +118,7 @@ class Answer(NamedTuple):
     alternatives: Mapping[int, Mapping[str, float]]
 
 
-def rate_answer(asked: Asked) -> Answer | None:
+def rate_answer(asked: Asked) -> TokenReply | None:
     """The answer to a prompt of answer rating; None to any other."""
     case = read_case(asked.text)
     if case is None:
@@ -126,7 +128,7 @@ def rate_answer(asked: Asked) -> Answer | None:
     if _RATIONALE.search(asked.text):
         text = f"{judgement.rationale} So rating={text}"
     tokens = split_tokens(text)
-    return Answer(tokens, {len(tokens) - 1: judgement.probabilities})
+    return TokenReply(tokens, {len(tokens) - 1: judgement.probabilities})
 
 
 def read_case(prompt: str) -> RatingCase | None:

@@ -33,7 +33,7 @@ from aiohttp import web
 from judgelake.tasks.errors import BackendError
 from judgelake.tasks.lake.storage import write_whole
 from judgelake.tasks.standin.answers import answer_request, score_echo
-from judgelake.tasks.standin.rules import Answer, Asked
+from judgelake.tasks.standin.rules import Asked, TokenReply
 
 FAULT_KINDS = ("truncate", "garbage", "reset", "hang", "slow", "html", "leak", "other")
 """Half a body, half a JSON, a connection cut, no answer, a body byte by byte, a web page, a 400
@@ -86,14 +86,16 @@ def parse_faults(entries: list[str], seed: int) -> FaultPlan:
 MODEL = "standin/rules"
 OTHER_MODEL = "standin/other"
 """What an answer with the fault `other` calls itself."""
+# before each part of a reply with the fault `slow`
 _SLOW_PAUSE_S = 0.1
 _ANSWERED = {"truncate": 200, "garbage": 200, "slow": 200, "html": 200, "other": 200, "leak": 400}
 _CERTAIN = math.log(0.999)
+# a request may hold many images as base64
 _BODY_LIMIT_BYTES = 256 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class StandinSettings:
+class ServerSettings:
     """How the server behaves; `retry_after_s` goes with 429 and 503, `log` is a JSONL file of the
     requests that came.
     """
@@ -109,7 +111,7 @@ class Standin:
     log.
     """
 
-    def __init__(self, settings: StandinSettings) -> None:
+    def __init__(self, settings: ServerSettings) -> None:
         self._settings = settings
         self._seen: Counter[str] = Counter()
         self._log = (
@@ -264,7 +266,7 @@ def _digest_images(content: str | list[dict[str, Any]] | None) -> list[str]:
     ]
 
 
-def _list_logprobs(answer: Answer, length: int, top: int) -> list[dict[str, Any]]:
+def _list_logprobs(answer: TokenReply, length: int, top: int) -> list[dict[str, Any]]:
     positions = []
     for position, token in enumerate(answer.tokens[:length]):
         ranked = sorted(answer.alternatives.get(position, {}).items(), key=lambda pair: -pair[1])
@@ -325,7 +327,7 @@ async def _send_slowly(request: web.Request, body: bytes) -> web.StreamResponse:
     return response
 
 
-async def serve(settings: StandinSettings, port: int, port_file: Path | None) -> None:
+async def serve(settings: ServerSettings, port: int, port_file: Path | None) -> None:
     """Serves on loopback until it is cancelled; the port (0: a free one) is written once
     connections are taken.
     """
@@ -370,7 +372,7 @@ def main(arguments: list[str] | None = None) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 65536)), hard))
     try:
-        settings = StandinSettings(
+        settings = ServerSettings(
             options.latency_ms,
             parse_faults(options.fault, options.seed),
             options.retry_after,

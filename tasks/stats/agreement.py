@@ -29,6 +29,7 @@ Weighting = Literal["nominal", "linear", "quadratic"]
 1968).
 """
 
+# highest kappa of each grade (Landis & Koch 1977, Biometrics 33)
 _LANDIS_KOCH = ((0.2, "slight"), (0.4, "fair"), (0.6, "moderate"), (0.8, "substantial"))
 
 

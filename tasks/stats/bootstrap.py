@@ -143,6 +143,7 @@ def _find_starts(*keys: Indices) -> Indices:
     return np.append(np.flatnonzero(changes), changes.size)
 
 
+# above this ratio sums of squares lose digits, and Pearson's is computed from rows
 _WORST_CONDITION = 100.0
 
 
@@ -199,7 +200,7 @@ class Sums(NamedTuple):
 def correlate_sums(sums: Sums) -> dict[str, Floats]:
     """Each coefficient on each resample, NaN where undefined."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = {
+        coefficients = {
             "pearson": _pearson(sums),
             "spearman": _spearman(sums),
             "kendall_tau_b": _tau_b(sums),
@@ -207,7 +208,7 @@ def correlate_sums(sums: Sums) -> dict[str, Floats]:
         }
     return {
         name: np.where(sums.is_defined, np.clip(values, -1.0, 1.0), np.nan)
-        for name, values in found.items()
+        for name, values in coefficients.items()
     }
 
 
@@ -268,6 +269,7 @@ def _tau_c(sums: Sums) -> Floats:
     return tau
 
 
+# memory for resamples that are summed together
 _CHUNK_BYTES = 150 << 20
 _LARGEST_CHUNK = 128
 """Resamples at a time: enough to keep the processor's vectors busy, few enough for its cache."""
@@ -326,8 +328,8 @@ def correlate(
             f"as many as are asked for"
         )
     return {
-        name: found.summarise()
-        for name, found in resample_correlations(x, y, clusters, weights).items()
+        name: resampled.summarise()
+        for name, resampled in resample_correlations(x, y, clusters, weights).items()
     }
 
 
@@ -393,7 +395,7 @@ def sum_resamples(rows: OrderedRows, weights: AnyWeights) -> Sums:
         rows.cell_levels,
         rows.group_starts,
     )
-    found = np.empty((15, len(weights)))
+    sums = np.empty((15, len(weights)))
     sum_all(
         by_cluster,
         rows.present,
@@ -403,7 +405,7 @@ def sum_resamples(rows: OrderedRows, weights: AnyWeights) -> Sums:
         rows.widest_group,
         rows.alone,
         rows.sum_moments(),
-        found,
+        sums,
     )
     (
         n,
@@ -416,7 +418,7 @@ def sum_resamples(rows: OrderedRows, weights: AnyWeights) -> Sums:
         cell_squares,
         concordant,
         rank_product,
-    ) = found[:10]
+    ) = sums[:10]
     return Sums(
         n=n,
         x_squares=x_squares,
@@ -427,7 +429,7 @@ def sum_resamples(rows: OrderedRows, weights: AnyWeights) -> Sums:
         fewest_levels=np.minimum(x_levels, y_levels),
         concordant=concordant,
         rank_product=rank_product,
-        moments=Moments(*found[10:]),
+        moments=Moments(*sums[10:]),
     )
 
 
@@ -447,16 +449,16 @@ def _check_rows(where: str, x: Floats, y: Floats, clusters: Indices, weights: An
 
 def _correlate_whole(rows: OrderedRows) -> dict[str, float]:
     """The sample as a resample that draws each cluster once."""
-    found = correlate_sums(sum_resamples(rows, draw_once(int(rows.present[-1]) + 1)))
-    return {name: float(values[0]) for name, values in found.items()} | {
+    coefficients = correlate_sums(sum_resamples(rows, draw_once(int(rows.present[-1]) + 1)))
+    return {name: float(values[0]) for name, values in coefficients.items()} | {
         "pearson": pearson(rows.x, rows.y)
     }
 
 
 def _correlate_resamples(rows: OrderedRows, weights: AnyWeights) -> dict[str, Floats]:
     sums = sum_resamples(rows, weights)
-    found = correlate_sums(sums)
+    coefficients = correlate_sums(sums)
     for column in np.flatnonzero(sums.is_defined & ~sums.has_digits):
         counts = weights[column, rows.present][rows.clusters].astype(np.float64)
-        found["pearson"][column] = pearson_of_counts(rows.x, rows.y, counts)
-    return found
+        coefficients["pearson"][column] = pearson_of_counts(rows.x, rows.y, counts)
+    return coefficients

@@ -96,8 +96,11 @@ def explain_places(placed: Floats, meetings: Floats, anchor: Indices) -> tuple[R
     )
 
 
+# Elo's scale: 400 points are odds of 10 to 1
 ELO_PER_LOGIT = 400 / math.log(10)
+# the fit ends at a step so small; after so many steps it has failed
 _STEP_SIZE, _MOST_STEPS = 1e-10, 200
+# memory for resamples that are fitted together
 _CHUNK_BYTES = 32 << 20
 
 
@@ -292,6 +295,7 @@ def _check_anchor(models: tuple[int, ...], n_models: int) -> tuple[int, ...]:
     return models
 
 
+# arrays of a table's size that a fit holds at once
 _ARRAYS_A_TABLE = 12
 
 

@@ -17,7 +17,9 @@ AnyWeights = NDArray[np.integer[Any]]
 (`tasks.stats.resampling.draw_cluster_weights`).
 """
 
+# memory for resamples that are summed together
 _CHUNK_BYTES = 32 << 20
+# rows x resamples from which on a second thread saves time
 _WORTH_TWO_THREADS = 1 << 22
 _Part = TypeVar("_Part")
 

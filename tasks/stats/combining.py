@@ -192,14 +192,17 @@ def leave_one_out_ceiling(
         human.append(
             resample_correlations(ratings[rated, left_out], target[rated], clusters[rated], weights)
         )
-        for judge, found in enumerate(judges):
+        for judge, correlations in enumerate(judges):
             rows = rated & ~np.isnan(x[:, judge])
-            found.append(
+            correlations.append(
                 resample_correlations(x[rows, judge], target[rows], clusters[rows], weights)
             )
-    return Ceiling(average_correlations(human), [average_correlations(found) for found in judges])
+    return Ceiling(
+        average_correlations(human), [average_correlations(correlations) for correlations in judges]
+    )
 
 
+# memory for the pairs of systems of resamples that are computed together
 _CHUNK_BYTES = 32 << 20
 _DIGITS = 12
 """Means that agree to so many digits of the largest are a tie: sums of the same scores differ by
@@ -230,13 +233,13 @@ def correlate_systems(
     held, codes = np.unique(systems[scored], return_inverse=True)
     table = codes, clusters[scored], (held.size, weights.shape[1])
     x_drawn, y_drawn = (_draw_means(values[scored], *table, weights) for values in (x, y))
-    found = correlate_weighted(x_drawn, y_drawn, system_weights[:, held].astype(np.float64))
+    resampled = correlate_weighted(x_drawn, y_drawn, system_weights[:, held].astype(np.float64))
     whole = [
         _round_means(np.bincount(codes, values[scored]) / np.bincount(codes)) for values in (x, y)
     ]
     n_units = min(held.size, np.unique(clusters[scored]).size)
     return {
-        name: Resampled(coefficient(*whole), found[name], held.size, n_units)
+        name: Resampled(coefficient(*whole), resampled[name], held.size, n_units)
         for name, coefficient in COEFFICIENTS.items()
     }
 
@@ -248,13 +251,13 @@ def correlate_weighted(x: Floats, y: Floats, weights: Floats) -> dict[str, Float
     Every pair is looked at: for tens of systems whose scores change with the resample. NaN where
     undefined.
     """
-    found = {name: np.full(len(x), np.nan) for name in COEFFICIENTS}
+    coefficients = {name: np.full(len(x), np.nan) for name in COEFFICIENTS}
     step = max(_CHUNK_BYTES // (32 * max(x.shape[1], 1) ** 2), 1)
     for start in range(0, len(x), step):
         part = slice(start, start + step)
         for name, values in _correlate_part(x[part], y[part], weights[part]).items():
-            found[name][part] = values
-    return found
+            coefficients[name][part] = values
+    return coefficients
 
 
 def _correlate_part(x: Floats, y: Floats, weights: Floats) -> dict[str, Floats]:
@@ -269,7 +272,7 @@ def _correlate_part(x: Floats, y: Floats, weights: Floats) -> dict[str, Floats]:
     x_rank, y_rank = (np.einsum("bij,bj->bi", sign, weights) for sign in (x_sign, y_sign))
     fewest = np.minimum(_count_levels(x, drawn), _count_levels(y, drawn))
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = {
+        coefficients = {
             "pearson": _pearson(x, y, weights),
             "spearman": _pearson(x_rank, y_rank, weights),
             "kendall_tau_b": excess / np.sqrt(x_untied) / np.sqrt(y_untied),
@@ -278,7 +281,7 @@ def _correlate_part(x: Floats, y: Floats, weights: Floats) -> dict[str, Floats]:
     is_defined = is_known & (x_untied > 0) & (y_untied > 0)
     return {
         name: np.where(is_defined, np.clip(values, -1.0, 1.0), np.nan)
-        for name, values in found.items()
+        for name, values in coefficients.items()
     }
 
 

@@ -106,7 +106,7 @@ class Preference(IntEnum):
     INCONSISTENT = 3
 
 
-class Matchups(NamedTuple):
+class CodedMatchups(NamedTuple):
     """The matchup of each row, one code for both orders of two models, and its preferences turned
     to the lower model code.
     """
@@ -115,7 +115,7 @@ class Matchups(NamedTuple):
     preference: Floats
 
 
-def orient_matchups(model_a: Indices, model_b: Indices, labels: Floats) -> Matchups:
+def orient_matchups(model_a: Indices, model_b: Indices, labels: Floats) -> CodedMatchups:
     """Turn rows so that a is the model with the lower code: a label from 0 to 1 becomes 1 - label,
     others (2, 3, NaN) stay.
 
@@ -132,7 +132,7 @@ def orient_matchups(model_a: Indices, model_b: Indices, labels: Floats) -> Match
     is_turned = (model_a > model_b) & (labels <= Preference.B)
     n_codes = 1 + max(int(model_a.max(initial=0)), int(model_b.max(initial=0)))
     matchup = np.minimum(model_a, model_b) * n_codes + np.maximum(model_a, model_b)
-    return Matchups(matchup, np.where(is_turned, 1 - labels, labels))
+    return CodedMatchups(matchup, np.where(is_turned, 1 - labels, labels))
 
 
 class RatingBand(NamedTuple):
@@ -214,11 +214,11 @@ def rank_models(ratings: Floats, drawn: Floats, n_clusters: int | None) -> Ranki
 def _find_ends(ordered: Floats, n_clusters: int | None) -> tuple[float, float]:
     """The 95 % ends of ordered draws."""
     places = np.arange(ordered.size, dtype=np.float64)
-    found = (
+    interval = (
         percentile_interval(places) if n_clusters is None else expanded_interval(places, n_clusters)
     )
-    return _interpolate(ordered, found.low, math.floor), _interpolate(
-        ordered, found.high, math.ceil
+    return _interpolate(ordered, interval.low, math.floor), _interpolate(
+        ordered, interval.high, math.ceil
     )
 
 

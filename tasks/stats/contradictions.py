@@ -38,7 +38,7 @@ class PreferenceGraphs(NamedTuple):
     n_models: Indices
 
 
-class Contradictions(NamedTuple):
+class QuestionContradictions(NamedTuple):
     """Which questions hold a circle. `cyclic_triples` counts circles of three models, NaN where not
     every pair is decided.
     """
@@ -49,7 +49,7 @@ class Contradictions(NamedTuple):
     rate: float
 
 
-def find_contradictions(graphs: PreferenceGraphs) -> Contradictions:
+def find_contradictions(graphs: PreferenceGraphs) -> QuestionContradictions:
     """Exact on any graph; where every pair is decided the circles of three are C(n, 3) - sum of
     C(wins, 2), and none means none.
 
@@ -60,7 +60,7 @@ def find_contradictions(graphs: PreferenceGraphs) -> Contradictions:
     is_open = np.isnan(triples)[graphs.question]
     has_cycle = triples > 0
     has_cycle[graphs.question[find_circling(graphs.winner, graphs.loser, is_open)]] = True
-    return Contradictions(
+    return QuestionContradictions(
         graphs.questions,
         has_cycle,
         triples,
@@ -139,7 +139,9 @@ def _count_triples(graphs: PreferenceGraphs) -> Floats:
     return triples
 
 
+# models; with more the exact count takes too long
 MOST_EXACT = 10
+# edges simulated at a time, which bounds memory
 _CHUNK_EDGES = 1 << 21
 
 Edges = tuple[tuple[int, int], ...]
@@ -162,15 +164,15 @@ def flip_coins(graphs: PreferenceGraphs, flips: int, rng: np.random.Generator) -
     low, high = np.minimum(graphs.winner, graphs.loser), np.maximum(graphs.winner, graphs.loser)
     order = np.lexsort((high, low, graphs.question))
     n_edges = np.bincount(graphs.question, minlength=graphs.questions.size)
-    found: dict[bytes, tuple[float, bool]] = {}
+    known: dict[bytes, tuple[float, bool]] = {}
     chances: list[tuple[float, bool]] = []
     for places in np.split(order, np.cumsum(n_edges)[:-1]) if n_edges.size else []:
         ends = np.stack([low[places], high[places]])
         ends -= ends.min() if ends.size else 0
         key = ends.tobytes()
-        if key not in found:
-            found[key] = _flip_graph(ends, flips, rng)
-        chances.append(found[key])
+        if key not in known:
+            known[key] = _flip_graph(ends, flips, rng)
+        chances.append(known[key])
     chance = np.array([value for value, _ in chances])
     rate = float(chance.mean()) if chance.size else float("nan")
     return CoinFlips(chance, rate, sum(is_simulated for _, is_simulated in chances))

@@ -19,6 +19,7 @@ from judgelake.tasks.stats.correlation import COEFFICIENTS, check_pair
 
 Flags = NDArray[np.bool_]
 
+# permutations computed at a time, which bounds memory
 _PERMUTATIONS_AT_ONCE = 256
 _TOLERANCE = 1e-12
 """A permutation that gives back the sample's difference does so up to rounding."""
@@ -72,10 +73,10 @@ def replicate_t_test(drawn: Floats, other_drawn: Floats) -> TTest:
     towards 0 for any difference, so it measures how many resamples were drawn rather than how sure
     the difference is. Here to compare with the paper only.
     """
-    found = stats.ttest_ind(
+    welch = stats.ttest_ind(
         drawn[~np.isnan(drawn)], other_drawn[~np.isnan(other_drawn)], equal_var=False
     )
-    return TTest(float(found.statistic), float(found.df), float(found.pvalue))
+    return TTest(float(welch.statistic), float(welch.df), float(welch.pvalue))
 
 
 def permute_both(

@@ -46,13 +46,13 @@ def estimate_mean(values: Floats, clusters: Indices, weights: AnyWeights) -> Est
     """
     check_clusters("estimate_mean", clusters, values.size, weights)
     is_there = ~np.isnan(values)
-    found, cluster = values[is_there], clusters[is_there]
+    held, cluster = values[is_there], clusters[is_there]
     shape = (1, weights.shape[1])
-    at = (np.zeros(found.size, dtype=np.int64), cluster)
-    sums = sum_columns(csr_array((found, at), shape=shape), weights)[0]
-    counts = sum_columns(csr_array((np.ones(found.size), at), shape=shape), weights)[0]
+    at = (np.zeros(held.size, dtype=np.int64), cluster)
+    sums = sum_columns(csr_array((held, at), shape=shape), weights)[0]
+    counts = sum_columns(csr_array((np.ones(held.size), at), shape=shape), weights)[0]
     drawn = divide(sums, counts)
-    return summarise_draws(found.mean() if found.size else np.nan, drawn, found.size, cluster)
+    return summarise_draws(held.mean() if held.size else np.nan, drawn, held.size, cluster)
 
 
 def divide(above: Floats, below: Floats) -> Floats:

@@ -75,15 +75,6 @@ HUMAN_RULES: dict[str, Callable[[Floats], Floats]] = {
 }
 
 
-def list_each_rating(ratings: Floats) -> tuple[Indices, Floats]:
-    """Rule `each`: every rating a row of its own; the answer's row and the rating, answer by
-    answer.
-    """
-    _check_ratings("list_each_rating", ratings)
-    answer, annotator = np.nonzero(~np.isnan(ratings))
-    return answer.astype(np.int64), ratings[answer, annotator]
-
-
 def _check_ratings(where: str, ratings: Floats) -> None:
     if ratings.ndim != 2 or ratings.shape[1] == 0:
         raise ValueError(

@@ -21,6 +21,7 @@ from judgelake.tasks.stats.resampling import expanded_interval
 Rows = NDArray[np.bool_]
 Found = dict[str, Resampled]
 
+# the compiled loops run without the interpreter's lock
 _THREADS = 2
 
 
@@ -74,13 +75,13 @@ class Cell:
 
     scored: Rows
     measure: Callable[[int, Rows], Found]
-    found: dict[tuple[int, bytes], Found] = field(default_factory=dict)
+    measured: dict[tuple[int, bytes], Found] = field(default_factory=dict)
 
     def find(self, judge: int, other: int | None = None) -> Found:
         """A judge's coefficients on its own rows, or on those that it and the other scored; to be
         measured before.
         """
-        return self.found[judge, self.choose_rows(judge, other).tobytes()]
+        return self.measured[judge, self.choose_rows(judge, other).tobytes()]
 
     def choose_rows(self, judge: int, other: int | None = None) -> Rows:
         """The rows that the judge, and the other, scored."""
@@ -195,17 +196,17 @@ def _measure_all(wanted: list[tuple[Cell, int, Rows]]) -> None:
     once.
     """
     jobs = {(id(cell), judge, rows.tobytes()): (cell, judge, rows) for cell, judge, rows in wanted}
-    missing = {key: job for key, job in jobs.items() if key[1:] not in job[0].found}
+    missing = {key: job for key, job in jobs.items() if key[1:] not in job[0].measured}
 
     def measure(job: tuple[Cell, int, Rows]) -> Found:
         cell, judge, rows = job
         return cell.measure(judge, rows)
 
     with ThreadPoolExecutor(_THREADS) as pool:  # the loops run without the interpreter's lock
-        for (_, judge, rows), job, found in zip(
+        for (_, judge, rows), job, coefficients in zip(
             missing, missing.values(), pool.map(measure, missing.values()), strict=True
         ):
-            job[0].found[judge, rows] = found
+            job[0].measured[judge, rows] = coefficients
 
 
 def _make_column(
@@ -233,8 +234,8 @@ def _make_column(
         else None
     )
     return Column(
-        alone or [one[name].summarise() for one in own],
-        [one[name].n_cells for one in own],
+        alone or [by_coefficient[name].summarise() for by_coefficient in own],
+        [by_coefficient[name].n_cells for by_coefficient in own],
         leader,
         corrected,
     )

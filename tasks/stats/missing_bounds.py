@@ -14,8 +14,11 @@ from judgelake.tasks.stats.correlation import COEFFICIENTS
 
 Flags = NDArray[np.bool_]
 
+# of many cuts of the target so many, evenly spread, are tried
 _MOST_CUTS = 129
+# a smaller spread is rounding error
 _SPREADLESS = 1e-12
+# means are rounded, so that equal ones are ties whatever the order of their sum
 _DIGITS = 12
 
 
@@ -58,13 +61,15 @@ def bound_missing(x: Floats, y: Floats, scale: tuple[float, float]) -> dict[str,
     ):  # nothing to fill in, or nothing that a score could change
         whole = correlate_rows(np.nan_to_num(unit), target)
         return {name: MissingBounds(value, value, n_missing, True) for name, value in whole.items()}
-    found = _correlate_cuts(unit, target, is_missing)
+    extremes = _correlate_cuts(unit, target, is_missing)
     ends = np.where(is_missing, 0.0, unit), np.where(is_missing, 1.0, unit)
     for filled in (_fill_towards(*ends, target), _fill_towards(*ends, -target)):
         for name, value in correlate_rows(filled, target).items():
-            found[name] = np.append(found[name], value)
-    found["pearson"] = np.append(found["pearson"], _correlate_corners(unit, target, is_missing))
-    return {name: _bound(values, n_missing, name == "pearson") for name, values in found.items()}
+            extremes[name] = np.append(extremes[name], value)
+    extremes["pearson"] = np.append(
+        extremes["pearson"], _correlate_corners(unit, target, is_missing)
+    )
+    return {name: _bound(values, n_missing, name == "pearson") for name, values in extremes.items()}
 
 
 def bound_systems(
@@ -101,11 +106,11 @@ def bound_systems(
     ]
     fillings += [_fill_towards(low, high, target), _fill_towards(low, high, -target)]
     n_missing = int(np.isnan(x).sum())
-    found = {
+    extremes = {
         name: np.array([measure(filled, target) for filled in fillings])
         for name, measure in COEFFICIENTS.items()
     }
-    return {name: _bound(values, n_missing, False) for name, values in found.items()}
+    return {name: _bound(values, n_missing, False) for name, values in extremes.items()}
 
 
 def _bound(values: Floats, n_missing: int, is_exact: bool) -> MissingBounds:
@@ -133,7 +138,7 @@ def _fill_towards(low: Floats, high: Floats, y: Floats) -> Floats:
 
     bounds: list[tuple[float | None, float | None]] = [(None, None), (0.0, None)]
     start = np.array([0.0, 1.0])
-    found = optimize.minimize(
+    optimum = optimize.minimize(
         sum_squares,
         start,
         jac=True,
@@ -141,7 +146,7 @@ def _fill_towards(low: Floats, high: Floats, y: Floats) -> Floats:
         bounds=bounds,
         options={"ftol": 1e-15, "gtol": 1e-10},
     )
-    a, b = found.x
+    a, b = optimum.x
     return np.clip((target - a) / b, low, high) if b > 0 else np.where(target > a, high, low)
 
 

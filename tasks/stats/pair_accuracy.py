@@ -22,6 +22,7 @@ from judgelake.tasks.stats.estimates import Estimate, divide, estimate_mean, sum
 MOST_PAIRS = 1 << 22
 """Pairs that are looked at for epsilon; where there are more, so many are drawn."""
 _LARGEST_CHUNK = 128
+# differences are rounded, so that equal ones are ties
 _DIGITS = 12
 
 
@@ -170,10 +171,12 @@ def _accuracy_of_all(
     sums = np.zeros((2, len(weights)))
     for start in range(0, len(weights), _LARGEST_CHUNK):
         drawn = weights.T[:, start : start + _LARGEST_CHUNK].astype(np.uint16, order="C")
-        found = np.zeros((2, drawn.shape[1]))
+        pair_sums = np.zeros((2, drawn.shape[1]))
         counts = np.zeros((2, values.size + 1, drawn.shape[1]), np.int32)
-        count_right_pairs(drawn, x[order], epsilon, levels[order], clusters[order], counts, found)
-        sums[:, start : start + _LARGEST_CHUNK] = found
+        count_right_pairs(
+            drawn, x[order], epsilon, levels[order], clusters[order], counts, pair_sums
+        )
+        sums[:, start : start + _LARGEST_CHUNK] = pair_sums
     return divide(*sums)
 
 
@@ -190,6 +193,7 @@ def _find_clusters(groups: Indices, clusters: Indices) -> Indices:
     return clusters[first]
 
 
+# permutations computed at a time, which bounds memory
 _PERMUTATIONS_AT_ONCE = 256
 _TOLERANCE = 1e-9
 """Of the sum of absolute differences: a permutation that gives back the sample's difference does so

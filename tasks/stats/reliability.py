@@ -23,6 +23,7 @@ _WORTH_COUNTING = 8
 """Units that share a pattern, from which on counting patterns is faster than summing columns of
 clusters.
 """
+# a table of more cells would take too much memory
 _MOST_CELLS = 1 << 24
 
 
@@ -108,16 +109,18 @@ def _find_patterns(
     return pattern, _find_first(pattern, held.size)
 
 
-def sum_patterns(features: csr_array, found: UnitPatterns, weights: AnyWeights) -> Floats:
+def sum_patterns(features: csr_array, patterns: UnitPatterns, weights: AnyWeights) -> Floats:
     """Sums over the units of each resample of what each pattern has, (quantities, patterns):
     (quantities, resamples).
     """
     n_patterns = features.shape[1]
-    if n_patterns * _WORTH_COUNTING <= found.pattern.size:
-        return np.asarray(features @ count_cells(found.pattern, n_patterns, found.cluster, weights))
+    if n_patterns * _WORTH_COUNTING <= patterns.pattern.size:
+        return np.asarray(
+            features @ count_cells(patterns.pattern, n_patterns, patterns.cluster, weights)
+        )
     shape = (n_patterns, weights.shape[1])
     held: csr_array = csr_array(
-        (np.ones(found.pattern.size), (found.pattern, found.cluster)), shape=shape
+        (np.ones(patterns.pattern.size), (patterns.pattern, patterns.cluster)), shape=shape
     )
     return sum_columns(csr_array(features @ held), weights)
 
@@ -169,43 +172,45 @@ def krippendorff_alpha(
     of_unit = np.bincount(unit, minlength=n_units)
     kept = of_unit[unit] >= 2
     cluster = clusters[is_there][kept]
-    found = fold_units(unit[kept], values[is_there][kept], cluster)
-    added = _find_coincidences(found, metric)
-    parts = slice_resamples(8 * (4 * added.features.shape[0] + found.tally.shape[1]), weights)
+    patterns = fold_units(unit[kept], values[is_there][kept], cluster)
+    added = _find_coincidences(patterns, metric)
+    parts = slice_resamples(8 * (4 * added.features.shape[0] + patterns.tally.shape[1]), weights)
     drawn = np.concatenate(
         [
             np.empty(0),
             *(
-                _alpha(added, sum_patterns(added.features, found, weights[part]), metric)
+                _alpha(added, sum_patterns(added.features, patterns, weights[part]), metric)
                 for part in parts
             ),
         ]
     )
-    value = _alpha(added, sum_patterns(added.features, found, draw_once(weights.shape[1])), metric)[
-        0
-    ]
+    value = _alpha(
+        added, sum_patterns(added.features, patterns, draw_once(weights.shape[1])), metric
+    )[0]
     alpha = summarise_draws(value, drawn, cluster.size, cluster)
     return KrippendorffAlpha(alpha, int((of_unit >= 2).sum()), int((~kept).sum()))
 
 
-def _find_coincidences(found: UnitPatterns, metric: Metric) -> _Coincidences:
-    sizes, none = found.sizes, np.zeros(0, dtype=np.int64)
+def _find_coincidences(patterns: UnitPatterns, metric: Metric) -> _Coincidences:
+    sizes, none = patterns.sizes, np.zeros(0, dtype=np.int64)
     if metric == "nominal":
-        alike = np.asarray(found.tally.power(2).sum(axis=0))
-        features = vstack([csr_array(((sizes**2 - alike) / (sizes - 1))[None]), found.tally])
-        return _Coincidences(csr_array(features), found.levels.size, none, none)
+        alike = np.asarray(patterns.tally.power(2).sum(axis=0))
+        features = vstack([csr_array(((sizes**2 - alike) / (sizes - 1))[None]), patterns.tally])
+        return _Coincidences(csr_array(features), patterns.levels.size, none, none)
     if metric == "interval":
-        centred = found.levels - (found.levels.mean() if found.levels.size else 0)
-        sums, squares = found.tally.T @ centred, found.tally.T @ centred**2
+        centred = patterns.levels - (patterns.levels.mean() if patterns.levels.size else 0)
+        sums, squares = patterns.tally.T @ centred, patterns.tally.T @ centred**2
         differences = 2 * (sizes * squares - sums**2) / (sizes - 1)
         return _Coincidences(
             csr_array(np.stack([np.maximum(differences, 0), sizes, sums, squares])),
-            found.levels.size,
+            patterns.levels.size,
             none,
             none,
         )
-    low, high, pairs = _pair_levels(found.tally, sizes)
-    return _Coincidences(csr_array(vstack([found.tally, pairs])), found.levels.size, low, high)
+    low, high, pairs = _pair_levels(patterns.tally, sizes)
+    return _Coincidences(
+        csr_array(vstack([patterns.tally, pairs])), patterns.levels.size, low, high
+    )
 
 
 def _pair_levels(tally: csr_array, sizes: Floats) -> tuple[Indices, Indices, csr_array]:
@@ -279,16 +284,16 @@ def fleiss_kappa(
     _, _, unit = number_units(units[is_there])
     is_full = np.bincount(unit) == raters
     kept = is_full[unit]
-    found = fold_units(unit[kept], labels[is_there][kept], clusters[is_there][kept])
-    squares = csr_array(found.tally.power(2).sum(axis=0)[None])
-    features = csr_array(vstack([squares, found.tally]))
-    value = _kappa(sum_patterns(features, found, draw_once(weights.shape[1])), raters)[0]
+    patterns = fold_units(unit[kept], labels[is_there][kept], clusters[is_there][kept])
+    squares = csr_array(patterns.tally.power(2).sum(axis=0)[None])
+    features = csr_array(vstack([squares, patterns.tally]))
+    value = _kappa(sum_patterns(features, patterns, draw_once(weights.shape[1])), raters)[0]
     parts = slice_resamples(8 * (2 * features.shape[0] + features.shape[1]), weights)
-    drawn = [_kappa(sum_patterns(features, found, weights[part]), raters) for part in parts]
+    drawn = [_kappa(sum_patterns(features, patterns, weights[part]), raters) for part in parts]
     kappa = summarise_draws(
-        value, np.concatenate([np.empty(0), *drawn]), found.cluster.size, found.cluster
+        value, np.concatenate([np.empty(0), *drawn]), patterns.cluster.size, patterns.cluster
     )
-    return FleissKappa(kappa, raters, int(is_full.size - found.cluster.size))
+    return FleissKappa(kappa, raters, int(is_full.size - patterns.cluster.size))
 
 
 def _kappa(sums: Floats, raters: int) -> Floats:

@@ -11,6 +11,7 @@ from scipy import special
 Weights = NDArray[np.uint16]
 """(resamples, clusters): how often each resample draws each cluster."""
 
+# resamples drawn at a time, which bounds memory
 _RESAMPLES_AT_ONCE = 64
 
 

@@ -1,5 +1,6 @@
-"""Which columns of a file of answers look like id, question, references, answer, model, rating and
-image: by their names first, then by their content. Writing a suite of them is `tasks.suite.draft`.
+"""Guesses which columns of a file of answers hold the id, question, references, answer, model,
+rating and image: by their names first, then by their content. The suite is written by
+`tasks.suite.draft`.
 """
 
 import json
@@ -15,9 +16,10 @@ from judgelake.tasks.sources.readers.files import FileSettings, find_format
 
 Row = Mapping[str, Any]
 N_ROWS = 2_000
-"""Rows that are looked at."""
+"""Only the first rows of a file are looked at."""
 ROLES = ("images", "model", "rating", "annotator", "item_id", "prompt", "references", "answer")
-"""In the order in which they are looked for: what is surest by its content comes first."""
+"""In the order in which columns are given to them: the roles easiest to see by content come first.
+"""
 _NAMES: Mapping[str, tuple[str, ...]] = {
     "item_id": ("item_id", "question_id", "qid", "id", "uid", "example_id", "sample_id", "idx"),
     "prompt": ("prompt", "question", "instruction", "query", "input"),
@@ -81,8 +83,8 @@ _PLAIN = re.compile(r"[^{}$\[\]]+")
 """Column names that a suite can hold as they are: braces make patterns, brackets make paths."""
 
 
-class Found(NamedTuple):
-    """A column that was taken, and why."""
+class TakenColumn(NamedTuple):
+    """A column that was given a role, and why."""
 
     column: str
     reason: str
@@ -112,49 +114,49 @@ def read_rows(file: Path) -> list[dict[str, Any]]:
     return frame.to_dicts()
 
 
-def find_roles(rows: Sequence[Row]) -> dict[str, Found]:
-    """Role -> the column that looks like it, of those that look like any."""
+def find_roles(rows: Sequence[Row]) -> dict[str, TakenColumn]:
+    """Role -> the column that fits it; roles without a fitting column are absent."""
     left = [name for name in rows[0] if _PLAIN.fullmatch(name)]
-    found: dict[str, Found] = {}
+    roles: dict[str, TakenColumn] = {}
     for find in (_find_by_name, _find_by_word, _find_by_content):
         for role in ROLES:
-            column = None if role in found else find(role, left, rows)
+            column = None if role in roles else find(role, left, rows)
             if column is not None:
-                found[role] = column
+                roles[role] = column
                 left.remove(column.column)
-    return found
+    return roles
 
 
 def list_texts(rows: Sequence[Row], column: str) -> list[str]:
-    """The filled cells of a column as text."""
+    """The non-empty cells of a column as text."""
     cells = [row[column] for row in rows if row[column] is not None]
     texts = [str(cell).lower() if isinstance(cell, bool) else str(cell) for cell in cells]
     return [text.strip() for text in texts if text.strip()]
 
 
-def _find_by_name(role: str, columns: list[str], rows: Sequence[Row]) -> Found | None:
+def _find_by_name(role: str, columns: list[str], rows: Sequence[Row]) -> TakenColumn | None:
     for name in _NAMES[role]:
         for column in columns:
             if _normalise(column) == name and _FITS[role](rows, column):
-                return Found(column, "by its name")
+                return TakenColumn(column, "by its name")
     return None
 
 
-def _find_by_word(role: str, columns: list[str], rows: Sequence[Row]) -> Found | None:
+def _find_by_word(role: str, columns: list[str], rows: Sequence[Row]) -> TakenColumn | None:
     for column in columns:
         words = _normalise(column).split("_")
         for word in _WORDS[role]:
             if word in words and _FITS[role](rows, column):
-                return Found(column, f"by the word {word!r} in its name")
+                return TakenColumn(column, f"by the word {word!r} in its name")
     return None
 
 
-def _find_by_content(role: str, columns: list[str], rows: Sequence[Row]) -> Found | None:
-    """Only roles that content gives away; of several columns the first."""
+def _find_by_content(role: str, columns: list[str], rows: Sequence[Row]) -> TakenColumn | None:
+    """The first column whose content fits; not all roles can be seen by content."""
     for column in columns:
         reason = _GUESSES[role](rows, column) if role in _GUESSES else None
         if reason:
-            return Found(column, f"by its content: {reason}")
+            return TakenColumn(column, f"by its content: {reason}")
     return None
 
 
@@ -206,7 +208,7 @@ _FITS: Mapping[str, Callable[[Sequence[Row], str], bool]] = {
     "annotator": _is_filled,
     "images": _is_image,
 }
-"""What a column's content must be, whatever its name says."""
+"""What a column's content must be like, whatever its name."""
 
 
 def _guess_image(rows: Sequence[Row], column: str) -> str | None:

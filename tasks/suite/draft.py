@@ -1,6 +1,7 @@
-"""A suite to begin with, as commented YAML: from a look at a file of answers, or the drawn demo.
+"""Writes a first suite as commented YAML: for a file of answers, or for the drawn demo benchmark.
 
-Which column is what is `tasks.suite.column_roles`; asking a person is `flows.init_command`.
+Which column has which role is guessed in `tasks.suite.column_roles`; the questions to a person are
+in `flows.init_command`.
 """
 
 import dataclasses
@@ -17,8 +18,8 @@ from judgelake.tasks.metrics.registry import METRICS
 from judgelake.tasks.suite.column_roles import (
     N_ROWS,
     YES_NO,
-    Found,
     Row,
+    TakenColumn,
     find_roles,
     list_texts,
     read_rows,
@@ -28,14 +29,14 @@ SCHEMA_FILE = "judgelake.schema.json"
 SCHEMA_LINE = f"# yaml-language-server: $schema={SCHEMA_FILE}\n"
 """The comment by which editors find the schema beside the suite."""
 _SCALES = ((0, 1), (1, 3), (1, 5), (0, 5), (1, 7), (1, 10), (0, 10), (0, 100))
-"""Scales that people are asked to rate on; the first that holds all ratings is taken."""
+"""Usual rating scales; the first one that contains all ratings is taken."""
 # characters that make a path a pattern or a variable in a suite
 _GLOB = re.compile(r"[*?\[\]{}$]")
 _COLUMNS = ("item_id", "prompt", "references", "images", "answer", "model")
 
 
 class Wishes(NamedTuple):
-    """What somebody asks of a suite; None: not said."""
+    """What the user wants in the suite; None: not given."""
 
     answers: Path | None = None
     protocol: str | None = None
@@ -44,7 +45,9 @@ class Wishes(NamedTuple):
 
 
 def draft_suite(file: Path, wishes: Wishes) -> str:
-    """The text of a suite that is to stand at `file`; raises SuiteError for what cannot be."""
+    """The text of a suite that will be written to `file`; raises SuiteError where it cannot be
+    made.
+    """
     if wishes.answers is None:
         return _write_demo(wishes)
     if _GLOB.search(str(wishes.answers)):
@@ -79,7 +82,7 @@ def _write_demo(wishes: Wishes) -> str:
 
 
 def _write_suite(
-    file: Path, wishes: Wishes, rows: Sequence[Row], roles: Mapping[str, Found]
+    file: Path, wishes: Wishes, rows: Sequence[Row], roles: Mapping[str, TakenColumn]
 ) -> str:
     answers = Path(str(wishes.answers))
     name = _make_slug(wishes.name or answers.name.partition(".")[0])
@@ -91,7 +94,8 @@ def _write_suite(
     unused = [
         column
         for column in rows[0]
-        if column not in {one.column for role, one in roles.items() if role in (*shown, "rating")}
+        if column
+        not in {taken.column for role, taken in roles.items() if role in (*shown, "rating")}
     ]
     n_looked = f"its first {N_ROWS:,} rows" if len(rows) == N_ROWS else f"its {len(rows)} rows"
     lines = [
@@ -107,8 +111,8 @@ def _write_suite(
         "    columns:",
         *([] if "item_id" in shown else [_write_id_of_prompt(roles["prompt"])]),
         *(
-            f"      {role}: {_write_value(role, one, rows)}  # {one.reason}"
-            for role, one in shown.items()
+            f"      {role}: {_write_value(role, taken, rows)}  # {taken.reason}"
+            for role, taken in shown.items()
         ),
         *_write_cells(rows, roles),
         *_write_ratings(rows, roles),
@@ -120,21 +124,21 @@ def _write_suite(
     return SCHEMA_LINE + "\n".join(lines) + "\n"
 
 
-def _write_id_of_prompt(prompt: Found) -> str:
+def _write_id_of_prompt(prompt: TakenColumn) -> str:
     return f"      item_id: {_quote(prompt.column)}  # no column looks like an id: the question is"
 
 
-def _write_value(role: str, one: Found, rows: Sequence[Row]) -> str:
-    """A column, split where most cells of references hold several."""
-    texts = list_texts(rows, one.column) if role == "references" else []
+def _write_value(role: str, column: TakenColumn, rows: Sequence[Row]) -> str:
+    """A column as YAML; one with several references in most cells is split at their separator."""
+    texts = list_texts(rows, column.column) if role == "references" else []
     for mark in ("|", ";"):
         if sum(mark in text for text in texts) * 2 > len(texts) and not _hold_json(texts):
-            return f"{{from: {_quote(one.column)}, split: {_quote(mark)}}}"
-    return f"{{from: {_quote(one.column)}}}" if role == "model" else _quote(one.column)
+            return f"{{from: {_quote(column.column)}, split: {_quote(mark)}}}"
+    return f"{{from: {_quote(column.column)}}}" if role == "model" else _quote(column.column)
 
 
-def _write_cells(rows: Sequence[Row], roles: Mapping[str, Found]) -> list[str]:
-    """Which cells of the references hold JSON lists as text."""
+def _write_cells(rows: Sequence[Row], roles: Mapping[str, TakenColumn]) -> list[str]:
+    """The key `json`, where the cells of the references are JSON lists as text."""
     column = roles["references"].column if "references" in roles else None
     if column is None or not all(isinstance(row[column], str | None) for row in rows):
         return []
@@ -149,7 +153,7 @@ def _hold_json(texts: Sequence[str]) -> bool:
         return False
 
 
-def _write_ratings(rows: Sequence[Row], roles: Mapping[str, Found]) -> list[str]:
+def _write_ratings(rows: Sequence[Row], roles: Mapping[str, TakenColumn]) -> list[str]:
     if "rating" not in roles:
         return ["    # no column looks like a rating: judges are then compared with no person"]
     column, reason = roles["rating"]
@@ -159,7 +163,11 @@ def _write_ratings(rows: Sequence[Row], roles: Mapping[str, Found]) -> list[str]
         scale, values = (0, 1), [f"      values: {{{pairs}}}"]
     else:
         numbers = [float(text) for text in texts]
-        fitting = [one for one in _SCALES if one[0] <= min(numbers) and max(numbers) <= one[1]]
+        fitting = [
+            scale_ends
+            for scale_ends in _SCALES
+            if scale_ends[0] <= min(numbers) and max(numbers) <= scale_ends[1]
+        ]
         widest = (int(min(numbers) // 1), int(max(numbers) // 1) + 1)
         scale, values = (fitting or [widest])[0], []
     rater = roles.get("annotator")
@@ -207,8 +215,8 @@ def _write_judge(wishes: Wishes, with_references: bool, with_images: bool) -> li
     ]
 
 
-def _has_images(folder: Path, rows: Sequence[Row], one: Found) -> bool:
-    return all((folder / text).is_file() for text in list_texts(rows, one.column)[:20])
+def _has_images(folder: Path, rows: Sequence[Row], images: TakenColumn) -> bool:
+    return all((folder / text).is_file() for text in list_texts(rows, images.column)[:20])
 
 
 def _make_slug(text: str) -> str:
@@ -217,7 +225,7 @@ def _make_slug(text: str) -> str:
 
 
 def _quote(text: str) -> str:
-    """Text as YAML, plain where it can stand so."""
+    """Text as YAML, without quotation marks where it needs none."""
     plain = re.fullmatch(r"[A-Za-z][A-Za-z0-9_./-]*", text)
     words = ("yes", "no", "true", "false", "on", "off", "null", "y", "n")
     return text if plain and text.lower() not in words else json.dumps(text, ensure_ascii=False)

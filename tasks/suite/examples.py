@@ -1,5 +1,5 @@
-"""The ready suites that ship with the package (`infra/suites` in a checkout): their names, what
-they are about, their text.
+"""The example suites that ship with the package (`infra/suites` in a checkout): names, summaries
+and texts.
 """
 
 from collections.abc import Iterator
@@ -11,20 +11,20 @@ from judgelake.tasks.errors import SuiteError, nearest
 _PACKAGE, _ENDING = "judgelake.suites", ".yaml"
 
 
-class Example(NamedTuple):
-    """A ready suite: `says` is the comment at its head, in one line."""
+class ExampleSuite(NamedTuple):
+    """An example suite; `says` is the comment at its head, in one line."""
 
     name: str
     says: str
 
 
-def list_examples() -> list[Example]:
-    """The ready suites by name."""
-    return [Example(name, _read_head(text)) for name, text in sorted(_read_all())]
+def list_examples() -> list[ExampleSuite]:
+    """The example suites, sorted by name."""
+    return [ExampleSuite(name, _read_head(text)) for name, text in sorted(_read_all())]
 
 
 def read_example(name: str) -> str:
-    """The text of a ready suite; raises SuiteError that names the nearest."""
+    """The text of an example suite; raises a SuiteError that names the most similar example."""
     texts = dict(_read_all())
     if name not in texts:
         raise SuiteError(f"example {name!r}: there is no such suite; {nearest(name, texts)}")

@@ -1,5 +1,5 @@
-"""A judge of a suite: its protocol with options, and where its models are asked. What a protocol's
-options do is the protocol's matter.
+"""A judge of a suite: its protocol with options, and the endpoints of its models. What a protocol's
+options do is in the protocol's own module.
 """
 
 import dataclasses
@@ -28,8 +28,8 @@ from judgelake.tasks.types import JUDGE, Identity, Models
 
 @dataclass(frozen=True)
 class JudgeSettings:
-    """One judge of a suite; `others` are the endpoints of its protocol's further models, as far as
-    the suite names them.
+    """One judge of a suite. `others`: endpoints of the protocol's further models (an extractor, for
+    example) that the suite sets; the rest use `endpoint`.
     """
 
     alias: str
@@ -40,7 +40,7 @@ class JudgeSettings:
 
     @property
     def endpoints(self) -> dict[str, EndpointSettings]:
-        """Endpoint name -> where it is asked, of all that the protocol has."""
+        """Endpoint name -> its settings, for every endpoint of the protocol."""
         named = {
             name: self.others.get(name, self.endpoint)
             for name in PROTOCOLS[self.protocol].endpoints
@@ -49,12 +49,14 @@ class JudgeSettings:
 
     @property
     def prices(self) -> dict[str, Price | None]:
-        """Endpoint name -> what it costs (None: not known)."""
+        """Endpoint name -> the price of its model (None: not known)."""
         return {name: endpoint.known_price for name, endpoint in self.endpoints.items()}
 
     @property
     def slot(self) -> Slot:
-        """What a worker must have to judge: a GPU slot where a model of the judge runs there."""
+        """The kind of worker slot that the judge needs: `GPU` where one of its models runs on a
+        GPU.
+        """
         slots = {endpoint.slot for endpoint in self.endpoints.values()}
         return "GPU" if "GPU" in slots else "ENDPOINT"
 
@@ -64,8 +66,8 @@ class JudgeSettings:
         return {name: endpoint.model for name, endpoint in self.endpoints.items()}
 
     def identify(self, every: tuple[str, ...]) -> Identity:
-        """What the lake calls it; `every` are the suite's benchmarks, which it judges unless it
-        names some.
+        """The judge's identity in the lake. `every`: the suite's benchmarks, all of which it judges
+        unless it names some.
         """
         benchmarks = self.endpoint.benchmarks or every
         signed = {name: endpoint.sign() for name, endpoint in self.endpoints.items()}
@@ -83,7 +85,7 @@ class JudgeSettings:
 def read_judge(alias: str, place: Place, benchmarks: Mapping[str, object]) -> JudgeSettings:
     """Read one entry of a suite's `judges`; raises SuiteError naming the line."""
     if not NAME.fullmatch(alias) or alias in METRICS:
-        what = "is a metric's name" if alias in METRICS else "is no alias"
+        what = "is a metric's name" if alias in METRICS else "is not a valid alias"
         raise place.fail(
             f"judge {alias!r} {what}; expected lower-case letters, digits, '_', '.', '-' and "
             f"no metric's name; rename it"
@@ -93,13 +95,15 @@ def read_judge(alias: str, place: Place, benchmarks: Mapping[str, object]) -> Ju
     own = {part.name for part in dataclasses.fields(options_type)} | {"protocol", *names}
     endpoint = _read_endpoint(place, own)
     shared = {part.name for part in dataclasses.fields(endpoint)} | {"protocol", "backend", *names}
-    found = entries(place)
+    places = entries(place)
     for name in endpoint.benchmarks:
         if name not in benchmarks:
-            raise found["benchmarks"].fail(
+            raise places["benchmarks"].fail(
                 f"benchmarks: the suite has no {name!r}; {nearest(name, benchmarks)}"
             )
-    others = {name: _read_endpoint(found[name], {"benchmarks"}) for name in names if name in found}
+    others = {
+        name: _read_endpoint(places[name], {"benchmarks"}) for name in names if name in places
+    }
     judge = JudgeSettings(
         alias, protocol, endpoint, build(options_type, place, skip=shared), others
     )
@@ -110,7 +114,7 @@ def read_judge(alias: str, place: Place, benchmarks: Mapping[str, object]) -> Ju
 
 
 def _read_endpoint(place: Place, others: Collection[str]) -> EndpointSettings:
-    """The settings of the backend that a mapping names; keys in `others` are someone else's."""
+    """The settings of the backend that a mapping names; `others` are keys of other settings."""
     kind = BACKENDS[read_kind(place, "backend", BACKENDS)]
     own = {part.name for part in dataclasses.fields(kind.settings)}
     for key, value in entries(place).items():
@@ -129,14 +133,14 @@ def _has_key(kind: BackendKind, key: str) -> bool:
 
 
 def expect_prices(judges: Mapping[str, JudgeSettings], place: Place) -> None:
-    """Raise the SuiteError, naming the line, where a model of `judges` (which stand at `place`) has
+    """Raise a SuiteError that names the line where a model of `judges`, the mapping at `place`, has
     no known price.
     """
     for alias, judge in judges.items():
         for name, endpoint in judge.endpoints.items():
             if endpoint.known_price is None:
-                found = entries(entries(place)[alias])
-                where = entries(found[name]) if name in judge.others else found
+                judge_places = entries(entries(place)[alias])
+                where = entries(judge_places[name]) if name in judge.others else judge_places
                 raise where["model"].fail(
                     f"judge {alias!r}: the price of {endpoint.model!r} at "
                     f"{endpoint.host} is not "

@@ -1,7 +1,7 @@
 """The JSON Schema of a suite, for editors and other programs: made from the settings themselves.
 
-It says which keys and values there are; what must hold between several of them is checked when a
-suite is read (`tasks.suite.suite`).
+It lists the keys and the values of each; rules that concern several keys are checked when a suite
+is read (`tasks.suite.suite`).
 """
 
 import dataclasses
@@ -30,7 +30,7 @@ _SENTENCE = re.compile(r"(?<=[.;])\s+(?=[A-Z`])")
 
 
 class _Generator(GenerateJsonSchema):
-    """Text as suites write it: a value that YAML takes for a number is text, too."""
+    """Describes text as suites write it: YAML's numbers and truth values are text, too."""
 
     def str_schema(self, _schema: Any) -> Schema:
         return dict(TEXT_SCHEMA)
@@ -95,12 +95,12 @@ def _list_metrics(definitions: Schema) -> dict[str, Schema]:
         "alias": _NAME | {"description": "What the metric is called in this suite."},
         "benchmarks": _NAMES | {"description": "The benchmarks that it scores; by default all."},
     }
-    found = {}
+    branches = {}
     for kind, metric in KINDS.items():
         names = sorted(name for name, (own, _) in METRICS.items() if own == kind)
         described = _describe_class(metric.options, definitions)
-        found[kind] = _tagged("metric", names, described, **shared)
-    return found
+        branches[kind] = _tagged("metric", names, described, **shared)
+    return branches
 
 
 def _list_judges(definitions: Schema) -> dict[str, Schema]:
@@ -118,30 +118,30 @@ def _list_judges(definitions: Schema) -> dict[str, Schema]:
         "allOf": [{"$ref": "#/$defs/Backend"}],
         "description": "Where a further model of the judge is asked.",
     }
-    found = {}
+    branches = {}
     for name, protocol in PROTOCOLS.items():
         options = _describe_class(protocol.options, definitions)
         others = {key: {"$ref": "#/$defs/Endpoint"} for key in protocol.endpoints}
         judge = _tagged("protocol", [name], options, **shared, **others)
         judge["required"] = sorted({*judge["required"], "backend"})
-        found[name] = judge | {"allOf": [{"$ref": "#/$defs/Backend"}]}
-    return found
+        branches[name] = judge | {"allOf": [{"$ref": "#/$defs/Backend"}]}
+    return branches
 
 
 def _list_backends(backends: Mapping[str, Schema], keys: Collection[str]) -> dict[str, Schema]:
-    """Backend -> what it requires and which of the `keys` it has no use for."""
-    found = {}
+    """Backend -> the keys that it requires, and those of `keys` that it does not take."""
+    branches = {}
     for name, described in backends.items():
         unused = set(keys) - set(described["properties"]) - {"backend"}
         properties: Schema = {"backend": {"const": name}} | dict.fromkeys(sorted(unused), False)
         required = {"backend", *(() if name == "standin" else ("model",))}
         required |= {"cassette"} if "cassette" in described["properties"] else set()
-        found[name] = {"properties": properties, "required": sorted(required)}
-    return found
+        branches[name] = {"properties": properties, "required": sorted(required)}
+    return branches
 
 
 def _describe_class(cls: type[Any], definitions: Schema) -> Schema:
-    """A settings class without its nested ones, which go into `definitions`."""
+    """The schema of a settings class; schemas of nested classes go into `definitions`."""
     made = TypeAdapter(cls).json_schema(
         ref_template=_REFERENCE, schema_generator=_Generator, mode="validation"
     )
@@ -152,21 +152,21 @@ def _describe_class(cls: type[Any], definitions: Schema) -> Schema:
 
 
 def _list_nested(hint: Any) -> Collection[type[Any]]:
-    """All settings classes that stand anywhere in a type."""
-    found: dict[type[Any], None] = {}
+    """All settings classes within a type, at any depth."""
+    classes: dict[type[Any], None] = {}
     waiting = [hint]
     while waiting:
         part = waiting.pop()
         waiting.extend(get_args(part))
-        if isinstance(part, type) and dataclasses.is_dataclass(part) and part not in found:
-            found[part] = None
+        if isinstance(part, type) and dataclasses.is_dataclass(part) and part not in classes:
+            classes[part] = None
             waiting.extend(get_type_hints(part).values())
-    return found
+    return classes
 
 
 def _explain_keys(schema: Schema, cls: type[Any] | None) -> Schema:
-    """The schema with the sentences of the class's docstring that name a key as the key's
-    description.
+    """The schema with a description for each key: the sentences of the class's docstring that name
+    the key between backticks.
     """
     if cls is None or "properties" not in schema:
         return schema
@@ -178,7 +178,7 @@ def _explain_keys(schema: Schema, cls: type[Any] | None) -> Schema:
     sentences = [sentence for text in texts for sentence in _SENTENCE.split(text)]
     properties = {}
     for key, part in schema["properties"].items():
-        about = [one for one in sentences if re.search(rf"`{key}\b", one)]
+        about = [sentence for sentence in sentences if re.search(rf"`{key}\b", sentence)]
         description = " ".join(dict.fromkeys(about))
         properties[key] = ({"description": description} if about else {}) | part
     return {**schema, "properties": properties, "description": texts[-1]}
@@ -202,7 +202,7 @@ def _close(properties: Mapping[str, Any], required: Collection[str]) -> Schema:
 
 
 def _union(tag: str, branches: Mapping[str, Schema]) -> Schema:
-    """One of several mappings; the value of `tag` decides which."""
+    """A schema of several kinds of mapping; the value of the key `tag` says which kind it is."""
     return {
         "type": "object",
         "required": [tag],

@@ -1,5 +1,5 @@
-"""The suite file (YAML) as frozen, validated settings. What the settings do lives with what they
-set.
+"""The suite file (YAML) as frozen, validated settings. What a setting does is in the module that
+uses it.
 """
 
 import dataclasses
@@ -41,13 +41,13 @@ NOTHING_INGESTED: Mapping[str, str] = {}
 
 @frozen_settings
 class ReportSettings:
-    """How reports resample; intervals are 95 %. `min_coverage`: share of wanted scores below which
-    a mean is flagged.
+    """How reports resample; intervals are 95 %. `min_coverage`: a mean over a smaller share of the
+    wanted scores is flagged.
 
-    `against`: what judges are correlated with, people (`human`) or the judge of this alias, which
-    may be a recorded one; of its samples those numbered in `against_samples`, where none is, the
-    first half (all of an odd number). `tests` of two judges beside the paired bootstrap, each with
-    assumptions of its own (`tasks.stats.difference_tests`).
+    `against`: what judges are correlated with: people (`human`), or a judge by its alias, which may
+    be a recorded one. `against_samples`: the numbers of that judge's samples to use; by default the
+    first half of them (all where their number is odd). `tests`: tests of the difference of two
+    judges, beside the paired bootstrap; their assumptions are in `tasks.stats.difference_tests`.
     """
 
     against: str = "human"
@@ -81,10 +81,11 @@ class ReportSettings:
 
 @frozen_settings
 class LimitSettings:
-    """What an endpoint may be asked: requests in flight, and requests a minute (None: no limit);
-    what an image file may be.
+    """Limits of a run. `concurrency`: requests in flight at an endpoint. `requests_per_minute`:
+    requests a minute at an endpoint, no limit by default.
 
-    `budget_usd` is the most that one run may spend at endpoints.
+    `budget_usd` is the most that one run may spend at endpoints. `image_mb` and `image_megapixels`
+    are the largest image file that is taken.
     """
 
     concurrency: int = 64
@@ -114,7 +115,7 @@ class LimitSettings:
             0 < self.image_megapixels <= 178,
             "image_megapixels",
             self.image_megapixels,
-            "above 0 and up to 178, Pillow's end",
+            "above 0 and up to 178, Pillow's own limit",
         )
 
     @property
@@ -125,8 +126,8 @@ class LimitSettings:
 
 @dataclass(frozen=True)
 class Suite:
-    """Everything a run does. `digest` names the file's text; `images` is the root of relative image
-    URIs.
+    """Everything that a suite file says. `digest` is the digest of the file's text; `images` is the
+    folder of relative image URIs.
     """
 
     name: str
@@ -142,15 +143,17 @@ class Suite:
     training: TrainingSettings | None = None
 
     def image_root(self, lake_root: LakePath) -> LakePath:
-        """The folder under which relative image URIs lie; the lake's own `images` where the suite
-        names none.
+        """The folder of relative image URIs: the suite's `images`, else the folder `images` of the
+        lake.
         """
         return self.images or lake_root / "images"
 
 
 @dataclass(frozen=True)
 class Scope:
-    """What `--limit`, `--judge` and `--benchmark` leave of a suite; empty tuples mean all."""
+    """The part of a suite that `--limit`, `--judge` and `--benchmark` choose; an empty tuple means
+    all.
+    """
 
     limit: int | None = None
     judges: tuple[str, ...] = ()
@@ -161,40 +164,42 @@ def read_suite(file: Path) -> Suite:
     """Read and check a suite file; raises SuiteError naming the line."""
     text = read_text(file)  # once: the digest names what was parsed
     place = parse_yaml(file, text)
-    found = entries(place)
+    places = entries(place)
     keys = {part.name for part in dataclasses.fields(Suite)} - {"file", "digest"}
-    for key in [key for key in found if key not in keys]:
+    for key in [key for key in places if key not in keys]:
         raise key_place(place, key).fail(f"unknown key {key!r}; {nearest(key, keys)}")
     for key in ("name", "benchmarks"):
-        if key not in found:
+        if key not in places:
             raise place.fail(f"the key {key!r} is missing; every suite has a name and benchmarks")
     benchmarks = {
-        name: _benchmark(name, part) for name, part in entries(found["benchmarks"]).items()
+        name: _benchmark(name, part) for name, part in entries(places["benchmarks"]).items()
     }
     if not benchmarks:
-        raise found["benchmarks"].fail("benchmarks: there is none; expected at least one; add it")
-    judges = _judges(found.get("judges"), benchmarks)
-    limits = build(LimitSettings, found["limits"]) if "limits" in found else LimitSettings()
+        raise places["benchmarks"].fail("benchmarks: there is none; expected at least one; add it")
+    judges = _judges(places.get("judges"), benchmarks)
+    limits = build(LimitSettings, places["limits"]) if "limits" in places else LimitSettings()
     if limits.budget_usd is not None and judges:
-        expect_prices(judges, found["judges"])
-    report = build(ReportSettings, found["report"]) if "report" in found else ReportSettings()
+        expect_prices(judges, places["judges"])
+    report = build(ReportSettings, places["report"]) if "report" in places else ReportSettings()
     if report.against != "human" and report.against in judges:
-        _check_target(report, judges[report.against], entries(found["report"]))
+        _check_target(report, judges[report.against], entries(places["report"]))
     return Suite(
-        name=_slug(found["name"]),
+        name=_slug(places["name"]),
         file=file.absolute(),
         digest=digest_json(text),
         benchmarks=benchmarks,
         metrics=read_metrics(
-            found.get("metrics"), benchmarks, entries(found["judges"]) if "judges" in found else ()
+            places.get("metrics"),
+            benchmarks,
+            entries(places["judges"]) if "judges" in places else (),
         ),
         judges=judges,
-        images=_image_root(found["images"]) if "images" in found else None,
+        images=_image_root(places["images"]) if "images" in places else None,
         report=report,
         limits=limits,
-        notice=expand(found["notice"]) if "notice" in found else None,
-        training=read_training(found["training"], judges, benchmarks)
-        if "training" in found
+        notice=expand(places["notice"]) if "notice" in places else None,
+        training=read_training(places["training"], judges, benchmarks)
+        if "training" in places
         else None,
     )
 
@@ -215,8 +220,9 @@ def narrow(suite: Suite, scope: Scope) -> Suite:
 
 
 def stages_of(suite: Suite) -> list[Suite]:
-    """The suite in the order in which its parts can be planned: captioning judges, then all that
-    may use captions and the metrics, then judges of judges and of failures (`needs_scores`).
+    """The suite in parts, in the order in which they can be planned: first judges that write
+    captions; then the metrics and most judges, which may use captions; then judges of feedback and
+    of failures, which need scores (`needs_scores`).
     """
     orders = {
         alias: _stage_number(PROTOCOLS[judge.protocol].wants(judge.options))
@@ -234,7 +240,7 @@ def stages_of(suite: Suite) -> list[Suite]:
 
 
 def needs_scores(stage: Suite) -> bool:
-    """Whether the judges of a stage can be planned only when the metrics are there."""
+    """Whether the judges of a stage need the scores of the metrics to be planned."""
     return any(
         PROTOCOLS[judge.protocol].wants(judge.options).failures for judge in stage.judges.values()
     )
@@ -247,8 +253,8 @@ def _stage_number(wants: Wants) -> int:
 def identify_all(
     suite: Suite, ingests: Mapping[str, str] = NOTHING_INGESTED
 ) -> tuple[Identity, ...]:
-    """The metrics and judges of a suite as the lake names them, metrics first; `ingests` name what
-    it holds of each benchmark.
+    """The identities of a suite's metrics and judges, metrics first. `ingests`: benchmark -> digest
+    of its data in the lake.
     """
     every = tuple(suite.benchmarks)
     metrics = tuple(
@@ -269,8 +275,8 @@ def _pick(option: str, wanted: tuple[str, ...], have: Mapping[str, V]) -> dict[s
 def _check_target(
     report: ReportSettings, judge: JudgeSettings, places: Mapping[str, Place]
 ) -> None:
-    """A judge of the suite to which the others are held must score answers, and have the samples
-    named.
+    """Check that the judge named in `against` scores single answers and has the samples that
+    `against_samples` names.
     """
     identity = judge.identify(())
     if identity.kind != "judge" or identity.wants.unit != "answer":
@@ -288,7 +294,7 @@ def _check_target(
 
 
 def _image_root(place: Place) -> LakePath:
-    """A folder, from the suite file's on, or a place in a bucket."""
+    """A folder, relative to the suite file, or a place in a bucket."""
     text: str = read_value(str, place, "images")
     return open_place(text) if text.startswith("s3://") else read_value(SuitePath, place, "images")
 
@@ -310,8 +316,8 @@ def _benchmark(name: str, place: Place) -> BenchmarkSettings:
             f"a folder); rename it"
         )
     kind = read_kind(place, "source", SOURCES)
-    found = entries(place)
-    strict = read_value(bool, found["strict"], "strict") if "strict" in found else False
+    places = entries(place)
+    strict = read_value(bool, places["strict"], "strict") if "strict" in places else False
     return BenchmarkSettings(
         name, kind, build(SOURCES[kind].settings, place, skip=("source", "strict")), strict
     )
@@ -324,13 +330,13 @@ def _judges(place: Place | None, benchmarks: Mapping[str, object]) -> dict[str, 
     judges = {alias: read_judge(alias, part, benchmarks) for alias, part in places.items()}
     named: dict[tuple[str, str, str], str] = {}
     for alias, judge in judges.items():
-        one = judge.identify(tuple(benchmarks))
-        for benchmark in one.benchmarks:
-            other = named.setdefault((one.judge_id, one.reading, benchmark), alias)
+        identity = judge.identify(tuple(benchmarks))
+        for benchmark in identity.benchmarks:
+            other = named.setdefault((identity.judge_id, identity.reading, benchmark), alias)
             if other != alias:
                 raise places[alias].fail(
-                    f"judge {alias!r}: asks and reads {benchmark} just as {other!r} does, so "
-                    f"that every verdict would be both's; "
+                    f"judge {alias!r}: has the same model, options and reading on {benchmark} as "
+                    f"{other!r}, so that every verdict would belong to both; "
                     "expected one judge, or another model, option or benchmark; remove one"
                 )
     return judges

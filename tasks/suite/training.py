@@ -1,5 +1,5 @@
-"""The block `training` of a suite: whose verdicts teach which of its judges, and how. What is done
-with them is the rest of this package.
+"""The block `training` of a suite: which judge is trained, on the verdicts of which other judge,
+and how. The training itself is `tasks.training`.
 """
 
 from collections.abc import Mapping
@@ -26,9 +26,9 @@ class TrainingSettings:
     folder that is written. `teacher`: a judge of the lake by its alias, `prometheus` or recorded,
     whose feedback and scores are learnt. `base`: the model to begin with, a hub id or a folder.
     `train: projector` leaves the language model and the vision encoder as they are. `held_out`:
-    share of the images (of items without one, of the items) whose examples are kept back. A step
-    learns from `batch_size` examples, in parts of the student's `batch_tokens`; `checkpoint_steps`
-    are the most that a kill costs.
+    share of the images (or of the items without an image) whose examples are not trained on. A step
+    learns from `batch_size` examples, in parts of the student's `batch_tokens`; `checkpoint_steps`:
+    a checkpoint is written after so many steps, the most that a killed training has to repeat.
     """
 
     student: str
@@ -71,26 +71,24 @@ def read_training(
     place: Place, judges: Mapping[str, JudgeSettings], benchmarks: Mapping[str, object]
 ) -> TrainingSettings:
     """Read a suite's `training`; raises SuiteError naming the line."""
-    settings, found = build(TrainingSettings, place), entries(place)
+    settings, places = build(TrainingSettings, place), entries(place)
     for name in settings.benchmarks:
         if name not in benchmarks:
-            raise found["benchmarks"].fail(
+            raise places["benchmarks"].fail(
                 f"benchmarks: the suite has no {name!r}; {nearest(name, benchmarks)}"
             )
     if settings.student not in judges:
-        raise found["student"].fail(
+        raise places["student"].fail(
             f"student: the suite has no judge {settings.student!r}; {STUDENT}; add or correct it"
         )
     wrong = find_wrong_student(judges[settings.student], settings)
     if wrong:
-        raise found["student"].fail(f"student: {settings.student!r} {wrong}; correct it")
+        raise places["student"].fail(f"student: {settings.student!r} {wrong}; correct it")
     return settings
 
 
 def find_wrong_student(judge: JudgeSettings, settings: TrainingSettings) -> str | None:
-    """Why a judge cannot be the one that is trained, and what it would have to be; None where it
-    can.
-    """
+    """Why a judge cannot be trained, and what is expected of it; None where it can."""
     endpoint = judge.endpoint
     if judge.protocol != "prometheus" or not isinstance(endpoint, LocalSettings):
         return (
@@ -104,7 +102,7 @@ def find_wrong_student(judge: JudgeSettings, settings: TrainingSettings) -> str 
         )
     if settings.train == "projector" and judge.options.image is not True:
         return (
-            f"has `image: {judge.options.image}`, and what is trained shows it images; "
+            f"has `image: {judge.options.image}`, and a projector is trained with images; "
             f"expected `image: true`, or `train: all`"
         )
     if Path(endpoint.model).expanduser().absolute() == Path(settings.base).expanduser().absolute():

@@ -59,15 +59,15 @@ def select_examples(lake: Lake, suite: Suite, settings: TrainingSettings) -> Sel
     left_out: Counter[str] = Counter(
         row["left_out"] for row in rows.iter_rows(named=True) if row["left_out"]
     )
-    found: dict[str, Example] = {}
+    by_digest: dict[str, Example] = {}
     for made in _make_examples(rows.filter(pl.col("left_out").is_null()), suite, settings):
         if isinstance(made, str):
             left_out[made] += 1
             continue
         digest = _digest(made)
-        left_out["it is another example's duplicate"] += digest in found
-        found.setdefault(digest, made)
-    examples = tuple(found.values())
+        left_out["it is another example's duplicate"] += digest in by_digest
+        by_digest.setdefault(digest, made)
+    examples = tuple(by_digest.values())
     if all(example.is_held_out for example in examples):
         left_out_text = "; ".join(
             f"{count:,} left out: {reason}" for reason, count in (+left_out).items()
@@ -80,7 +80,7 @@ def select_examples(lake: Lake, suite: Suite, settings: TrainingSettings) -> Sel
         )
     held_out = [example.is_held_out for example in examples]
     return Selection(
-        examples, dict(sorted((+left_out).items())), digest_json([VERSION, [*found], held_out])
+        examples, dict(sorted((+left_out).items())), digest_json([VERSION, [*by_digest], held_out])
     )
 
 
@@ -124,19 +124,19 @@ def _find_teacher(
     fits = known.filter(
         (pl.col("kind") == "recorded") | pl.col("signature").str.starts_with("protocol:prometheus|")
     )
-    found = fits.filter((pl.col("alias") == name) | (pl.col("judge") == name))
-    if found.height != 1:
-        said = (
-            f"{found.height} judges of {lake.root} have the name"
-            if found.height
+    named = fits.filter((pl.col("alias") == name) | (pl.col("judge") == name))
+    if named.height != 1:
+        what = (
+            f"{named.height} judges of {lake.root} have the name"
+            if named.height
             else f"{lake.root} has no such judge"
         )
         names = ", ".join(fits["judge"]) or "one, of which there is none yet"
         raise SuiteError(
-            f"training.teacher: {name!r}: {said}; expected a prometheus or recorded judge of "
+            f"training.teacher: {name!r}: {what}; expected a prometheus or recorded judge of "
             f"the lake: {names}; ingest, judge or rename"
         )
-    return {"judge_id": found["judge_id"].item(), "reading": found["reading"].item()}
+    return {"judge_id": named["judge_id"].item(), "reading": named["reading"].item()}
 
 
 def _make_examples(
@@ -169,13 +169,17 @@ def _digest(example: Example) -> str:
     drawn changes nothing of it.
     """
     messages: list[Any] = [
-        [one.role, one.text, [[image.sha256 or image.uri, image.boxes] for image in one.images]]
-        for one in example.request.messages
+        [
+            message.role,
+            message.text,
+            [[image.sha256 or image.uri, image.boxes] for image in message.images],
+        ]
+        for message in example.request.messages
     ]
     return digest_json([messages, example.target])
 
 
 def count_scores(examples: list[Example]) -> dict[int, int]:
     """How many examples have each score, 0 where none has."""
-    found = Counter(example.rating for example in examples)
-    return {level: found[level] for level in LEVELS}
+    counts = Counter(example.rating for example in examples)
+    return {level: counts[level] for level in LEVELS}

@@ -100,11 +100,11 @@ def _train(
 ) -> Manifest:
     import_torch()
     from judgelake.tasks.training.loop import Training, load_base, plan_steps, save_judge
-    from judgelake.tasks.training.rows import RowMaker
+    from judgelake.tasks.training.rows import TrainingRowMaker
 
     settings, examples = order.settings, selection.examples
     loaded = load_base(order.base)
-    maker = RowMaker(
+    maker = TrainingRowMaker(
         loaded, ImageEncoder(order.image_root, order.judge.endpoint.image_max_side).encode
     )
     training = Training(loaded, settings, maker, checkpoint)
@@ -146,19 +146,19 @@ def _read_manifest(folder: Path, name: str) -> Manifest | None:
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return None
     try:
-        found: Manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        manifest: Manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         raise SuiteError(
             f"{folder}: exists and is no judge that was trained here; expected a new folder; "
             f"name another as the student's `model`"
         ) from None
-    if found.get("name") != name:
+    if manifest.get("name") != name:
         raise SuiteError(
-            f"{folder}: holds a judge trained from {found.get('base')} with other settings or "
+            f"{folder}: holds a judge trained from {manifest.get('base')} with other settings or "
             f"data; expected a new folder or the same "
             "training; name another as the student's `model`, or delete it"
         )
-    return found
+    return manifest
 
 
 def _find_checkpoint(work: Path, name: str) -> Path:

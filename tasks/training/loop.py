@@ -23,7 +23,7 @@ from judgelake.tasks.errors import BackendError
 from judgelake.tasks.lake.storage import whole_file
 from judgelake.tasks.suite.training import TrainingSettings
 from judgelake.tasks.training.examples import Example
-from judgelake.tasks.training.rows import IGNORED, Row, RowMaker, collate, cut_batches
+from judgelake.tasks.training.rows import IGNORED, Row, TrainingRowMaker, collate, cut_batches
 
 PROJECTORS = frozenset({"multi_modal_projector", "connector", "merger", "aligner"})
 """How families of transformers call what maps image features to the language model's."""
@@ -92,6 +92,7 @@ def save_judge(folder: Path, base: LocalModel, trained: Mapping[str, Any]) -> No
     (stored.processor or stored.tokenizer).save_pretrained(folder)
 
 
+# seconds between two lines of progress
 _REPORT_S = 30.0
 _MOST_NORM = 1.0
 """Of the gradient: longer ones are shortened, as LLaVA's training does."""
@@ -114,7 +115,7 @@ class Training:
     """
 
     def __init__(
-        self, loaded: Loaded, settings: TrainingSettings, maker: RowMaker, file: Path
+        self, loaded: Loaded, settings: TrainingSettings, maker: TrainingRowMaker, file: Path
     ) -> None:
         self._model, self._device, self._dtype = loaded.model, loaded.device, loaded.model.dtype
         self._settings, self._maker, self._file = settings, maker, file

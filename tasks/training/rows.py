@@ -44,7 +44,7 @@ class Row:
         )
 
 
-class RowMaker:
+class TrainingRowMaker:
     """Makes rows for one model."""
 
     def __init__(self, loaded: Loaded, encode_image: Callable[[Image], str]) -> None:

@@ -19,6 +19,7 @@ from judgelake.tasks.warehouse.views import check_texts, read_folder, view_texts
 
 # `-- <key>: <text>` at the beginning of a SQL file; an option is `option <name> = <default>`.
 _KEYED = re.compile(r"-- (grain|question|check|warning|option \w+(?: = [^:]+)?): (.+)")
+# `option benchmark` or, with a default, `option below = 0.9`
 _OPTION = re.compile(r"option (\w+)(?: = (.+))?")
 _LISTED_LAYERS = ("rpt_", "core_")
 
@@ -59,7 +60,7 @@ class Recipe:
         return values
 
 
-class Listed(NamedTuple):
+class CatalogLine(NamedTuple):
     """One line of `judgelake sql --list`."""
 
     kind: str
@@ -84,7 +85,7 @@ def find_recipe(name: str) -> Recipe:
     return recipes[name]
 
 
-def list_all() -> list[Listed]:
+def list_all() -> list[CatalogLine]:
     """Tables, views (reports first), checks and recipes, each with its grain, what it checks or the
     question it answers.
 
@@ -93,18 +94,19 @@ def list_all() -> list[Listed]:
     grains = {
         name: _first_clause(read_header(text)["grain"]) for name, text in view_texts().items()
     }
-    tables = [Listed("table", name, grains[f"stg_{name}"], "") for name in TABLES]
+    tables = [CatalogLine("table", name, grains[f"stg_{name}"], "") for name in TABLES]
     views = [
-        Listed("view", name, grains[name], "")
+        CatalogLine("view", name, grains[name], "")
         for layer in _LISTED_LAYERS
         for name in sorted(grains)
         if name.startswith(layer)
     ]
     checks = [
-        Listed("check", name, describe_check(text)[0], "") for name, text in check_texts().items()
+        CatalogLine("check", name, describe_check(text)[0], "")
+        for name, text in check_texts().items()
     ]
     recipes = [
-        Listed("recipe", recipe.name, recipe.question, _describe_options(recipe))
+        CatalogLine("recipe", recipe.name, recipe.question, _describe_options(recipe))
         for recipe in list_recipes().values()
     ]
     return [*tables, *views, *checks, *recipes]

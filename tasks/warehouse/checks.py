@@ -89,6 +89,7 @@ _ABOUT = {"chk_digest_of_other_content": "answers"}
 """The table of the rows that a check finds, where it is not the first that the check reads and the
 rows do not say it.
 """
+# files that are named for a check; more are left out
 _MOST_FILES = 20
 
 

@@ -43,6 +43,7 @@ _OWN = frozenset(
 # A part file is named by the sha256 of its content; `_SLUG` is what a partition value may be.
 _BY_CONTENT = re.compile(r"[0-9a-f]{64}\.parquet")
 _SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+# rows read at a time, which bounds memory
 _BATCH_ROWS = 100_000
 _RESTORE = (
     "restore it from a copy of the lake; without one move it out, and the next run "

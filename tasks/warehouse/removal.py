@@ -184,7 +184,10 @@ def _split(
         ) from None
     empty = pl.DataFrame(schema=table.polars_schema)  # older files lack younger columns
     frame = pl.concat(
-        [empty, frame.with_columns(**{name: pl.lit(one) for name, one in values.items()})],
+        [
+            empty,
+            frame.with_columns(**{name: pl.lit(constant) for name, constant in values.items()}),
+        ],
         how="diagonal_relaxed",
     )
     if of_replies is not None:

@@ -252,7 +252,7 @@ def _kept_views() -> tuple[str, ...]:
 
 def _name_version(made: _Made, name: str, scope: tuple[str, ...]) -> str:
     below = list_below(name)
-    texts = {one: view_texts()[one] for one in below if one in view_texts()}
+    texts = {view: view_texts()[view] for view in below if view in view_texts()}
     parts = {table: made.parts[table] for table in TABLES if f"raw_{table}" in below}
     return name_version(texts, parts, scope)
 

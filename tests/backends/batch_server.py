@@ -101,14 +101,14 @@ class BatchServer:
 
     def _describe_file(self, file_id: str) -> Json:
         name, content = self.files[file_id]
-        told = {
+        reported = {
             "id": file_id,
             "object": "file",
             "bytes": len(content),
             "created_at": self.created_at[file_id],
             "filename": name,
         }
-        return {**told, "purpose": "batch", "status": "processed"}
+        return {**reported, "purpose": "batch", "status": "processed"}
 
     async def upload(self, request: web.Request) -> web.Response:
         posted = await request.post()
@@ -126,13 +126,18 @@ class BatchServer:
         asked = await request.json()
         batch_id = f"batch_{len(self.batches) + 1}"
         assert asked["input_file_id"] in self.files
-        told = {
+        reported = {
             "id": batch_id,
             "object": "batch",
             "created_at": int(time.time()),
             "status": "in_progress",
         }
-        self.batches[batch_id] = {**asked, **told, "output_file_id": None, "error_file_id": None}
+        self.batches[batch_id] = {
+            **asked,
+            **reported,
+            "output_file_id": None,
+            "error_file_id": None,
+        }
         return web.json_response(self.batches[batch_id])
 
     async def list_batches(self, request: web.Request) -> web.Response:

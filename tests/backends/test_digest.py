@@ -128,16 +128,16 @@ def test_the_short_way_and_the_long_way_are_the_same(request: Request) -> None:
             {"boxes": [[float(side) for side in box] for box in image.boxes]} if image.boxes else {}
         )
 
-    told: dict[str, object] = {
+    reported: dict[str, object] = {
         "model": request.model,
         "decoding": dataclasses.asdict(request.decoding),
     }
-    told["messages"] = [
+    reported["messages"] = [
         {"role": one.role, "text": one.text, "images": [*map(name, one.images)]}
         for one in request.messages
     ]
-    told |= {"scored": request.scored} if request.scored else {}
-    text = json.dumps(told, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    reported |= {"scored": request.scored} if request.scored else {}
+    text = json.dumps(reported, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     assert (
         request_digest(request) == hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     )

@@ -100,7 +100,7 @@ def test_a_url_stays_a_url(tmp_path: Path) -> None:
     )
 
 
-def test_a_file_that_changed_or_went_is_told(tmp_path: Path) -> None:
+def test_a_file_that_changed_or_went_is_reported(tmp_path: Path) -> None:
     image = put(tmp_path, "a.png", paint((40, 30)))
     (tmp_path / "a.png").write_bytes(paint((41, 30)))
     with pytest.raises(

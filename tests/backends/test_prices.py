@@ -171,12 +171,12 @@ def test_a_suite_gives_prices_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_budget_needs_every_price(tmp_path: Path) -> None:
-    with pytest.raises(SuiteError) as told:
+    with pytest.raises(SuiteError) as refused:
         read_suite(write(tmp_path, SUITE + "limits: {budget_usd: 0}\n"))
-    assert str(told.value).startswith(
+    assert str(refused.value).startswith(
         f"{tmp_path / 'suite.yaml'}:9: judge 'lave': the price of 'my/model' at gpu1 is not known"
     )
-    assert "add `price: {input: 0.15, output: 0.60}`" in str(told.value)
+    assert "add `price: {input: 0.15, output: 0.60}`" in str(refused.value)
     assert read_suite(write(tmp_path, SUITE)).judges["lave"].prices == {"judge": None}
 
 
@@ -188,14 +188,14 @@ def test_a_budget_needs_the_price_of_a_judge_s_further_models(tmp_path: Path) ->
         "    price: {input: 1, output: 1}\n    extractor: {backend: openai, model: "
         "gpt-99}\nlimits: {budget_usd: 1}\n"
     )
-    with pytest.raises(SuiteError, match="the price of 'gpt-99' at ") as told:
+    with pytest.raises(SuiteError, match="the price of 'gpt-99' at ") as refused:
         read_suite(write(tmp_path, text))
     line = next(number for number, one in enumerate(text.splitlines(), 1) if "extractor" in one)
-    assert f":{line}: " in str(told.value)
+    assert f":{line}: " in str(refused.value)
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("    price: {input: -1, output: 0}\n", "input: -1.0; expected USD per million tokens"),
         ("    price: {input: 1}\n", "the key 'output' is missing"),
@@ -203,8 +203,8 @@ def test_a_budget_needs_the_price_of_a_judge_s_further_models(tmp_path: Path) ->
         ("limits: {budget_usd: -1}\n", "budget_usd: -1.0; expected US dollars from 0"),
     ],
 )
-def test_impossible_prices_are_refused(tmp_path: Path, line: str, told: str) -> None:
-    with pytest.raises(SuiteError, match=re.escape(told)):
+def test_impossible_prices_are_refused(tmp_path: Path, line: str, message: str) -> None:
+    with pytest.raises(SuiteError, match=re.escape(message)):
         read_suite(write(tmp_path, SUITE + line))
 
 

@@ -81,8 +81,10 @@ def _compare(
         )
         if concurrency <= 256:
             rates["OpenAI in 32 threads"] = _ask_in_threads(base_url, few // 4, url, top_logprobs)
-    told = ", ".join(f"{name} {rate:,.0f}/s = {rate / ideal:.2f}" for name, rate in rates.items())
-    print(f"{what}, {concurrency} x {latency_ms} ms (ideal {ideal:,.0f}/s): {told}", flush=True)
+    reported = ", ".join(
+        f"{name} {rate:,.0f}/s = {rate / ideal:.2f}" for name, rate in rates.items()
+    )
+    print(f"{what}, {concurrency} x {latency_ms} ms (ideal {ideal:,.0f}/s): {reported}", flush=True)
 
 
 async def _ask(

@@ -38,7 +38,7 @@ SUITE = make_suite(lave_judge())
 
 
 def clock(words: str, act: Callable[[], object]) -> float:
-    """Run and tell how long it took."""
+    """Run and return how long it took."""
     began, cpu = time.perf_counter(), time.process_time()
     act()
     seconds = time.perf_counter() - began

@@ -60,7 +60,7 @@ def ingest_here(folder: Path, suffix: str) -> None:
         time.perf_counter() - began,
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
     )
-    print(f"ingest from {suffix:7}: {summary.n_answers:,} answers, {summary.n_quarantined} " f"told, {seconds:5.1f} s, {peak:4.2f} GiB  "
+    print(f"ingest from {suffix:7}: {summary.n_answers:,} answers, {summary.n_quarantined} " f"rejected, {seconds:5.1f} s, {peak:4.2f} GiB  "
           "(limits for a million: 60 s, 2 GiB)")  # fmt: skip
 
 

@@ -64,12 +64,12 @@ def weigh_verdicts(lake: Lake) -> None:
         found, peer = count_bytes(ours.getvalue()), count_bytes(plain.getvalue())
         if not pq.read_table(pa.BufferReader(ours.getvalue())).equals(rows):
             raise AssertionError(f"{judge.alias}: the rows read are not those written")
-        told = ", ".join(
+        reported = ", ".join(
             f"{kind} {sum(found[name] for name in names) / len(rows):.1f}"
             for kind, names in KINDS.items()
         )
         print(
-            f"{judge.alias:15} {len(rows):10,} rows: {told}; {_sum(found) / len(rows):.1f} "
+            f"{judge.alias:15} {len(rows):10,} rows: {reported}; {_sum(found) / len(rows):.1f} "
             f"bytes a row (plain zstd {_sum(peer) / len(rows):.1f})"
         )
         whole, n_rows = whole + found, n_rows + len(rows)

@@ -31,7 +31,7 @@ def spread(pairs: Sequence[Pair]) -> int:
     return max(counts[model] for model in MODELS) - min(counts[model] for model in MODELS)
 
 
-def tell(name: str, drawn: Drawn, seconds: float) -> None:
+def print_balance(name: str, drawn: Drawn, seconds: float) -> None:
     everywhere = spread([pair for pairs in drawn.values() for pair in pairs])
     print(
         f"{name:44} {seconds:6.2f} s   in an item {max(map(spread, drawn.values())):3}   over "
@@ -48,14 +48,14 @@ def main() -> None:
     for k in (25, 50):
         start = time.process_time()
         peer = draw_unbalanced(candidates, k)
-        tell(f"{k} of 190, numpy's choice", peer, time.process_time() - start)
+        print_balance(f"{k} of 190, numpy's choice", peer, time.process_time() - start)
         start = time.process_time()
         drawn = draw_matchups(candidates, {}, own, k, 0)
-        tell(f"{k} of 190, balanced", drawn, time.process_time() - start)
+        print_balance(f"{k} of 190, balanced", drawn, time.process_time() - start)
     first = draw_matchups(before, {}, own, 25, 0)
     start = time.process_time()
     added = draw_matchups(candidates, first, own, 25, 0)
-    tell(
+    print_balance(
         "25 of 171 and then a twentieth model",
         {item: [*first[item], *added.get(item, [])] for item in first},
         time.process_time() - start,

@@ -97,7 +97,7 @@ def make_reply() -> bytes:
 def work(
     orders: Sequence[ShardOrder], results: "multiprocessing.Queue[tuple[int, float, float]]"
 ) -> None:
-    """What a Dask worker does: one shard after the other; tells requests, MiB held, seconds of
+    """What a Dask worker does: one shard after the other; prints requests, MiB held, seconds of
     CPU.
     """
     process, done = psutil.Process(), 0

@@ -44,7 +44,7 @@ def plant(lake: Lake, n: int) -> None:
             **{key: pl.lit(value) for key, value in own.items()},
         )  # fmt: skip
         append_rows(lake, "answers", answers)
-    told = {
+    reported = {
         "ingest_id": "one",
         "benchmark": "b",
         "source": "given",
@@ -53,7 +53,7 @@ def plant(lake: Lake, n: int) -> None:
         "n_answers": n,
     }
     append_records(
-        lake, "ingests", [{**told, "n_quarantined": 0, "item_limit": None, "ingested_at": now}]
+        lake, "ingests", [{**reported, "n_quarantined": 0, "item_limit": None, "ingested_at": now}]
     )
 
 
@@ -75,12 +75,12 @@ def main() -> None:
         planning = measure(lambda: estimate_suite(lake, suite, Scope()))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"{one.n_pending:,} pending cases, {one.n_calls:,} calls estimated from {one.n_sampled}")
-    told = [
+    reported = [
         f"{name} {clock:.1f} s ({cpu:.1f} s of processor)"
         for name, (clock, cpu) in (("counting", counting), ("plan", planning))
     ]
     print(
-        f"{', '.join(told)}: x {planning[1] / counting[1]:.2f} of processor; peak {peak:,.0f} MiB"
+        f"{', '.join(reported)}: x {planning[1] / counting[1]:.2f} of processor; peak {peak:,.0f} MiB"
     )
 
 

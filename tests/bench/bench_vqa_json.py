@@ -56,7 +56,7 @@ def ingest_here(folder: Path) -> None:
     )
     size = (folder / "annotations.json").stat().st_size / GB
     print(f"ingest of {size:.2f} GB of annotations: {summary.n_items:,} items, " f"{summary.n_answers:,} answers, "
-          f"{summary.n_quarantined} told, {seconds:5.1f} s, {peak:4.2f} GiB  (limit for 2 GB: " f"4 GiB)")  # fmt: skip
+          f"{summary.n_quarantined} rejected, {seconds:5.1f} s, {peak:4.2f} GiB  (limit for 2 GB: " f"4 GiB)")  # fmt: skip
 
 
 def write_files(folder: Path, gigabytes: float) -> None:

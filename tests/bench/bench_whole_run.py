@@ -88,14 +88,14 @@ def _run_inspect(folder: Path, base_url: str) -> float:
     python = os.environ.get("INSPECT_PYTHON") or _install_inspect(folder / "inspect")
     script = folder / "peer.py"
     script.write_text(_PEER)
-    told = subprocess.run(
+    ended = subprocess.run(
         [python, str(script), str(_PEER_CASES), str(folder / "logs")],
         env={**os.environ, "OPENAI_BASE_URL": base_url, "OPENAI_API_KEY": "bench"},
         check=True,
         capture_output=True,
         text=True,
     )
-    return float(told.stdout.split()[-1])
+    return float(ended.stdout.split()[-1])
 
 
 def _install_inspect(folder: Path) -> str:

@@ -219,7 +219,7 @@ def test_an_endpoint_that_counts_no_tokens_is_taken_to_have_used_all_it_might(la
     assert result.n_unpriced == billing.n
 
 
-def test_what_judges_cost_is_told_by_a_thousand_verdicts(lake: Lake) -> None:
+def test_what_judges_cost_is_given_per_thousand_verdicts(lake: Lake) -> None:
     with billing_endpoint(Billing()) as url:
         judge(lake, make_judged(url, None))
     (row,) = query(

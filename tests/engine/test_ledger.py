@@ -293,17 +293,17 @@ def test_few_replies_are_flushed_when_their_time_comes(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written, ledger = record_writes(monkeypatch), make_ledger(lake)
-    told: list[int] = []
+    reported: list[int] = []
 
-    def tell(tally: Tally) -> None:
-        told.append(tally.n_calls)
+    def report(tally: Tally) -> None:
+        reported.append(tally.n_calls)
 
     async def keep_one() -> None:
         keep(ledger, 1)
-        flushing = asyncio.create_task(ledger.flush_regularly(1, tell))
+        flushing = asyncio.create_task(ledger.flush_regularly(1, report))
         await wait_until(lambda: len(written) == 2)
         flushing.cancel()
 
     run(keep_one())
     assert written == ["replies:1", "verdicts:1"]
-    assert told == [1]  # a tick a second
+    assert reported == [1]  # a tick a second

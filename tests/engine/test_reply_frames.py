@@ -47,8 +47,8 @@ def test_what_went_in_comes_out(replies: list[Reply]) -> None:
 
 def test_by_hand() -> None:
     reply = Reply("3", top_logprobs=((("3", -0.5), ("2", -1.5)), (), ((".", 0.0),)))
-    (told,) = frame_replies([make_row(0, reply)])["top_logprobs"].to_list()
-    assert told == [
+    (reported,) = frame_replies([make_row(0, reply)])["top_logprobs"].to_list()
+    assert reported == [
         [{"token": "3", "logprob": -0.5}, {"token": "2", "logprob": -1.5}],
         [],
         [{"token": ".", "logprob": 0.0}],

@@ -134,10 +134,10 @@ def test_every_case_gets_its_verdict_and_its_reply_is_kept(
     assert count_pending(lake, make_judged()) == 0
 
 
-def test_progress_is_told_in_a_file(lake: Lake, standin: StandinProcess) -> None:
+def test_progress_is_written_to_a_file(lake: Lake, standin: StandinProcess) -> None:
     order = plan(lake, make_judged(), "run-1", standin.base_url)
     result = run_judge_shard(order)
-    told = json.loads(order.progress_file.read_text())
+    progress = json.loads(order.progress_file.read_text())
     assert order.progress_file.name == "lave-0000.progress.json"
     tokens = result.prompt_tokens + result.completion_tokens
     counts = {
@@ -147,7 +147,7 @@ def test_progress_is_told_in_a_file(lake: Lake, standin: StandinProcess) -> None
         "statuses": {"ok": CASES},
         "tokens": tokens,
     }
-    assert told == {**counts, "cost_usd": 0.0, "unpriced": 0}
+    assert progress == {**counts, "cost_usd": 0.0, "unpriced": 0}
 
 
 def test_the_same_shard_again_asks_and_writes_nothing(
@@ -218,8 +218,8 @@ def test_a_model_that_is_not_there_is_asked_once(
     assert (result.statuses, count_asked(log) - before) == ((("failed", 1),), 1)
     assert result.refusal.startswith("judge lave: 127.0.0.1")
     assert "does not exist" in result.refusal
-    assert query(lake, "select reason like '%does not exist%' as told from stg_verdicts") == [
-        {"told": True}
+    assert query(lake, "select reason like '%does not exist%' as is_named from stg_verdicts") == [
+        {"is_named": True}
     ]
     assert count_pending(lake, suite) == CASES  # the first is tried again with the rest
 

@@ -133,7 +133,7 @@ def test_each_lake_takes_in_its_own(
     assert spill_folder(lake).parent.name == f"judgelake-spill-{os.getuid()}"
 
 
-def test_where_spilling_fails_too_the_loss_is_told(
+def test_where_spilling_fails_too_the_loss_is_reported(
     lake: Lake, spill: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spill.write_text("a file, not a folder")
@@ -165,7 +165,7 @@ def test_where_only_verdicts_have_no_room_nothing_is_spilled(
     assert not spill.exists()
 
 
-def test_what_cannot_be_taken_in_is_told_and_stays(
+def test_what_cannot_be_taken_in_is_reported_and_stays(
     lake: Lake, capsys: pytest.CaptureFixture[str]
 ) -> None:
     spill_folder(lake).mkdir(parents=True)

@@ -41,7 +41,7 @@ def free_port() -> int:
 def started(
     words: Sequence[str], log: Path, environment: Mapping[str, str], **options: Any
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that is told to end, and killed where it does not."""
+    """A process that is asked to end, and killed where it does not."""
     with log.open("wb") as file:
         process = subprocess.Popen(
             words, stdout=file, stderr=file, env=environment, start_new_session=True, **options

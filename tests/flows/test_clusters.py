@@ -89,8 +89,8 @@ def test_a_share_grows_while_a_shard_is_at_work(
             follow_share(limits, 2, files[0], lambda *share: seen.append(share))
         )
         for n in range(2):
-            told = len(seen)
-            while len(seen) < told + 2:  # the first may have been looked up before
+            reported = len(seen)
+            while len(seen) < reported + 2:  # the first may have been looked up before
                 await asyncio.sleep(0.01)
             mark_done(files[1]) if n == 0 else following.cancel()
         with suppress(asyncio.CancelledError):
@@ -112,7 +112,7 @@ def test_more_slots_than_requests_is_refused() -> None:
         refuse_thin_share(2, workers)
 
 
-def test_probe_tells_what_a_worker_lacks_and_no_key(
+def test_probe_reports_what_a_worker_lacks_and_no_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_benchmark(tmp_path, 5)
@@ -122,8 +122,8 @@ def test_probe_tells_what_a_worker_lacks_and_no_key(
     probe = make_probe(lake, suite, "run", None)
     assert probe_place(probe) == []
     monkeypatch.delenv("OPENAI_API_KEY")
-    (told,) = probe_place(probe)
-    assert "OPENAI_API_KEY is not set" in told
+    (damage,) = probe_place(probe)
+    assert "OPENAI_API_KEY is not set" in damage
     assert probe_place(probe.without_keys()) == []
     probe.token_file.write_text("of another lake")
     assert "another lake" in probe_place(probe.without_keys())[0]
@@ -138,8 +138,8 @@ def test_probe_names_files_that_are_missing_and_an_api_that_does_not_answer(tmp_
         write_suite(tmp_path, "http://127.0.0.1:9/v1", extra=f"images: {tmp_path}/pictures")
     )
     url = f"http://127.0.0.1:{free_port()}/api"
-    told = probe_place(make_probe(lake, suite, "run", url))
-    assert [line.partition(" (")[0] for line in told] == [
+    damage = probe_place(make_probe(lake, suite, "run", url))
+    assert [line.partition(" (")[0] for line in damage] == [
         f"{tmp_path}/pictures is not there",
         f"cannot reach Prefect at {url}",
     ]

@@ -135,10 +135,10 @@ def test_every_fault_then_a_healthy_run(tmp_path: Path, monkeypatch: pytest.Monk
         # seven of ten attempts fail, eight are made: 0.65 ** 8 is 3 % of 40 requests
         assert found["storm"]["ok"] >= 30
         assert found["broken"]["ok"] >= 35
-        told = shell.select(
+        reported = shell.select(
             lake, "select distinct reason from verdicts where reason like '%judge.example.invalid%'"
         )
-        assert len(told) == 1  # the host's name and what DNS said
+        assert len(reported) == 1  # the host's name and what DNS said
         assert {name: max(answered(tmp_path, name).values()) for name in FAULTS} == dict.fromkeys(
             FAULTS, 1
         )

@@ -135,7 +135,7 @@ def test_list_and_example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["--protocol", "lav"], "--protocol lav: there is none; did you mean 'lave'?"),
         (["--protocol", "feedback_preference"], "needs feedback_of, which name other judges"),
@@ -144,8 +144,8 @@ def test_list_and_example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         (["--answers", "a.txt"], "a.txt: its suffix names no format"),
     ],
 )
-def test_wrong_wishes_are_refused(tmp_path: Path, words: list[str], told: str) -> None:
+def test_wrong_wishes_are_refused(tmp_path: Path, words: list[str], message: str) -> None:
     with pytest.raises(JudgelakeError) as refused:
         init(tmp_path / "s.yaml", *words)
-    assert told in str(refused.value)
+    assert message in str(refused.value)
     assert list(tmp_path.iterdir()) == []

@@ -25,8 +25,10 @@ def run_suite(folder: Path, name: str, limit: int, code: int = 0) -> list[dict[s
     with shell_in(folder) as shell:
         ended, output = shell.run(*words)
         assert ended == code, output
-        again, told = shell.run(*words)
-        assert (again, "0 calls, 0 replies reused, 0 verdicts" in told) == (code, True), told
+        again, reported = shell.run(*words)
+        assert (again, "0 calls, 0 replies reused, 0 verdicts" in reported) == (code, True), (
+            reported
+        )
         assert shell.list_left() == []
         assert (
             shell.select(

@@ -22,7 +22,7 @@ judges:
 
 
 @needs_java
-def test_a_metric_that_cannot_run_is_told_and_all_else_is_done(
+def test_a_metric_that_cannot_run_is_reported_and_all_else_is_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_benchmark(tmp_path, 20)
@@ -39,9 +39,9 @@ def test_a_metric_that_cannot_run_is_told_and_all_else_is_done(
     with shell_in(tmp_path) as shell:
         monkeypatch.setenv("JAVA_HOME", str(tmp_path / "java"))
         code, output = shell.run(*run)
-        told = [line for line in output.splitlines() if "METEOR" in line]
-        assert (code, len(told)) == (1, 1), output
-        assert told[0].startswith(
+        reported = [line for line in output.splitlines() if "METEOR" in line]
+        assert (code, len(reported)) == (1, 1), output
+        assert reported[0].startswith(
             "judgelake: meteor: METEOR: Java ended with status 3: Error: no memory; expected a "
             "Java "
         )

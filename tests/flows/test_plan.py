@@ -41,8 +41,8 @@ def as_json(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, Any
     return found
 
 
-def counts(told: dict[str, Any]) -> list[int]:
-    (one,) = told["judges"]
+def counts(expected: dict[str, Any]) -> list[int]:
+    (one,) = expected["judges"]
     return [
         one[name]
         for name in ("n_items", "n_answers", "n_wanted", "n_present", "n_pending", "n_calls")
@@ -53,12 +53,12 @@ def test_without_a_lake_the_sources_are_read_and_no_lake_is_made(
     suite_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lake = suite_file.parent / "lake"
-    told = as_json(capsys, suite_file, "--lake", lake)
+    output = as_json(capsys, suite_file, "--lake", lake)
     # two models answer each question, never alike: 80 answers, 80 cases; the questions differ by
     # their number
-    assert counts(told) == [N, 2 * N, 2 * N, 0, 2 * N, 2 * N]
-    assert told["n_scores"] == 3 * 2 * N
-    assert (told["total"]["n_calls"], told["total"]["cost_usd"]) == (2 * N, None)
+    assert counts(output) == [N, 2 * N, 2 * N, 0, 2 * N, 2 * N]
+    assert output["n_scores"] == 3 * 2 * N
+    assert (output["total"]["n_calls"], output["total"]["cost_usd"]) == (2 * N, None)
     assert counts(as_json(capsys, suite_file, "--lake", lake, "--limit", 5)) == [
         5,
         10,
@@ -113,14 +113,14 @@ def _at(order: ShardOrder, endpoint: Any) -> ShardOrder:
 def test_the_table_says_what_it_knows_and_what_not(
     suite_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = plan(capsys, suite_file, "--lake", suite_file.parent / "lake")
-    head, row = told.splitlines()[:2]
+    output = plan(capsys, suite_file, "--lake", suite_file.parent / "lake")
+    head, row = output.splitlines()[:2]
     assert head.split()[:6] == ["judge", "model", "items", "answers", "cases", "present"]
     assert row.split()[:9] == ["lave", "standin/rules", "40", "80", "80", "0", "80", "0", "80"]
     assert "not known" in row
-    assert "metrics: 240 scores to compute here; they send no request" in told
-    assert "cost: the price of standin/rules is not known" in told
-    assert "time of standin/rules: at 1 s a reply" in told
+    assert "metrics: 240 scores to compute here; they send no request" in output
+    assert "cost: the price of standin/rules is not known" in output
+    assert "time of standin/rules: at 1 s a reply" in output
 
 
 def test_a_budget_is_held_against_the_estimate(
@@ -130,7 +130,7 @@ def test_a_budget_is_held_against_the_estimate(
         "max_attempts: 3}", "max_attempts: 3, price: {input: 10, output: 100}}"
     )
 
-    def told(budget: str) -> str:
+    def budget_line(budget: str) -> str:
         suite_file.write_text(
             text.replace("concurrency: 4", f"concurrency: 4, budget_usd: {budget}")
         )
@@ -138,10 +138,10 @@ def test_a_budget_is_held_against_the_estimate(
 
     # 80 calls of some 700 and 20 tokens: 80 x (0.007 + 0.002) = 0.7; at worst 256 tokens each: 80 x
     # 0.033 = 2.7
-    assert told("100") == "budget: $100.00 a run, which is enough"
-    assert told("1.5") == "budget: $1.50 a run, which should be enough"
+    assert budget_line("100") == "budget: $100.00 a run, which is enough"
+    assert budget_line("1.5") == "budget: $1.50 a run, which should be enough"
     assert (
-        told("0.1")
+        budget_line("0.1")
         == "budget: $0.1 a run, which is not enough; the run stops there with exit code 4"
     )
 
@@ -174,15 +174,15 @@ def test_a_run_over_its_budget_ends_with_4_keeps_what_it_paid_for_and_goes_on(
         suite_file.write_text(
             text.replace("concurrency: 4", "concurrency: 4, budget_usd: 0.6")
         )  # 20 of 80 replies at 0.03
-        code, told = shell.run("run", str(suite_file), "--lake", str(lake))
-        assert code == 4, told
-        assert "budget: reached" in told
+        code, output = shell.run("run", str(suite_file), "--lake", str(lake))
+        assert code == 4, output
+        assert "budget: reached" in output
         (run,) = shell.select(
             lake, "select outcome, n_calls, round(cost_usd, 2) as usd from core_runs"
         )
         paid = shell.count(lake, "select count(*) from replies")
         assert run == {"outcome": "over budget", "n_calls": paid, "usd": round(BILLED * paid, 2)}
-        assert f"{BILLED * paid:.2f} USD" in told
+        assert f"{BILLED * paid:.2f} USD" in output
         assert 0.53 <= BILLED * paid <= 0.6
         suite_file.write_text(text)
         shell.run("run", str(suite_file), "--lake", str(lake))

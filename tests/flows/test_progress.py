@@ -19,15 +19,15 @@ def plant(
     file = folder / "plan.json"
     file.write_text(json.dumps(plan))
     for name, statuses in shards.items():
-        told = {
+        reported = {
             "calls": 1,
             "reused": 0,
             "cases": sum(statuses.values()),
             "statuses": statuses,
             "tokens": 1000,
         }
-        told |= {"cost_usd": cost, "unpriced": unpriced}
-        (folder / f"{name}.progress.json").write_text(json.dumps(told))
+        reported |= {"cost_usd": cost, "unpriced": unpriced}
+        (folder / f"{name}.progress.json").write_text(json.dumps(reported))
     return file
 
 
@@ -45,7 +45,7 @@ def test_shards_are_added_up_and_the_most_frequent_status_stands_first(tmp_path:
     )
 
 
-def test_money_is_told_as_far_as_it_is_known(tmp_path: Path) -> None:
+def test_money_is_reported_as_far_as_it_is_known(tmp_path: Path) -> None:
     plan = plant(tmp_path, {"lave": 4}, cost=0.75, unpriced=3, a={"ok": 1}, b={"ok": 1})
     assert (
         describe_progress(plan, 1.0)

@@ -194,8 +194,10 @@ def test_prometheus_vision(
             "item_rubrics using (benchmark, rubric_id)"
         )
         assert run.select(rubrics) == [(4, 5, 5)]
-        told = run.select("select table_name, value from quarantine")
-        assert told == [("images", "4 images")]  # the release has no images: told once
+        quarantined = run.select("select table_name, value from quarantine")
+        assert quarantined == [
+            ("images", "4 images")
+        ]  # the release has no images: one row reports it
 
 
 @pytest.mark.full

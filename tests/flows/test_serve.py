@@ -1,5 +1,5 @@
 """A suite on a schedule: `judgelake serve` on a real Prefect server with PostgreSQL,
-infra/prefect.yaml, and what is told of mistakes.
+infra/prefect.yaml, and the messages about mistakes.
 """
 
 import signal
@@ -122,7 +122,7 @@ def test_server_of_its_own_shows_a_form_and_ends_with_it(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "expected"),
     [
         (("--interval", "0"), "'0'; expected a whole number from 1"),
         ((), "one of the arguments --cron --interval is required"),
@@ -133,17 +133,19 @@ def test_server_of_its_own_shows_a_form_and_ends_with_it(tmp_path: Path) -> None
         (("--interval", "60", "--judge", "lavee"), "did you mean 'lave'?"),
     ],
 )
-def test_mistakes_are_told_at_once(tmp_path: Path, words: tuple[str, ...], told: str) -> None:
+def test_mistakes_are_refused_at_once(
+    tmp_path: Path, words: tuple[str, ...], expected: str
+) -> None:
     write_benchmark(tmp_path, 5)
     suite = write_suite(tmp_path, "http://127.0.0.1:9/v1")
     with shell_in(tmp_path) as shell:
         code, output = shell.run("serve", str(suite), *words)
         assert code == 1
-        assert told in output
+        assert expected in output
 
 
 @pytest.mark.full
-def test_wrong_cron_is_told(tmp_path: Path) -> None:
+def test_wrong_cron_is_refused(tmp_path: Path) -> None:
     write_benchmark(tmp_path, 5)
     suite = write_suite(tmp_path, "http://127.0.0.1:9/v1")
     with shell_in(tmp_path) as shell:

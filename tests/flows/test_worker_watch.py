@@ -111,7 +111,7 @@ def test_a_worker_that_comes_up_in_between_is_never_lost(monkeypatch: pytest.Mon
     for _ in range(MOST_STARTS - 1):
         watch.note_failure("one", "killed")
     now_s += 100
-    assert watch.find_lost() == []  # too few to tell
+    assert watch.find_lost() == []  # too few to decide
     watch.note_failure("one", "it ended with status 3")
     assert watch.find_lost() == ["one"]
     watch.note_lost("one")

@@ -57,8 +57,8 @@ JUDGE_RETEST_MARKED = {("mt_bench_eval", 37, 2): 1}
 one.
 """
 
-JUDGE_RETEST_TOLD = {
-    # a score told in other words: no reader of markers may read another one in its place
+JUDGE_RETEST_WORDED = {
+    # a score written in other words: no reader of markers may read another one in its place
     ("mt_bench_eval", 34, 0): 5, ("mt_bench_eval", 45, 0): 4, ("mt_bench_eval", 70, 2): 5, ("mt_bench_eval", 80, 0): 2,
     ("mt_bench_eval", 169, 1): 4, ("mt_bench_eval", 185, 1): 3, ("mt_bench_eval", 191, 1): 5, ("mt_bench_eval", 205, 0): 5,
     ("mt_bench_eval", 272, 0): 5, ("mt_bench_eval", 280, 1): 5, ("vicuna_eval", 10, 0): 5, ("vicuna_eval", 29, 1): 5,

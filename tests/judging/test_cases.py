@@ -42,7 +42,7 @@ def test_a_rubric_has_its_levels() -> None:
 
 
 @pytest.mark.parametrize(
-    ("images", "told"),
+    ("images", "expected"),
     [
         ((GOOD,), None),
         ((Image("https://x/a.png", None),), None),
@@ -54,7 +54,9 @@ def test_a_rubric_has_its_levels() -> None:
         ),
     ],
 )
-def test_a_judge_that_looks_needs_every_image(images: tuple[Image, ...], told: str | None) -> None:
+def test_a_judge_that_looks_needs_every_image(
+    images: tuple[Image, ...], expected: str | None
+) -> None:
     case = Case("b", "i", "vqa", "What?", ("cat",), "a cat", "d", images=images)
-    assert find_missing_image(case, sees_images=True) == told
+    assert find_missing_image(case, sees_images=True) == expected
     assert find_missing_image(case, sees_images=False) is None

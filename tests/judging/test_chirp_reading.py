@@ -30,7 +30,7 @@ CHOICES = {
     "2\n\nAssistant 1 is vague.": "second",
     "**Assistant 2**\n\nAssistant 2 gives more detail.": "second",
     "Assistant 1 names a dog, Assistant 2 a cat.\n\n2": "second",
-    # told as a verdict
+    # stated as a verdict
     "The preferred assistant is 2.": "second",
     "The better response is Assistant 1.": "first",
     "Final answer: 2": "second",
@@ -154,12 +154,12 @@ def test_no_text_raises_and_no_verdict_is_read_that_the_text_does_not_hold(
 @settings(max_examples=200)
 @given(st.sampled_from([*CHOICES, *GRADES]).filter(lambda text: not set(text) & set('"“”>`')))
 def test_a_verdict_in_quotation_marks_is_none(text: str) -> None:
-    for told in (
+    for reported in (
         f'The response reads "{text}" and ends.',
         f"It says:\n“{text}”\nHm.",
         f'So it ends: "{text}',
     ):
-        assert (read_choice(told, ties=True), read_grade(told)) == (None, None)
+        assert (read_choice(reported, ties=True), read_grade(reported)) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -173,10 +173,10 @@ def test_a_verdict_in_quotation_marks_is_none(text: str) -> None:
 )
 def test_a_reply_cut_off_anywhere_is_never_read_as_the_other_choice(text: str) -> None:
     assert read_choice(text, ties=True) == "second"
-    told = {
+    reported = {
         read_choice(text[:end], ties=True) for end in range(13, len(text))
     }  # `Assistant 1` alone is a reply
-    assert told <= {None, "second"}
+    assert reported <= {None, "second"}
 
 
 def test_a_grade_cut_off_anywhere_is_never_read_as_another() -> None:

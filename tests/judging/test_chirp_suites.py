@@ -179,9 +179,9 @@ def test_a_wrong_option_is_refused_with_its_line(
     file = tmp_path / "suite.yaml"
     judge = f"  j:\n    protocol: chirp\n    backend: standin\n    {written}\n"
     file.write_text(f"name: x\nbenchmarks:\n  demo: {{source: demo}}\njudges:\n{judge}")
-    with pytest.raises(SuiteError) as told:
+    with pytest.raises(SuiteError) as refused:
         read_suite(file)
-    assert str(told.value).startswith(f"{file}:8: {message}")
+    assert str(refused.value).startswith(f"{file}:8: {message}")
 
 
 def test_a_number_of_matchups_or_a_word_is_read(tmp_path: Path) -> None:

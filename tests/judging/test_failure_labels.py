@@ -48,7 +48,7 @@ def _fields(case: Case) -> dict[str, Any]:
 # ---- what is asked
 
 
-def test_the_nine_categories_are_told_and_the_case_stands_last() -> None:
+def test_the_nine_categories_are_explained_and_the_case_stands_last() -> None:
     (request,) = ask(
         failure_labels.judge(
             make_case(images=PICTURE, sample=1), FailureLabelsOptions(max_tokens=9), MODELS
@@ -274,7 +274,7 @@ def say(case: Case, images: tuple[str, ...] = (), **options: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "expected"),
     [
         ("Cat.", "none"),
         ("cats", "same_stem"),
@@ -284,18 +284,18 @@ def say(case: Case, images: tuple[str, ...] = (), **options: Any) -> str:
         ("dog", "incorrect"),
     ],
 )
-def test_the_stand_in_by_hand(answer: str, told: str) -> None:
+def test_the_stand_in_by_hand(answer: str, expected: str) -> None:
     assert say(make_case(answer)).splitlines() == [
         "Compared with the 2 references word by word.",
-        f"Categories: {told}",
+        f"Categories: {expected}",
     ]
-    assert say(make_case(answer), rationale=False) == f"Categories: {told}"
+    assert say(make_case(answer), rationale=False) == f"Categories: {expected}"
 
 
 def test_the_stand_in_looks() -> None:
     case = make_case("dog", images=PICTURE)
-    told = {say(case, (digit * 64,), image=True).splitlines()[-1] for digit in "abcdef"}
-    assert told == {"Categories: incorrect", "Categories: multiple_answers"}
+    output = {say(case, (digit * 64,), image=True).splitlines()[-1] for digit in "abcdef"}
+    assert output == {"Categories: incorrect", "Categories: multiple_answers"}
     described = make_case("dog", caption="A dog on grass")
     assert say(described, caption="people").endswith("Categories: multiple_answers")
 

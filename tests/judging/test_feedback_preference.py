@@ -69,7 +69,7 @@ def test_a_letter_is_mapped_back_to_a_and_b(letter: str, shown_first: str, choic
 def test_ties_are_an_option() -> None:
     assert choose("[RESULT] TIE").status == "unparsed"
     assert [choose("[RESULT] tie", side, ties=True).choice for side in "ab"] == ["tie", "tie"]
-    told = [
+    reported = [
         ask(
             feedback_preference.judge(
                 pair_case(), FeedbackPreferenceOptions(PAIR, ties=ties), MODELS
@@ -79,8 +79,8 @@ def test_ties_are_an_option() -> None:
         .text
         for ties in (False, True)
     ]
-    assert ["(A or B)" in text for text in told] == [True, False]
-    assert ["(A or B or TIE)" in text for text in told] == [False, True]
+    assert ["(A or B)" in text for text in reported] == [True, False]
+    assert ["(A or B or TIE)" in text for text in reported] == [False, True]
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ def test_decoding_is_greedy_and_the_image_is_shown() -> None:
     )
 
 
-def test_without_the_image_the_judge_is_told() -> None:
+def test_without_the_image_the_prompt_says_so() -> None:
     assert "The image is not shown to you" in render(caption_case(images=()), image="absent")
 
 

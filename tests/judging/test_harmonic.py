@@ -178,7 +178,7 @@ def test_the_question_is_shown_where_the_task_has_one(task: str, rated_as: str) 
     assert ("[Instruction]" in text) == (task == "instruction")
 
 
-def test_several_images_and_boxes_are_told_as_such() -> None:
+def test_several_images_and_boxes_are_introduced_as_such() -> None:
     text = prompt(text_case(task="instruction", images=(IMAGE, IMAGE)), "correctness")
     assert "follow the instruction about the images?" in text
     boxed = dataclasses.replace(IMAGE, boxes=(BOX, BOX))
@@ -235,12 +235,12 @@ def test_an_expression_without_a_box_fails_where_the_box_is_needed() -> None:
 def test_a_missing_image_takes_only_the_criteria_that_look_at_it() -> None:
     gone = text_case(images=(Image("gone.png", None),))
     verdicts = run(gone, HarmonicOptions(), [rated(4), rated(5), rated(5)])
-    told = ["missing_image", "missing_image", "ok", "ok", "ok", "missing_image"]
-    assert [verdict.status for verdict in verdicts] == told
+    reported = ["missing_image", "missing_image", "ok", "ok", "ok", "missing_image"]
+    assert [verdict.status for verdict in verdicts] == reported
     assert str(verdicts[0].reason).startswith("the image gone.png is not there")
 
 
-def test_without_the_image_the_judge_is_told_and_the_texts_stay() -> None:
+def test_without_the_image_the_prompt_says_so_and_the_texts_stay() -> None:
     requests = ask(harmonic.judge(text_case(images=()), HarmonicOptions(image="absent"), MODELS))
     texts = [request.messages[0].text for request in requests]
     assert ["The image is not shown to you: go by the texts." in text for text in texts] == [
@@ -406,11 +406,11 @@ def test_nothing_is_asked_again_where_nothing_has_a_score() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "reason"), [(Reply("", refusal="no"), "no"), (Reply(" "), "the reply is empty")]
+    ("expected", "reason"), [(Reply("", refusal="no"), "no"), (Reply(" "), "the reply is empty")]
 )
-def test_a_reason_that_does_not_come_costs_no_score(told: Reply, reason: str) -> None:
+def test_a_reason_that_does_not_come_costs_no_score(expected: Reply, reason: str) -> None:
     verdict, _ = run(
-        text_case(), HarmonicOptions(reason=True, criteria=("fluency",)), [rated(5)], [told]
+        text_case(), HarmonicOptions(reason=True, criteria=("fluency",)), [rated(5)], [expected]
     )
     assert (verdict.status, verdict.reason) == ("ok", f"scored, but no reason came: {reason}")
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from judgelake.tasks.judging.harmonic_reading import (
     NO_LOGPROBS,
-    Reading,
+    HarmonicReading,
     read_criterion,
     read_draws,
     read_overall,
@@ -23,8 +23,8 @@ from judgelake.tasks.judging.token_reading import find_opening
 from judgelake.tasks.types import Failure, Reply, TokenLogprobs, Verdict
 
 
-def reading(**changes: Any) -> Reading:
-    return Reading(**{
+def reading(**changes: Any) -> HarmonicReading:
+    return HarmonicReading(**{
         "smoothing": "expected", "gamma": 0.75, "min_mass": 0.5, "pseudo_count": 0.2, "drawn": False, **changes,
     })  # fmt: skip
 
@@ -319,7 +319,7 @@ def test_the_overall_score_by_hand(gamma: float, overall: float) -> None:
     assert (found.status, found.captured_mass, found.probabilities) == ("ok", None, None)
 
 
-def test_the_overall_score_tells_what_it_is_made_of() -> None:
+def test_the_overall_score_shows_what_it_is_made_of() -> None:
     found = read_overall({"correctness": NARROW, "completeness": WIDE}, reading(gamma=0.5))
     assert found.rationale == "correctness 4.500 (weight 0.941); completeness 3.000 (weight 0.059)"
 

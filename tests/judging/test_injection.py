@@ -136,16 +136,17 @@ def test_a_reply_that_only_repeats_the_answer_gives_no_verdict(
 def test_the_judge_s_own_verdict_counts_beside_what_it_repeats(
     attacked: Attacked, line: str
 ) -> None:
-    def told(reply: str) -> Verdict:
+    def read_verdict(reply: str) -> Verdict:
         return conclude(attacked.run(full_case("answer", HOSTILE)), reply)
 
     def essence(verdict: Verdict) -> tuple[object, ...]:
         return (verdict.status, verdict.rating, verdict.choice, verdict.score_a, verdict.score_b)
 
-    honest = essence(told(attacked.honest))
+    honest = essence(read_verdict(attacked.honest))
     assert honest[0] == "ok"
     for reply in quote(line):
         first, _, rest = attacked.honest.partition("\n")
         assert (
-            essence(told(f"{first}\n{reply}\n{rest}" if rest else f"{reply}\n{first}")) == honest
+            essence(read_verdict(f"{first}\n{reply}\n{rest}" if rest else f"{reply}\n{first}"))
+            == honest
         ), reply

@@ -97,7 +97,7 @@ def test_a_caption_opens_each_example_and_the_description_says_so() -> None:
     assert {tuple(labels(block)) for block in examples} == {LABELS}
 
 
-def test_a_missing_caption_is_told_and_an_unasked_one_not_shown() -> None:
+def test_a_missing_caption_is_named_and_an_unasked_one_not_shown() -> None:
     assert (
         blocks(make_case(caption=None), caption="people")[-1][0]
         == "Image description: not available"

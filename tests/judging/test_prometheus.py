@@ -113,7 +113,7 @@ def test_without_a_reference_there_is_no_such_section() -> None:
     ]
 
 
-def test_several_images_are_told_as_such() -> None:
+def test_several_images_are_introduced_as_such() -> None:
     assert "an instruction, the images, a response" in render(
         rubric_case(images=(IMAGE, Image("dog.png", "e" * 64)))
     )
@@ -128,7 +128,7 @@ def test_a_judge_of_texts_gets_the_caption_in_place_of_the_image() -> None:
     assert "an instruction, a description of the image, a response" in text
 
 
-def test_a_judge_without_image_and_caption_is_told_of_none() -> None:
+def test_a_prompt_without_image_and_caption_mentions_none() -> None:
     text = render(rubric_case(images=(), caption="A box."), image="absent")
     assert "mage" not in text
     assert "A box." not in text

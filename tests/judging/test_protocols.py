@@ -1,4 +1,4 @@
-"""Identities: what makes two judges one, and what the lake is told of them."""
+"""Identities: what makes two judges one, and what the lake stores of them."""
 
 import dataclasses
 import json

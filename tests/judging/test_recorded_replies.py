@@ -23,7 +23,7 @@ LEVELS = range(1, 6)
 def test_every_sample_has_50_replies() -> None:
     retest = [
         *hand_labels.JUDGE_RETEST_MARKED,
-        *hand_labels.JUDGE_RETEST_TOLD,
+        *hand_labels.JUDGE_RETEST_WORDED,
         *hand_labels.JUDGE_RETEST_SILENT,
     ]
     sizes = (
@@ -149,8 +149,8 @@ def test_judge_retest_result_marker(data_folder: Path) -> None:
     # Of 1,920 feedbacks the publisher left one its marker: that one is read, and no score is made
     # up of the words of the others.
     assert (len(texts), found) == (1920, hand_labels.JUDGE_RETEST_MARKED)
-    told = hand_labels.JUDGE_RETEST_MARKED | hand_labels.JUDGE_RETEST_TOLD
-    assert [key for key, score in told.items() if scores[key] != score] == [
+    reported = hand_labels.JUDGE_RETEST_MARKED | hand_labels.JUDGE_RETEST_WORDED
+    assert [key for key, score in reported.items() if scores[key] != score] == [
         ("mt_bench_eval", 185, 1)
     ]  # its words say 3, its score is 4
     # With the marker that the prompt asked for all are read, whatever their words are, and the
@@ -163,12 +163,12 @@ def test_judge_retest_result_marker(data_folder: Path) -> None:
 
 def test_prometheus_vision_both_markers(data_folder: Path) -> None:
     file = data_folder / "prometheus_vision" / "sample_train_data.json"
-    told = [
+    reported = [
         turn["value"]
         for row in json.loads(file.read_text(encoding="utf-8"))
         for turn in row["conversations"]
         if turn["from"] == "gpt"
     ]
     assert [
-        read.rating if (read := read_result_marker(text, LEVELS)) else None for text in told
+        read.rating if (read := read_result_marker(text, LEVELS)) else None for text in reported
     ] == [1, 2, 3]

@@ -57,21 +57,21 @@ def test_braces_in_data_are_data(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("{{ answr }}", "'answr' is undefined; expected the fields a, b"),
         ("{% if %}", "expected a Jinja template"),
         ("{{ a.__class__ }}", "unsafe"),
     ],
 )
-def test_a_template_that_cannot_be_rendered_is_told_with_its_file(
-    tmp_path: Path, text: str, told: str
+def test_a_template_that_cannot_be_rendered_is_refused_with_its_file(
+    tmp_path: Path, text: str, message: str
 ) -> None:
     folder = write(tmp_path, text)
     with pytest.raises(SuiteError) as caught:
         render_prompt("captions", folder, {"a": "x", "b": "y"})
     assert str(caught.value).startswith(f"{tmp_path}/captions.txt: ")
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_a_file_that_replaces_nothing_is_refused_with_the_nearest_name(tmp_path: Path) -> None:

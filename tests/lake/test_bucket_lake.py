@@ -151,9 +151,9 @@ def test_a_part_whose_content_is_not_its_name_is_named(
     move_house(monkeypatch, tmp_path / "elsewhere")
     with pytest.raises(
         LakeError, match=r"its content is not what its name says .*restore it from a copy"
-    ) as told:
+    ) as refused:
         lake.part_files("items")
-    assert str(told.value).startswith(f"{part}: ")
+    assert str(refused.value).startswith(f"{part}: ")
     assert list((tmp_path / "elsewhere").rglob("*.parquet")) == []
 
 

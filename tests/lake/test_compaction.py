@@ -421,7 +421,7 @@ def run(lake: Lake, **options: Sequence[str]) -> int:
     )
 
 
-def test_the_command_tells_what_became_of_each_table(
+def test_the_command_reports_the_result_of_each_table(
     lake: Lake, capsys: pytest.CaptureFixture[str]
 ) -> None:
     append_records(lake, "judges", [judge_row("lave", A)])

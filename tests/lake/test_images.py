@@ -1,4 +1,4 @@
-"""Item images at ingest: every way in which one can be wrong is told, and the digests are those of
+"""Item images at ingest: every way in which one can be wrong is reported, and the digests are those of
 the files.
 """
 
@@ -79,7 +79,7 @@ def make_items(*images: Sequence[str | tuple[str, str | None]]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=ITEMS, orient="row")
 
 
-def told_of(frame: pl.DataFrame) -> list[tuple[str, str]]:
+def list_faults(frame: pl.DataFrame) -> list[tuple[str, str]]:
     return list(frame.select("value", "reason").iter_rows())
 
 
@@ -299,18 +299,18 @@ def test_each_image_is_read_once(root: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert seen == ["a.png", "b.png"]
 
 
-def test_each_fault_is_told_once_at_the_first_item(root: Path) -> None:
+def test_each_fault_is_reported_once_at_the_first_item(root: Path) -> None:
     draw(root / "a.png")
     (root / "text.png").write_text("x")
     checked = check_images(
         make_items(["a.png"], ["absent.png", "text.png"], ["absent.png"], [("../x.png", "e" * 64)]),
         root,
     )
-    told = checked.quarantined.sort("value")
-    assert told["value"].to_list() == ["../x.png", "absent.png", "text.png"]
-    assert told["locator"].to_list() == ["record 3", "record 1", "record 1"]
-    assert told["table_name"].unique().to_list() == ["images"]
-    assert told["remedy"].str.len_chars().min() > 0  # type: ignore[operator]
+    quarantined = checked.quarantined.sort("value")
+    assert quarantined["value"].to_list() == ["../x.png", "absent.png", "text.png"]
+    assert quarantined["locator"].to_list() == ["record 3", "record 1", "record 1"]
+    assert quarantined["table_name"].unique().to_list() == ["images"]
+    assert quarantined["remedy"].str.len_chars().min() > 0  # type: ignore[operator]
     digests = [image["sha256"] for images in checked.items["images"].to_list() for image in images]
     assert digests == [
         sha256(root / "a.png"),
@@ -321,10 +321,10 @@ def test_each_fault_is_told_once_at_the_first_item(root: Path) -> None:
     ]  # the digest that nobody can verify is not kept
 
 
-def test_another_digest_than_the_recorded_one_is_told(root: Path) -> None:
+def test_another_digest_than_the_recorded_one_is_reported(root: Path) -> None:
     draw(root / "a.png")
     checked = check_images(make_items([("a.png", "e" * 64)], ["a.png"]), root)
-    assert told_of(checked.quarantined) == [
+    assert list_faults(checked.quarantined) == [
         ("a.png", "the file's digest is not the one that its source records")
     ]
     assert checked.items["images"].to_list() == [
@@ -334,7 +334,7 @@ def test_another_digest_than_the_recorded_one_is_told(root: Path) -> None:
 
 
 @pytest.mark.parametrize("absent", [True, False])
-def test_a_folder_without_any_image_is_told_once(root: Path, absent: bool) -> None:
+def test_a_folder_without_any_image_is_reported_once(root: Path, absent: bool) -> None:
     folder = root / "nowhere" if absent else root
     items = make_items(["b.png", "a.png"], ["a.png"], ["c.png"], ["https://example.com/d.png"])
     checked = check_images(items, folder)
@@ -345,10 +345,10 @@ def test_a_folder_without_any_image_is_told_once(root: Path, absent: bool) -> No
     assert row["reason"] == f"{what}: 3 images are missing under {folder}, from a.png to c.png"
 
 
-def test_one_image_there_makes_each_missing_one_told(root: Path) -> None:
+def test_one_image_there_makes_each_missing_one_reported(root: Path) -> None:
     draw(root / "a.png")
     checked = check_images(make_items(["a.png"], ["b.png"], ["c.png"]), root)
-    assert told_of(checked.quarantined) == [
+    assert list_faults(checked.quarantined) == [
         ("b.png", "the image is missing"),
         ("c.png", "the image is missing"),
     ]

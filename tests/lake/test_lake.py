@@ -81,23 +81,23 @@ def test_crash_before_the_rename_leaves_the_former_content(
 
 
 @pytest.mark.parametrize("step", ["open", "replace"])
-def test_full_disk_is_told_and_leaves_no_file(
+def test_full_disk_is_reported_and_leaves_no_file(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     before = list_files(lake)
     monkeypatch.setattr(Path, step, no_space)
-    with pytest.raises(LakeError) as told:
+    with pytest.raises(LakeError) as refused:
         append_rows(lake, "items", make_frame("items", {}))
     monkeypatch.undo()
-    assert str(told.value).startswith(str(lake.root / "items" / "benchmark=bench"))
+    assert str(refused.value).startswith(str(lake.root / "items" / "benchmark=bench"))
     assert (
         "cannot be written (No space left on device); expected a writable place with room; "
-        "free it and run again" in str(told.value)
+        "free it and run again" in str(refused.value)
     )
     assert list_files(lake) == before
 
 
-def test_full_disk_at_the_sync_is_told_and_leaves_no_file(
+def test_full_disk_at_the_sync_is_reported_and_leaves_no_file(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = list_files(lake)
@@ -107,7 +107,7 @@ def test_full_disk_at_the_sync_is_told_and_leaves_no_file(
     assert list_files(lake) == before
 
 
-def test_place_that_cannot_be_a_folder_is_told(tmp_path: Path) -> None:
+def test_place_that_cannot_be_a_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(
         LakeError,
@@ -135,9 +135,9 @@ def test_value_that_cannot_name_a_folder_writes_nothing(lake: Lake, name: str) -
     with pytest.raises(
         LakeError,
         match=r"cases: '.*' cannot name a partition; expected letters, digits, " r".*; rename it",
-    ) as told:
+    ) as refused:
         append_rows(lake, "cases", make_frame("cases", {"judge_id": "0" * 16}, {"judge_id": name}))
-    assert repr(name) in str(told.value)
+    assert repr(name) in str(refused.value)
     assert list_files(lake) == before
 
 
@@ -184,7 +184,7 @@ def test_another_format_is_refused_with_the_remedy(lake: Lake, other: int) -> No
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"format": null}', '{"format": "one"}'])
-def test_marker_that_says_no_format_is_told(lake: Lake, content: str) -> None:
+def test_marker_that_says_no_format_is_refused(lake: Lake, content: str) -> None:
     (lake.root / "lake.json").write_text(content)
     with pytest.raises(
         LakeError,

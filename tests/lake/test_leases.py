@@ -100,7 +100,7 @@ def rewrite(lake: Lake, **changes: object) -> None:
 # ---- holding and giving back
 
 
-def test_a_lease_tells_who_holds_it_and_is_given_back(lake: Lake, world: World) -> None:
+def test_a_lease_names_its_holder_and_is_given_back(lake: Lake, world: World) -> None:
     with hold_leases(
         lake, ["b", "a", "b"], "run 1 of s", None, silent, around=world.process(1)
     ) as held:
@@ -152,8 +152,8 @@ def test_without_waiting_the_holder_is_named(lake: Lake, world: World) -> None:
         assert [one.owner for one in list_leases(lake)] == ["run 1 of nightly"]
 
 
-def test_waiting_tells_at_once_and_every_minute_and_ends(lake: Lake, world: World) -> None:
-    told: list[float] = []
+def test_waiting_is_reported_at_once_and_every_minute_and_ends(lake: Lake, world: World) -> None:
+    reported: list[float] = []
     beats = {
         float(second): lambda second=second: rewrite(lake, beats=second)
         for second in range(30, 300, 30)
@@ -167,12 +167,12 @@ def test_waiting_tells_at_once_and_every_minute_and_ends(lake: Lake, world: Worl
                 ["n"],
                 "run 2",
                 150,
-                lambda _: told.append(world.passed_s),
+                lambda _: reported.append(world.passed_s),
                 around=world.process(2),
             ),
         ):
             pass
-    assert told == [0, 60, 120]
+    assert reported == [0, 60, 120]
     assert world.passed_s == pytest.approx(150, abs=1)
 
 
@@ -211,11 +211,11 @@ def test_who_waits_can_be_stopped(lake: Lake, world: World) -> None:
 def test_a_process_that_is_gone_from_this_machine_loses_at_once(lake: Lake, world: World) -> None:
     leave_behind(lake, world.process(1))
     del world.processes[1]
-    told: list[str] = []
-    with hold_leases(lake, ["n"], "run 2", 0, told.append, around=world.process(2)):
+    reported: list[str] = []
+    with hold_leases(lake, ["n"], "run 2", 0, reported.append, around=world.process(2)):
         assert world.passed_s == 0
     assert [
-        line.startswith("taken over: run 1 of s (host host-here, process 1") for line in told
+        line.startswith("taken over: run 1 of s (host host-here, process 1") for line in reported
     ] == [True]
 
 
@@ -261,10 +261,10 @@ def test_a_holder_that_was_taken_over_knows_it_and_gives_back_only_what_it_has(
     lake: Lake, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(leases, "BEAT_S", 0.01)
-    told: list[str] = []
+    reported: list[str] = []
     lost = threading.Event()
     with hold_leases(
-        lake, ["n", "o"], "run 1", None, told.append, on_loss=lost.set, around=world.process(1)
+        lake, ["n", "o"], "run 1", None, reported.append, on_loss=lost.set, around=world.process(1)
     ) as held:
         world.processes[1] = 99  # to others it looks dead
         with hold_leases(lake, ["n"], "run 2", None, silent, around=world.process(2)):
@@ -274,8 +274,8 @@ def test_a_holder_that_was_taken_over_knows_it_and_gives_back_only_what_it_has(
                 ("n", "run 2"),
                 ("o", "run 1"),
             ]
-    assert told[0].startswith("lost n to another run")
-    assert "run 2 (host" in told[0]
+    assert reported[0].startswith("lost n to another run")
+    assert "run 2 (host" in reported[0]
     assert list_leases(lake) == []
 
 

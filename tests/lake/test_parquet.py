@@ -1,4 +1,4 @@
-"""How part files are encoded: nothing is lost, and what recurs and what does not is told apart."""
+"""How part files are encoded: nothing is lost, and what recurs and what does not is distinguished."""
 
 import io
 import math

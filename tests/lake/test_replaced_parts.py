@@ -68,7 +68,7 @@ def retire_ago(
 
 
 class _Past:
-    """`datetime` as it told the time a while ago."""
+    """`datetime` with the time of a while ago."""
 
     def __init__(self, seconds: float) -> None:
         self._ago = timedelta(seconds=seconds)
@@ -169,7 +169,7 @@ def test_a_sidecar_is_read_once_by_a_process(lake: Lake, monkeypatch: pytest.Mon
     assert seen(lake) == ""
 
 
-def test_a_sidecar_that_cannot_be_read_is_told(lake: Lake) -> None:
+def test_a_sidecar_that_cannot_be_read_is_reported(lake: Lake) -> None:
     (a,) = put(lake, "A")
     sidecar = Path(str(retire(lake, [a])))
     sidecar.write_text(json.dumps({"files": 3}))

@@ -94,7 +94,7 @@ def test_folders_that_others_take_away_meanwhile_are_no_error(tmp_path: Path) ->
         thread.join()
 
 
-def test_what_cannot_be_removed_is_told(tmp_path: Path) -> None:
+def test_what_cannot_be_removed_is_reported(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     with pytest.raises(
         LakeError,
@@ -201,16 +201,16 @@ def test_a_bucket_that_refuses_is_named_with_the_remedy(
 ) -> None:
     place = bucket.place("closed/x")
     bucket.trouble(lambda _: "deny")
-    with pytest.raises(LakeError) as told:
+    with pytest.raises(LakeError) as refused:
         act(place)
-    assert str(told.value).startswith(f"{place}: the bucket refuses (PermissionError: ")
+    assert str(refused.value).startswith(f"{place}: the bucket refuses (PermissionError: ")
     assert "allow its s3:ListBucket, s3:GetObject, s3:PutObject and s3:DeleteObject" in str(
-        told.value
+        refused.value
     )
-    assert SECRET not in str(told.value)
+    assert SECRET not in str(refused.value)
 
 
-def test_a_bucket_that_is_not_there_is_told(bucket: Bucket) -> None:
+def test_a_bucket_that_is_not_there_is_reported(bucket: Bucket) -> None:
     nowhere = open_place("s3://no-such-bucket/lake")
     for act in (read_file, list_files, lambda place: write_whole(place, b"1")):
         with pytest.raises(
@@ -234,7 +234,7 @@ def test_requests_are_few(bucket: Bucket) -> None:
     assert [one.method for one in bucket.seen] == ["GET", "GET"]
 
 
-def test_stamps_tell_of_every_change_without_reading(bucket: Bucket) -> None:
+def test_stamps_change_with_every_change_without_reading(bucket: Bucket) -> None:
     place = bucket.place("images")
     for number in range(6):
         write_whole(place / f"{number}.png", b"x" * number)

@@ -38,13 +38,13 @@ class Broken(NamedTuple):
     column: str
     value: object
     rule: str
-    told: tuple[str, str]
+    message: tuple[str, str]
 
 
 ORIGIN = [
-    Broken(table, column, value, rule, told)
+    Broken(table, column, value, rule, message)
     for table in ("items", "answers", "human_ratings")
-    for column, value, rule, told in (
+    for column, value, rule, message in (
         ("benchmark", "Bench Mark", "str_matches", FORM),
         ("ingest_id", "", "str_length", LENGTH),
         ("item_id", "", "str_length", LENGTH),
@@ -84,13 +84,13 @@ def test_broken_rule_is_quarantined_with_place_cell_and_remedy(broken: Broken) -
     )
     good, bad = validate_rows(broken.table, frame)
     row = {"table_name": broken.table, "source_file": "file.json", "locator": "record 7"}
-    told = {
+    reported = {
         "column_name": broken.column,
         "value": str(broken.value),
-        "reason": broken.told[0],
-        "remedy": broken.told[1],
+        "reason": broken.message[0],
+        "remedy": broken.message[1],
     }
-    assert bad.to_dicts() == [row | told]
+    assert bad.to_dicts() == [row | reported]
     assert good.equals(frame[[0, 2]])
 
 
@@ -134,7 +134,7 @@ def test_scale_without_a_finite_width_is_quarantined(change: Row) -> None:
     assert validate_rows("human_ratings", make_frame("human_ratings", change)).good.is_empty()
 
 
-def test_row_that_breaks_two_rules_is_told_twice_and_left_out_once() -> None:
+def test_row_that_breaks_two_rules_is_reported_twice_and_left_out_once() -> None:
     frame = make_frame("answers", {"style": "medium", "sample": -1}, {})
     good, bad = validate_rows("answers", frame)
     assert set(bad["column_name"]) == {"style", "sample"}
@@ -204,7 +204,7 @@ def test_quarantine_quotes_the_named_column() -> None:
     ] == (None, None)
 
 
-def test_nan_rating_is_told_once() -> None:
+def test_nan_rating_is_reported_once() -> None:
     frame = make_frame(
         "human_ratings",
         {"rating": NAN},

@@ -146,7 +146,7 @@ def test_everything_that_changes_the_number_is_in_the_signature(folder: Path) ->
         ({"batch_tokens": 0}, "batch_tokens: 0; expected a whole number from 1"),
     ],
 )
-def test_wrong_settings_are_told(options: dict[str, Any], reason: str) -> None:
+def test_wrong_settings_are_refused(options: dict[str, Any], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         BartScoreSettings(**options)
 

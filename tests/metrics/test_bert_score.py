@@ -325,12 +325,12 @@ def test_half_precision_comes_near(bert: BertScoreSettings) -> None:
         ),
     ],
 )
-def test_wrong_settings_are_told(options: dict[str, Any], reason: str) -> None:
+def test_wrong_settings_are_refused(options: dict[str, Any], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         BertScoreSettings(**options)
 
 
-def test_layer_beyond_the_last_is_told(bert: BertScoreSettings) -> None:
+def test_layer_beyond_the_last_is_refused(bert: BertScoreSettings) -> None:
     with pytest.raises(MetricError, match="layer 4; expected at most 3, the layers it has"):
         compute_bert_score(*columns(QUESTIONS), BertScoreSettings(bert.model, layer=4))
 
@@ -344,7 +344,7 @@ def test_layer_beyond_the_last_is_told(bert: BertScoreSettings) -> None:
         "LAYER,P,R,F\n2,0.1,0.1,1\n",
     ],
 )
-def test_baseline_file_without_the_layer_is_told(
+def test_baseline_file_without_the_layer_is_refused(
     bert: BertScoreSettings, tmp_path: Path, text: str
 ) -> None:
     (tmp_path / "table.tsv").write_text(text)

@@ -164,9 +164,11 @@ def test_an_image_that_cannot_be_used_is_a_reason(
     images = pa.array([image for image, _ in rows], IMAGE)
     for _ in range(2):  # the second time with what the lake keeps
         scored = compute_clip_score(pa.array(["a cat"] * len(rows)), images, chosen, root, lake)
-        for (image, reason), score, told in zip(rows, scored.scores, scored.reasons, strict=True):
+        for (image, reason), score, reported in zip(
+            rows, scored.scores, scored.reasons, strict=True
+        ):
             assert np.isnan(score) == (reason is not None), image
-            assert told is None if reason is None else reason in str(told), image
+            assert reported is None if reason is None else reason in str(reported), image
 
 
 def test_an_image_that_passes_the_check_and_does_not_decode_is_a_reason(

@@ -28,7 +28,7 @@ def test_three_formats_hold_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "told"),
+    ("name", "text", "message"),
     [
         ("a.jsonl", '["a"]\n{"a": 1}\n', "line 2 is no list of texts"),
         ("a.jsonl", '["a", 1]\n', "line 1 is no list of texts"),
@@ -43,11 +43,11 @@ def test_three_formats_hold_the_same(tmp_path: Path) -> None:
     ],
 )
 def test_other_content_is_refused_with_its_place(
-    tmp_path: Path, name: str, text: str, told: str
+    tmp_path: Path, name: str, text: str, message: str
 ) -> None:
     (tmp_path / name).write_text(text)
     with pytest.raises(
-        MetricError, match=rf"{name}: .*{told}.*expected COCO captions.*correct the file or `df`"
+        MetricError, match=rf"{name}: .*{message}.*expected COCO captions.*correct the file or `df`"
     ):
         read_documents(tmp_path / name)
 

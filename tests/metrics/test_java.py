@@ -51,7 +51,7 @@ def test_java_home_comes_before_the_path(java_home: Path, monkeypatch: pytest.Mo
     assert find_java("METEOR") == str(java_home / "bin" / "java")
 
 
-def test_a_missing_java_is_told_with_the_install_line(
+def test_a_missing_java_is_reported_with_the_install_line(
     java_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(java_home))
@@ -65,7 +65,9 @@ def test_a_missing_java_is_told_with_the_install_line(
         find_java("METEOR")
 
 
-def test_a_missing_package_is_told_with_the_install_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_reported_with_the_install_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for package in ("no_such_package", "xml"):
         monkeypatch.setattr(java, "PACKAGE", package)
         with pytest.raises(
@@ -112,11 +114,11 @@ def test_a_crash_is_one_line_and_the_next_question_starts_again(
 ) -> None:
     install_script(java_home, CRASH)
     program = keep_program("METEOR", [], java_home, HELLO)
-    with pytest.raises(MetricError) as told:
+    with pytest.raises(MetricError) as refused:
         program.ask(["a", "b"] * 100_000)
     reason = 'Exception in thread "main" java.lang.OutOfMemoryError: Java heap space'
-    assert str(told.value).startswith(f"METEOR: Java ended with status 3: {reason}; expected ")
-    assert "\n" not in str(told.value)
+    assert str(refused.value).startswith(f"METEOR: Java ended with status 3: {reason}; expected ")
+    assert "\n" not in str(refused.value)
     install_script(java_home, ECHO)
     assert keep_program("METEOR", [], java_home, HELLO).ask(["a"]) == ["a\n"]
 

@@ -1,4 +1,4 @@
-"""Models that metrics load: which one it is, what is told where it cannot be loaded, and how text
+"""Models that metrics load: which one it is, what the error says where it cannot be loaded, and how text
 becomes batches.
 """
 
@@ -63,7 +63,7 @@ def test_first_layers_are_those_of_the_whole_model(bert: ModelSettings) -> None:
         np.testing.assert_allclose(cut.detach(), whole.hidden_states[layers].detach(), atol=1e-6)
 
 
-def test_what_cannot_be_loaded_is_told_in_one_line(
+def test_what_cannot_be_loaded_is_reported_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
@@ -71,16 +71,16 @@ def test_what_cannot_be_loaded_is_told_in_one_line(
     with pytest.raises(
         MetricError,
         match=rf"^nobody/nothing: cannot be loaded from the hub, revision v1 \(.*{hint}",
-    ) as told:
+    ) as refused:
         load_tokenizer(ModelSettings("nobody/nothing", revision="v1"))
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(refused.value)
     with pytest.raises(
         MetricError, match=rf"{tmp_path.name}: cannot be loaded as a local folder \(.*{hint}"
     ):
         load_model(ModelSettings(str(tmp_path)), "AutoModel")
 
 
-def test_a_model_of_another_kind_is_told(bert: ModelSettings) -> None:
+def test_a_model_of_another_kind_is_refused(bert: ModelSettings) -> None:
     with pytest.raises(
         MetricError, match=r"cannot be loaded as a local folder .*Unrecognized configuration class"
     ):
@@ -125,7 +125,7 @@ def test_a_package_that_is_not_installed_has_no_version(
         local_models._read_version("no-such-package")
 
 
-def test_a_device_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_device_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     assert [resolve_device("auto"), resolve_device("cpu")] == ["cpu", "cpu"]
     with pytest.raises(MetricError, match="device: 'cuda' is not available here"):

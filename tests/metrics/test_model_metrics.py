@@ -84,7 +84,9 @@ def test_bert_score_counts_the_references_of_every_answer(tmp_path: Path) -> Non
     }
 
 
-def test_clip_scores_tell_why_an_answer_has_none_and_keep_what_they_embed(tmp_path: Path) -> None:
+def test_clip_scores_give_the_reason_for_an_absent_score_and_keep_what_they_embed(
+    tmp_path: Path,
+) -> None:
     lake = make_lake(tmp_path)
     file = lake.mirror / "images" / "a.png"
     file.parent.mkdir()

@@ -89,7 +89,7 @@ def test_ordinary_text_needs_no_java(no_java: None) -> None:
 
 
 @pytest.mark.parametrize("text", [text for text, tokens in BY_RULE.items() if tokens is None])
-def test_text_in_doubt_is_told_where_java_is_missing(text: str, no_java: None) -> None:
+def test_text_in_doubt_is_reported_where_java_is_missing(text: str, no_java: None) -> None:
     with pytest.raises(
         MetricError, match=r"^PTB tokens: no `java` .*; run `apt-get install default-jre-headless`"
     ):

@@ -1,4 +1,4 @@
-"""What names stand for, and what signatures tell."""
+"""What names stand for, and what signatures say."""
 
 import subprocess
 import sys

@@ -68,7 +68,7 @@ def test_a_metric_that_cannot_be_named_refuses_to_compute(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    ("metrics", "told"),
+    ("metrics", "message"),
     [
         (
             "- {metric: token_f2}",
@@ -125,7 +125,7 @@ def test_a_metric_that_cannot_be_named_refuses_to_compute(monkeypatch: pytest.Mo
         ),
     ],
 )
-def test_refusals_name_the_line(tmp_path: Path, metrics: str, told: str) -> None:
+def test_refusals_name_the_line(tmp_path: Path, metrics: str, message: str) -> None:
     with pytest.raises(SuiteError) as refused:
         read(tmp_path, metrics)
-    assert str(refused.value).removeprefix(f"{tmp_path}/").startswith(told)
+    assert str(refused.value).removeprefix(f"{tmp_path}/").startswith(message)

@@ -96,7 +96,7 @@ def test_each_distinct_string_is_tokenised_once_in_calls_of_limited_size(
     assert_same(rows, tokenise(CAPTIONS))
 
 
-def test_columns_of_different_length_and_a_tokenizer_that_loses_strings_are_told() -> None:
+def test_columns_of_different_length_and_a_tokenizer_that_loses_strings_are_refused() -> None:
     with pytest.raises(MetricError, match="2 answers and 1 reference lists"):
         tokenise_rows(pa.array(["a", "b"]), pa.array([["a"]]), split_texts)
     with pytest.raises(MetricError, match="gave 1 lists for 2 strings"):

@@ -1,4 +1,4 @@
-"""The official VQA evaluation (GT-Vision-Lab/VQA, vqaEval.py at a013f00), told again rule by rule,
+"""The official VQA evaluation (GT-Vision-Lab/VQA, vqaEval.py at a013f00), rewritten rule by rule,
 question by question.
 
 An oracle for `tasks.metrics.vqa_accuracy` and the peer of its benchmark: plain on purpose, and it

@@ -145,7 +145,7 @@ def test_an_edited_question_or_reference_is_judged_again(lake: Lake) -> None:
     assert names(plan(lake)) == [("i0", "a cat"), ("i1", "a cat")]
 
 
-def test_failed_is_tried_again_and_the_others_when_told(lake: Lake) -> None:
+def test_failed_is_tried_again_and_the_others_on_request(lake: Lake) -> None:
     add_verdicts(lake, {"i0": "failed", "i1": "unparsed", "i2": "refused", "i3": "missing_image"})
     assert names(plan(lake)) == [("i0", "a cat"), ("i3", "a cat")]
     assert [row["item_id"] for row in plan(lake, retry=("unparsed",))] == ["i0", "i1", "i3"]
@@ -323,7 +323,7 @@ def test_shards_are_of_equal_size(
     ]
 
 
-def test_the_plan_tells_who_shows_progress_how_much_there_is(lake: Lake) -> None:
+def test_the_plan_gives_the_number_of_cases_to_the_progress_display(lake: Lake) -> None:
     add_verdicts(lake, {"i0": 3})
     suite = make_suite(lave_judge(), lave_judge("few", shots=1), metrics=("exact_match",))
     write_work(lake, suite, Scope(), "run")

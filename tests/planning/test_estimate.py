@@ -94,22 +94,36 @@ def test_a_judge_that_asks_once_is_estimated_to_the_call(
     lake: Lake, standin: StandinProcess
 ) -> None:
     suite = make_suite(lave_judge())
-    told = estimate(lake, suite)
+    estimated = estimate(lake, suite)
     # 30 items x 3 different answers; of each three questions two are the same, so 20 x 3 requests
-    assert (told.n_items, told.n_answers, told.n_wanted, told.n_present, told.n_pending) == (
+    assert (
+        estimated.n_items,
+        estimated.n_answers,
+        estimated.n_wanted,
+        estimated.n_present,
+        estimated.n_pending,
+    ) == (
         30,
         120,
         90,
         0,
         90,
     )
-    assert (told.n_groups, told.n_sampled, told.n_held, told.n_calls) == (60, 60, 0, 60)
-    assert (told.cost_usd, told.cost_usd_worst) == (0.0, 0.0)
+    assert (estimated.n_groups, estimated.n_sampled, estimated.n_held, estimated.n_calls) == (
+        60,
+        60,
+        0,
+        60,
+    )
+    assert (estimated.cost_usd, estimated.cost_usd_worst) == (0.0, 0.0)
     done = judge(lake, suite, standin)
-    assert done.n_calls == told.n_calls
-    assert abs(told.input_tokens - done.prompt_tokens) <= told.input_error * done.prompt_tokens
-    assert told.output_tokens == pytest.approx(done.completion_tokens, rel=0.2)
-    assert done.completion_tokens < told.output_tokens_worst
+    assert done.n_calls == estimated.n_calls
+    assert (
+        abs(estimated.input_tokens - done.prompt_tokens)
+        <= estimated.input_error * done.prompt_tokens
+    )
+    assert estimated.output_tokens == pytest.approx(done.completion_tokens, rel=0.2)
+    assert done.completion_tokens < estimated.output_tokens_worst
     after = estimate(lake, suite)
     assert (
         after.n_present,
@@ -131,8 +145,8 @@ def test_a_judge_that_asks_further_is_rehearsed_through_all_its_turns(
 ) -> None:
     options = ChirpGradingOptions(method="vlm", style="two_turn", image="absent")
     suite = make_suite(JudgeSettings("chirp", "chirp_grading", STANDIN, options))
-    told, done = estimate(lake, suite), judge(lake, suite, standin)
-    assert told.n_calls == done.n_calls > told.n_groups
+    estimated, done = estimate(lake, suite), judge(lake, suite, standin)
+    assert estimated.n_calls == done.n_calls > estimated.n_groups
 
 
 def test_lengths_are_measured_on_the_replies_that_the_lake_holds(
@@ -140,13 +154,16 @@ def test_lengths_are_measured_on_the_replies_that_the_lake_holds(
 ) -> None:
     suite = make_suite(lave_judge())
     judge(lake, suite, standin, limit=10)
-    told = estimate(lake, suite)
-    assert any("measured on " in note for note in told.notes)
-    assert told.input_error <= 0.05
+    estimated = estimate(lake, suite)
+    assert any("measured on " in note for note in estimated.notes)
+    assert estimated.input_error <= 0.05
     done = judge(lake, suite, standin, "run-2")
-    assert told.n_calls == done.n_calls
-    assert abs(told.input_tokens - done.prompt_tokens) <= told.input_error * done.prompt_tokens
-    assert told.output_tokens == pytest.approx(done.completion_tokens, rel=0.2)
+    assert estimated.n_calls == done.n_calls
+    assert (
+        abs(estimated.input_tokens - done.prompt_tokens)
+        <= estimated.input_error * done.prompt_tokens
+    )
+    assert estimated.output_tokens == pytest.approx(done.completion_tokens, rel=0.2)
 
 
 def test_requests_that_the_lake_has_replies_to_are_no_calls(
@@ -156,28 +173,28 @@ def test_requests_that_the_lake_has_replies_to_are_no_calls(
     judge(lake, suite, standin)
     for part in list((lake.mirror / "verdicts").glob("**/*.parquet")):
         part.unlink()
-    told = estimate(lake, suite)
-    assert (told.n_pending, told.n_held, told.n_calls) == (90, 60, 0)
+    estimated = estimate(lake, suite)
+    assert (estimated.n_pending, estimated.n_held, estimated.n_calls) == (90, 60, 0)
 
 
 def test_a_sample_is_scaled_up_and_says_so(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = estimate(lake, make_suite(lave_judge()))
     monkeypatch.setattr(estimating, "SAMPLED", 20)
-    told = estimate(lake, make_suite(lave_judge()))
-    assert (told.n_sampled, told.n_groups, told.n_calls) == (20, 60, 60)
-    assert told.input_tokens == pytest.approx(whole.input_tokens, rel=0.02)
-    assert told == estimate(lake, make_suite(lave_judge()))  # the same sample again
-    assert "calls and lengths: scaled up from 20 of 60 different cases" in told.notes
+    estimated = estimate(lake, make_suite(lave_judge()))
+    assert (estimated.n_sampled, estimated.n_groups, estimated.n_calls) == (20, 60, 60)
+    assert estimated.input_tokens == pytest.approx(whole.input_tokens, rel=0.02)
+    assert estimated == estimate(lake, make_suite(lave_judge()))  # the same sample again
+    assert "calls and lengths: scaled up from 20 of 60 different cases" in estimated.notes
 
 
 def test_money_and_time(lake: Lake) -> None:
-    def told(price: Price | None, **limits: Any) -> JudgeEstimate:
+    def estimate_cost(price: Price | None, **limits: Any) -> JudgeEstimate:
         endpoint = OpenAISettings("m", base_url="http://127.0.0.1:1/v1", price=price)
         return estimate(
             lake, make_suite(lave_judge(endpoint=endpoint), limits=LimitSettings(**limits))
         )
 
-    priced = told(Price(2.0, 10.0), concurrency=4)
+    priced = estimate_cost(Price(2.0, 10.0), concurrency=4)
     assert priced.cost_usd == pytest.approx(
         (priced.input_tokens * 2 + priced.output_tokens * 10) / 1e6, rel=0.01
     )
@@ -187,8 +204,8 @@ def test_money_and_time(lake: Lake) -> None:
     assert priced.cost_usd_worst == pytest.approx(worst, rel=0.01)
     assert priced.output_tokens_worst == 60 * 256  # LAVE's limit of each reply
     assert priced.seconds == pytest.approx(15)  # 60 calls of a second, 4 at a time
-    assert told(None, concurrency=4, requests_per_minute=60).seconds == pytest.approx(60)
-    unpriced = told(None)
+    assert estimate_cost(None, concurrency=4, requests_per_minute=60).seconds == pytest.approx(60)
+    unpriced = estimate_cost(None)
     assert (unpriced.cost_usd, unpriced.cost_usd_worst) == (None, None)
     assert any("the price of m is not known" in note for note in unpriced.notes)
 
@@ -198,10 +215,10 @@ def test_latencies_are_those_of_the_model_s_replies(lake: Lake) -> None:
     append_records(
         lake, "replies", [reply_row("0" * 16, f"{k}", latency_ms=4000.0) for k in range(3)]
     )
-    told = estimate(
+    estimated = estimate(
         lake, make_suite(lave_judge(endpoint=endpoint), limits=LimitSettings(concurrency=4))
     )
-    assert told.seconds == pytest.approx(60)  # 60 calls of 4 s, 4 at a time
+    assert estimated.seconds == pytest.approx(60)  # 60 calls of 4 s, 4 at a time
 
 
 def test_judges_that_wait_for_others_say_so(lake: Lake) -> None:
@@ -214,9 +231,9 @@ def test_judges_that_wait_for_others_say_so(lake: Lake) -> None:
     found: CostEstimate = estimate_suite(
         lake, make_suite(lave_judge(), lave_judge("few", shots=1), preferring), Scope()
     )
-    told = {one.judge: one for one in found.judges}
-    assert told["prefers"].n_wanted == 0
-    assert [note for note in told["prefers"].notes if note.startswith("cases: ")] == [
+    reported = {one.judge: one for one in found.judges}
+    assert reported["prefers"].n_wanted == 0
+    assert [note for note in reported["prefers"].notes if note.startswith("cases: ")] == [
         "cases: more will come once lave and few have judged; how many is not known, and they "
         "are not counted"
     ]

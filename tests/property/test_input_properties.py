@@ -1,4 +1,4 @@
-"""Properties of reading: whatever a file holds, it is read, told with its place, or refused as a
+"""Properties of reading: whatever a file holds, it is read, reported with its place, or refused as a
 user's mistake; never a crash.
 """
 
@@ -102,8 +102,8 @@ def test_vqa_reads_anything_or_names_the_file(
         assert refusal.startswith(folder)
         assert "; expected a " in refusal
     else:
-        told = {row.locator for row in frames.rejected if row.table_name == "answers"}
-        assert len(told) + frames.answers.height == count_records(results)
+        rejected = {row.locator for row in frames.rejected if row.table_name == "answers"}
+        assert len(rejected) + frames.answers.height == count_records(results)
 
 
 @settings(max_examples=5)
@@ -128,10 +128,10 @@ def test_every_answer_of_a_file_is_in_the_lake_or_in_quarantine(
         lake = open_lake(root / "lake", create=True)
         summary = ingest_benchmark(lake, BenchmarkSettings("bench", "vqa", vqa), root, None)
         held = "(select coalesce(sum(n_repeats), 0)::int from answers) as held"
-        told = "(select count(distinct locator) from quarantine) as told"
-        (counts,) = query(lake, f"select {held}, {told}")
-    assert counts["held"] + counts["told"] == len(given_answers)
-    assert summary.n_quarantined == counts["told"]
+        quarantined = "(select count(distinct locator) from quarantine) as n_rejected"
+        (counts,) = query(lake, f"select {held}, {quarantined}")
+    assert counts["held"] + counts["n_rejected"] == len(given_answers)
+    assert summary.n_quarantined == counts["n_rejected"]
 
 
 @given(SUITES)

@@ -173,9 +173,9 @@ def test_a_plain_verdict_is_read_with_words_around_it(
 ) -> None:
     spelled, verdict = data.draw(st.sampled_from(list(reader.verdicts.items())))
     end = data.draw(st.sampled_from(["", ".", "\n", " ", "**", ".\n\n"]))
-    told = reader.spelled.format(spelled)
+    reported = reader.spelled.format(spelled)
     assert (
-        reader.read(f"{told}\n{words}" if reader.stands_first else f"{words}\n{told}{end}")
+        reader.read(f"{reported}\n{words}" if reader.stands_first else f"{words}\n{reported}{end}")
         == verdict
     )
 
@@ -208,10 +208,12 @@ def test_a_reply_that_breaks_off_before_its_verdict_gives_none(
 @pytest.mark.parametrize("quotes", ['""', "''", "``", "“”", "‘’", "«»"])
 def test_a_verdict_that_the_reply_only_quotes_is_none(reader: Reader, quotes: str) -> None:
     for spelled in reader.verdicts:
-        told = reader.spelled.format(spelled)
-        assert reader.read(f"The response ends with {quotes[0]}{told}{quotes[1]}.") is None
-        assert reader.read(f"The response ends with {quotes[0]}a cat. {told}{quotes[1]}") is None
-        assert reader.read(f"The response ends:\n\n> {told}") is None
+        reported = reader.spelled.format(spelled)
+        assert reader.read(f"The response ends with {quotes[0]}{reported}{quotes[1]}.") is None
+        assert (
+            reader.read(f"The response ends with {quotes[0]}a cat. {reported}{quotes[1]}") is None
+        )
+        assert reader.read(f"The response ends:\n\n> {reported}") is None
 
 
 @EACH
@@ -262,5 +264,8 @@ def test_a_verdict_in_its_place_counts_whatever_else_is_said(
     reader: Reader, text: str, data: st.DataObject
 ) -> None:
     spelled, verdict = data.draw(st.sampled_from(list(reader.verdicts.items())))
-    told = reader.spelled.format(spelled)
-    assert reader.read(f"{told}\n{text}" if reader.stands_first else f"{text}\n\n{told}") == verdict
+    reported = reader.spelled.format(spelled)
+    assert (
+        reader.read(f"{reported}\n{text}" if reader.stands_first else f"{text}\n\n{reported}")
+        == verdict
+    )

@@ -1,4 +1,4 @@
-"""Properties of the lake, of validation and of digests: nothing is lost, nothing is told twice,
+"""Properties of the lake, of validation and of digests: nothing is lost, nothing is reported twice,
 order does not matter.
 """
 

@@ -105,7 +105,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     return lake
 
 
-def tell(lake: Lake, where: str) -> dict[tuple[str, str], Row]:
+def select_correlations(lake: Lake, where: str) -> dict[tuple[str, str], Row]:
     """The rows that `where` leaves, one a judge and coefficient."""
     rows = query(lake, f"select * from rpt_correlation where {where}")
     found = {(row["judge"], row["coefficient"]): row for row in rows}
@@ -119,7 +119,7 @@ def flatten(scores: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("rule", ["mean", "median"])
 def test_judges_are_held_to_every_human_rule(planted: Lake, rule: str) -> None:
-    found = tell(
+    found = select_correlations(
         planted,
         f"human_rule = '{rule}' and sample_rule = 'mean' and model = '*' and against = 'human'",
     )
@@ -134,7 +134,7 @@ def test_samples_are_combined_by_named_rules(planted: Lake) -> None:
     each = [stats.pearsonr(flatten(SAMPLES["four"][..., k]), y).statistic for k in range(4)]
     stacked = stats.pearsonr(flatten(SAMPLES["four"]), np.repeat(y, 4)).statistic
     for rule, value in (("correlate_then_mean", np.mean(each)), ("pooled", stacked)):
-        found = tell(
+        found = select_correlations(
             planted, f"human_rule = 'mean' and sample_rule = '{rule}' and against = 'human'"
         )
         assert {judge for judge, _ in found} == {"four"}  # the others have one sample
@@ -142,7 +142,9 @@ def test_samples_are_combined_by_named_rules(planted: Lake) -> None:
 
 
 def test_systems_are_the_models_means(planted: Lake) -> None:
-    found = tell(planted, f"human_rule = 'mean' and model = '{SYSTEMS}' and against = 'human'")
+    found = select_correlations(
+        planted, f"human_rule = 'mean' and model = '{SYSTEMS}' and against = 'human'"
+    )
     x, y = SAMPLES["close"].mean(axis=(0, 2)), PEOPLE.mean(axis=(0, 2))
     row = found["close", "pearson"]
     assert (row["value"], row["n"]) == (pytest.approx(stats.pearsonr(x, y).statistic, abs=1e-12), 4)
@@ -156,7 +158,7 @@ def test_systems_are_the_models_means(planted: Lake) -> None:
 
 
 def test_tie_calibrated_accuracy_is_over_pairs_of_answers_to_one_item(planted: Lake) -> None:
-    found = tell(
+    found = select_correlations(
         planted,
         "human_rule = 'mean' and model = '*' and sample_rule = 'mean' and against = 'human'",
     )
@@ -172,7 +174,7 @@ def test_tie_calibrated_accuracy_is_over_pairs_of_answers_to_one_item(planted: L
 
 
 def test_the_ceiling_stands_beside_judges_on_the_same_targets(planted: Lake) -> None:
-    found = tell(planted, "human_rule = 'mean_of_others'")
+    found = select_correlations(planted, "human_rule = 'mean_of_others'")
     others = [np.delete(PEOPLE, p, axis=2).mean(axis=2) for p in range(3)]
     human = np.mean(
         [stats.pearsonr(flatten(PEOPLE[..., p]), flatten(others[p])).statistic for p in range(3)]
@@ -188,7 +190,9 @@ def test_the_ceiling_stands_beside_judges_on_the_same_targets(planted: Lake) -> 
 def test_against_a_judge_half_its_samples_are_the_target_and_half_its_own_row(
     planted: Lake,
 ) -> None:
-    found = tell(planted, "against = 'four' and sample_rule = 'mean' and model = '*'")
+    found = select_correlations(
+        planted, "against = 'four' and sample_rule = 'mean' and model = '*'"
+    )
     four = SAMPLES["four"]
     y = flatten(four[..., :2].mean(axis=2))
     for judge, x in (
@@ -211,7 +215,7 @@ def test_against_a_judge_half_its_samples_are_the_target_and_half_its_own_row(
     ) == [{"against": "four"}]
 
 
-def test_a_target_that_nobody_knows_is_told(planted: Lake) -> None:
+def test_a_target_that_nobody_knows_is_refused(planted: Lake) -> None:
     with pytest.raises(
         SuiteError, match=r"against: 'fuor' is no rater of this lake; did you mean 'four'\?"
     ):
@@ -228,8 +232,8 @@ def test_samples_of_the_target_are_chosen_and_named(planted: Lake) -> None:
         "mean": stats.pearsonr(own, flatten(y.mean(axis=2))).statistic,
         "correlate_then_mean": np.mean(each),
     }
-    told = dict(rows.filter(judge="four").select("sample_rule", "value").iter_rows())
-    assert {rule: told[rule] for rule in expected} == pytest.approx(expected, abs=1e-12)
+    reported = dict(rows.filter(judge="four").select("sample_rule", "value").iter_rows())
+    assert {rule: reported[rule] for rule in expected} == pytest.approx(expected, abs=1e-12)
     with pytest.raises(
         SuiteError,
         match=r"against_samples: 7 is no sample of four \(correctness\); expected some of 0, "
@@ -242,7 +246,7 @@ def test_samples_of_the_target_are_chosen_and_named(planted: Lake) -> None:
 
 
 def test_every_annotator_of_a_few_is_a_rule(planted: Lake) -> None:
-    found = tell(planted, "human_rule = 'annotator:p1' and against = 'human'")
+    found = select_correlations(planted, "human_rule = 'annotator:p1' and against = 'human'")
     assert {name for _, name in found} == {"pearson", "spearman", "kendall_tau_b", "kendall_tau_c"}
     close = stats.kendalltau(flatten(SAMPLES["close"]), flatten(PEOPLE[..., 1])).statistic
     assert found["close", "kendall_tau_b"]["value"] == pytest.approx(close, abs=1e-12)

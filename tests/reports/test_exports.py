@@ -52,7 +52,7 @@ def connection(monkeypatch: pytest.MonkeyPatch) -> Iterator[duckdb.DuckDBPyConne
         )
         at = (
             "timestamptz '2026-03-01 13:00:00+01:00' as at, [1.5, null] as given, {'k': 'é'} "
-            "as told, true as holds"
+            "as reported, true as holds"
         )
         connection.execute(
             f"create view rpt_a as select {odd}, {at} union all by name select 'c' as "
@@ -78,7 +78,7 @@ def test_each_view_is_three_files_of_the_chosen_benchmarks(
         f"{view}.{form}" for view in ("rpt_a", "rpt_b") for form in ("csv", "md", "parquet")
     ]
     (row,) = pq.read_table(tmp_path / "rpt_a.parquet").to_pylist()
-    assert (row["benchmark"], row["value"], row["given"], row["told"]) == (
+    assert (row["benchmark"], row["value"], row["given"], row["reported"]) == (
         "b",
         1 / 3,
         [1.5, None],
@@ -95,7 +95,7 @@ def test_csv_has_all_digits_iso_times_and_nested_values_as_json(
     cells = dict(zip(header, row, strict=True))
     assert (cells["name"], float(cells["value"]), cells["nothing"]) == ('x|\\y\n, "z"', 1 / 3, "")
     assert cells["at"] == "2026-03-01T12:00:00.000000Z"
-    assert (json.loads(cells["given"]), json.loads(cells["told"]), cells["holds"]) == (
+    assert (json.loads(cells["given"]), json.loads(cells["reported"]), cells["holds"]) == (
         [1.5, None],
         {"k": "é"},
         "true",
@@ -154,7 +154,7 @@ def test_a_view_that_fails_leaves_the_former_file(
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
 
 
-def test_a_folder_that_cannot_be_written_is_told(
+def test_a_folder_that_cannot_be_written_is_refused(
     connection: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:
     (tmp_path / "tables").write_text("a file")
@@ -209,7 +209,7 @@ def test_the_page_links_to_the_files(built: tuple[Lake, Path]) -> None:
     assert [link for link in links if link not in text] == []
 
 
-def test_a_report_tells_of_its_suite_s_own_judges_and_of_recorded_ones(tmp_path: Path) -> None:
+def test_a_report_shows_its_suite_s_own_judges_and_recorded_ones(tmp_path: Path) -> None:
     """Another suite's judge of the same name is not in it, and does not change the name."""
     lake = make_lake(tmp_path)
     row = item("i0")

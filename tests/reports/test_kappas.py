@@ -163,7 +163,7 @@ def test_the_agreement_is_that_of_the_view_without_intervals(lake: Lake) -> None
         )
 
 
-def test_labels_are_told_once_a_pair(lake: Lake) -> None:
+def test_labels_are_reported_once_a_pair(lake: Lake) -> None:
     """rater_labels: two rows of one pair in either order that contradict each other are
     inconsistent.
     """

@@ -141,7 +141,7 @@ def test_the_mean_of_cells_weighs_every_model_of_a_benchmark_alike(agreements: A
     assert (found["once"]["n_cells"], found["once"]["n"]) == (2, 60)
 
 
-def test_the_view_tells_the_mean_of_cells_and_its_interval_of_resamples_written_out(
+def test_the_view_shows_the_mean_of_cells_and_its_interval_of_resamples_written_out(
     agreements: Agreements, tmp_path: Path
 ) -> None:
     lake = make_lake(tmp_path)
@@ -222,7 +222,7 @@ def test_one_benchmark_has_no_rows_of_all(
 # ---- tests on request
 
 
-def test_williams_test_is_told_of_rows_and_models(agreements: Agreements) -> None:
+def test_williams_test_is_reported_for_rows_and_models(agreements: Agreements) -> None:
     rows = agreements.tests.filter(
         test="williams", benchmark="c", model="*", coefficient="pearson", human_rule="mean"
     )
@@ -260,7 +260,7 @@ def test_perm_both_swaps_models_and_pictures(agreements: Agreements) -> None:
     assert (row["statistic"], row["degrees"], row["n_undefined"]) == (None, None, 0)
 
 
-def test_replicates_are_told_of_each_setting(agreements: Agreements) -> None:
+def test_replicates_are_reported_for_each_setting(agreements: Agreements) -> None:
     rows = agreements.tests.filter(
         test="replicates", coefficient="spearman", human_rule="mean", other="noisy"
     )

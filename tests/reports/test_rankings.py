@@ -49,7 +49,7 @@ def test_two_models_by_hand(lake: Lake) -> None:
     assert [(found[m]["initial"], found[m]["k"], found[m]["scale"]) for m in ("m1", "m2")] == [
         (1000, None, 400)
     ] * 2
-    # Four comparisons do not tell them apart: a resample in which m2 wins most is likely.
+    # Four comparisons do not separate them: a resample in which m2 wins most is likely.
     assert (found["m1"]["rank_high"], found["m2"]["rank_low"], found["m1"]["above_next"]) == (
         2,
         1,
@@ -86,7 +86,7 @@ def test_planted_strengths_are_found_again(lake: Lake) -> None:
     for model, strength in strengths.items():
         assert found[model]["low"] < strength < found[model]["high"]
     assert [found[m]["rank"] for m in ("m3", "m4")] == [3, 4]
-    # 10 points apart cannot be told from 150 comparisons each, 170 and 230 can.
+    # 10 points apart cannot be distinguished by 150 comparisons each, 170 and 230 can.
     assert [(found[m]["rank_low"], found[m]["rank_high"]) for m in strengths] == [
         (1, 2),
         (1, 2),

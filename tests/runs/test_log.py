@@ -27,7 +27,7 @@ def lake(tmp_path: Path) -> Lake:
     return make_lake(tmp_path)
 
 
-def test_a_step_is_told_and_kept(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_step_is_reported_and_kept(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     with logged_step(lake, "r", DEFAULT_OPTIONS, "ingest") as facts:
         facts |= {"items": 1234, "judges": ["a 1 of 2 cases", "b"], "page": "report.html"}
     log_step(lake, "r", RunOptions(log_format="json"), "report", {"page": "p"})
@@ -56,7 +56,7 @@ def test_a_full_disk_costs_only_the_line(
     assert capsys.readouterr().err == "judgelake: judge: 3 calls\n"
 
 
-def test_who_holds_it_is_told_in_the_words_of_the_run(
+def test_the_holder_is_named_in_the_words_of_the_run(
     lake: Lake, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with (

@@ -76,7 +76,7 @@ def test_a_run_that_fails_leaves_no_lease_behind_and_takes_nobodys_away(lake: La
     assert list((lake.root / "_leases").iterdir()) == []
 
 
-def test_a_run_that_cannot_write_its_end_is_told_as_lost_and_the_next_writes_it(
+def test_a_run_that_cannot_write_its_end_is_reported_as_lost_and_the_next_writes_it(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As on a disk that is full: its lease is small enough to be released all the same."""
@@ -99,7 +99,7 @@ def test_a_run_that_cannot_write_its_end_is_told_as_lost_and_the_next_writes_it(
     assert list((lake.root / "_leases").iterdir()) == []
 
 
-def test_a_killed_run_is_told_as_lost_and_the_next_writes_its_end(
+def test_a_killed_run_is_reported_as_lost_and_the_next_writes_its_end(
     lake: Lake, process: "subprocess.Popen[str]"
 ) -> None:
     assert [(one.alive, one.lost) for one in read_status(lake).under_way] == [(True, False)]

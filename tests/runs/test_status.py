@@ -77,7 +77,7 @@ def test_runs_and_suites(lake: Lake) -> None:
     ]
 
 
-def test_ten_runs_are_told(lake: Lake) -> None:
+def test_ten_runs_are_shown(lake: Lake) -> None:
     for minute in range(12):
         put_run(lake, f"r{minute:02}", "a", minute, "done", 0, 0.0)
     assert [row["run_id"] for row in read_status(lake).runs] == [
@@ -100,16 +100,16 @@ def test_what_is_under_way_and_how_far(lake: Lake) -> None:
         (folder / "lave-0000.progress.json").write_text('{"cases": 30}')
         (folder / "chirp-0000.progress.json").write_text('{"cases": 12}')
         status = read_status(lake)
-    told = describe_status(status)
-    assert told[0] == "under way:"
-    assert told[1].startswith(
+    output = describe_status(status)
+    assert output[0] == "under way:"
+    assert output[1].startswith(
         "  r0  a  since 2026-03-01 00:00:00 UTC  nothing judged yet; it holds no lease"
     )
-    assert told[2].startswith("  r1  s  since ")
-    assert told[2].endswith(" UTC  judged 42 of 100 cases")
-    assert told[3] == "leases:"
-    assert told[4].startswith("  judge-x  run r1 of s  host ")
-    assert "STALE" not in told[4]
+    assert output[2].startswith("  r1  s  since ")
+    assert output[2].endswith(" UTC  judged 42 of 100 cases")
+    assert output[3] == "leases:"
+    assert output[4].startswith("  judge-x  run r1 of s  host ")
+    assert "STALE" not in output[4]
     again = json.loads(status.as_json())
     assert [(one["run_id"], one["alive"], one["n_judged"], one["n_to_judge"]) for one in again["under_way"]] == [
         ("r0", False, 0, 0), ("r1", True, 42, 100),

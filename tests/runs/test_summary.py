@@ -1,4 +1,4 @@
-"""How a run ended: which code it earns, what it tells; and that every code is reached by what it
+"""How a run ended: which code it earns, what it prints; and that every code is reached by what it
 stands for.
 """
 
@@ -87,12 +87,12 @@ def test_errors_have_codes(error: BaseException, code: int) -> None:
     assert find_code(error) == code
 
 
-def test_every_code_is_told_in_help() -> None:
+def test_every_code_is_explained_in_help() -> None:
     assert set(MEANINGS) == set(ExitCode)
     assert "; 6 another run holds the lake; 7 all asked" in describe_codes()
 
 
-def test_an_end_that_is_raised_tells_its_lines_and_travels() -> None:
+def test_an_end_that_is_raised_holds_its_lines_and_travels() -> None:
     error = RunError(5, ["run r: done", "check: 1 row"])
     again = pickle.loads(pickle.dumps(error))
     assert (str(error), again.code, again.lines) == (
@@ -184,11 +184,11 @@ def test_the_highest_code_stands(
     is_wrong: bool,
     is_thin: bool,
 ) -> None:
-    """Coverage is told of whole runs alone, checks of every stage."""
+    """Coverage is reported for whole runs alone, checks of every stage."""
     thin = (
-        run_end._Section(ExitCode.COVERAGE, ["coverage: lave"])
+        run_end._EndSection(ExitCode.COVERAGE, ["coverage: lave"])
         if is_thin
-        else run_end._Section(ExitCode.DONE, [])
+        else run_end._EndSection(ExitCode.DONE, [])
     )
     monkeypatch.setattr(run_end, "_describe_coverage", lambda *_: thin)
     monkeypatch.setattr(run_end, "check_lake", lambda *_: [WRONG] if is_wrong else [])
@@ -198,7 +198,7 @@ def test_the_highest_code_stands(
     assert ("coverage: lave" in ended.lines) == (is_thin and "report" in stages)
 
 
-def test_checks_are_told_with_the_view_that_shows_the_rows(lake: Lake) -> None:
+def test_checks_are_reported_with_the_view_that_shows_the_rows(lake: Lake) -> None:
     """One verdict on a case that nobody wanted; two replies of one judge from two snapshots, which
     is a warning.
     """
@@ -207,12 +207,15 @@ def test_checks_are_told_with_the_view_that_shows_the_rows(lake: Lake) -> None:
     append_records(lake, "replies", [reply_row(A, "1"), reply_row(A, "2", resolved_model="gpt-2")])
     ended = end(lake, stages=("judge",))
     assert ended.code == 5
-    told = [line for line in ended.lines if line.startswith(("warning", "check", "see"))]
-    assert "check: 1 row against: every verdict is on a case that some run wanted" in told
-    assert f'see: judgelake sql --lake {lake.root} "select * from chk_verdict_without_case"' in told
+    reported = [line for line in ended.lines if line.startswith(("warning", "check", "see"))]
+    assert "check: 1 row against: every verdict is on a case that some run wanted" in reported
+    assert (
+        f'see: judgelake sql --lake {lake.root} "select * from chk_verdict_without_case"'
+        in reported
+    )
     assert (
         "warning: 2 rows against: all replies of a judge's model came from one snapshot of it"
-        in told
+        in reported
     )
 
 

@@ -64,7 +64,7 @@ def write_bytes(file: Path, data: bytes) -> Path:
     return file
 
 
-def told(frames: SourceFrames) -> list[tuple[str, str | None]]:
+def list_rejected(frames: SourceFrames) -> list[tuple[str, str | None]]:
     return [(row.locator, row.column_name) for row in frames.rejected]
 
 

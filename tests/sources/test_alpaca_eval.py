@@ -98,7 +98,7 @@ def test_a_null_is_a_missing_verdict(tmp_path: Path, raw: str | None, status: st
 
 
 @pytest.mark.parametrize("preference", [3, -1, 0.5, 2.01, True, "2", [1], 1e400])
-def test_any_other_preference_is_told(tmp_path: Path, preference: object) -> None:
+def test_any_other_preference_is_reported(tmp_path: Path, preference: object) -> None:
     if preference == 1e400:
         (tmp_path / "model__judge.json").write_text(
             json.dumps([record()]).replace('"preference": 2', '"preference": 1e400')
@@ -109,8 +109,8 @@ def test_any_other_preference_is_told(tmp_path: Path, preference: object) -> Non
         return
     frames = read_alpaca_eval(write(tmp_path, "model__judge.json", record(preference)))
     assert (frames.answers.height, frames.recorded_duels.height) == (2, 0)
-    [told] = frames.rejected
-    assert (told.locator, told.column_name, told.value) == (
+    [rejected] = frames.rejected
+    assert (rejected.locator, rejected.column_name, rejected.value) == (
         "record 0",
         "preference",
         str(preference),
@@ -147,7 +147,7 @@ def test_a_reply_keeps_its_text_and_log_probabilities(tmp_path: Path) -> None:
 
 def test_answers_repeat_across_files_and_different_texts_stay_apart(tmp_path: Path) -> None:
     """The baseline's text is in all three files; the model's differs in the last: five answers
-    told, three kept.
+    reported, three kept.
     """
     write(tmp_path, "model__judge.json", record(2))
     write(tmp_path, "model__other.json", record(1))
@@ -174,7 +174,7 @@ def test_answers_repeat_across_files_and_different_texts_stay_apart(tmp_path: Pa
 
 def test_an_instruction_that_stands_twice(tmp_path: Path) -> None:
     """Equal records are one; other answers to it are another duel; another verdict on the same
-    answers is told, since one must be wrong.
+    answers is reported, since one must be wrong.
     """
     rows = [record(2), record(2), record(1, output_2="bye"), record(1, dataset="oasst")]
     lake, summary = ingest(write(tmp_path, "model__judge.json", *rows), tmp_path)
@@ -199,7 +199,7 @@ def test_records_in_any_order_make_the_same_rows(tmp_path: Path) -> None:
         assert first.select(keys).sort(keys).equals(second.select(keys).sort(keys)), name
 
 
-def test_a_record_without_its_texts_is_told_and_the_others_go_on(tmp_path: Path) -> None:
+def test_a_record_without_its_texts_is_reported_and_the_others_go_on(tmp_path: Path) -> None:
     rows = [record(), record(output_2=None), "text", {"instruction": "x"}]
     frames = read_alpaca_eval(write(tmp_path, "model__judge.json", *rows))
     assert [(one.locator, one.column_name) for one in frames.rejected] == [

@@ -305,7 +305,7 @@ def test_referring_by_hand() -> None:
         if (question := ask_referring(np.random.default_rng(seed), SCENE)).box
         == SCENE.things[0].box
     )
-    # Both circles are red, so only size or place tells the small one; the square is small too.
+    # Both circles are red, so only size or place identifies the small one; the square is small too.
     assert {"the small circle", "the small red circle", "the circle in the top left"} <= set(
         sayings.usual
     )
@@ -398,7 +398,7 @@ def test_scene_captions_are_rated_by_what_they_list(seed: int) -> None:
         assert not truth.items() & read(saying).items()
 
 
-def test_truth_captions_tell_everything() -> None:
+def test_truth_captions_name_everything() -> None:
     assert describe(SCENE) == (
         "Three shapes on a pale background: a small red circle in the top left, a large red "
         "circle in the bottom right "

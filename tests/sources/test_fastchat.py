@@ -115,7 +115,7 @@ def test_line_n_of_the_human_file_is_about_question_n_and_a_blank_is_no_choice(
     ]
 
 
-def test_what_does_not_fit_is_told(settings: FastchatSettings, tmp_path: Path) -> None:
+def test_what_does_not_fit_is_refused(settings: FastchatSettings, tmp_path: Path) -> None:
     (tmp_path / "human.txt").write_text("EVE\nANN\nTIE\nBOB\n")
     write(
         tmp_path / "review_more.jsonl",

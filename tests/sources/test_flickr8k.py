@@ -89,7 +89,7 @@ def test_the_recorded_judge_is_found_by_image_and_caption(settings: Flickr8kSett
     assert [(row.locator, row.value) for row in unknown] == [("line 16", "a.jpg: A ship .")]
 
 
-def test_lines_that_do_not_fit_are_told(settings: Flickr8kSettings) -> None:
+def test_lines_that_do_not_fit_are_reported(settings: Flickr8kSettings) -> None:
     bad = "a.jpg\tb.jpg#0\t1\t2\na.jpg\tb.jpg#1\t1\tx\t2\na.jpg\tz.jpg#0\t1\t1\t1\nz.jpg\ta.jpg#0\t1\t1\t1\n"
     settings.annotations.write_text(PAIRS + bad)
     settings.captions.write_text(CAPTIONS + "no tab here\na.jpg#0\tTwice .\n")

@@ -211,10 +211,10 @@ def test_ratings_follow_their_answers(
     assert query(lake, "select item_id, score_0_1 from stg_human_ratings") == [
         {"item_id": "1", "score_0_1": (2 - 1) / (5 - 1)}
     ]
-    told = query(
+    reported = query(
         lake, "select table_name, locator, column_name, value from quarantine order by locator"
     )
-    assert [tuple(row.values()) for row in told] == [
+    assert [tuple(row.values()) for row in reported] == [
         ("answers", "a2", "style", "medium"),
         ("human_ratings", "above the scale", "rating", "6.0"),
         ("human_ratings", "its answer did not pass", "answer_id", "m/short/0"),

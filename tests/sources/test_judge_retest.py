@@ -103,7 +103,7 @@ def test_a_question_that_models_were_asked_differently_is_an_item_each_in_one_cl
     ]  # fmt: skip
 
 
-def test_scores_that_are_no_level_are_unparsed_and_broken_records_told(tmp_path: Path) -> None:
+def test_scores_that_are_no_level_are_unparsed_and_broken_records_reported(tmp_path: Path) -> None:
     scores = case(1, "ann", gpt4_score=[6, None, 2.5])
     broken = [
         7,

@@ -55,15 +55,15 @@ def test_every_row_is_an_answer_and_equal_ones_stay_two(settings: Nq301Settings)
     ]
 
 
-def test_blank_cells_are_no_ratings_and_other_words_are_told(settings: Nq301Settings) -> None:
+def test_blank_cells_are_no_ratings_and_other_words_are_reported(settings: Nq301Settings) -> None:
     frames = read_nq301(settings)
     ratings = frames.human_ratings.select("answer_id", "annotator", "rating").rows()
     assert ratings == [
         ("row-1", "label", 1.0), ("row-1", "annotator1", 1.0), ("row-1", "annotator2", 0.0), ("row-1", "annotator3", 1.0),
         ("row-2", "label", 0.0), ("row-2", "annotator1", 0.0), ("row-3", "label", 1.0), ("row-3", "annotator2", 1.0),
     ]  # fmt: skip
-    (told,) = frames.rejected
-    assert (told.source_file, told.locator, told.column_name, told.value) == (
+    (rejected,) = frames.rejected
+    assert (rejected.source_file, rejected.locator, rejected.column_name, rejected.value) == (
         "human.tsv",
         "line 4",
         "annotator1",
@@ -120,7 +120,7 @@ def test_a_shifted_header_names_file_line_and_columns(
         assert part in str(caught.value)
 
 
-def test_one_row_that_does_not_fit_is_told_and_the_others_keep_their_places(
+def test_one_row_that_does_not_fit_is_reported_and_the_others_keep_their_places(
     settings: Nq301Settings,
 ) -> None:
     lines = GPT.splitlines()
@@ -136,7 +136,7 @@ def test_one_row_that_does_not_fit_is_told_and_the_others_keep_their_places(
     ] == [("recorded_verdicts", "gpt.tsv", "line 3")]
 
 
-def test_rows_in_another_order_are_told(settings: Nq301Settings) -> None:
+def test_rows_in_another_order_are_reported(settings: Nq301Settings) -> None:
     lines = GPT.splitlines()
     settings.judges["gpt-4"].write_text("\n".join([lines[0], lines[3], lines[2], lines[1]]))
     frames = read_nq301(settings)
@@ -165,7 +165,7 @@ def test_a_file_with_other_columns_or_no_file_is_an_error(
         source_files(Nq301Settings(tmp_path / "none.tsv", {}))
 
 
-def test_a_line_that_is_not_utf8_is_told(settings: Nq301Settings) -> None:
+def test_a_line_that_is_not_utf8_is_reported(settings: Nq301Settings) -> None:
     settings.answers.write_bytes(HUMAN.encode().replace(b"Ann\tYes", b"\xff\xfe\tYes"))
     settings = Nq301Settings(settings.answers, {})
     frames = read_nq301(settings)

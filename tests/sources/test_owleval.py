@@ -52,7 +52,7 @@ def test_questions_and_answers(tmp_path: Path) -> None:
     assert answer["locator"] == "line 1"
 
 
-def test_bad_lines_are_told_and_the_others_go_on(tmp_path: Path) -> None:
+def test_bad_lines_are_reported_and_the_others_go_on(tmp_path: Path) -> None:
     questions = [
         QUESTION,
         "{",
@@ -69,8 +69,8 @@ def test_bad_lines_are_told_and_the_others_go_on(tmp_path: Path) -> None:
     ]
     frames = read_owleval(write(tmp_path, questions, answers))
     assert (frames.items.height, frames.answers.height) == (1, 1)
-    told = [(one.table_name, one.locator, one.column_name) for one in frames.rejected]
-    assert told == [
+    rejected = [(one.table_name, one.locator, one.column_name) for one in frames.rejected]
+    assert rejected == [
         ("items", "line 2", None),
         ("items", "line 3", "question_id"),
         ("items", "line 4", "image"),

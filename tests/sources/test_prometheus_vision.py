@@ -89,7 +89,7 @@ def test_training_rows_of_one_question_are_one_item_with_verdicts(tmp_path: Path
     assert verdicts["answer_id"].to_list() == frames.answers["answer_id"].to_list()
 
 
-def test_bad_rows_are_told_and_the_others_go_on(tmp_path: Path) -> None:
+def test_bad_rows_are_reported_and_the_others_go_on(tmp_path: Path) -> None:
     evaluation: list[object] = [
         {"image": "a.png", "instruction": "no layout"},
         {"image": None, "instruction": write(PROMPT)},

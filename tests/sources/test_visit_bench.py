@@ -104,7 +104,7 @@ def test_one_instruction_with_other_images_is_another_item(tmp_path: Path) -> No
         ("images_blip2_captions", '["only one"]', "captions"),
     ],
 )
-def test_a_damaged_cell_is_told_with_its_line(
+def test_a_damaged_cell_is_reported_with_its_line(
     tmp_path: Path, column: str, cell: str, table: str
 ) -> None:
     frames = read(
@@ -113,10 +113,10 @@ def test_a_damaged_cell_is_told_with_its_line(
         ROW | {column: cell, "gpt4_prediction": "other"},
         ROW | {"images": '["x"]', "images_blip2_captions": ""},
     )
-    told = [
+    reported = [
         one for one in frames.rejected if one.locator == "line 4"
     ]  # the first row has two lines
-    assert [(one.table_name, one.column_name, one.value) for one in told] == [
+    assert [(one.table_name, one.column_name, one.value) for one in reported] == [
         (table, column, cell[:200])
     ]
     assert frames.items.height == (2 if table == "items" else 3)

@@ -228,7 +228,7 @@ def test_question_that_is_not_text(tmp_path: Path, question: object, shown: str 
         ([{"answer": "cat"}], ["cat"], []),
     ],
 )
-def test_reference_that_is_not_text_is_told_and_left_out(
+def test_reference_that_is_not_text_is_reported_and_left_out(
     tmp_path: Path, answers: object, kept: list[str], shown: list[str | None]
 ) -> None:
     first = COMBINED | {"question_id": 6}
@@ -242,13 +242,13 @@ def test_reference_that_is_not_text_is_told_and_left_out(
 
 
 @pytest.mark.parametrize("questions", [None, [QUESTION]])
-def test_annotations_of_one_question_that_differ_are_all_told(
+def test_annotations_of_one_question_that_differ_are_all_reported(
     tmp_path: Path, questions: object
 ) -> None:
     changed = COMBINED | {"answer": ["dog"]}
     frames = read_vqa(Files(tmp_path, [COMBINED, changed, COMBINED], questions=questions).write())
-    told = [(one.locator, one.column_name, one.value, one.reason) for one in frames.rejected]
-    assert told == [
+    rejected = [(one.locator, one.column_name, one.value, one.reason) for one in frames.rejected]
+    assert rejected == [
         (f"record {number}", "question_id", "7", "records of the same question differ")
         for number in range(3)
     ]
@@ -282,7 +282,7 @@ def test_glob_names_the_models(tmp_path: Path) -> None:
     }
 
 
-def test_model_may_be_a_folder_and_its_files_are_told_apart(tmp_path: Path) -> None:
+def test_model_may_be_a_folder_and_its_files_are_distinguished(tmp_path: Path) -> None:
     write_json(tmp_path / "references.json", [COMBINED])
     for model in ("a", "b"):
         write_json(
@@ -292,8 +292,8 @@ def test_model_may_be_a_folder_and_its_files_are_told_apart(tmp_path: Path) -> N
     frames = read_vqa(
         VqaSettings(tmp_path / "references.json", tmp_path / "res" / "{model}" / "answers.json")
     )
-    told = frames.answers.select("model", "text", "source_file").rows()
-    assert told == [("a", "a", "a/answers.json"), ("b", "b", "b/answers.json")]
+    reported = frames.answers.select("model", "text", "source_file").rows()
+    assert reported == [("a", "a", "a/answers.json"), ("b", "b", "b/answers.json")]
     assert [one.source_file for one in frames.rejected] == ["a/answers.json", "b/answers.json"]
 
 
@@ -315,11 +315,11 @@ def test_glob_with_relative_path_and_signs_of_its_own(
 )
 def test_glob_that_matches_nothing(tmp_path: Path, pattern: str) -> None:
     write_json(tmp_path / "res" / "a.json", [])
-    told = (
+    reported = (
         f"{tmp_path / pattern}: no file matches; expected one result file a model; check "
         f"the path in the suite"
     )
-    with pytest.raises(SourceError, match=f"^{re.escape(told)}$"):
+    with pytest.raises(SourceError, match=f"^{re.escape(reported)}$"):
         find_answer_files(tmp_path / pattern)
 
 
@@ -335,15 +335,15 @@ def test_glob_that_does_not_name_the_model(tmp_path: Path, pattern: str) -> None
 def test_two_files_of_one_model_are_refused(tmp_path: Path) -> None:
     for name in ("a_1.json", "a_2.json"):
         write_json(tmp_path / name, [])
-    told = (
+    reported = (
         r"a_2\.json: is a second file of the model 'a' beside a_1\.json; expected one a "
         r"model; make the answers' path .* narrower"
     )
-    with pytest.raises(SourceError, match=told):
+    with pytest.raises(SourceError, match=reported):
         find_answer_files(tmp_path / "{model}_*.json")
 
 
-def test_absent_references_are_told_before_anything_is_read(tmp_path: Path) -> None:
+def test_absent_references_are_refused_before_anything_is_read(tmp_path: Path) -> None:
     settings = Files(tmp_path, [COMBINED]).write()
     settings.references.unlink()
     with pytest.raises(
@@ -368,15 +368,17 @@ def test_truncated_json_names_line_and_column(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [{"info": 1}, {"annotations": {}}, "text", 5, None])
 def test_file_without_a_list_of_records(tmp_path: Path, content: object) -> None:
     settings = Files(tmp_path, content).write()
-    told = (
+    reported = (
         r"references\.json: holds no list of records; expected a list, or one under "
         r"'annotations' or 'questions'; check that"
     )
-    with pytest.raises(SourceError, match=told):
+    with pytest.raises(SourceError, match=reported):
         read_vqa(settings)
 
 
-def test_answers_to_unknown_questions_and_repeats_are_told_by_the_ingest(tmp_path: Path) -> None:
+def test_answers_to_unknown_questions_and_repeats_are_reported_by_the_ingest(
+    tmp_path: Path,
+) -> None:
     results = [
         {"question_id": 7, "answer": "cat"},
         {"question_id": 7, "answer": "cat"},
@@ -395,20 +397,20 @@ def test_answers_to_unknown_questions_and_repeats_are_told_by_the_ingest(tmp_pat
     assert query(lake, "select item_id, text, n_repeats from answers") == [
         {"item_id": "7", "text": "cat", "n_repeats": 2}
     ]
-    told = query(
+    reported = query(
         lake,
         "select locator, column_name, value, reason, remedy from quarantine where table_name "
         "!= 'images' order by locator",
     )
     differ = {"column_name": None, "value": None, "reason": "rows with the same key differ"}
     either = {"remedy": "keep one of them, or give them different ids"}
-    assert told[:2] == [
+    assert reported[:2] == [
         {"locator": "record 2", **differ, **either},
         {"locator": "record 3", **differ, **either},
     ]
     reason = "the item it refers to is not there or did not pass"
     lost = {"locator": "record 4", "column_name": "item_id", "value": "99", "reason": reason}
-    assert told[2:] == [lost | {"remedy": "add the item to its file, or remove this row"}]
+    assert reported[2:] == [lost | {"remedy": "add the item to its file, or remove this row"}]
 
 
 @pytest.mark.data

@@ -1,5 +1,5 @@
 """The recipes of `sql/adhoc`, each on given rows with the rows that it must find; how they are
-asked for is told in test_sql_command.
+asked for is tested in test_sql_command.
 """
 
 import re
@@ -134,18 +134,18 @@ def make_verdicts() -> Iterator[Row]:
     for key, value in LAVE.items():
         yield verdict_row(A, key[0], DIGEST[key], value, reply_digests=[name_request(key)])
     for key, rating_or_none in OTHER.items():
-        told: Row = (
+        reported: Row = (
             {}
             if rating_or_none
             else {"status": "refused", "reason": "I cannot judge horse 17 of 20.5"}
         )
         yield verdict_row(
-            B, key[0], DIGEST[key], rating_or_none, reply_digests=[name_request(key)], **told
+            B, key[0], DIGEST[key], rating_or_none, reply_digests=[name_request(key)], **reported
         )
         is_house = key == ("i0", "m2")
-        told |= {"captured_mass": 0.6 if is_house else 0.99} if rating_or_none else {}
-        told |= {"score_0_1": 0.25} if is_house else {}
-        yield verdict_row(B, key[0], DIGEST[key], rating_or_none, reading="r2", **told)
+        reported |= {"captured_mass": 0.6 if is_house else 0.99} if rating_or_none else {}
+        reported |= {"score_0_1": 0.25} if is_house else {}
+        yield verdict_row(B, key[0], DIGEST[key], rating_or_none, reading="r2", **reported)
 
 
 def name_request(key: tuple[str, str]) -> str:
@@ -351,7 +351,7 @@ def test_missing_scores(given: duckdb.DuckDBPyConnection) -> None:
 
 def test_costs(given: duckdb.DuckDBPyConnection) -> None:
     columns = "run_id, judge, model, n_calls, prompt_tokens, completion_tokens, n_uncounted"
-    # run-0 has replies 0 to 2; run-1 has 3 to 5, of which one tells no prompt tokens, and three
+    # run-0 has replies 0 to 2; run-1 has 3 to 5, of which one reports no prompt tokens, and three
     # more of request 0
     assert sorted(ask(given, "costs", columns)) == [
         ("run-0", "lave", "gpt", 3, 300, 60, 0),

@@ -526,7 +526,7 @@ def test_use_of_the_scale_and_lengths_by_score(bench: Bench) -> None:
     ]
 
 
-def test_fine_scores_are_told_in_tenths(bench: Bench) -> None:
+def test_fine_scores_are_shown_in_tenths(bench: Bench) -> None:
     scores = {f"i{number}": number / 30 for number in range(31)}
     bench.ingest([item(name) for name in scores], [answer(name, "x") for name in scores],
                  recorded_verdicts=[recorded(name, score) for name, score in scores.items()])  # fmt: skip

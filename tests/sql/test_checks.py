@@ -86,7 +86,7 @@ def plant(lake: Lake) -> None:
 def planted(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[tuple[Lake, duckdb.DuckDBPyConnection]]:
-    """The lake as it should be and one warehouse for all tests, which is told of planted part files
+    """The lake as it should be and one warehouse for all tests, which is notified of planted part files
     before it is asked.
     """
     lake = make_lake(tmp_path_factory.mktemp("planted"))

@@ -99,7 +99,9 @@ def test_lave_s_rule_for_five_annotators(lake: Lake, n_correct: int, score: floa
     ]
 
 
-def test_median_and_majority_are_told_where_a_criterion_has_three_annotators(lake: Lake) -> None:
+def test_median_and_majority_are_reported_where_a_criterion_has_three_annotators(
+    lake: Lake,
+) -> None:
     values: dict[str, list[float]] = {"m1": [0, 0.5, 0.5, 1], "m2": [0, 0.25, 0.25], "m3": [0, 1]}
     ratings = [
         rating("i0", value, f"p{k}", answer_id=model)

@@ -81,7 +81,7 @@ def choices(
     ]
 
 
-def test_a_duel_is_told_by_answer_id_whatever_the_digests_say(lake: Lake) -> None:
+def test_a_duel_is_shown_by_answer_id_whatever_the_digests_say(lake: Lake) -> None:
     put_answers(lake)
     for first, second in (("m1", "m2"), ("m2", "m3"), ("m3", "m1")):
         put_duel(lake, first, second, first)
@@ -142,7 +142,7 @@ def test_a_pair_of_which_one_order_was_not_read_has_no_choice(lake: Lake) -> Non
     assert choices(lake, "answer_b, shown_first") == [("m2", None), ("m3", "a")]
 
 
-def test_people_and_recorded_pairs_are_told_in_the_same_order(lake: Lake) -> None:
+def test_people_and_recorded_pairs_are_reported_in_the_same_order(lake: Lake) -> None:
     put_answers(
         lake,
         human_preferences=[

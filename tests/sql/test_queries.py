@@ -1,4 +1,4 @@
-"""The parametrised queries, as given and expected rows; how planning and reports use them is told
+"""The parametrised queries, as given and expected rows; how planning and reports use them is tested
 in their own tests.
 """
 
@@ -134,7 +134,7 @@ def test_scores_meet_ratings_answer_by_answer(lake: Lake) -> None:
     ("least", "thin"),
     [(0.98, ["lave", "metric"]), (0.75, ["metric"]), (0.751, ["lave", "metric"]), (0.0, [])],
 )
-def test_judges_with_too_few_scores_are_told(lake: Lake, least: float, thin: list[str]) -> None:
+def test_judges_with_too_few_scores_are_listed(lake: Lake, least: float, thin: list[str]) -> None:
     items = [item(f"i{number}") for number in range(4)]
     ingest(lake, items, [answer(f"i{number}", "x") for number in range(4)])
     append_records(

@@ -268,7 +268,7 @@ def correlation_row(suite: str, value: float | None, minute: float, **more: obje
     return {**row, "resamples": 20, "seed": 7, "reported_at": at(minute), **more}
 
 
-def test_a_correlation_is_told_once_as_the_last_report_computed_it(lake: Lake) -> None:
+def test_a_correlation_is_shown_once_as_the_last_report_computed_it(lake: Lake) -> None:
     append_records(
         lake,
         "correlations",
@@ -292,7 +292,7 @@ def test_a_correlation_is_told_once_as_the_last_report_computed_it(lake: Lake) -
     ]
 
 
-def test_rows_of_all_benchmarks_are_told_of_every_suite(lake: Lake) -> None:
+def test_rows_of_all_benchmarks_are_reported_for_every_suite(lake: Lake) -> None:
     append_records(
         lake,
         "correlations",
@@ -341,14 +341,14 @@ def test_overall_stands_pooled_and_as_the_mean_of_cells(lake: Lake) -> None:
 
 
 def test_a_judge_s_criterion_stands_beside_each_of_people_s(lake: Lake) -> None:
-    told = [
+    reported = [
         ("overall", "fluency", 0.2),
         ("overall", "clarity", 0.4),
         ("overall", "length", None),
         ("fluency", "fluency", 0.5),
     ]
     append_records(lake, "correlations", [
-        correlation_row("s", value, 2, judge_criterion=own, human_criterion=human) for own, human, value in told
+        correlation_row("s", value, 2, judge_criterion=own, human_criterion=human) for own, human, value in reported
     ])  # fmt: skip
     rows = query(
         lake,

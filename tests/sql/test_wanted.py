@@ -522,7 +522,7 @@ def test_pending_are_the_wanted_cases_without_a_verdict_that_stands(lake: Lake) 
     assert names("none", run_id="another run") == ["i4", "i3", "i2", "i1", "i0"]
 
 
-def test_what_failed_before_anything_was_asked_is_tried_again_only_when_told(lake: Lake) -> None:
+def test_what_failed_before_anything_was_asked_is_tried_again_only_on_request(lake: Lake) -> None:
     ingest(lake, [CAT], [answer("i0", "x")])
     append_records(
         lake,

@@ -15,7 +15,7 @@ from judgelake.tasks.judging.harmonic import CRITERIA, LOOKING, HarmonicOptions
 from judgelake.tasks.judging.task_wording import TASKS
 from judgelake.tasks.standin.answers import answer_request
 from judgelake.tasks.standin.harmonic import rate_criterion, score_text
-from judgelake.tasks.standin.rules import Answer, Asked
+from judgelake.tasks.standin.rules import Asked, TokenReply
 from judgelake.tasks.types import JUDGE, Box, Case, Image, Judge, Reply, Request, Verdict
 
 IMAGE = Image("a.png", "a" * 64, (Box(0, 0, 2, 2),))
@@ -30,7 +30,7 @@ def make_case(
     )
 
 
-def answer(request: Request) -> Answer:
+def answer(request: Request) -> TokenReply:
     text = "\n".join(message.text for message in request.messages)
     return answer_request(
         Asked(
@@ -51,15 +51,16 @@ def drive(judge: Judge) -> tuple[list[Verdict], int]:
             return end.value, n_asked
 
 
-def make_reply(told: Answer) -> Reply:
+def make_reply(expected: TokenReply) -> Reply:
     positions = [
-        told.alternatives.get(place, {token: 0.999}) for place, token in enumerate(told.tokens)
+        expected.alternatives.get(place, {token: 0.999})
+        for place, token in enumerate(expected.tokens)
     ]
     top_logprobs = tuple(
         tuple((token, math.log(share)) for token, share in one.items() if share > 0)
         for one in positions
     )
-    return Reply("".join(told.tokens), top_logprobs=top_logprobs)
+    return Reply("".join(expected.tokens), top_logprobs=top_logprobs)
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -113,14 +114,14 @@ def test_the_verdict_depends_on_the_image() -> None:
 
 def rate(criterion: str, text: str) -> dict[str, float]:
     """The probabilities of the ratings of a text without question and image."""
-    told = rate_criterion(
+    answer = rate_criterion(
         Asked(
             f"[Caption]\n{text}\n[End of caption]\n\nEvaluation criterion:\n- {criterion}: "
             f"x\n\nRating scale:\n- 1 x"
         )
     )
-    assert told is not None
-    return dict(told.alternatives[0])
+    assert answer is not None
+    return dict(answer.alternatives[0])
 
 
 @pytest.mark.parametrize(
@@ -148,12 +149,12 @@ def test_a_score_by_hand() -> None:
         "Rate it on a scale of 0.0 to 1.0 by the grading criteria.\n\n[References]\n- a "
         "cat\n- a dog\n[End of references]\n\n"
     )
-    told = score_text(
+    answer = score_text(
         Asked(f"{prompt}[Caption]\nA cat.\n[End of caption]\n\nScore (from 0.0 to 1.0):")
     )
     # a half is borne out without an image and counts twice, and the caption holds one of two words:
     # (0.5 + 0.5 + 0.5) / 3
-    assert told == Answer(
+    assert answer == TokenReply(
         ("0", ".", "5", "0"), {2: {"5": 0.74, "4": 0.12, "6": 0.12}, 3: {"0": 0.86, "1": 0.12}}
     )
 

@@ -22,8 +22,8 @@ from judgelake.tasks.standin.prometheus import (
     write_caption,
 )
 from judgelake.tasks.standin.rules import (
-    Answer,
     Asked,
+    TokenReply,
     describe_image,
     rate_answer,
     share_borne_out,
@@ -102,7 +102,7 @@ def test_a_description_bears_out_its_own_words() -> None:
 
 
 @pytest.mark.parametrize(
-    ("feedbacks", "ties", "told"),
+    ("feedbacks", "ties", "expected"),
     [
         (("It names the red car.", "Good."), False, "A"),
         (("Good.", "It names the red car."), False, "B"),
@@ -111,11 +111,11 @@ def test_a_description_bears_out_its_own_words() -> None:
     ],
 )
 def test_the_feedback_that_says_more_is_better(
-    feedbacks: tuple[str, str], ties: bool, told: str
+    feedbacks: tuple[str, str], ties: bool, expected: str
 ) -> None:
     options = FeedbackPreferenceOptions(("x", "y"), image="absent", ties=ties)
     assert says(feedback_preference.judge(make(feedbacks=feedbacks), options, MODELS)).endswith(
-        f"[RESULT] {told}"
+        f"[RESULT] {expected}"
     )
 
 
@@ -138,11 +138,11 @@ def test_two_scores_hang_on_image_and_context() -> None:
         for digit in "abcdef"
     }
     assert len(replies) > 1
-    told = says(
+    answer = says(
         llava_bench.judge(case, LlavaBenchOptions(image="absent", caption="people"), MODELS)
     )
     # both words of "red car" stand in the context, none of "dog"
-    first, second = map(float, told.split("\n")[0].split())
+    first, second = map(float, answer.split("\n")[0].split())
     assert first > second
 
 
@@ -182,5 +182,5 @@ def test_each_prompt_is_known_to_one_rule() -> None:
     )
 )
 def test_no_verdict_is_given_on_a_prompt_that_is_not_known(text: str) -> None:
-    answer: Answer = answer_request(Asked(text, ("a" * 64,)))
+    answer: TokenReply = answer_request(Asked(text, ("a" * 64,)))
     assert "".join(answer.tokens) == NO_RULE

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from judgelake.tasks.judging import lave
 from judgelake.tasks.standin.answers import NO_RULE, answer_request
 from judgelake.tasks.standin.rules import (
-    Answer,
     Asked,
     RatingCase,
+    TokenReply,
     judge_case,
     read_case,
     split_references,
@@ -18,7 +18,7 @@ from judgelake.tasks.standin.rules import (
 from judgelake.tasks.types import Case
 
 
-def answer_prompt(prompt: str) -> Answer:
+def answer_prompt(prompt: str) -> TokenReply:
     return answer_request(Asked(prompt))
 
 

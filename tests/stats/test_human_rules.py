@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from judgelake.tasks.stats.human_rules import (
     HUMAN_RULES,
     apply_lave_rule,
-    list_each_rating,
     take_majority,
     take_mean,
     take_median,
@@ -59,12 +58,6 @@ def test_rules_agree_with_numpy(rows: list[list[float]]) -> None:
         np.testing.assert_allclose(
             [mean, median, majority], [*expected, most[0] if most.size else NAN]
         )
-
-
-def test_each_rating_is_a_row() -> None:
-    answer, rating = list_each_rating(np.array([[1.0, NAN], [NAN, NAN], [2.0, 3.0]]))
-    np.testing.assert_array_equal(answer, [0, 2, 2])
-    np.testing.assert_array_equal(rating, [1, 2, 3])
 
 
 @pytest.mark.parametrize("rule", HUMAN_RULES)

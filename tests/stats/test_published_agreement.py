@@ -50,7 +50,7 @@ def test_graders_against_people(
     weights = draw_cluster_weights(int(clusters.max()) + 1, 500, np.random.default_rng(0))
     human = read_labels(people, "Acceptable?")
     graded = read_labels(data_folder / "nq301" / f"NQ301_{grader}.tsv", "Acceptable?")
-    # GPT-4 replied twice that it cannot tell: a verdict, neither yes nor no, where an annotator's
+    # GPT-4 replied twice that it cannot decide: a verdict, neither yes nor no, where an annotator's
     # blank is none.
     undecided = np.where(np.isnan(graded), 0.5, graded)
     found = agree_raters(undecided, human, clusters, weights)

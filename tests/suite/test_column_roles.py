@@ -68,7 +68,7 @@ def test_columns_that_a_suite_cannot_name_are_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "told"),
+    ("name", "text", "message"),
     [
         ("none.csv", None, "cannot be read"),
         ("a.csv", "id,answer\n", "has no row"),
@@ -77,9 +77,9 @@ def test_columns_that_a_suite_cannot_name_are_left_out() -> None:
         ("a.parquet", "PAR1", "cannot be read"),
     ],
 )
-def test_files_that_are_no_table(tmp_path: Path, name: str, text: str | None, told: str) -> None:
+def test_files_that_are_no_table(tmp_path: Path, name: str, text: str | None, message: str) -> None:
     file = tmp_path / name
     if text is not None:
         file.write_text(text)
-    with pytest.raises(SuiteError, match=rf"{name}: {told}.*; expected .*; "):
+    with pytest.raises(SuiteError, match=rf"{name}: {message}.*; expected .*; "):
         read_rows(file)

@@ -88,7 +88,7 @@ def test_broken_suites_are_refused_by_schema_and_program(tmp_path: Path, text: s
     assert not validator().is_valid(as_editors_see(read_yaml(file).node))
 
 
-def test_kinds_are_unions_that_one_key_tells_apart() -> None:
+def test_kinds_are_unions_that_one_key_distinguishes() -> None:
     keys = make_schema()["properties"]
     judges = keys["judges"]["additionalProperties"]
     sources = keys["benchmarks"]["additionalProperties"]

@@ -48,9 +48,9 @@ def write(folder: Path, text: str) -> Path:
 
 
 def refuse(folder: Path, text: str) -> str:
-    with pytest.raises(SuiteError) as told:
+    with pytest.raises(SuiteError) as refused:
         read_suite(write(folder, text))
-    return str(told.value).removeprefix(f"{folder}/")
+    return str(refused.value).removeprefix(f"{folder}/")
 
 
 def test_whole_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,7 +81,7 @@ def test_digest_names_the_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         (START + "judge: {}", "suite.yaml:4: unknown key 'judge'; did you mean 'judges'?"),
         (
@@ -153,7 +153,7 @@ def test_digest_names_the_text(tmp_path: Path) -> None:
         ),
         (
             START + "judges:\n  a/b: {protocol: lave, backend: standin}",
-            "suite.yaml:5: judge 'a/b' is no alias; expected lower-case",
+            "suite.yaml:5: judge 'a/b' is not a valid alias; expected lower-case",
         ),
         (
             START + "judges:\n  l: {backend: standin}",
@@ -252,8 +252,8 @@ def test_digest_names_the_text(tmp_path: Path) -> None:
         (START + "notice: [a]", "suite.yaml:4: expected text, found a list or keys"),
     ],
 )
-def test_refusals_name_line_value_and_remedy(tmp_path: Path, text: str, told: str) -> None:
-    assert refuse(tmp_path, text)[: len(told)] == told
+def test_refusals_name_line_value_and_remedy(tmp_path: Path, text: str, message: str) -> None:
+    assert refuse(tmp_path, text)[: len(message)] == message
 
 
 @pytest.mark.parametrize("key", ["timeout_s", "max_attempts"])
@@ -280,7 +280,7 @@ def test_narrow_keeps_what_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
-    ("scope", "told"),
+    ("scope", "message"),
     [
         (
             Scope(judges=("min",)),
@@ -297,10 +297,10 @@ def test_narrow_keeps_what_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_narrow_refuses_unknown_names(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scope: Scope, told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scope: Scope, message: str
 ) -> None:
     monkeypatch.setenv("DATA", "/data")
-    with pytest.raises(SuiteError, match=f"^{re.escape(told)}$"):
+    with pytest.raises(SuiteError, match=f"^{re.escape(message)}$"):
         narrow(read_suite(write(tmp_path, FULL)), scope)
 
 
@@ -343,7 +343,8 @@ def test_two_judges_that_ask_and_read_alike_are_refused_on_one_benchmark(tmp_pat
     file = tmp_path / "suite.yaml"
     file.write_text(text + "  two: {protocol: chirp, backend: standin, matchups: 5}\n")
     with pytest.raises(
-        SuiteError, match=r"suite\.yaml:7.*judge 'two': asks and reads a just as 'one' does"
+        SuiteError,
+        match=r"suite\.yaml:7.*judge 'two': has the same model, options and reading on a as 'one'",
     ):
         read_suite(file)
     apart = [alike.replace("}", f", benchmarks: [{name}]}}") for name in "ab"]

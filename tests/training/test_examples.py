@@ -148,10 +148,10 @@ def test_a_judge_of_the_lake_teaches_as_a_recorded_one_does(tmp_path: Path) -> N
     (row,) = query(lake, "select * from stg_items where item_id = 'i2'")
     digest = digest_of(row, "it is the cat cat cat on 2")
     append_records(lake, "cases", [case_row("a" * 16, "i2", digest, criterion="rubric")])
-    told = verdict_row(
+    reported = verdict_row(
         "a" * 16, "i2", digest, 4, criterion="rubric", score_0_1=0.75, rationale="Well said."
     )
-    append_records(lake, "verdicts", [told])
+    append_records(lake, "verdicts", [reported])
     file = write_suite(tmp_path, tmp_path / "base")
     file.write_text(file.read_text().replace("gpt-4v", "big"))
     (example,) = select(lake, file).examples

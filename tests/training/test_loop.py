@@ -18,7 +18,7 @@ from judgelake.tasks.suite.training import TrainingSettings
 from judgelake.tasks.training import loop
 from judgelake.tasks.training.examples import Example
 from judgelake.tasks.training.loop import Training, find_pace, load_base, plan_steps
-from judgelake.tasks.training.rows import IGNORED, RowMaker, collate, cut_batches
+from judgelake.tasks.training.rows import IGNORED, TrainingRowMaker, collate, cut_batches
 from judgelake.tasks.types import Decoding, Message, Request
 from tests.backends import tiny_vlms
 from tests.backends.local.test_eyes import load_processor, save_qwen2_vl
@@ -56,7 +56,10 @@ def begin(
     }
     chosen = TrainingSettings("student", "teacher", str(folder), **given)
     return Training(
-        loaded, chosen, RowMaker(loaded, encode), checkpoint or folder.parent / "run.checkpoint"
+        loaded,
+        chosen,
+        TrainingRowMaker(loaded, encode),
+        checkpoint or folder.parent / "run.checkpoint",
     )
 
 
@@ -65,10 +68,10 @@ def quiet(_: str) -> None:
 
 
 def train(
-    training: Training, examples: list[Example], tell: Callable[[str], None] = quiet
+    training: Training, examples: list[Example], report: Callable[[str], None] = quiet
 ) -> dict[str, torch.Tensor]:
-    training.look_through(examples, tell)
-    training.run(examples, tell)
+    training.look_through(examples, report)
+    training.run(examples, report)
     return {name: one.detach().clone() for name, one in training.weights.items()}
 
 
@@ -104,7 +107,7 @@ def test_only_the_reply_is_learnt_and_its_end_with_it(tmp_path: Path) -> None:
     of the token before it.
     """
     loaded = load_base(LocalModel(str(save_decoder(tmp_path / "m")), dtype="float32"))
-    maker = RowMaker(loaded, encode)
+    maker = TrainingRowMaker(loaded, encode)
     rows = [maker.make(make_example(1)), maker.make(make_example(2, words=9))]
     prompts = [
         loaded.tokenizer(f"question: {'what is the cat ' * words}{n}")["input_ids"]
@@ -131,7 +134,7 @@ def test_only_the_reply_is_learnt_and_its_end_with_it(tmp_path: Path) -> None:
 
 def test_passes_hold_so_many_padded_tokens(tmp_path: Path) -> None:
     loaded = load_base(LocalModel(str(save_decoder(tmp_path / "m")), dtype="float32"))
-    maker = RowMaker(loaded, encode)
+    maker = TrainingRowMaker(loaded, encode)
     rows = [maker.make(make_example(number, words=number)) for number in range(6)]
     for most in (1, rows[5].n_tokens * 2, rows[5].n_tokens * 3 + 1, 10_000):
         batches = cut_batches(rows, most)
@@ -167,7 +170,7 @@ def test_the_loss_of_many_is_that_of_each_alone_by_the_model_s_own_code(
     training = begin(folder, train="all")
     examples = [make_example(n, *([] if family == "Llama" else [n]), words=n) for n in range(1, 5)]
     loaded = load_base(LocalModel(str(folder), dtype="float32"))
-    maker = RowMaker(loaded, encode)
+    maker = TrainingRowMaker(loaded, encode)
     total = n_tokens = 0.0
     for example in examples:
         row = maker.make(example)

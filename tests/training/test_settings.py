@@ -12,9 +12,9 @@ def refuse(folder: Path, old: str, new: str) -> str:
     text = file.read_text()
     assert old in text
     file.write_text(text.replace(old, new))
-    with pytest.raises(SuiteError) as told:
+    with pytest.raises(SuiteError) as refused:
         read_suite(file)
-    return str(told.value).removeprefix(f"{folder}/")
+    return str(refused.value).removeprefix(f"{folder}/")
 
 
 def test_the_papers_settings_are_the_defaults(tmp_path: Path) -> None:
@@ -28,11 +28,11 @@ def test_the_papers_settings_are_the_defaults(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         ("student: student", "student: other", "judge.yaml:8: student: the suite has no judge 'other'; expected a " "judge with"),
         ("backend: transformers, model: ", "backend: openai, model: ", "is a judge of `protocol: prometheus` with `backend: openai`"),
-        ("image: true", "image: absent", "has `image: absent`, and what is trained shows it images; " "expected `image: true`"),
+        ("image: true", "image: absent", "has `image: absent`, and a projector is trained with images; " "expected `image: true`"),
         ("image: true", "quantization: 4bit", "has a revision or a quantization; expected neither"),
         ("batch_size: 2", "batch_size: 0", "judge.yaml:8: batch_size: 0; expected a whole number from 1"),
         ("batch_size: 2", "benchmarks: [c]", "judge.yaml:8: benchmarks: the suite has no 'c'"),
@@ -41,9 +41,9 @@ def test_the_papers_settings_are_the_defaults(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_what_cannot_be_trained_is_refused_with_its_line(
-    tmp_path: Path, old: str, new: str, told: str
+    tmp_path: Path, old: str, new: str, message: str
 ) -> None:
-    assert told in refuse(tmp_path, old, new)
+    assert message in refuse(tmp_path, old, new)
 
 
 def test_the_base_is_not_written_over(tmp_path: Path) -> None:

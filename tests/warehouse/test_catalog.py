@@ -1,4 +1,4 @@
-"""What `judgelake sql --list` tells, and recipes with their options."""
+"""What `judgelake sql --list` prints, and recipes with their options."""
 
 import pytest
 
@@ -79,18 +79,18 @@ def test_options_have_defaults_and_take_values() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ("bench=x", "the recipe low_mass has no option 'bench'; did you mean 'benchmark'?"),
         ("below", "--set 'below' gives no value; expected name=value; write --set below="),
     ],
 )
-def test_wrong_options_are_told(given: str, told: str) -> None:
+def test_wrong_options_are_refused(given: str, message: str) -> None:
     with pytest.raises(QueryError) as error:
         find_recipe("low_mass").fill_options([given])
-    assert told in str(error.value)
+    assert message in str(error.value)
 
 
-def test_an_unknown_recipe_is_told_with_the_nearest() -> None:
+def test_an_unknown_recipe_is_refused_with_the_nearest() -> None:
     with pytest.raises(QueryError, match="there is no recipe 'low_mas'; did you mean 'low_mass'"):
         find_recipe("low_mas")

@@ -1,4 +1,4 @@
-"""Checks at a run's end: computed where something was written, told again where not; what each
+"""Checks at a run's end: computed where something was written, reported again where not; what each
 finds is tests/sql/test_checks.
 """
 

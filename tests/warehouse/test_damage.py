@@ -314,7 +314,7 @@ def run(lake: Lake, *, quick: bool = False) -> int:
 
 
 @pytest.mark.usefixtures("files_only")
-def test_the_command_ends_with_0_or_5_and_tells_file_damage_and_remedy(
+def test_the_command_ends_with_0_or_5_and_names_file_damage_and_remedy(
     lake: Lake, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(lake) == 0
@@ -322,12 +322,12 @@ def test_the_command_ends_with_0_or_5_and_tells_file_damage_and_remedy(
     part = find_part(lake)
     part.write_bytes(part.read_bytes()[:-1])
     assert run(lake, quick=True) == 5
-    told = capsys.readouterr().out.splitlines()
-    assert told[0] == f"damage: {name_of(lake, part)}"
-    assert told[1].startswith("  what: cannot be read as Parquet: it was cut or overwritten (")
-    assert told[2].startswith("  do:   restore it from a copy of the lake; ")
+    output = capsys.readouterr().out.splitlines()
+    assert output[0] == f"damage: {name_of(lake, part)}"
+    assert output[1].startswith("  what: cannot be read as Parquet: it was cut or overwritten (")
+    assert output[2].startswith("  do:   restore it from a copy of the lake; ")
     assert (
-        told[-1]
+        output[-1]
         == f"{lake.root}: checked footers and rows; the bytes were not read: 1 thing is wrong"
     )
 
@@ -338,8 +338,8 @@ def test_newer_format_and_damaged_marker(
 ) -> None:
     (lake.mirror / "lake.json").write_text(content)
     assert run(lake) == 5
-    told = capsys.readouterr().out
-    assert told.startswith(f"damage: lake.json\n  what: {lake.root}/lake.json: ")
+    output = capsys.readouterr().out
+    assert output.startswith(f"damage: lake.json\n  what: {lake.root}/lake.json: ")
 
 
 def test_no_lake_is_an_error(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def command(
     return run_forget(argparse.Namespace(lake=lake.root, judge=judge, benchmark=benchmark, yes=yes))
 
 
-def test_without_yes_it_only_tells(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_yes_it_only_lists(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     before = counts(lake)
     assert command(lake, judge="lave") == 0
     assert counts(lake) == before

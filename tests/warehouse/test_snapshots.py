@@ -256,7 +256,7 @@ def test_some_tables_can_be_newer(tmp_path: Path) -> None:
     assert taken.list_parts("replies") != newer.list_parts("replies")
 
 
-def test_a_part_that_went_away_is_told_and_the_lake_is_read_anew(tmp_path: Path) -> None:
+def test_a_part_that_went_away_is_reported_and_the_lake_is_read_anew(tmp_path: Path) -> None:
     lake = make_lake(tmp_path)
     judge(lake, "cat", 0)
     judge(lake, "a cat", 9)

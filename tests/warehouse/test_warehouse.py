@@ -1,4 +1,4 @@
-"""The warehouse: every view over every lake, old files and empty ones; SQL that fails tells; a
+"""The warehouse: every view over every lake, old files and empty ones; SQL that fails shows its text; a
 sealed connection stays inside.
 """
 
@@ -170,7 +170,7 @@ def test_failing_sql_shows_file_and_text(lake: Lake) -> None:
 
 
 @pytest.mark.parametrize("file", SQL_FILES, ids=lambda file: file.stem)
-def test_sql_file_tells_its_grain_and_reaches_for_no_path(file: Path) -> None:
+def test_sql_file_states_its_grain_and_reaches_for_no_path(file: Path) -> None:
     text = file.read_text(encoding="utf-8")
     first, second, *_ = text.splitlines()
     grain = (
@@ -207,7 +207,7 @@ def test_views_come_after_those_they_read() -> None:
         assert {other for other in read if order.index(other) >= order.index(name)} == set()
 
 
-def test_file_names_are_view_names_and_tell_the_layer() -> None:
+def test_file_names_are_view_names_and_show_the_layer() -> None:
     layers = {"staging": "stg_", "core": "core_", "reports": "rpt_", "checks": "chk_"}
     wrong = [
         file.name

@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 from judgelake.tasks.backends.base import make_reason, request_digest
-from judgelake.tasks.backends.local.batches import Asked, Rules, plan_batches
+from judgelake.tasks.backends.local.batches import PlannedPrompt, Rules, plan_batches
 from judgelake.tasks.backends.local.caches import CacheKind
 from judgelake.tasks.backends.local.decoding import (
     Continuing,
@@ -182,7 +182,7 @@ class Answerer:
     def _plan(self, questions: Sequence[_Question]) -> deque[_Group]:
         speed, caches = _CPU if self._loaded.device.type == "cpu" else _GPU, self._runner.caches
         asked = [
-            Asked(
+            PlannedPrompt(
                 question.prompt.key,
                 question.wanted.most,
                 1 + len(question.prompt.scored),

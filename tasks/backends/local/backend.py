@@ -23,6 +23,7 @@ WINDOW = 256
 """Requests that are open at once: enough to find prompts of like length and with a common
 beginning.
 """
+# a batch begins when no request came for the first time, at the latest after the second
 _QUIET_S, _LONGEST_WAIT_S = 0.005, 0.1
 
 
@@ -89,9 +90,9 @@ class LocalBackend:
         while jobs := self._gather():
 
             def take_more(jobs: list[Job] = jobs) -> list[Job]:
-                found = self._take_waiting()
-                jobs += found
-                return found
+                waiting = self._take_waiting()
+                jobs += waiting
+                return waiting
 
             try:
                 answerer.answer([job for job in jobs if not job.future.cancelled()], take_more)
@@ -110,29 +111,29 @@ class LocalBackend:
 
     def _take_waiting(self) -> list[Job]:
         """What was asked in the meantime."""
-        found: list[Job] = []
+        jobs: list[Job] = []
         while not self._stopping.is_set():
             try:
                 job = self._queue.get_nowait()
             except queue.Empty:
                 break
-            found += [job] if job is not None else []
-        return found
+            jobs += [job] if job is not None else []
+        return jobs
 
     def _gather(self) -> list[Job]:
         """What is asked until nothing new comes for some milliseconds; nothing once the backend is
         closed.
         """
-        found: list[Job] = []
+        jobs: list[Job] = []
         deadline = float("inf")
         while not self._stopping.is_set():
             try:
-                job = self._queue.get(timeout=_QUIET_S if found else None)
+                job = self._queue.get(timeout=_QUIET_S if jobs else None)
             except queue.Empty:
-                return found
+                return jobs
             if job is not None:
-                found.append(job)
+                jobs.append(job)
                 deadline = min(deadline, time.monotonic() + _LONGEST_WAIT_S)
-            if found and time.monotonic() > deadline:
-                return found
+            if jobs and time.monotonic() > deadline:
+                return jobs
         return []

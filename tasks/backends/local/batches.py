@@ -1,27 +1,27 @@
-"""Which prompts run together, and what they have in common is computed once. Pure: prompts are
-sequences of numbers, nothing is run here.
+"""Plans which prompts run in one batch, and which prefixes they share, so that each prefix is
+computed once. Prompts are sequences of numbers here; no model is run.
 
-Prompts in alphabetical order form a tree of common beginnings; a branch becomes batches of its own
-where that saves more tokens than the further forward passes cost.
+Sorted prompts form a tree of common prefixes. A branch gets batches of its own where that saves
+more tokens than its extra forward passes cost.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 LEAST_SHARED = 16
-"""Tokens: a shorter beginning is not worth a forward pass of its own."""
-# far below Python's limit on recursion
+"""Tokens: a shorter prefix is not worth a forward pass of its own."""
+# levels of the tree; far below Python's limit on recursion
 _DEEPEST = 60
 # a split must save more than 15 % of the cost in tokens
 _CLEARLY = 0.85
 
 
-class Asked(NamedTuple):
-    """A prompt as far as planning goes. Images stand in `key` as negative numbers, one for each
-    different picture.
+class PlannedPrompt(NamedTuple):
+    """What planning needs of a prompt. `key`: its tokens; an image's tokens are replaced by a
+    negative number, one for each different picture. `room`: the most tokens of its reply.
 
-    `keep`: tokens at the end that no beginning may take, for their logits are wanted. `images_end`:
-    where its last image ends, 0 for none.
+    `keep`: tokens at the end that cannot be part of a shared prefix, because their logits are
+    needed. `images_end`: where its last image ends, 0 for none.
     """
 
     key: tuple[int, ...]
@@ -31,13 +31,13 @@ class Asked(NamedTuple):
 
     @property
     def shareable(self) -> int:
-        """How much of it may be another prompt's beginning too."""
+        """The length of the longest prefix that it may share with other prompts."""
         return max(0, len(self.key) - self.keep)
 
 
 class PromptBatch(NamedTuple):
-    """Prompts (by their number) that run together; `shared` are the lengths of beginnings, each
-    computed upon the one before.
+    """Prompts (by their number) that run together; `shared` are the lengths of their common
+    prefixes, ascending: each is computed from the cache of the one before.
     """
 
     rows: tuple[int, ...]
@@ -45,10 +45,11 @@ class PromptBatch(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """`overhead`: what a forward pass costs before its first token, in tokens. `pass_tokens`: the
-    most of one forward pass.
+    """Limits of a batch. `batch_tokens`: the most tokens of a batch, replies included. `overhead`:
+    the fixed cost of a forward pass, in tokens. `pass_tokens`: the most tokens of one forward pass.
 
-    Rows that are longer than `window` with their room are not padded.
+    `shares`: whether prefixes can be shared. `window`: rows that are longer, reply included, are
+    not padded.
     """
 
     batch_tokens: int
@@ -58,9 +59,9 @@ class Rules(NamedTuple):
     window: int | None = None
 
 
-def plan_batches(asked: Sequence[Asked], rules: Rules) -> list[PromptBatch]:
-    """All prompts in batches; those with images only together with prompts of the same images,
-    which stand in what they share.
+def plan_batches(asked: Sequence[PlannedPrompt], rules: Rules) -> list[PromptBatch]:
+    """All prompts in batches. Prompts with images are put together only with prompts of the same
+    images, which are part of their shared prefix.
     """
     order = sorted(range(len(asked)), key=lambda number: asked[number].key)
     tree = _Tree(asked, order, rules)
@@ -68,7 +69,7 @@ def plan_batches(asked: Sequence[Asked], rules: Rules) -> list[PromptBatch]:
 
 
 def count_common(one: Sequence[int], other: Sequence[int], most: int) -> int:
-    """How many of the first `most` tokens agree."""
+    """The length of the longest common prefix, at most `most`."""
     low, high = 0, min(len(one), len(other), most)
     while low < high:  # slices compare at the speed of C
         middle = (low + high + 1) // 2
@@ -80,13 +81,13 @@ def count_common(one: Sequence[int], other: Sequence[int], most: int) -> int:
 
 
 class _Tree:
-    def __init__(self, asked: Sequence[Asked], order: list[int], rules: Rules) -> None:
+    def __init__(self, asked: Sequence[PlannedPrompt], order: list[int], rules: Rules) -> None:
         self._asked, self._order, self._rules = asked, order, rules
         self._common = [0] * len(order)
         for place in range(1, len(order)):
-            one, other = asked[order[place - 1]], asked[order[place]]
+            before, prompt = asked[order[place - 1]], asked[order[place]]
             self._common[place] = count_common(
-                one.key, other.key, min(one.shareable, other.shareable)
+                before.key, prompt.key, min(before.shareable, prompt.shareable)
             )
 
     def plan(self) -> list[PromptBatch]:
@@ -95,8 +96,8 @@ class _Tree:
     def _plan(
         self, start: int, end: int, steps: tuple[int, ...], depth: int
     ) -> tuple[int, list[PromptBatch]]:
-        """The cheapest way for the prompts at the places from `start`, and its cost in tokens, with
-        `steps` computed already.
+        """The cost in tokens of the prompts from place `start` to `end`, and their cheapest
+        batches, where the prefixes `steps` are already computed.
         """
         base = steps[-1] if steps else 0
         rows = tuple(self._order[start:end])
@@ -113,21 +114,21 @@ class _Tree:
         apart, batches = top - base, list[PromptBatch]()
         if depth < _DEEPEST or top < needed:
             for low, high in zip([start, *cuts], [*cuts, end], strict=True):
-                cost, found = self._plan(low, high, own, depth + 1)
-                apart, batches = apart + cost, [*batches, *found]
+                cost, part = self._plan(low, high, own, depth + 1)
+                apart, batches = apart + cost, [*batches, *part]
         if top >= needed and (not batches or together * _CLEARLY <= apart):
             return together, [PromptBatch(rows, own)]
         return apart, batches
 
     def _take(self, steps: tuple[int, ...], shared: int, needed: int) -> tuple[int, ...]:
         base = steps[-1] if steps else 0
-        if not self._rules.shares or shared < needed:  # no beginning ends among the images
+        if not self._rules.shares or shared < needed:  # no prefix ends among the images
             return steps
         return (*steps, shared) if base < needed or shared - base >= LEAST_SHARED else steps
 
 
-def _cut(asked: Sequence[Asked], group: PromptBatch, rules: Rules) -> Iterator[PromptBatch]:
-    """A group's prompts by length, the longest first, so many at a time as the budget takes."""
+def _cut(asked: Sequence[PlannedPrompt], group: PromptBatch, rules: Rules) -> Iterator[PromptBatch]:
+    """A group in batches that fit the budget, the longest prompts first."""
     rows = sorted(group.rows, key=lambda row: -len(asked[row].key))
     start = 0
     while start < len(rows):

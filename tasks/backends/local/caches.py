@@ -1,7 +1,7 @@
-"""Key-value caches of common beginnings: kept by their tokens, extended, and spread over the rows
-of a batch with room for replies.
+"""Key-value caches of prefixes that prompts share: they are kept by their tokens, extended by more
+tokens, and copied to the rows of a batch with room for replies.
 
-Imports torch and transformers: only what runs a model imports this module.
+Imports torch and transformers: only modules that run a model import this one.
 """
 
 import copy
@@ -23,11 +23,11 @@ from judgelake.tasks.backends.local.batches import count_common
 
 
 class RoomyLayer(DynamicLayer):  # type: ignore[no-untyped-call]
-    """One layer's keys and values with room behind them: a step writes in place where
-    `DynamicLayer` copies all that came before.
+    """One layer's keys and values with free columns after them, so that a step writes in place;
+    `DynamicLayer` copies all earlier tokens at each step.
 
-    Its rows end in the same column; those that leave are overwritten by the last ones, and others
-    can take their places.
+    All rows end in the same column. A row that leaves is overwritten by one of the last rows, and
+    rows of another batch can be added.
     """
 
     def __init__(self, layer: DynamicLayer, rows: int, room: int) -> None:
@@ -48,7 +48,7 @@ class RoomyLayer(DynamicLayer):  # type: ignore[no-untyped-call]
     def update(
         self, key_states: torch.Tensor, value_states: torch.Tensor, *_: Any, **__: Any
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Put the new states behind the others; all up to there."""
+        """Append the new states; returns all states so far."""
         if not self.is_initialized:
             self._allocate(key_states, value_states, key_states.shape[0])
         start, self._length = self._length, self._length + key_states.shape[2]
@@ -59,30 +59,29 @@ class RoomyLayer(DynamicLayer):  # type: ignore[no-untyped-call]
         ]
 
     def get_seq_length(self) -> int:
-        """How many tokens are in it."""
+        """How many tokens the layer holds."""
         return self._length
 
     def batch_select_indices(self, indices: torch.Tensor) -> None:
-        """Only these rows; one that keeps its place is not copied."""
+        """Keep only these rows; a row that keeps its place is not copied."""
         places = (indices != torch.arange(len(indices))).nonzero()[:, 0]
         for whole in (self._whole_keys, self._whole_values):
             whole[places, :, : self._length] = whole[indices[places], :, : self._length]
         self._rows = len(indices)
 
     def takes(self, rows: int, columns: int) -> bool:
-        """Whether there is room for so many."""
+        """Whether there is room for so many rows and columns."""
         return rows <= self._whole_keys.shape[0] and columns <= self._room
 
     def move(self, dropped: int, length: int, rows: int, columns: int) -> None:
-        """Go on in a larger one, without the first `dropped` columns, so that the rows end at
-        `length`.
+        """Copy to a layer of `rows` and `columns`, without the first `dropped` columns, so that the
+        rows end at column `length`.
         """
         kept = self._length - dropped
         for name in ("_whole_keys", "_whole_values"):
             old = getattr(self, name)
-            new = old.new_zeros(
-                rows, old.shape[1], columns, old.shape[3]
-            )  # what is masked is multiplied by 0, and must be a number
+            # zeros: masked values are multiplied by 0, which must not meet a NaN
+            new = old.new_zeros(rows, old.shape[1], columns, old.shape[3])
             new[: self._rows, :, length - kept : length] = old[
                 : self._rows, :, dropped : self._length
             ]
@@ -90,8 +89,8 @@ class RoomyLayer(DynamicLayer):  # type: ignore[no-untyped-call]
         self._length, self._room = length, columns
 
     def add_rows(self, other: "RoomyLayer") -> None:
-        """Rows of another batch behind these, ending in the same column; there must be room for
-        them.
+        """Append the rows of another batch, which then end in the same column; there must be room
+        for them.
         """
         first, start = self._rows, self._length - other._length
         self._rows += other._rows
@@ -106,10 +105,10 @@ class RoomyLayer(DynamicLayer):  # type: ignore[no-untyped-call]
 
 
 class CacheKind(NamedTuple):
-    """What a model's caches allow. `window`: beyond so many tokens a row must not be padded; None:
-    always may. `shares`: can be extended.
+    """What a model's caches allow. `window`: a row of more tokens must not be padded (None: any row
+    may be). `shares`: prompts can share a prefix's cache and extend it.
 
-    `why_not`: what keeps a decoder's from it.
+    `why_not`: why a decoder's prompts cannot share, '' where they can.
     """
 
     window: int | None
@@ -118,11 +117,12 @@ class CacheKind(NamedTuple):
 
 
 def inspect_caches(model: Any) -> CacheKind:
-    """Layers with a sliding window count places, not positions; a recurrent layer knows no padding
-    and no going back.
+    """Find out what a model's caches allow, by their layers.
 
-    Where a prompt's tokens look both ways (PaliGemma), its beginning depends on its end. A layer
-    that reads another one's keys and values (Gemma 3n's, Gemma 4's) has none of its own.
+    A layer with a sliding window counts padding as tokens. A recurrent layer cannot skip padding,
+    and its state cannot be cut to a shorter prefix. Where a prompt's tokens attend in both
+    directions (PaliGemma), the states of its beginning depend on its end. Layers that read another
+    layer's keys and values (in Gemma 3n and Gemma 4) have none of their own and are left out.
     """
     layers = [
         layer
@@ -143,14 +143,14 @@ def inspect_caches(model: Any) -> CacheKind:
     return CacheKind(
         min(windows, default=None),
         not looks_ahead,
-        "its prompt looks both ways" if looks_ahead else "",
+        "its prompt's tokens attend in both directions" if looks_ahead else "",
     )
 
 
 @torch.inference_mode()
 def _goes_on(model: Any) -> bool:
-    """Whether recurrent layers take up their state when several tokens follow (Qwen3.5's do,
-    Jamba's do not): tried, for no model says it.
+    """Whether recurrent layers go on from their stored state when several tokens follow at once
+    (Qwen3.5's do, Jamba's do not). No configuration says so; it is tried.
     """
     ids = torch.arange(1, 17, device=model.get_input_embeddings().weight.device)[None]
     cache: Cache = DynamicCache(config=model.config)
@@ -167,15 +167,15 @@ def _goes_on(model: Any) -> bool:
     try:
         model(input_ids=ids[:, :9], past_key_values=cache, use_cache=True)
         whole, forgetful, continued = (
-            model(**one, use_cache=True).logits[0, -1].float() for one in given
+            model(**inputs, use_cache=True).logits[0, -1].float() for inputs in given
         )
-    except Exception:  # of a model's code that does not expect several tokens there
+    except Exception:  # raised by model code that expects a single token there
         return False
     return bool((continued - whole).norm() < 0.05 * (forgetful - whole).norm())
 
 
 def copy_cache(cache: Cache, length: int) -> Cache:
-    """The first `length` tokens of a cache, to be extended on its own."""
+    """A copy of a cache's first `length` tokens; extending it does not change the cache."""
     if any(type(layer) is not DynamicLayer for layer in cache.layers):
         return copy.deepcopy(cache)
     copied = copy.copy(cache)
@@ -188,7 +188,7 @@ def copy_cache(cache: Cache, length: int) -> Cache:
 
 
 def spread_cache(cache: Cache, rows: int, room: int) -> Cache:
-    """The cache of one row for each of `rows`, with room for so many tokens more."""
+    """The cache of one row copied to `rows` rows, with room for `room` more tokens."""
     spread = copy_cache(cache, cache.get_seq_length())
     spread.layers = [
         RoomyLayer(layer, rows, room) if type(layer) is DynamicLayer else layer
@@ -204,8 +204,8 @@ def spread_cache(cache: Cache, rows: int, room: int) -> Cache:
 
 
 class PrefixStore:
-    """Caches of beginnings by their keys, those used longest ago given up first beyond
-    `most_tokens` together.
+    """Caches of prefixes by their keys. Where they hold more than `most_tokens` together, those
+    used longest ago are removed.
     """
 
     def __init__(self, most_tokens: int) -> None:
@@ -213,22 +213,22 @@ class PrefixStore:
         self._kept: OrderedDict[tuple[int, ...], Cache] = OrderedDict()
 
     def find(self, key: Sequence[int], most: int) -> tuple[int, Cache | None]:
-        """The longest beginning of `key`, at most `most` tokens, that a kept cache has, and that
-        cache's copy.
+        """The length of the longest prefix of `key`, at most `most` tokens, that a kept cache
+        holds, and a copy of that cache; (0, None) where there is none.
         """
-        best, found = 0, None
+        best, best_key = 0, None
         for kept, cache in self._kept.items():
             common = count_common(kept, key, most)
             if common < len(kept) and any(
                 type(layer) is not DynamicLayer for layer in cache.layers
             ):
-                continue  # cannot be cut
+                continue  # such a cache cannot be cut
             if common > best:
-                best, found = common, kept
-        if found is None:
+                best, best_key = common, kept
+        if best_key is None:
             return 0, None
-        self._kept.move_to_end(found)
-        return best, copy_cache(self._kept[found], best)
+        self._kept.move_to_end(best_key)
+        return best, copy_cache(self._kept[best_key], best)
 
     def keep(self, key: tuple[int, ...], cache: Cache) -> None:
         """Keep a cache; it must not be written to any more."""
@@ -238,5 +238,5 @@ class PrefixStore:
             self._kept.popitem(last=False)
 
     def clear(self) -> None:
-        """Give all of them up."""
+        """Remove all caches."""
         self._kept.clear()

@@ -1,8 +1,8 @@
-"""Replies of a batch, a token at a time: the likeliest or a drawn one, the best alternatives beside
-it; given texts scored.
+"""Writes the replies of a batch token by token (the likeliest token, or a drawn one) with the best
+alternatives; also scores given texts.
 
-What comes before the first token is `tasks.backends.local.models`. Imports torch: only what runs a
-model imports this module.
+Prompts are processed in `tasks.backends.local.models`. Imports torch: only modules that run a model
+import this one.
 """
 
 from bisect import bisect_left
@@ -17,8 +17,8 @@ Alternatives = list[tuple[int, float]]
 
 
 class Wanted(NamedTuple):
-    """How one reply is written: `most` tokens, the likeliest ones where `temperature` is 0; `rng`
-    draws the others.
+    """How one reply is written: `most` tokens at most, `n_top` alternatives listed for each. At
+    temperature 0 the likeliest token is taken, else `rng` draws it.
     """
 
     most: int
@@ -30,8 +30,8 @@ class Wanted(NamedTuple):
 
 @dataclass
 class Written:
-    """Token ids without the one that ended the reply, and the best (id, log-probability) at each
-    place with the chosen one among them.
+    """A reply: its token ids without the one that ended it, and at each place the best (id,
+    log-probability), which include the chosen token.
     """
 
     ids: list[int] = field(default_factory=list)
@@ -41,7 +41,7 @@ class Written:
 
 
 class Continuing(Protocol):
-    """A batch in the middle of its replies."""
+    """A batch whose replies are being written."""
 
     def step(self, tokens: torch.Tensor) -> torch.Tensor:
         """The logits (rows, vocabulary) after these tokens, one a row."""
@@ -50,28 +50,30 @@ class Continuing(Protocol):
         """Whether to go on without the rows that ended, where `kept` of `rows` have not."""
 
     def select(self, rows: torch.Tensor) -> None:
-        """Go on with these rows alone, in this order."""
+        """Keep only these rows, in this order."""
 
 
 class Joined(NamedTuple):
-    """Rows that came into the batch: logits (rows, vocabulary) of their first tokens."""
+    """Rows that join the batch: logits (rows, vocabulary) of their first tokens, and how to write
+    them.
+    """
 
     logits: torch.Tensor
     wanted: Sequence[Wanted]
 
 
 Join = Callable[[int, int], Joined | None]
-"""Brings waiting rows into the batch; given how many rows it has, and for how many tokens more at
-most.
+"""Adds waiting rows to the batch. Its arguments: how many rows the batch has, and the most tokens
+that they will still run.
 """
 
 
 class Stopped(Exception):  # noqa: N818  # nothing is wrong
-    """The backend was closed in the middle of a batch."""
+    """The backend was closed while a batch was running."""
 
 
-class _Row:
-    """A reply that is being written; `number` counts the rows as they came."""
+class _ReplyRow:
+    """A reply that is being written; rows are numbered in the order in which they joined."""
 
     def __init__(self, number: int, wanted: Wanted) -> None:
         self.number, self.wanted, self.written, self.ended = number, wanted, Written(), False
@@ -90,10 +92,13 @@ def write_replies(
     is_stopping: Callable[[], bool],
     join: Join,
 ) -> Iterator[tuple[int, Written]]:
-    """The replies of all rows, each with its number, as they end; from the logits of first tokens
-    on. Raises Stopped.
+    """Write the replies of all rows, beginning with the logits of their first tokens; yields each
+    with its number when it ends. Raises Stopped where the backend is closed.
     """
-    rows, logits = [_Row(number, one) for number, one in enumerate(first.wanted)], first.logits
+    rows, logits = (
+        [_ReplyRow(number, wanted) for number, wanted in enumerate(first.wanted)],
+        first.logits,
+    )
     n_begun = len(rows)
     while True:
         chosen, alternatives = choose_tokens(logits, [row.wanted for row in rows])
@@ -113,13 +118,15 @@ def write_replies(
         logits = running.step(torch.tensor(chosen, device=logits.device))
         joined = join(len(rows), max(row.left for row in rows))
         if joined is not None:
-            rows += [_Row(n_begun + place, one) for place, one in enumerate(joined.wanted)]
+            rows += [
+                _ReplyRow(n_begun + place, wanted) for place, wanted in enumerate(joined.wanted)
+            ]
             n_begun += len(joined.wanted)
             logits = torch.cat([logits, joined.logits])
 
 
 def _pack(places: Sequence[int]) -> list[int]:
-    """The places in an order in which as many as can be keep their number."""
+    """The places, ordered so that as many as possible stay at their own index."""
     staying = set(places[: bisect_left(places, len(places))])
     moving = iter(places[len(staying) :])
     return [place if place in staying else next(moving) for place in range(len(places))]
@@ -128,7 +135,7 @@ def _pack(places: Sequence[int]) -> list[int]:
 def _take_token(
     written: Written, token: int, alternatives: Alternatives, wanted: Wanted, ends: frozenset[int]
 ) -> bool:
-    """Put a token to a reply; whether that ends it."""
+    """Append a token to a reply; returns whether the reply ends with it."""
     written.n_tokens += 1
     if token in ends:
         written.finish_reason = "stop"
@@ -137,7 +144,9 @@ def _take_token(
     if wanted.n_top:
         listed = alternatives[: wanted.n_top]
         written.top.append(
-            listed if any(one == token for one, _ in listed) else [alternatives[-1], *listed]
+            listed
+            if any(listed_id == token for listed_id, _ in listed)
+            else [alternatives[-1], *listed]
         )
     return len(written.ids) >= wanted.most
 
@@ -145,19 +154,19 @@ def _take_token(
 def choose_tokens(
     logits: torch.Tensor, wanted: Sequence[Wanted]
 ) -> tuple[list[int], list[Alternatives]]:
-    """The next token of each row, and its best alternatives with the chosen one last; the
-    log-probabilities are of temperature 1.
+    """The next token of each row, and its best alternatives followed by the chosen one, with
+    log-probabilities at temperature 1.
     """
     scores = logits.float()
     chosen: list[int] = scores.argmax(-1).tolist()
-    for place, one in enumerate(wanted):
-        if one.temperature > 0:
-            chosen[place] = draw_token(scores[place], one)
-    n_top = max(one.n_top for one in wanted)
+    for place, row in enumerate(wanted):
+        if row.temperature > 0:
+            chosen[place] = draw_token(scores[place], row)
+    n_top = max(row.n_top for row in wanted)
     if not n_top:
         return chosen, [[] for _ in wanted]
     logprobs = scores.log_softmax(-1)
-    values, ids = (found.tolist() for found in logprobs.topk(min(n_top, logprobs.shape[-1])))
+    values, ids = (part.tolist() for part in logprobs.topk(min(n_top, logprobs.shape[-1])))
     own = logprobs.gather(1, torch.tensor(chosen, device=logits.device)[:, None])[:, 0].tolist()
     listed = [list(zip(*pair, strict=True)) for pair in zip(ids, values, strict=True)]
     return chosen, [
@@ -166,8 +175,8 @@ def choose_tokens(
 
 
 def draw_token(scores: torch.Tensor, wanted: Wanted) -> int:
-    """A token by its probability at the temperature, of the likeliest ones that hold `top_p`
-    together (Holtzman et al. 2020).
+    """A token drawn by its probability at the temperature, from the likeliest tokens whose
+    probabilities sum to `top_p` (nucleus sampling, Holtzman et al. 2020).
     """
     shares, ids = (scores.double() / wanted.temperature).softmax(-1).sort(descending=True)
     sums = shares.cumsum(0)
@@ -182,7 +191,7 @@ def draw_token(scores: torch.Tensor, wanted: Wanted) -> int:
 def score_tokens(logits: torch.Tensor, tokens: Sequence[int]) -> list[float]:
     """Log-probability of each given token from the logits (tokens, vocabulary) before it."""
     logprobs = logits.float().log_softmax(-1)
-    found: Any = logprobs.gather(1, torch.tensor(tokens, device=logits.device)[:, None])[
+    chosen: Any = logprobs.gather(1, torch.tensor(tokens, device=logits.device)[:, None])[
         :, 0
     ].tolist()
-    return [float(value) for value in found]
+    return [float(value) for value in chosen]

@@ -226,7 +226,7 @@ def measure_free(device: str, *, spread: bool) -> float:
     torch = import_torch()
     if device.startswith("cuda"):
         devices = range(torch.cuda.device_count()) if spread else [device]
-        return float(sum(torch.cuda.mem_get_info(one)[0] for one in devices))
+        return float(sum(torch.cuda.mem_get_info(gpu)[0] for gpu in devices))
     lines = (
         line.split() for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
     )

@@ -91,7 +91,7 @@ class DecoderBatch:
             ours.shape[:-2], theirs.shape[:-2]
         )  # of a model with axes for images, rows without an image have one
         self._positions = torch.cat(
-            [one.expand(*axes, *one.shape[-2:]) for one in (ours, theirs)], -2
+            [positions.expand(*axes, *positions.shape[-2:]) for positions in (ours, theirs)], -2
         )
 
 
@@ -217,14 +217,14 @@ class EncoderDecoderBatch:
 
     def run(self, tokens: torch.Tensor) -> torch.Tensor:
         """Logits (rows, tokens, vocabulary) after these tokens (rows, tokens)."""
-        found = self._model(
+        output = self._model(
             encoder_outputs=(self._encoded,),
             attention_mask=self._mask,
             decoder_input_ids=tokens,
             past_key_values=self._cache,
             use_cache=True,
         )
-        logits: torch.Tensor = found.logits
+        logits: torch.Tensor = output.logits
         return logits
 
     def step(self, tokens: torch.Tensor) -> torch.Tensor:

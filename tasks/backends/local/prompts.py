@@ -15,6 +15,7 @@ from typing import Any
 from judgelake.tasks.backends.local.loading import Loaded
 from judgelake.tasks.types import Image, Message, Request
 
+# opened pictures that stay in memory: criteria and samples of a case share theirs
 _PICTURES = 256
 # tokens are spelled behind a letter, so that the tokenizer keeps their leading space
 _ANCHOR = "a"
@@ -80,7 +81,9 @@ class Prompter:
         if not getattr(self._template, "chat_template", None):
             marks = getattr(self._loaded.processor, "image_token", "")
             return (
-                "\n".join(f"{marks}\n" * len(one.images) + one.text for one in messages),
+                "\n".join(
+                    f"{marks}\n" * len(message.images) + message.text for message in messages
+                ),
                 False,
                 None,
             )
@@ -95,8 +98,8 @@ class Prompter:
     def _apply_template(self, messages: Sequence[Message]) -> str:
         sees = self._loaded.processor is not None
         turns = [
-            {"role": one.role, "content": _list_parts(one) if sees else one.text}
-            for one in messages
+            {"role": message.role, "content": _list_parts(message) if sees else message.text}
+            for message in messages
         ]
         return str(
             self._template.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
@@ -115,10 +118,10 @@ class Prompter:
                 tokenizer(scored, add_special_tokens=False)["input_ids"],
             )
             return (*head, *tail), tuple(tail)
-        found = tokenizer(
+        encoded = tokenizer(
             text + scored, add_special_tokens=special, return_offsets_mapping=bool(scored)
         )
-        ids = tuple(found["input_ids"])
+        ids = tuple(encoded["input_ids"])
         if (
             len(ids) > 1
             and ids[-1] == tokenizer.eos_token_id
@@ -130,7 +133,8 @@ class Prompter:
         if not scored:
             return ids, ()
         first = next(
-            (at for at, (_, end) in enumerate(found["offset_mapping"]) if end > len(text)), len(ids)
+            (at for at, (_, end) in enumerate(encoded["offset_mapping"]) if end > len(text)),
+            len(ids),
         )
         return ids, ids[first:]
 
@@ -138,15 +142,15 @@ class Prompter:
         processor = self._loaded.processor
         begins = bool(self._tokenizer.bos_token) and text.startswith(self._tokenizer.bos_token)
         pictures = [self._open(image) for image in images]
-        found = dict(
+        inputs = dict(
             processor(
                 text=[text], images=pictures, return_tensors="pt", add_special_tokens=not begins
             )
         )
-        ids, mask = found.pop("input_ids"), found.pop("attention_mask", None)
-        per_token = {name: value for name, value in found.items() if value.shape == ids.shape}
-        media = {name: value for name, value in found.items() if name not in per_token}
-        positions = self._find_positions(ids, mask, found)
+        ids, mask = inputs.pop("input_ids"), inputs.pop("attention_mask", None)
+        per_token = {name: value for name, value in inputs.items() if value.shape == ids.shape}
+        media = {name: value for name, value in inputs.items() if name not in per_token}
+        positions = self._find_positions(ids, mask, inputs)
         listed = tuple(ids[0].tolist())
         places = [at for at, token in enumerate(listed) if token == self._mark]
         if not places:
@@ -178,7 +182,7 @@ class Prompter:
             key[place] = number
         return tuple(key)
 
-    def _find_positions(self, ids: Any, mask: Any, found: dict[str, Any]) -> Any:
+    def _find_positions(self, ids: Any, mask: Any, inputs: dict[str, Any]) -> Any:
         """Positions of several axes, where the model's rotary embedding has them for images
         (Qwen2-VL's and its kin).
         """
@@ -188,7 +192,7 @@ class Prompter:
         wanted = inspect.signature(compute).parameters
         given = {
             name: value
-            for name, value in {**found, "input_ids": ids, "attention_mask": mask}.items()
+            for name, value in {**inputs, "input_ids": ids, "attention_mask": mask}.items()
             if name in wanted
         }
         return compute(**given)[0][:, 0]
@@ -240,7 +244,8 @@ def _find_mark(loaded: Loaded) -> int | None:
     config = loaded.model.config
     named = (getattr(config, name, None) for name in ("image_token_id", "image_token_index"))
     return next(
-        (one for one in named if one is not None), getattr(loaded.processor, "image_token_id", None)
+        (token for token in named if token is not None),
+        getattr(loaded.processor, "image_token_id", None),
     )
 
 
@@ -250,11 +255,11 @@ def _list_parts(message: Message) -> list[dict[str, str]]:
 
 def _merge_system(messages: Sequence[Message]) -> Sequence[Message]:
     """The system messages' texts at the beginning of the first user message."""
-    said = "\n\n".join(message.text for message in messages if message.role == "system")
+    system = "\n\n".join(message.text for message in messages if message.role == "system")
     rest = [message for message in messages if message.role != "system"]
-    if not said or not rest or rest[0].role != "user":
+    if not system or not rest or rest[0].role != "user":
         return messages
-    return [Message("user", f"{said}\n\n{rest[0].text}", rest[0].images), *rest[1:]]
+    return [Message("user", f"{system}\n\n{rest[0].text}", rest[0].images), *rest[1:]]
 
 
 def open_picture(url: str) -> Any:

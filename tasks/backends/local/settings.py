@@ -118,8 +118,8 @@ def _digest_content(file: Path, size: int) -> str:
     with file.open("rb") as stream:
         if file.suffix not in _WEIGHTS or size <= 3 * _SAMPLE:
             return digest_json(stream.read().hex())
-        found = []
+        samples = []
         for start in (0, size // 2, size - _SAMPLE):
             stream.seek(start)
-            found.append(stream.read(_SAMPLE).hex())
-    return digest_json(found)
+            samples.append(stream.read(_SAMPLE).hex())
+    return digest_json(samples)

@@ -42,6 +42,7 @@ _CAP = re.compile(
     r"to|greater than)\s*`?(\d{1,2})\b",
     re.IGNORECASE,
 )
+# asked for where a refusal names no usable limit of its own
 _CAP_FOR_SURE = 5
 # words with which providers refuse a system message
 _SYSTEM = re.compile(
@@ -80,7 +81,7 @@ def learn(known: Adaptation, body: bytes, refusal: bytes) -> Adaptation | None:
     if code in ("context_length_exceeded", "content_filter"):
         return None
     is_about = bool(_NOT_TAKEN.search(message)) or (code or "").startswith("unsupported")
-    roles = [one.get("role") for one in sent.get("messages", ())]
+    roles = [part.get("role") for part in sent.get("messages", ())]
     if "system" in roles and _SYSTEM.search(message):
         return dataclasses.replace(known, merges_system=True)
     name = _find_setting(param, message, sent)
@@ -146,10 +147,10 @@ def _find_setting(param: str, message: str, sent: Mapping[str, Any]) -> str | No
 
 
 def _find_cap(message: str, asked: int) -> int | None:
-    found = _CAP.search(message)
-    if found is None:
+    match = _CAP.search(message)
+    if match is None:
         return None
-    cap = int(found[1])
+    cap = int(match[1])
     return cap if 0 < cap < asked else _CAP_FOR_SURE if asked > _CAP_FOR_SURE else None
 
 

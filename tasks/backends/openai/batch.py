@@ -202,9 +202,9 @@ class BatchApi:
                 failed = error
             if attempt < self._attempts:
                 time.sleep(self._back_off.wait_s(attempt))
-            found = before_again()
-            if found is not None:
-                return found
+            result = before_again()
+            if result is not None:
+                return result
             if attempt >= self._attempts:
                 raise failed
 
@@ -252,10 +252,10 @@ def read_line(line: bytes) -> tuple[int, Reply | str | None]:
 
     Raises ValueError where it is no such line.
     """
-    said: dict[str, Any] = orjson.loads(line)
+    record: dict[str, Any] = orjson.loads(line)
     try:
-        place = int(str(said["custom_id"]).removeprefix(_ID))
-        response = said.get("response")
+        place = int(str(record["custom_id"]).removeprefix(_ID))
+        response = record.get("response")
         if response is None:
             return place, None  # expired, cancelled, or the provider's own failure
         status, content = int(response["status_code"]), orjson.dumps(response["body"])
@@ -412,11 +412,13 @@ class BatchBackend:
         """
         if key not in self._refusals:
             return None
-        said, adaptation = self._refusals[key]
+        refusal, adaptation = self._refusals[key]
         body = self._encode(request, adaptation)
-        self._adaptation = learn(self._adaptation, body, said.encode()) or self._adaptation
+        self._adaptation = learn(self._adaptation, body, refusal.encode()) or self._adaptation
         return (
-            read_error(said.encode()) if self._encode(request, self._adaptation) == body else None
+            read_error(refusal.encode())
+            if self._encode(request, self._adaptation) == body
+            else None
         )
 
     def _encode(self, request: Request, adaptation: Adaptation) -> bytes:

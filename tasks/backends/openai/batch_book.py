@@ -173,12 +173,12 @@ class BatchBook:
             {"judge_id": self._judge_id, "run_id": self._run_id},
         )
         return {
-            (one["request_digest"], one["draw"]): (
-                one["error"],
+            (refusal["request_digest"], refusal["draw"]): (
+                refusal["error"],
                 _read_adaptation(row["adaptation"]),
             )
             for row in rows.iter_rows(named=True)
-            for one in row["refusals"]
+            for refusal in row["refusals"]
         }
 
     def _find_adaptation(self, connection: duckdb.DuckDBPyConnection, model: str) -> Adaptation:
@@ -214,7 +214,7 @@ class BatchBook:
         reason: str | None = None,
         refusals: Refusals | None = None,
     ) -> None:
-        said = [
+        refusal_rows = [
             {"request_digest": key[0], "draw": key[1], "error": error}
             for key, error in (refusals or {}).items()
         ]
@@ -234,7 +234,7 @@ class BatchBook:
                     "requests": [
                         {"request_digest": digest, "draw": draw} for digest, draw in requests
                     ],
-                    "refusals": said,
+                    "refusals": refusal_rows,
                     "adaptation": orjson.dumps(dataclasses.asdict(batch.adaptation)).decode(),
                     "file_id": batch.file_id,
                     "batch_id": batch.batch_id,
@@ -290,5 +290,5 @@ def _read_keys(rows: Sequence[dict[str, object]]) -> tuple[Key, ...]:
 def _read_adaptation(text: str | None) -> Adaptation:
     if text is None:
         return Adaptation()
-    found = orjson.loads(text)
-    return Adaptation(**{**found, "left_out": tuple(found["left_out"])})
+    fields = orjson.loads(text)
+    return Adaptation(**{**fields, "left_out": tuple(fields["left_out"])})

@@ -54,7 +54,7 @@ def _join_events(events: list[dict[str, Any]]) -> dict[str, Any]:
     if not reasons:
         raise ValueError(f"the answer is a stream that broke off after {len(events)} events")
     deltas = [choice.get("delta") or {} for choice in choices]
-    said = {
+    texts = {
         name: "".join(delta.get(name) or "" for delta in deltas) or None
         for name in ("content", "refusal")
     }
@@ -64,7 +64,7 @@ def _join_events(events: list[dict[str, Any]]) -> dict[str, Any]:
         for position in (choice.get("logprobs") or {}).get("content") or ()
     ]
     whole = {name: value for event in events for name, value in event.items() if value is not None}
-    only = {"index": 0, "finish_reason": reasons[-1], "message": {"role": "assistant", **said}}
+    only = {"index": 0, "finish_reason": reasons[-1], "message": {"role": "assistant", **texts}}
     return {
         **whole,
         "object": "chat.completion",
@@ -78,6 +78,7 @@ EncodeImage = Callable[[Image], str]
 
 AS_IT_IS = Adaptation()
 _NO_LOGPROBS = msgspec.Raw(b"null")
+# bytes of a value by which its place in the body is found
 _HEAD = 64
 
 
@@ -230,8 +231,8 @@ def _read_content(content: object) -> str:
 
 
 def _read_cached(details: object) -> int | None:
-    found = getattr(details, "cached_tokens", None)
-    return found if isinstance(found, int) else None
+    n_cached = getattr(details, "cached_tokens", None)
+    return n_cached if isinstance(n_cached, int) else None
 
 
 def _read_text(value: object) -> str:

@@ -15,7 +15,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 
+# requests in flight at the start, before the endpoint has shown what it bears
 _FIRST = 32
+# a refusal lowers the limit to this share of it
 _FALL = 0.7
 # with fewer requests under way than this share of the limit, latency says nothing about it
 _FULL = 0.8

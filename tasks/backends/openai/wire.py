@@ -88,11 +88,11 @@ def _make_headers(endpoint: Endpoint) -> dict[str, str]:
         api_key=endpoint.key, base_url=endpoint.base_url, http_client=_make_unused_client()
     )
     headers = [*client.default_headers.items(), *client.auth_headers.items()]
-    said = {name.lower(): value for name, value in headers if isinstance(value, str)}
+    named = {name.lower(): value for name, value in headers if isinstance(value, str)}
     if endpoint.key_header:
-        del said["authorization"]
-        said[endpoint.key_header] = endpoint.key
-    return said
+        del named["authorization"]
+        named[endpoint.key_header] = endpoint.key
+    return named
 
 
 @functools.cache

@@ -36,14 +36,16 @@ STATUS_COLOURS: Mapping[str, str] = {
 }
 _INK = "#010203"  # stands for the page's own text colour until the SVG is written
 _WIDTH_INCHES = 8.0
+# characters of a label, and below of a line of the legend, that fit the width
 _LABEL_CHARACTERS = 40
 _LEGEND_CHARACTERS = 95
 # matplotlib writes plain tags; identifiers stand in `id`, in links to them and in `url(#...)`.
 _TAG = re.compile(r"<[^>]*>")
+# `id="x"` and references to it, which must differ between the figures of a page
 _IDENTIFIER = re.compile(r"(\bid=\"|href=\"#|url\(#)")
 
 
-class Estimate(NamedTuple):
+class Dot(NamedTuple):
     """One dot: its row on the vertical axis, its series (colour), the value and its interval if it
     has one.
     """
@@ -56,7 +58,7 @@ class Estimate(NamedTuple):
 
 
 def draw_estimates(
-    estimates: Sequence[Estimate],
+    estimates: Sequence[Dot],
     x_label: str,
     figure_id: str,
     span: tuple[float, float] | None = None,
@@ -134,7 +136,7 @@ def _start_figure(rows: Sequence[str], row_inches: float, x_label: str) -> tuple
 
 
 def _draw_series(
-    axes: Axes, dots: Sequence[Estimate], heights: Sequence[float], k: int, name: str
+    axes: Axes, dots: Sequence[Dot], heights: Sequence[float], k: int, name: str
 ) -> None:
     colour = COLOURS[k % len(COLOURS)]
     for dot, y in zip(dots, heights, strict=True):

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from judgelake.tasks.reports.page.figures import (
     STATUS_COLOURS,
-    Estimate,
+    Dot,
     draw_estimates,
     draw_statuses,
 )
@@ -226,7 +226,7 @@ def _draw_benchmark(
         yield Drawing("Mean score of each model by judge and metric, with its interval.", svg)
     ranked = sorted(agreements, key=lambda judge: (-_best_value(agreements[judge]), judge))
     if dots := [
-        Estimate(judge, a.label, a.value, a.low, a.high)
+        Dot(judge, a.label, a.value, a.low, a.high)
         for judge in ranked
         for a in agreements[judge]
         if a.value is not None
@@ -243,13 +243,13 @@ def _draw_benchmark(
         )
 
 
-def _mean_estimate(row: Record) -> Estimate | None:
+def _mean_estimate(row: Record) -> Dot | None:
     mean, low, high = (
         None if (x := keep_finite(row[field])) is None else 100 * x
         for field in ("mean", "low", "high")
     )
     model = "all models" if row["model"] == POOLED else row["model"] or "model not named"
-    return None if mean is None else Estimate(model, row["metric"], mean, low, high)
+    return None if mean is None else Dot(model, row["metric"], mean, low, high)
 
 
 def _index_verdicts(row: Record, metrics: Sequence[Record]) -> Record:
@@ -263,11 +263,12 @@ def _index_verdicts(row: Record, metrics: Sequence[Record]) -> Record:
 
 
 Kind = Literal["key", "count", "number", "percent", "code"]
+# rows of a table on the page; the rest is left to SQL
 ROWS_SHOWN = 400
 
 
 @dataclass(frozen=True)
-class Column:
+class PageColumn:
     """One column: a field of the view, its heading, and how it is shown. `interval` names the
     fields of its interval's ends.
     """
@@ -290,7 +291,7 @@ class Section:
     title: str
     view: str
     caption: str
-    columns: tuple[Column, ...]
+    columns: tuple[PageColumn, ...]
     nothing: str | None = None
     where: str = "true"
     benchmarks: str = "[benchmark]"

@@ -180,14 +180,14 @@ def render_report(
     correlations = _select(connection, _CORRELATION, chosen)
     coverage = pivot_coverage(_select(connection, _COVERAGE, chosen))
     answered = [row["benchmark"] for row in _select(connection, _BENCHMARKS, chosen)]
-    found = sorted(
+    known = sorted(
         {
             *answered,
             *(row["benchmark"] for row in metrics),
             *(benchmark for benchmark, _ in coverage.counts),
         }
     )
-    names = found if benchmarks is None else list(dict.fromkeys(benchmarks))
+    names = known if benchmarks is None else list(dict.fromkeys(benchmarks))
     rows = [_read_benchmark(connection, name, metrics, correlations, coverage) for name in names]
     tables = [(section, _select(connection, section.query, chosen)) for section in SECTIONS]
     page = _template().render(

@@ -31,6 +31,7 @@ _SUFFIXES: Mapping[str, Format] = {
     ".pq": "parquet",
     ".tab": "tsv",
 }
+# records read at a time, which bounds memory
 _BATCH = 50_000
 _AGAIN = "correct the line in the file and ingest again"
 
@@ -110,18 +111,18 @@ def read_batches(
     yield RecordBatch(records, locators)
 
 
-def check_columns(file: Path, place: str, found: Sequence[str], wanted: Iterable[str]) -> None:
-    """Raises SourceError where a wanted column is not among those found: file, place, both lists,
+def check_columns(file: Path, place: str, columns: Sequence[str], wanted: Iterable[str]) -> None:
+    """Raises SourceError where a wanted column is not among the `columns`: file, place, both lists,
     the nearest name.
     """
-    names = sorted({path if path in found else root_of(path) for path in wanted})
-    absent = [name for name in names if name not in found]
+    names = sorted({path if path in columns else root_of(path) for path in wanted})
+    absent = [name for name in names if name not in columns]
     if absent:
         raise SourceError(
             f"{file}:{place}: has no {' and no '.join(map(repr, absent))}, but the columns "
-            f"{', '.join(map(repr, found)) or 'of nothing'}; "
+            f"{', '.join(map(repr, columns)) or 'of nothing'}; "
             f"expected {', '.join(map(repr, names))}; correct the suite or the file: "
-            f"{nearest(absent[0], found) if found else 'it is empty'}"
+            f"{nearest(absent[0], columns) if columns else 'it is empty'}"
         )
 
 

@@ -284,11 +284,11 @@ def _find(content: Any, keys: tuple[str, ...]) -> Any:
 
 
 def _choose(file: Path, content: Any, keys: tuple[str, ...]) -> list[Any]:
-    found = _find(content, keys)
-    if not isinstance(found, list):
+    records = _find(content, keys)
+    if not isinstance(records, list):
         wanted = " or ".join(repr(key) for key in keys)
         raise SourceError(
             f"{file}: holds no list of records; expected a list, or one under {wanted}; check "
             f"that it is the right file"
         )
-    return found
+    return records

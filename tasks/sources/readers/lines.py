@@ -80,15 +80,15 @@ def find_files(patterns: Iterable[Path], what: str) -> list[Path]:
     """The files that paths with `*` in the file name stand for, in the patterns' order; raises
     SourceError where one finds none.
     """
-    found: dict[Path, None] = {}
+    all_files: dict[Path, None] = {}
     for pattern in patterns:
         files = [file for file in sorted(pattern.parent.glob(pattern.name)) if file.is_file()]
         if not files:
             raise SourceError(
                 f"{pattern}: no file matches; expected {what}; check the path in the suite"
             )
-        found |= dict.fromkeys(files)
-    return list(found)
+        all_files |= dict.fromkeys(files)
+    return list(all_files)
 
 
 def read_lines(file: Path, table: str, rejects: Rejects) -> Iterator[Line]:
@@ -187,6 +187,7 @@ def read_tab_rows(
     return rows
 
 
+# bytes read at a time
 _BLOCK = 1 << 20
 _BREAKS = (EOFError, zlib.error, OSError, pa.ArrowException)
 

@@ -50,23 +50,23 @@ class Flattened(NamedTuple):
 
     columns: dict[str, pl.Series]
     misfits: list[Misfit]
-    found: set[str]
+    present: set[str]
 
 
 def flatten(records: Sequence[Record], wanted: Mapping[str, Kind]) -> Flattened:
     """One column a path; a misfit's cell is null there."""
     columns: dict[str, pl.Series] = {}
     misfits: list[Misfit] = []
-    found: set[str] = set()
+    present: set[str] = set()
     for path, kind in wanted.items():
         find = find_path(path)
         cells = [find(record) for record in records]
         if any(cell is not _ABSENT for cell in cells):
-            found.add(path)
+            present.add(path)
         if _ABSENT in cells:
             cells = [None if cell is _ABSENT else cell for cell in cells]
         columns[path] = _column(path, kind, cells, misfits)
-    return Flattened(columns, misfits, found)
+    return Flattened(columns, misfits, present)
 
 
 def find_path(path: str) -> Callable[[Record], Any]:

@@ -22,8 +22,8 @@ from judgelake.tasks.judging.reading import (
 from judgelake.tasks.settings import frozen_settings
 from judgelake.tasks.sources.frames import frame_schema
 from judgelake.tasks.sources.table.values import (
-    Cell,
     Name,
+    TableCell,
     Value,
     check_scale,
     need,
@@ -148,17 +148,17 @@ class DuelSettings:
 class DuelCells(NamedTuple):
     """A duel's cells as its columns give them; those that the suite does not map are null."""
 
-    choice: Cell
-    preference: Cell
-    score_a: Cell
-    score_b: Cell
-    shown_first: Cell
-    text: Cell
+    choice: TableCell
+    preference: TableCell
+    score_a: TableCell
+    score_b: TableCell
+    shown_first: TableCell
+    text: TableCell
 
 
 def read_ratings(
-    batch: pl.DataFrame, settings: VerdictSettings, text: Cell
-) -> tuple[pl.DataFrame, Cell]:
+    batch: pl.DataFrame, settings: VerdictSettings, text: TableCell
+) -> tuple[pl.DataFrame, TableCell]:
     """The batch with a column of the ratings that the reader finds in `text`, and the cell that
     takes it.
     """
@@ -176,13 +176,15 @@ def _read_rating(text: str, settings: VerdictSettings) -> float | None:
         return None if says_yes is None else high if says_yes else low
     levels = range(int(low), int(high) + 1)
     if settings.reader == "result_marker":
-        found = read_result_marker(text, levels)
+        read = read_result_marker(text, levels)
     else:
-        found = read_rating_at_end(text, settings.marker or "rating", levels)
-    return None if found is None else float(found.rating)
+        read = read_rating_at_end(text, settings.marker or "rating", levels)
+    return None if read is None else float(read.rating)
 
 
-def decide_verdict(settings: VerdictSettings, rating: Cell, text: Cell) -> dict[str, Cell]:
+def decide_verdict(
+    settings: VerdictSettings, rating: TableCell, text: TableCell
+) -> dict[str, TableCell]:
     """Status, rating, scale, text and reason."""
     low, high = settings.scale
     unread = {
@@ -195,7 +197,7 @@ def decide_verdict(settings: VerdictSettings, rating: Cell, text: Cell) -> dict[
     return {**status, "rating": rating, **scale_cells(settings.scale), "text": text}
 
 
-def scale_cells(scale: Iterable[float]) -> dict[str, Cell]:
+def scale_cells(scale: Iterable[float]) -> dict[str, TableCell]:
     """The ends of a scale."""
     return {
         name: read_number(None, (), default=end)
@@ -211,11 +213,11 @@ def read_scores(
     """
     low, high = settings.scale
     batch = batch.with_columns(cells.text.read.alias(_TEXT))
-    found = [
+    pairs = [
         None if reply is None else read_two_numbers(reply, low, high) for reply in batch[_TEXT]
     ]
-    first = pl.Series(_FIRST, [scores and scores.first for scores in found], pl.Float64)
-    second = pl.Series(_SECOND, [scores and scores.second for scores in found], pl.Float64)
+    first = pl.Series(_FIRST, [scores and scores.first for scores in pairs], pl.Float64)
+    second = pl.Series(_SECOND, [scores and scores.second for scores in pairs], pl.Float64)
     if settings.shown_first is None:
         cells = cells._replace(shown_first=plain_cell(pl.lit("a"), ""))
     a_first, b_first = (cells.shown_first.read == side for side in "ab")
@@ -225,7 +227,7 @@ def read_scores(
     return batch.with_columns(first, second), cells
 
 
-def decide_duel(settings: DuelSettings, cells: DuelCells) -> dict[str, Cell]:
+def decide_duel(settings: DuelSettings, cells: DuelCells) -> dict[str, TableCell]:
     """Choice, preference_b, scores, shown_first, status, text and reason."""
     choice, share = cells.choice, cells.preference.read
     if settings.choice is None:
@@ -259,7 +261,7 @@ def decide_duel(settings: DuelSettings, cells: DuelCells) -> dict[str, Cell]:
     }
 
 
-def _status(given: pl.Expr, replied: pl.Expr, unread: pl.Expr) -> dict[str, Cell]:
+def _status(given: pl.Expr, replied: pl.Expr, unread: pl.Expr) -> dict[str, TableCell]:
     """Status and reason of a verdict, with `unread` as the reason where there is a reply that holds
     none.
     """
@@ -323,12 +325,12 @@ class Labelled(NamedTuple):
     """Rows to be: a batch, its label, and whether it holds."""
 
     batch: pl.DataFrame
-    label: Cell
-    holds: Cell
+    label: TableCell
+    holds: TableCell
 
 
 def spread_labels(
-    batch: pl.DataFrame, settings: LabelSettings, listed: Cell, nulls: tuple[str, ...]
+    batch: pl.DataFrame, settings: LabelSettings, listed: TableCell, nulls: tuple[str, ...]
 ) -> Iterator[Labelled]:
     """One row for each label that `listed` names, or the rows of each of the columns."""
     if settings.labels is not None:
@@ -347,7 +349,7 @@ def spread_labels(
         )
 
 
-def _read_flag(value: Value, nulls: tuple[str, ...]) -> Cell:
+def _read_flag(value: Value, nulls: tuple[str, ...]) -> TableCell:
     """Yes or no in one of its usual spellings; anything else is unreadable."""
     text = read_text(value, nulls)
     flag = (
@@ -356,7 +358,7 @@ def _read_flag(value: Value, nulls: tuple[str, ...]) -> Cell:
         .replace_strict(_FLAGS, default=None, return_dtype=pl.Boolean)
     )
     reason = text.reason or "the value is neither yes nor no"
-    return Cell(
+    return TableCell(
         text.raw,
         flag,
         value.name,

@@ -29,7 +29,7 @@ from judgelake.tasks.sources.table.settings import (
     RatingSettings,
 )
 from judgelake.tasks.sources.table.values import (
-    Cell,
+    TableCell,
     Value,
     place_cells,
     plain_cell,
@@ -40,7 +40,6 @@ from judgelake.tasks.sources.table.values import (
 )
 
 _GIVES_ITEMS = ("prompt", "references", "images")
-_TEXTS = ("prompt", "text", "answer")
 
 
 class RowMaker:
@@ -100,7 +99,11 @@ class RowMaker:
         self._add_others(batch)
 
     def _make(
-        self, table: str, batch: pl.DataFrame, cells: Mapping[str, Cell], filled: str | None = None
+        self,
+        table: str,
+        batch: pl.DataFrame,
+        cells: Mapping[str, TableCell],
+        filled: str | None = None,
     ) -> None:
         """Rows of `table`; those whose cell `filled` is missing are left out, those with a cell
         that cannot be read are rejected.
@@ -132,7 +135,7 @@ class RowMaker:
         )
         self.frames.setdefault(table, []).append(made)
 
-    def _reject(self, table: str, rows: pl.DataFrame, cell: Cell) -> None:
+    def _reject(self, table: str, rows: pl.DataFrame, cell: TableCell) -> None:
         for file, locator, value in rows.select(
             pl.col(FILE), pl.col(LOCATOR), cell.raw.cast(pl.String).alias("::value")
         ).iter_rows():
@@ -158,21 +161,21 @@ class RowMaker:
 
     def _text(
         self, value: Value | None, default: pl.Expr | None = None, *, is_text: bool = False
-    ) -> Cell:
+    ) -> TableCell:
         return read_text(value, self.text_nulls if is_text else self.nulls, default)
 
-    def _texts(self, value: Value | None, nulls: tuple[str, ...] | None = None) -> Cell:
+    def _texts(self, value: Value | None, nulls: tuple[str, ...] | None = None) -> TableCell:
         return read_texts(value, self.lists, self.text_nulls if nulls is None else nulls)
 
     @property
     def _source_row(self) -> pl.Expr:
         return pl.concat_str([pl.col(FILE), pl.lit(":"), pl.col(LOCATOR)])
 
-    def _item_id(self) -> Cell:
+    def _item_id(self) -> TableCell:
         default = None if "item_id" in self.part.columns else self._source_row
         return self._text(self.part.columns.get("item_id"), default)
 
-    def _item(self) -> dict[str, Cell]:
+    def _item(self) -> dict[str, TableCell]:
         column = self.part.columns.get
         images, item_id = self._texts(column("images"), self.nulls), self._item_id()
         regions = self._texts(column("regions"), self.nulls)
@@ -194,7 +197,7 @@ class RowMaker:
             "cluster": self._text(column("cluster"), pl.coalesce(first, item_id.read)),
         }
 
-    def _answer(self, answer: AnswerSettings, number: int) -> dict[str, Cell]:
+    def _answer(self, answer: AnswerSettings, number: int) -> dict[str, TableCell]:
         return {
             "item_id": self._item_id(),
             "answer_id": self._answer_id(number),
@@ -204,7 +207,7 @@ class RowMaker:
             "text": self._text(answer.text, is_text=True),
         }
 
-    def _answer_id(self, number: int) -> Cell:
+    def _answer_id(self, number: int) -> TableCell:
         """`answer_id`, else model/style/sample, else the source row."""
         answer = self.part.every_answer[number]
         row = (
@@ -221,7 +224,7 @@ class RowMaker:
         made = pl.concat_str([self._text(answer.model).read, style, sample], separator="/")
         return self._text(None, pl.coalesce(made, row))
 
-    def _about(self, answer: str | None) -> dict[str, Cell]:
+    def _about(self, answer: str | None) -> dict[str, TableCell]:
         return {
             "item_id": self._item_id(),
             "answer_id": self._answer_id(self.part.find_answer(answer)),
@@ -267,7 +270,7 @@ class RowMaker:
         }
         self._make("recorded_verdicts", batch, {**cells, **decide_verdict(verdicts, rating, text)})
 
-    def _pair(self, settings: PreferenceSettings | DuelSettings) -> dict[str, Cell]:
+    def _pair(self, settings: PreferenceSettings | DuelSettings) -> dict[str, TableCell]:
         return {
             "item_id": self._item_id(),
             "answer_a": self._text(settings.answer_a) if settings.answer_a else self._answer_id(0),
@@ -326,7 +329,7 @@ class RowMaker:
         column: str,
         batch: pl.DataFrame,
         labels: LabelSettings,
-        about: dict[str, Cell],
+        about: dict[str, TableCell],
     ) -> None:
         listed = self._texts(labels.labels, self.nulls)
         for each, label, holds in spread_labels(batch, labels, listed, self.nulls):
@@ -340,9 +343,12 @@ class RowMaker:
 
     def _add_others(self, batch: pl.DataFrame) -> None:
         """Captions, rubrics, models and published scores."""
-        for one in self.part.captions:
-            cells = {"image_uri": self._text(one.image), "captioner": self._text(one.captioner)}
-            self._make("captions", batch, {**cells, "text": self._text(one.text, is_text=True)})
+        for caption in self.part.captions:
+            cells = {
+                "image_uri": self._text(caption.image),
+                "captioner": self._text(caption.captioner),
+            }
+            self._make("captions", batch, {**cells, "text": self._text(caption.text, is_text=True)})
         for rubric in self.part.rubrics:
             named = self._text(
                 rubric.rubric_id, self._item_id().read if rubric.rubric_id is None else None
@@ -362,7 +368,7 @@ class RowMaker:
         for published in self.part.benchmark_scores:
             self._add_published(batch, published)
 
-    def _model_cell(self, name: str, value: Value) -> Cell:
+    def _model_cell(self, name: str, value: Value) -> TableCell:
         return self._text(value) if name in ("model", "family") else read_number(value, self.nulls)
 
     def _add_published(self, batch: pl.DataFrame, published: PublishedSettings) -> None:
@@ -381,7 +387,7 @@ class RowMaker:
             self._make("benchmark_scores", batch, cells, filled="score")
 
 
-def _as_read(cell: Cell, read: pl.Expr) -> Cell:
+def _as_read(cell: TableCell, read: pl.Expr) -> TableCell:
     return cell._replace(raw=read, read=read)
 
 

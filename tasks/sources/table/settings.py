@@ -167,9 +167,9 @@ class PublishedSettings:
     scores: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        one = self.score is not None and self.published_benchmark is not None
+        is_single = self.score is not None and self.published_benchmark is not None
         need(
-            one != bool(self.scores),
+            is_single != bool(self.scores),
             "score",
             "expected `score` with `published_benchmark`, or `scores`; write one of them",
         )
@@ -237,16 +237,18 @@ class PartSettings(FileSettings):
             self.metric_scores,
             self.failure_labels,
         )
-        for settings in (one for section in about_one for one in section):
+        for settings in (part for section in about_one for part in section):
             self.find_answer(settings.answer)
-        listed = len(self.answers) > 1 or all(one.answers is not None for one in self.choice_sets)
+        listed = len(self.answers) > 1 or all(
+            choice_set.answers is not None for choice_set in self.choice_sets
+        )
         need(
             listed,
             "choice_sets",
             "name no set; expected `answers` (their ids), or two `answers` of the row or more",
         )
         for key, pairs in (("preferences", self.preferences), ("judge_duels", self.judge_duels)):
-            named = all(one.answer_a is not None and one.answer_b is not None for one in pairs)
+            named = all(pair.answer_a is not None and pair.answer_b is not None for pair in pairs)
             what = "name no pair; expected `answer_a` and `answer_b`; or list two `answers`"
             need(named or len(self.answers) > 1, key, what)
 
@@ -255,14 +257,14 @@ class PartSettings(FileSettings):
         """The answers of a row; the one that `columns` describe where none are listed."""
         column = self.columns.get
         style = column("style")
-        one = AnswerSettings(
+        described = AnswerSettings(
             column("answer"),
             _as_name(column("model")),
             column("answer_id"),
             _as_name(style),
             column("sample"),
         )
-        return self.answers or (one,)
+        return self.answers or (described,)
 
     def find_answer(self, model: str | None) -> int:
         """The number of the answer that a section is about; raises ValueError where that is not
@@ -286,19 +288,19 @@ class PartSettings(FileSettings):
 
     def wanted(self) -> dict[str, Kind]:
         """Path -> shape of every column that is read."""
-        found: dict[str, Kind] = dict.fromkeys(self.where, "text")
+        kinds: dict[str, Kind] = dict.fromkeys(self.where, "text")
         for key, value in _values(self):
             kind = "text" if value.pattern else _LISTS.get(key, "text")
-            found.update(
-                {path: kind for path in value.paths if path not in found or kind == "text"}
+            kinds.update(
+                {path: kind for path in value.paths if path not in kinds or kind == "text"}
             )
         for settings in self.human_ratings:
-            found.update(dict.fromkeys((*settings.annotators, *settings.criteria), "text"))
+            kinds.update(dict.fromkeys((*settings.annotators, *settings.criteria), "text"))
         for published in self.benchmark_scores:
-            found.update(dict.fromkeys(published.scores, "text"))
+            kinds.update(dict.fromkeys(published.scores, "text"))
         for labels in (*self.failure_labels, *self.item_labels):
-            found.update(dict.fromkeys(labels.columns, "text"))
-        return found
+            kinds.update(dict.fromkeys(labels.columns, "text"))
+        return kinds
 
 
 @frozen_settings
@@ -346,8 +348,8 @@ def _values(settings: Any) -> Iterator[tuple[str, Value]]:
         if isinstance(inner, Value):
             yield part.name, inner
         elif isinstance(inner, Mapping):
-            yield from ((key, one) for key, one in inner.items() if isinstance(one, Value))
+            yield from ((key, value) for key, value in inner.items() if isinstance(value, Value))
         elif isinstance(inner, tuple):
-            for one in inner:
-                if dataclasses.is_dataclass(one):
-                    yield from _values(one)
+            for value in inner:
+                if dataclasses.is_dataclass(value):
+                    yield from _values(value)

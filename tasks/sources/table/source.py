@@ -29,9 +29,11 @@ from judgelake.tasks.sources.table.rows import RowMaker
 from judgelake.tasks.sources.table.settings import PartSettings, TableSettings
 
 VERSION = 1
+# a larger cell is an embedded file or a broken quotation, not a text
 _MOST_BYTES = 1 << 20
 # The variable parts of a path: `{name}`, which becomes a column, and `*`.
 _PART = re.compile(r"\{(\w+)\}|(\*)")
+# rows read at a time, which bounds memory
 _BATCH = 200_000
 
 
@@ -77,7 +79,7 @@ def find_files(part: PartSettings) -> list[InputFile]:
             )
         return [InputFile(pattern, pattern.name, {})]
     root = Path(fixed).parent if not fixed.endswith("/") else Path(fixed)
-    found = [
+    candidates = [
         file
         for file in sorted(root.glob(_as_glob(str(pattern.relative_to(root)))))
         if file.is_file()
@@ -85,7 +87,7 @@ def find_files(part: PartSettings) -> list[InputFile]:
     regex = re.compile(_as_regex(text))
     files = [
         InputFile(file, str(file.relative_to(root)), match.groupdict())
-        for file in found
+        for file in candidates
         if (match := regex.fullmatch(str(file)))
     ]
     if not files:
@@ -144,7 +146,7 @@ def _read_part(part: PartSettings) -> RowMaker:
     for file in files:
         for frame in reader.read(file):
             maker.add(frame)
-    reader.check_found(files[0].path)
+    reader.check_present(files[0].path)
     return maker
 
 
@@ -155,13 +157,13 @@ class _PartReader:
         self, part: PartSettings, wanted: Mapping[str, Kind], rejected: list[Rejected]
     ) -> None:
         self.part, self.wanted, self.rejected = part, wanted, rejected
-        self.found: set[str] = set()
+        self.present: set[str] = set()
         self.keys: set[str] = set()
         self.table = next(iter(_tables(part)), "items")
 
     def read(self, file: InputFile) -> Iterator[pl.DataFrame]:
         inner = {path: kind for path, kind in self.wanted.items() if path not in file.columns}
-        self.found.update(file.columns)
+        self.present.update(file.columns)
 
         def report_line(
             locator: str, column: str | None, value: str | None, reason: str, remedy: str
@@ -185,9 +187,9 @@ class _PartReader:
             ]
             yield self._without_huge(frame.with_columns(pl.lit(file.name).alias(FILE), *constants))
 
-    def check_found(self, file: Path) -> None:
+    def check_present(self, file: Path) -> None:
         """Raises SourceError where no record of any file has a wanted path."""
-        absent = sorted(set(self.wanted) - self.found) if self.keys else []
+        absent = sorted(set(self.wanted) - self.present) if self.keys else []
         if absent:
             close = difflib.get_close_matches(absent[0], sorted(self.keys), n=1, cutoff=0.5)
             hint = f"did you mean {close[0]!r}?" if close else "correct the suite"
@@ -201,7 +203,7 @@ class _PartReader:
         self, file: InputFile, batch: RecordBatch, wanted: Mapping[str, Kind]
     ) -> pl.DataFrame:
         flat = flatten(batch.records, wanted)
-        self.found |= flat.found
+        self.present |= flat.present
         self.keys.update(key for record in batch.records[:100] for key in record)
         frame = pl.DataFrame({**flat.columns, LOCATOR: pl.Series(batch.locators, dtype=pl.String)})
         for bad in flat.misfits:
@@ -243,7 +245,7 @@ class _PartReader:
             _is_plain(sample.schema[path], kind) for path, kind in wanted.items()
         ):
             return None
-        self.found.update(wanted)
+        self.present.update(wanted)
         return self._parquet_frames(file.path, wanted)
 
     def _parquet_frames(self, file: Path, wanted: Mapping[str, Kind]) -> Iterator[pl.DataFrame]:

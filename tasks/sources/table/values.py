@@ -71,8 +71,8 @@ class Value:
             },
             "split": TEXT_SCHEMA,
         }
-        one = [{"required": ["from"]}, {"required": ["constant"]}]
-        form = {"type": "object", "properties": keys, "additionalProperties": False, "oneOf": one}
+        forms = [{"required": ["from"]}, {"required": ["constant"]}]
+        form = {"type": "object", "properties": keys, "additionalProperties": False, "oneOf": forms}
         return {"anyOf": [keys["from"], form], "description": inspect.cleandoc(cls.__doc__ or "")}
 
     def mapped_by(self, values: Mapping[str, str | None] | None) -> "Value":
@@ -131,7 +131,7 @@ def _read_keys(value: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-class Cell(NamedTuple):
+class TableCell(NamedTuple):
     """A column to be: `read` is null where `raw` is not and holds what the column cannot take."""
 
     raw: pl.Expr
@@ -141,12 +141,12 @@ class Cell(NamedTuple):
     remedy: str = ""
 
 
-def plain_cell(expression: pl.Expr, name: str) -> Cell:
+def plain_cell(expression: pl.Expr, name: str) -> TableCell:
     """A column that takes whatever the expression gives."""
-    return Cell(expression, expression, name)
+    return TableCell(expression, expression, name)
 
 
-def place_cells() -> dict[str, Cell]:
+def place_cells() -> dict[str, TableCell]:
     """The place columns."""
     return {
         "source_file": plain_cell(pl.col(FILE), "file"),
@@ -154,7 +154,9 @@ def place_cells() -> dict[str, Cell]:
     }
 
 
-def read_text(value: Value | None, nulls: tuple[str, ...], default: pl.Expr | None = None) -> Cell:
+def read_text(
+    value: Value | None, nulls: tuple[str, ...], default: pl.Expr | None = None
+) -> TableCell:
     """Text; blank text and null markers are null, a text that the value map lacks is unreadable."""
     if value is None:
         return plain_cell(pl.lit(None, pl.String) if default is None else default, "")
@@ -166,7 +168,7 @@ def read_text(value: Value | None, nulls: tuple[str, ...], default: pl.Expr | No
 
 def read_number(
     value: Value | None, nulls: tuple[str, ...], dtype: Any = pl.Float64, default: Any = None
-) -> Cell:
+) -> TableCell:
     """A number; any other value cannot be read."""
     if value is None:
         return plain_cell(pl.lit(default, dtype), "")
@@ -179,7 +181,7 @@ def read_number(
             .cast(pl.Int64, strict=False)
         )
     reason = text.reason or f"the value is not a {'whole ' if dtype == pl.Int64 else ''}number"
-    return Cell(
+    return TableCell(
         text.raw,
         number.fill_null(default) if default is not None else number,
         value.name,
@@ -188,7 +190,7 @@ def read_number(
     )
 
 
-def read_finite(value: Value | None, nulls: tuple[str, ...]) -> Cell:
+def read_finite(value: Value | None, nulls: tuple[str, ...]) -> TableCell:
     """A finite number; any other value cannot be read, nor can NaN and infinity."""
     cell = read_number(value, nulls)
     finite = pl.when(cell.read.is_finite()).then(cell.read)
@@ -197,7 +199,7 @@ def read_finite(value: Value | None, nulls: tuple[str, ...]) -> Cell:
     )
 
 
-def read_texts(value: Value | None, lists: frozenset[str], nulls: tuple[str, ...]) -> Cell:
+def read_texts(value: Value | None, lists: frozenset[str], nulls: tuple[str, ...]) -> TableCell:
     """A list of texts, missing ones left out; `lists` are the paths that hold lists."""
     if value is None:
         return plain_cell(pl.lit([], pl.List(pl.String)), "")
@@ -249,7 +251,7 @@ def _mark(expression: pl.Expr, nulls: tuple[str, ...]) -> pl.Expr:
     return pl.when(expression.str.strip_chars().is_in(list(nulls)).not_()).then(expression)
 
 
-def _mapped(raw: pl.Expr, values: Mapping[str, str | None], name: str) -> Cell:
+def _mapped(raw: pl.Expr, values: Mapping[str, str | None], name: str) -> TableCell:
     """A value map: exact texts, else equal numbers (`1` is `1.0`); a text mapped to null is
     missing.
     """
@@ -267,7 +269,7 @@ def _mapped(raw: pl.Expr, values: Mapping[str, str | None], name: str) -> Cell:
             ),
         )
     known = ", ".join(values)
-    return Cell(
+    return TableCell(
         filled,
         read,
         name,

@@ -46,9 +46,9 @@ def count_rows(
     """Add to counts[k] the rows from first to last."""
     sums = counts[k]
     for row in range(first, last):
-        one, often = drawn[clusters[row]], np.int32(times[row])
+        cluster, often = drawn[clusters[row]], np.int32(times[row])
         for b in range(sums.size):
-            sums[b] += often * np.int32(one[b])
+            sums[b] += often * np.int32(cluster[b])
 
 
 @compile_loop
@@ -133,9 +133,9 @@ def _pair_near(tree: Near, level: int, counts: Drawn, near: Near) -> None:
     smaller[:] = 0
     node = level
     while node > 0:
-        one = tree[node]
-        for b in range(one.size):
-            smaller[b] = np.uint32(smaller[b] + one[b])
+        counted = tree[node]
+        for b in range(counted.size):
+            smaller[b] = np.uint32(smaller[b] + counted[b])
         node &= node - 1
     for b in range(smaller.size):
         concordant[b] = np.uint32(concordant[b] + np.uint32(counts[b]) * smaller[b])
@@ -252,9 +252,9 @@ def _add_group(held: Counts, n_cells: int, sums: Floats) -> None:
 def _enter(tree: Near, level: int, counts: Drawn) -> None:
     node = level + 1
     while node < tree.shape[0]:
-        one = tree[node]
-        for b in range(one.size):
-            one[b] = np.uint32(one[b] + np.uint32(counts[b]))
+        counted = tree[node]
+        for b in range(counted.size):
+            counted[b] = np.uint32(counted[b] + np.uint32(counts[b]))
         node += node & -node
 
 
@@ -281,9 +281,9 @@ def sum_all(
         lanes = min(step, weights.shape[1] - start)
         drawn = np.empty((present.size, lanes), np.uint16)
         for c in range(present.size):
-            row, one = drawn[c], weights[present[c], start : start + lanes]
+            row, cluster = drawn[c], weights[present[c], start : start + lanes]
             for b in range(lanes):
-                row[b] = one[b]
+                row[b] = cluster[b]
         y_sums, x_sums, moment_sums = (
             np.zeros((3, lanes)),
             np.zeros((6, lanes)),

@@ -34,9 +34,9 @@ def add_rows(drawn: Drawn, rows: Places, start: int, stop: int, counts: Counts) 
         for r in range(sums.size):
             sums[r] += np.uint32(a[r] + b[r] + c[r] + d[r] + f[r] + g[r] + h[r] + i[r])
     for e in range(whole, rows.size):
-        one = drawn[rows[e], start:stop]
+        row = drawn[rows[e], start:stop]
         for r in range(sums.size):
-            sums[r] += np.uint32(one[r])
+            sums[r] += np.uint32(row[r])
 
 
 @compile_loop
@@ -59,9 +59,9 @@ def add_columns(
         for q in range(sums.shape[0]):
             own = sums[q, first:last]
             for k in range(starts[q], starts[q + 1]):
-                one, value = drawn[columns[k], first:last], values[k]
+                column, value = drawn[columns[k], first:last], values[k]
                 for b in range(own.size):
-                    own[b] += value * np.float64(one[b])
+                    own[b] += value * np.float64(column[b])
 
 
 @compile_loop

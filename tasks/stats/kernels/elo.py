@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from judgelake.tasks.stats.kernels.compiled import compile_loop
 
+# orders computed side by side, so that the processor's vectors are used
 LANES = 16
 Kinds = NDArray[np.unsignedinteger[Any]]
 Places = NDArray[np.int64]
@@ -22,6 +23,7 @@ Drawn = NDArray[np.integer[Any]]
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
+# shift and mask for the high and the low 32 bits
 _HALF, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 _LOG2_E = 1 / math.log(2)
 # ln 2 in two parts (Cody & Waite 1980), and the number that rounds a double to an integer held in

@@ -175,9 +175,9 @@ def test_a_template_without_system_messages_gets_them_in_the_users(
     plain = save_decoder(folder / "no-system", "Qwen2", CHAT_WITHOUT_SYSTEM)
     apart = Request("m", (Message("system", "so"), Message("user", "rating")), GREEDY)
     merged = Request("m", (Message("user", "so\n\nrating"),), GREEDY)
-    told, same = replies(ask(plain, [apart, merged]))
-    assert told.text == same.text
-    assert told.adapted == "system message in the user's"
+    reported, same = replies(ask(plain, [apart, merged]))
+    assert reported.text == same.text
+    assert reported.adapted == "system message in the user's"
     assert same.adapted is None
 
 

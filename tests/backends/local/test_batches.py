@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from judgelake.tasks.backends.local.batches import (
     LEAST_SHARED,
-    Asked,
+    PlannedPrompt,
     PromptBatch,
     Rules,
     count_common,
@@ -19,8 +19,8 @@ from judgelake.tasks.backends.local.batches import (
 RULES = Rules(batch_tokens=10_000, overhead=100, pass_tokens=10_000)
 
 
-def ask_each(keys: Sequence[Sequence[int]], room: int = 1) -> list[Asked]:
-    return [Asked(tuple(key), room) for key in keys]
+def ask_each(keys: Sequence[Sequence[int]], room: int = 1) -> list[PlannedPrompt]:
+    return [PlannedPrompt(tuple(key), room) for key in keys]
 
 
 def test_one_beginning_of_all_is_shared() -> None:
@@ -55,7 +55,7 @@ def test_prompts_of_different_images_run_apart_each_upon_its_own() -> None:
     # -1 and -2 are two pictures of 30 tokens; the five texts behind each are far shorter than what
     # a further pass costs
     asked = [
-        Asked((9, *[image] * 30, 3, *[40 + n] * 6), 1, images_end=31)
+        PlannedPrompt((9, *[image] * 30, 3, *[40 + n] * 6), 1, images_end=31)
         for image in (-1, -2)
         for n in range(5)
     ]
@@ -86,9 +86,9 @@ def test_every_prompt_runs_once_within_the_budget(
     keys: list[list[int]], room: int, budget: int, overhead: int, eyes: int
 ) -> None:
     asked = [
-        Asked((*[-1 - number % 3] * eyes, *key), room, 1, eyes if number % 2 else 0)
+        PlannedPrompt((*[-1 - number % 3] * eyes, *key), room, 1, eyes if number % 2 else 0)
         if number % 2
-        else Asked(tuple(key), room)
+        else PlannedPrompt(tuple(key), room)
         for number, key in enumerate(keys)
     ]
     found = plan_batches(asked, Rules(budget, overhead, budget))

@@ -74,11 +74,11 @@ def test_a_family_replies_as_its_own_loop_does(
 ) -> None:
     folder = FAMILIES[family](tmp_path / family)
     monkeypatch.setattr(LOADING, "from_pretrained", load_processor)
-    # of PaliGemma the whole prompt looks both ways, so that each is computed alone
+    # of PaliGemma the whole prompt's tokens attend in both directions, so that each is computed alone
     expect_own_loop(folder, f"{family}Model", monkeypatch, shares=family != "PaliGemma")
     ask(folder, [looking_request(CRITERIA[0], 1)])  # as the next shard
     words = (
-        f"judgelake: {folder}: its prompt looks both ways; what its prompts share "
+        f"judgelake: {folder}: its prompt's tokens attend in both directions; what its prompts share "
         f"(demonstrations, an image and its text) is computed"
     )
     assert capfd.readouterr().err.count(words) == (family == "PaliGemma")

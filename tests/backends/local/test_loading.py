@@ -100,9 +100,9 @@ def test_a_folder_counts_by_its_content(llama: Path, tmp_path: Path) -> None:
     ],
 )
 def test_settings_that_do_not_belong_are_refused(settings: dict[str, Any], words: str) -> None:
-    with pytest.raises(ValueError, match=r".") as told:
+    with pytest.raises(ValueError, match=r".") as refused:
         make_endpoint(**settings)
-    assert words in str(told.value)
+    assert words in str(refused.value)
 
 
 def test_each_architecture_is_loaded_by_its_class(llama: Path, tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_weights_are_measured_without_them(llama: Path) -> None:
     assert found == [4 * weights, 2 * weights, pytest.approx(weights * 4.6 / 8)]
 
 
-def test_too_little_memory_is_told_before_the_load(
+def test_too_little_memory_is_reported_before_the_load(
     llama: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(local_loading, "measure_free", lambda *_, **__: 1000.0)
@@ -154,7 +154,7 @@ def test_too_little_memory_is_told_before_the_load(
         load(LocalModel(str(llama)))
 
 
-def test_what_cannot_be_loaded_is_told_in_one_line(
+def test_what_cannot_be_loaded_is_reported_in_one_line(
     llama: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
@@ -184,21 +184,21 @@ def test_what_cannot_be_loaded_is_told_in_one_line(
 @pytest.mark.skipif(
     importlib.util.find_spec("torchvision") is not None, reason="torchvision is installed"
 )
-def test_a_processor_that_lacks_torchvision_is_told_at_load(tmp_path: Path) -> None:
+def test_a_processor_that_lacks_torchvision_is_reported_at_load(tmp_path: Path) -> None:
     folder = save_qwen_vl(tmp_path / "qwen", "Qwen2_5_VL")
     kinds = {
         "processor_class": "Qwen2_5_VLProcessor",
         "image_processor_type": "Qwen2VLImageProcessor",
     }
     (folder / "preprocessor_config.json").write_text(json.dumps(kinds))
-    with pytest.raises(BackendError) as told:
+    with pytest.raises(BackendError) as refused:
         load(LocalModel(str(folder)))
     assert re.fullmatch(
         rf"{folder}: it needs the package torchvision \(\w+ requires the Torchvision library "
         rf"but it was not found in your environment\); "
         rf"expected the build that goes with torch (\S+); run pip install torchvision "
         rf"torch==\1( --index-url \S+/(\w+))?",
-        str(told.value),
+        str(refused.value),
     )
 
 
@@ -239,10 +239,10 @@ def test_a_package_that_a_model_needs_is_named(
         raise raised from beneath
 
     monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", fail)
-    with pytest.raises(BackendError) as told:
+    with pytest.raises(BackendError) as refused:
         load(LocalModel(str(llama)))
-    assert words in str(told.value)
-    assert ("run pip install torchvision torch==" in str(told.value)) == ("torchvision" in words)
+    assert words in str(refused.value)
+    assert ("run pip install torchvision torch==" in str(refused.value)) == ("torchvision" in words)
 
 
 def test_a_model_is_loaded_once_and_dropped_for_another(

@@ -208,14 +208,14 @@ def test_a_start_of_which_nobody_knows_is_looked_for_in_the_next_run(
     ] == ["batch_1"] * 4
 
 
-def test_the_status_of_the_lake_tells_of_open_batches(lake: Lake, server: BatchServer) -> None:
+def test_the_status_of_the_lake_shows_open_batches(lake: Lake, server: BatchServer) -> None:
     queue(lake, server, "run-1")
     (row,) = query(lake, "select judge_id, planned_at from stg_batches")
-    told = (
+    reported = (
         f"  batch_1  4 requests of judge {row['judge_id']} since "
         f"{row['planned_at']:%Y-%m-%d %H:%M:%S} UTC"
     )
-    assert describe_status(read_status(lake))[-2:] == ["batches at providers:", told]
+    assert describe_status(read_status(lake))[-2:] == ["batches at providers:", reported]
     server.finish()
     collect(lake, server, "run-2")
     assert read_status(lake).batches == ()
@@ -254,7 +254,7 @@ def test_an_upload_that_was_cut_is_sent_again_and_a_provider_that_is_down_leaves
     assert (states(lake), len(server.batches)) == ({"abandoned": 1, "submitted": 1}, 1)
 
 
-def test_a_start_that_is_refused_frees_the_requests_and_tells_the_providers_words(
+def test_a_start_that_is_refused_frees_the_requests_and_shows_the_providers_words(
     lake: Lake, server: BatchServer
 ) -> None:
     server.faults[START] = [401]

@@ -16,7 +16,7 @@ from judgelake.tasks.backends.openai.endpoints import clean_base_url, find_endpo
 from judgelake.tasks.backends.openai.format import encode_request
 from judgelake.tasks.backends.openai.throttle import BackOff
 from judgelake.tasks.errors import BackendError
-from judgelake.tasks.standin.server import FaultPlan, Standin, StandinSettings
+from judgelake.tasks.standin.server import FaultPlan, ServerSettings, Standin
 from judgelake.tasks.types import Decoding, Failure, Image, Message, Pending, Reply, Request
 from tests.backends.asking import (
     Handler,
@@ -69,7 +69,7 @@ def faulty(
 ) -> Handler:
     """The stand-in with these faults, such as `_500` or `hang`, and their chances."""
     plan = FaultPlan({fault.removeprefix("_"): chance for fault, chance in chances.items()}, seed=3)
-    return Standin(StandinSettings(faults=plan, retry_after_s=retry_after_s, log=log)).complete
+    return Standin(ServerSettings(faults=plan, retry_after_s=retry_after_s, log=log)).complete
 
 
 def reason_of(outcome: object) -> str:
@@ -79,7 +79,7 @@ def reason_of(outcome: object) -> str:
 
 
 def test_a_reply_of_the_standin_with_logprobs() -> None:
-    standin = Standin(StandinSettings(latency_ms=30))
+    standin = Standin(ServerSettings(latency_ms=30))
     (reply,) = ask_script(standin.complete, [rating_request(top_logprobs=2)])
     assert isinstance(reply, Reply)
     assert (
@@ -509,7 +509,7 @@ def test_retry_after_holds_back_the_others_too() -> None:
     assert times[1] - times[0] >= 0.4
 
 
-def test_the_limit_that_an_endpoint_tells_is_kept() -> None:
+def test_the_limit_that_an_endpoint_states_is_kept() -> None:
     """A meter that refills 50 a second from 5: it says so in its headers and refuses what is
     beyond.
     """
@@ -519,16 +519,18 @@ def test_the_limit_that_an_endpoint_tells_is_kept() -> None:
         nonlocal level, last, refused
         now = time.perf_counter()
         level, last = min(5.0, level + (now - last) * 50), now
-        told = {
+        reported = {
             "x-ratelimit-limit-requests": "5",
             "x-ratelimit-remaining-requests": str(int(max(0, level - 1))),
         }
-        told["x-ratelimit-reset-requests"] = f"{int(1000 * (5 - max(0, level - 1)) / 50)}ms"
+        reported["x-ratelimit-reset-requests"] = f"{int(1000 * (5 - max(0, level - 1)) / 50)}ms"
         if level < 1:
             refused += 1
-            return web.json_response({"error": {"message": "too many"}}, status=429, headers=told)
+            return web.json_response(
+                {"error": {"message": "too many"}}, status=429, headers=reported
+            )
         level -= 1
-        return web.json_response(completion(), headers=told)
+        return web.json_response(completion(), headers=reported)
 
     outcomes = ask_script(
         handler, [rating_request(number) for number in range(60)], concurrency=4, max_attempts=20

@@ -17,7 +17,7 @@ from judgelake.tasks.backends.openai.format import NoEchoError, decode_scores, e
 from judgelake.tasks.backends.openai.throttle import BackOff
 from judgelake.tasks.judging import likelihood
 from judgelake.tasks.judging.likelihood import LikelihoodOptions
-from judgelake.tasks.standin.server import Standin, StandinSettings
+from judgelake.tasks.standin.server import ServerSettings, Standin
 from judgelake.tasks.types import JUDGE, Case, Failure, Image, Message, Reply, Request
 from tests.backends.asking import ask, scripted_endpoint
 
@@ -147,9 +147,9 @@ def test_an_answer_without_the_text_s_log_probabilities_says_what_it_takes(conte
 
 
 def test_an_answer_that_is_cut_off_is_worth_another_attempt() -> None:
-    with pytest.raises(ValueError, match="no whole JSON") as told:
+    with pytest.raises(ValueError, match="no whole JSON") as refused:
         decode_scores(REQUEST, b'{"choices": [', 1.0)
-    assert not isinstance(told.value, NoEchoError)
+    assert not isinstance(refused.value, NoEchoError)
 
 
 def fail(status: int, body: object) -> tuple[str, int]:
@@ -219,7 +219,7 @@ def test_the_stand_in_scores_a_response_by_its_rule() -> None:
     (request,) = next(judge)
 
     async def send() -> object:
-        async with scripted_endpoint(Standin(StandinSettings()).complete) as base_url:
+        async with scripted_endpoint(Standin(ServerSettings()).complete) as base_url:
             backend = OpenAIBackend("standin/rules", base_url)
             try:
                 return await backend.reply(request)
@@ -244,7 +244,7 @@ def test_the_stand_in_scores_a_response_by_its_rule() -> None:
 def test_the_stand_in_only_scores() -> None:
     async def post(body: object) -> int:
         async with (
-            scripted_endpoint(Standin(StandinSettings()).complete) as base_url,
+            scripted_endpoint(Standin(ServerSettings()).complete) as base_url,
             aiohttp.ClientSession() as session,
             session.post(f"{base_url}/completions", json=body) as answer,
         ):

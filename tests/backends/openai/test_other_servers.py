@@ -40,8 +40,8 @@ def test_a_stream_that_nobody_asked_for_is_put_together() -> None:
         "choices": [],
         "usage": {"prompt_tokens": 12, "completion_tokens": 2, "total_tokens": 14},
     }
-    told = [chunk(one["token"], logprobs={"content": [one]}) for one in POSITIONS]
-    reply = decode_reply(stream(first, *told, chunk(None, "length"), usage))
+    reported = [chunk(one["token"], logprobs={"content": [one]}) for one in POSITIONS]
+    reply = decode_reply(stream(first, *reported, chunk(None, "length"), usage))
     assert reply == Reply(
         "So 3",
         "length",

@@ -51,7 +51,7 @@ def test_requests_sent_since_are_counted_and_older_answers_are_not_heeded() -> N
 @pytest.mark.parametrize(
     "given", [{}, headers("60", "60", "0s"), headers("x", "1", "1s"), headers("60", "1", "never")]
 )
-def test_words_that_tell_no_rate_hold_nothing_back(given: dict[str, str]) -> None:
+def test_words_that_state_no_rate_hold_nothing_back(given: dict[str, str]) -> None:
     allowance = Allowance("requests", lambda: 0.0)
     allowance.note(given, 1, 50, 1)
     assert allowance.wait_s(1) == 0

@@ -83,7 +83,7 @@ def test_a_refusal_cuts_at_once_and_once_for_all_that_were_under_way() -> None:
     assert min(limits[5:]) >= 30  # 0.7 of about 50, not 0.7 to the power of the number of refusals
 
 
-def test_the_first_of_a_burst_that_is_refused_tells_of_the_whole_burst() -> None:
+def test_the_first_refusal_of_a_burst_counts_for_the_whole_burst() -> None:
     async def run() -> float:
         throttle = Throttle(128)
         slots = [await throttle.take() for _ in range(32)]

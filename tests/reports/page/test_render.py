@@ -15,7 +15,7 @@ import pytest
 
 from judgelake.tasks.errors import LakeError, QueryError
 from judgelake.tasks.reports.page.figures import (
-    Estimate,
+    Dot,
     draw_estimates,
     draw_statuses,
     shorten_label,
@@ -618,7 +618,7 @@ def test_a_long_table_is_cut_and_says_where_the_rest_is(
         datetime(2026, 1, 2, 8, 30, tzinfo=timezone(timedelta(hours=5, minutes=30))),
     ],
 )
-def test_time_is_told_in_utc(
+def test_time_is_shown_in_utc(
     lake: duckdb.DuckDBPyConnection, tmp_path: Path, made_at: datetime
 ) -> None:
     render_report(lake, "s", tmp_path / "r.html", None, made_at)
@@ -666,9 +666,9 @@ def test_a_missing_view_shows_the_statement(
 
 def test_figures_are_xml_with_text_and_marks_where_the_values_are() -> None:
     estimates = [
-        Estimate(SCRIPT, "x_$", 0.25, 0.2, 0.3),
-        Estimate("b\u202e\n c 模型", "x_$", 0.75, None, None),
-        Estimate(SCRIPT, "y", 0.5, 0.4, 0.6),
+        Dot(SCRIPT, "x_$", 0.25, 0.2, 0.3),
+        Dot("b\u202e\n c 模型", "x_$", 0.75, None, None),
+        Dot(SCRIPT, "y", 0.5, 0.4, 0.6),
     ]
     root = ElementTree.fromstring(draw_estimates(estimates, "rho", "f", span=(0.0, 1.0)))
     texts = ["".join(node.itertext()) for node in root.iter("{http://www.w3.org/2000/svg}text")]

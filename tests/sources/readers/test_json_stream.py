@@ -1,4 +1,4 @@
-"""Large JSON files in batches: the same records as orjson gives for the whole file, and damage told
+"""Large JSON files in batches: the same records as orjson gives for the whole file, and damage reported
 at its line and column.
 """
 
@@ -152,7 +152,7 @@ def test_batches_are_small_and_the_first_of_the_keys_counts_wherever_it_stands(
     ],
 )
 @pytest.mark.parametrize("keyed", [True, False])
-def test_damage_amid_a_large_file_is_told_where_the_whole_parse_tells_it(
+def test_damage_amid_a_large_file_is_reported_where_the_whole_parse_reports_it(
     tmp_path: Path, old: bytes, new: bytes, keyed: bool
 ) -> None:
     lines = b",\n".join(orjson.dumps(record) for record in records_of(60))
@@ -184,7 +184,7 @@ def test_truncated_large_file(tmp_path: Path, kept: int) -> None:
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_long_damaged_stretch_is_told_from_its_start(
+def test_long_damaged_stretch_is_reported_from_its_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(json_stream, "LONGEST", 1000)

@@ -69,7 +69,7 @@ def choose(tmp_path: Path, choices: bytes, **more: Any) -> dict[str, object]:
 ALL = "x/short/0 y/short/0 z/short/0"
 
 
-def test_sets_lie_in_the_lake_and_what_does_not_pass_is_told(tmp_path: Path) -> None:
+def test_sets_lie_in_the_lake_and_what_does_not_pass_is_reported(tmp_path: Path) -> None:
     rows = [
         f"1,s1,p1,{ALL},x/short/0",
         "1,s2,p1,x/short/0,x/short/0",  # one answer is no choice
@@ -90,17 +90,17 @@ def test_sets_lie_in_the_lake_and_what_does_not_pass_is_told(tmp_path: Path) -> 
         {"item_id": "1", "choice_set": "s1", "n": 3, "chosen": "x/short/0"},
         {"item_id": "2", "choice_set": "s1", "n": 3, "chosen": None},
     ]
-    told = query(
+    reported = query(
         lake, "select locator, column_name, value, reason from quarantine order by locator"
     )
-    assert [tuple(row.values())[:3] for row in told] == [
+    assert [tuple(row.values())[:3] for row in reported] == [
         ("line 3", "choice_set", "s2"),
         ("line 4", "choice_set", "s3"),
         ("line 5", "chosen", "z/short/0"),
         ("line 6", "answers", "w/short/0"),
         ("line 7", "item_id", "9"),
     ]
-    assert told[2]["reason"] == "the answer chosen is none of the set's"
+    assert reported[2]["reason"] == "the answer chosen is none of the set's"
 
 
 def test_a_metric_s_accuracy_on_winners_and_losers(tmp_path: Path) -> None:

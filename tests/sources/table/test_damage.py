@@ -1,4 +1,4 @@
-"""Source `table` on damaged files: each damage is told with its place, and the good rows go on."""
+"""Source `table` on damaged files: each damage is reported with its place, and the good rows go on."""
 
 import gzip
 import json
@@ -13,9 +13,9 @@ from tests.rows import write_json
 from tests.sources.tables import (
     VQA,
     ingest,
+    list_rejected,
     read,
     rows,
-    told,
     write_bytes,
     write_lines,
     write_suite,
@@ -55,7 +55,7 @@ def test_truncated_json_lines_keep_the_rows_before_the_damage(tmp_path: Path) ->
     write_bytes(tmp_path / "a.jsonl", whole[:-20].encode())
     frames = read(tmp_path, file="a.jsonl", columns=VQA)
     assert frames.answers["text"].to_list() == ["A0", "A1"]
-    assert told(frames) == [("line 3", None)]
+    assert list_rejected(frames) == [("line 3", None)]
 
 
 @pytest.mark.parametrize("name", ["a.json", "a.json.gz"])
@@ -69,7 +69,7 @@ def test_truncated_json_document_is_refused(tmp_path: Path, name: str) -> None:
     assert "expected a whole" in str(error.value)
 
 
-def test_wrong_encoding_is_told_by_line_and_read_where_it_is_named(tmp_path: Path) -> None:
+def test_wrong_encoding_is_reported_by_line_and_read_where_it_is_named(tmp_path: Path) -> None:
     data = "id,answer\n1,caf\u00e9\n2,tea\n".encode("latin-1")
     frames = read_csv(tmp_path, data)
     assert frames.answers["text"].to_list() == ["tea"]
@@ -91,14 +91,16 @@ def test_wrong_encoding_is_told_by_line_and_read_where_it_is_named(tmp_path: Pat
         read_csv(tmp_path, data.decode("latin-1").encode("utf-16"))
 
 
-def test_block_of_binary_in_text_is_told_and_the_lines_around_it_are_read(tmp_path: Path) -> None:
+def test_block_of_binary_in_text_is_reported_and_the_lines_around_it_are_read(
+    tmp_path: Path,
+) -> None:
     frames = read_csv(tmp_path, b"id,answer\n1,a\n\x00\x01\x02\xff\xfe\x00\n\x89PNG,\xf0\n2,b\n")
     assert frames.answers["text"].to_list() == ["a", "b"]
-    assert told(frames) == [("line 3", None), ("line 4", None)]
+    assert list_rejected(frames) == [("line 3", None), ("line 4", None)]
     assert "NUL bytes" in frames.rejected[0].reason
 
 
-def test_ragged_rows_are_told_one_by_one(tmp_path: Path) -> None:
+def test_ragged_rows_are_reported_one_by_one(tmp_path: Path) -> None:
     frames = read_csv(tmp_path, b"id,answer\n1,a\n2\n3,b,c\n\n4,d\n")
     assert frames.answers["item_id"].to_list() == ["1", "4"]
     assert [(row.locator, row.value, row.reason) for row in frames.rejected] == [
@@ -116,13 +118,13 @@ def test_quote_that_never_closes_costs_one_row(tmp_path: Path) -> None:
         ("3", "c"),
         ("4", 'say "d"'),
     ]
-    assert told(frames) == [("line 4", None)]
+    assert list_rejected(frames) == [("line 4", None)]
     assert frames.rejected[0].remedy.endswith("write `quotes: false` in the suite")
     plain = read_csv(tmp_path, b'id,answer\n1,"open\n2,b\n', quotes=False)
     assert plain.answers["text"].to_list() == ['"open', "b"]
 
 
-def test_ids_of_both_kinds_are_texts_and_nested_values_are_told(tmp_path: Path) -> None:
+def test_ids_of_both_kinds_are_texts_and_nested_values_are_reported(tmp_path: Path) -> None:
     records = [
         {"id": 1, "answer": "a"},
         {"id": "2", "answer": 3.5},
@@ -133,7 +135,7 @@ def test_ids_of_both_kinds_are_texts_and_nested_values_are_told(tmp_path: Path) 
     write_json(tmp_path / "a.json", records)
     frames = read(tmp_path, file="a.json", columns=CSV)
     assert frames.answers.select("item_id", "text").rows() == [("1", "a"), ("2", "3.5")]
-    assert sorted(told(frames), key=str) == [
+    assert sorted(list_rejected(frames), key=str) == [
         ("record 2", "answer"),
         ("record 3", "id"),
         ("record 4", None),
@@ -162,7 +164,7 @@ def test_ratings_that_are_no_number_nan_infinite_or_off_the_scale(tmp_path: Path
     assert quoted == [("r", "five"), ("rating", "6.0"), ("rating", "NaN"), ("rating", "inf")]
 
 
-def test_cell_of_ten_megabytes_is_told_with_its_beginning(tmp_path: Path) -> None:
+def test_cell_of_ten_megabytes_is_reported_with_its_beginning(tmp_path: Path) -> None:
     frames = read_csv(tmp_path, b"id,answer\n1,a\n2," + b"x" * 10_000_000 + b"\n3,c\n")
     assert frames.answers["item_id"].to_list() == ["1", "3"]
     (row,) = frames.rejected
@@ -200,7 +202,7 @@ def test_strict_stops_before_anything_is_written(tmp_path: Path) -> None:
     assert len(rows(lake, "answers")) == 2
 
 
-def test_missing_references_are_told_and_the_item_goes_on(tmp_path: Path) -> None:
+def test_missing_references_are_reported_and_the_item_goes_on(tmp_path: Path) -> None:
     lists: list[list[str | None] | None] = [["a", None, "b", None], None, [None]]
     records = [{**row, "answers": answers} for row, answers in zip(RECORDS, lists, strict=False)]
     write_lines(tmp_path / "a.jsonl", records)

@@ -10,7 +10,7 @@ import pytest
 
 from judgelake.tasks.errors import SuiteError
 from tests.lakes import query
-from tests.sources.tables import ingest, read, told, write_bytes, write_lines, write_suite
+from tests.sources.tables import ingest, list_rejected, read, write_bytes, write_lines, write_suite
 
 ONE = {"item_id": "id", "prompt": {"constant": "?"}, "answer": "answer", "model": {"constant": "m"}}
 PAIR = [{"model": "A", "text": "a"}, {"model": "B", "text": "b"}]
@@ -170,7 +170,7 @@ def test_choice_share_and_scores_as_columns(tmp_path: Path) -> None:
     assert scores == [("ok", "b", 1.0), ("ok", "tie", 0.5), ("failed", None, None)]
 
 
-def test_duels_become_win_rates_and_damage_is_told(tmp_path: Path) -> None:
+def test_duels_become_win_rates_and_damage_is_reported(tmp_path: Path) -> None:
     data = b"id,a,b,p\n1,x,y,1\n2,x,y,0.25\n3,x,y,1.5\n4,x,y,nan\n5,x,y,many\n6,x,y,\n"
     write_bytes(tmp_path / "d.csv", data)
     mapping = {
@@ -205,7 +205,7 @@ def test_score_that_is_not_finite_decides_nothing(tmp_path: Path) -> None:
         judge_duels={"judge": "j", "score_a": "x", "score_b": "y"},
     )
     assert frames.recorded_duels.height == 0
-    assert told(frames) == [("line 2", "x"), ("line 3", "y")]
+    assert list_rejected(frames) == [("line 2", "x"), ("line 3", "y")]
 
 
 @pytest.mark.parametrize(

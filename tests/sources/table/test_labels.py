@@ -8,7 +8,7 @@ import pytest
 
 from judgelake.tasks.errors import SuiteError
 from tests.lakes import query
-from tests.sources.tables import ingest, read, told, write_bytes, write_lines, write_suite
+from tests.sources.tables import ingest, list_rejected, read, write_bytes, write_lines, write_suite
 
 ONE = {"item_id": "id", "prompt": "question", "answer": "answer", "model": {"constant": "m"}}
 
@@ -26,7 +26,7 @@ def test_labels_in_one_column_are_mapped_and_several_split(tmp_path: Path) -> No
         ("1", "m/short/0", "synonym", "ann", True),
         ("1", "m/short/0", "same_stem", "ann", True),
     ]
-    assert told(frames) == [("line 4", "why")]
+    assert list_rejected(frames) == [("line 4", "why")]
     assert (frames.rejected[0].value, frames.rejected[0].reason) == (
         "other",
         "the value is none of syn, stem, none",
@@ -92,7 +92,7 @@ def test_lists_flags_and_words_of_json(tmp_path: Path) -> None:
     ]
 
 
-def test_labels_lie_in_the_lake_and_what_does_not_pass_is_told(tmp_path: Path) -> None:
+def test_labels_lie_in_the_lake_and_what_does_not_pass_is_reported(tmp_path: Path) -> None:
     write_bytes(tmp_path / "a.csv", b"id,question,answer\n1,q,x\n2,q,y\n")
     labels = b"id,answer,why,gold\n1,m/short/0,synonym,y\n1,m/short/0,synonym,y\n2,m/short/0,sinonym,n\n3,m/short/0,synonym,y\n"
     write_bytes(tmp_path / "l.csv", labels)

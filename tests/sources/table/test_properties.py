@@ -169,7 +169,9 @@ def test_exported_tables_come_back_as_they_were(records: list[dict[str, Any]], f
     st.lists(st.binary(max_size=30) | TEXT.map(str.encode), max_size=6),
     st.sampled_from(["csv", "tsv", "jsonl", "json"]),
 )
-def test_any_bytes_are_read_or_told_or_refused_with_the_file(lines: list[bytes], form: str) -> None:
+def test_any_bytes_are_read_or_reported_or_refused_with_the_file(
+    lines: list[bytes], form: str
+) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         good = {

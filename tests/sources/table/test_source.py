@@ -13,9 +13,9 @@ from tests.rows import write_json
 from tests.sources.tables import (
     VQA,
     ingest,
+    list_rejected,
     read,
     rows,
-    told,
     write_bytes,
     write_lines,
     write_suite,
@@ -67,14 +67,14 @@ def test_answers_without_a_model_are_named_by_their_source_row(survey: SourceFra
     ]
 
 
-def test_blank_rating_is_missing_and_an_unknown_one_is_told(survey: SourceFrames) -> None:
+def test_blank_rating_is_missing_and_an_unknown_one_is_reported(survey: SourceFrames) -> None:
     found = (
         survey.human_ratings.select("item_id", "annotator", "rating")
         .sort("item_id", "annotator")
         .rows()
     )
     assert found == [("1", "ann1", 1.0), ("1", "ann2", 0.0), ("2", "ann1", 0.0), ("3", "ann1", 1.0)]
-    assert told(survey) == [("line 4", "ann2"), ("line 4", "Acceptable?")]
+    assert list_rejected(survey) == [("line 4", "ann2"), ("line 4", "Acceptable?")]
     assert survey.rejected[0].value == "Perhaps"
     assert survey.rejected[0].reason == "the value is none of Yes, No"
     assert survey.recorded_verdicts.select("item_id", "judge", "rating").rows() == [
