@@ -96,20 +96,9 @@ def settle_verdicts(case: Case, verdicts: list[Verdict], unit: Unit) -> list[Ver
         "failed", reason="the protocol gave no verdict about this criterion"
     )
     return [
-        _settle(_round(replace(named.get(criterion, silent), criterion=criterion)), unit)
+        _settle(replace(named.get(criterion, silent), criterion=criterion), unit)
         for criterion in criteria
     ]
-
-
-def _round(verdict: Verdict) -> Verdict:
-    shares, mass = verdict.probabilities, verdict.captured_mass
-    return replace(
-        verdict,
-        probabilities=None
-        if shares is None
-        else {level: round_single(share) for level, share in shares.items()},
-        captured_mass=None if mass is None else round_single(mass),
-    )
 
 
 def _settle(verdict: Verdict, unit: Unit) -> Verdict:
@@ -181,7 +170,6 @@ _VERDICT_FIELDS = (
     "preference_b",
     "score_a",
     "score_b",
-    "captured_mass",
     "rationale",
     "reason",
     "text",
@@ -206,20 +194,20 @@ class Tally:
 
 
 class StoredReplies(Mapping[Key, Reply]):
-    """Replies of a lake by request digest and draw. Held are their keys, and rows of the last few
-    batches that were asked for.
+    """Replies of a lake by request digest and draw. Held are their keys (in `places`, with their
+    numbers), and rows of the last few batches that were asked for.
     """
 
     def __init__(self, snapshot: Snapshot, judge_id: str | None, keys: Iterable[Key]) -> None:
         self._snapshot, self._judge_id = snapshot, judge_id
         self._keys = [*keys]
-        self._places = {key: place for place, key in enumerate(self._keys)}
+        self.places = {key: place for place, key in enumerate(self._keys)}
         self._fetch = lru_cache(_BATCHES_HELD)(self._read_batch)
         self._is_behind = False
 
     def add(self, keys: Sequence[Key]) -> None:
         """Take note of replies that have come into the lake since."""
-        self._places |= {key: place for place, key in enumerate(keys, len(self._keys))}
+        self.places |= {key: place for place, key in enumerate(keys, len(self._keys))}
         self._keys += keys
         self._fetch.cache_clear()  # the last batch has grown
         self._is_behind = True
@@ -241,16 +229,16 @@ class StoredReplies(Mapping[Key, Reply]):
         }
 
     def __getitem__(self, key: Key) -> Reply:
-        rows, places = self._fetch(self._places[key] // _BATCH_ROWS)
+        rows, places = self._fetch(self.places[key] // _BATCH_ROWS)
         row: dict[str, Any] = rows.row(places[key], named=True)
         del row["request_digest"], row["draw"]
         return read_reply(row)
 
     def __iter__(self) -> Iterator[Key]:
-        return iter(self._places)
+        return iter(self.places)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self.places)
 
 
 def load_replies(
@@ -301,15 +289,18 @@ class Ledger:
         self._patience, self._n_spilled = patience, 0
         self._clock = SteadyClock(_find_latest(snapshot, judge_id, unit))
         self._full = asyncio.Event()
-        self._kept = asyncio.Event()
-        self._kept.set()
+        self.kept = asyncio.Event()
+        self.kept.set()
         self._writing = asyncio.Lock()
 
     def find_reply(self, digest: str, draw: int) -> Reply | None:
         """A reply of this shard or of the lake."""
-        found = self._recent.get((digest, draw)) or self._stored.get((digest, draw))
-        self.tally.n_replies_reused += found is not None
-        return found
+        key = (digest, draw)
+        reply = self._recent.get(key)
+        if reply is None and key in self._stored.places:
+            reply = self._stored[key]
+        self.tally.n_replies_reused += reply is not None
+        return reply
 
     def keep_reply(self, digest: str, request: Request, reply: Reply) -> None:
         """Take a fresh reply; it is in the lake after the next flush."""
@@ -339,38 +330,33 @@ class Ledger:
     def keep_verdicts(self, case: Case, verdicts: list[Verdict], digests: list[str]) -> None:
         """Take what a judge concluded on a case: one row for each of its criteria."""
         self.tally.n_cases += 1
+        about: dict[str, object] = {name: getattr(case, name) for name in _CASE_FIELDS}
+        about |= {
+            "image_uri": case.images[0].uri if case.images else "",
+            "judge_id": self._judge_id,
+            "reading": self._reading,
+            "reply_digests": digests,
+            "run_id": self._run_id,
+            "judged_at": self._clock.now(),
+        }
         for verdict in settle_verdicts(case, verdicts, self._unit):
             self.tally.statuses[verdict.status] += 1
-            self._verdicts.append(self._verdict_row(case, verdict, digests))
+            levels, mass = verdict.probabilities or {}, verdict.captured_mass
+            concluded: dict[str, object] = {
+                name: getattr(verdict, name) for name in _VERDICT_FIELDS
+            }
+            concluded["captured_mass"] = None if mass is None else round_single(mass)
+            concluded["probabilities"] = [
+                {"level": level, "probability": round_single(share)}
+                for level, share in levels.items()
+            ]
+            self._verdicts.append(about | concluded)
 
     def leave_open(self, pending: Sequence[Pending]) -> None:
         """Count a case that waits for a batch at the provider; what is left for want of money or of
         a key was never asked.
         """
         self.tally.n_open += OVER_BUDGET not in pending and UNASKED not in pending
-
-    async def wait_until_kept(self) -> None:
-        """Return at once, or, while the lake cannot be written, when it can."""
-        await self._kept.wait()
-
-    def _verdict_row(self, case: Case, verdict: Verdict, digests: list[str]) -> dict[str, object]:
-        values: dict[str, object] = {name: getattr(case, name) for name in _CASE_FIELDS}
-        values |= {name: getattr(verdict, name) for name in _VERDICT_FIELDS}
-        values |= {
-            "image_uri": case.images[0].uri if case.images else "",
-            "judged_at": self._clock.now(),
-        }
-        levels = verdict.probabilities or {}
-        values["probabilities"] = [
-            {"level": level, "probability": value} for level, value in levels.items()
-        ]
-        values |= {
-            "judge_id": self._judge_id,
-            "reading": self._reading,
-            "reply_digests": digests,
-            "run_id": self._run_id,
-        }
-        return {name: values[name] for name in TABLES[TABLE_OF[self._unit]].polars_schema}
 
     async def flush(self) -> None:
         """Write replies, then the verdicts that rest on them, as new part files; cancelled or
@@ -421,14 +407,14 @@ class Ledger:
                 left_s = self._patience() - (time.monotonic() - began)
                 if left_s <= 0 or self._n_spilled:
                     raise self._spill(error) from None
-                if self._kept.is_set():
+                if self.kept.is_set():
                     sys.stderr.write(
                         f"judgelake: {error}\njudgelake: trying again for {left_s:.0f} s; what "
                         f"was paid for is kept\n"
                     )
-                self._kept.clear()
+                self.kept.clear()
             else:
-                self._kept.set()
+                self.kept.set()
                 return
             await asyncio.sleep(min(pause_s, max(left_s, 0.0)))
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
