@@ -33,7 +33,6 @@ from judgelake.tasks.backends.openai.format import (
 )
 from judgelake.tasks.backends.openai.throttle import (
     LONGEST_WAIT_S,
-    Allowances,
     BackOff,
     Pacer,
     Slot,
@@ -119,7 +118,6 @@ class OpenAIBackend:
         self._fetching: dict[Image, asyncio.Task[str]] = {}
         self._throttle = Throttle(concurrency)
         self._pacer = Pacer(requests_per_minute)
-        self._allowances = Allowances()
         self._adaptations: dict[str, Adaptation] = {}
         self._broken: dict[str, str] = {}
         self._refusals: dict[str, _Streak] = {}
@@ -156,11 +154,18 @@ class OpenAIBackend:
                 if request.model in self._broken:
                     return Failure(self._broken[request.model])
                 try:
-                    body = await self._encode_in_turn(request)
+                    missing = {
+                        image
+                        for message in request.messages
+                        for image in message.images
+                        if not self._has_image(image)
+                    }
+                    if missing:
+                        await asyncio.gather(*map(self._fetch, missing))
+                    body = self._encode(request)
                 except (BackendError, OSError, TypeError, ValueError) as error:
                     return self._fail(request, f"the request cannot be encoded: {error}")
                 await self._pacer.admit()
-                await self._allowances.admit()
                 outcome = await self._exchange(request, body, slot)
         finally:
             pushed_back = isinstance(outcome, _Setback) and outcome.pushes_back
@@ -168,17 +173,6 @@ class OpenAIBackend:
                 slot, served=isinstance(outcome, Reply), pushed_back=pushed_back
             )
         return outcome
-
-    async def _encode_in_turn(self, request: Request) -> bytes:
-        missing = {
-            image
-            for message in request.messages
-            for image in message.images
-            if not self._has_image(image)
-        }
-        if missing:
-            await asyncio.gather(*map(self._fetch, missing))
-        return self._encode(request)
 
     async def _fetch(self, image: Image) -> None:
         """Have an image read (maybe from a bucket) and encoded in a thread, once for all requests
@@ -214,9 +208,15 @@ class OpenAIBackend:
         except WireError as error:
             return _Setback(str(error), again=True)
         latency_ms = 1000 * (time.perf_counter() - started)
-        self._allowances.note(answer.headers, slot.number, self._throttle.n_sent)
-        if 200 <= answer.status < 300:
-            return self._read(request, answer, latency_ms)
+        outcome = self._read(request, answer, latency_ms) if 200 <= answer.status < 300 else None
+        tokens = (
+            (outcome.prompt_tokens or 0) + (outcome.completion_tokens or 0)
+            if isinstance(outcome, Reply)
+            else None
+        )
+        self._pacer.note(answer.headers, slot.number, self._throttle.n_sent, tokens)
+        if outcome is not None:
+            return outcome
         if is_filtered(answer):
             self._refusals.pop(request.model, None)
             return Reply(
@@ -247,12 +247,12 @@ class OpenAIBackend:
                 f"{answer.status} {error}", again=not isinstance(error, echo_format.NoEchoError)
             )
         self._refusals.pop(request.model, None)
-        self._allowances.learn_cost((reply.prompt_tokens or 0) + (reply.completion_tokens or 0))
         known = self._adaptations.get(request.model, AS_IT_IS)
-        words = (
-            known if request.scored else note_unheeded(known, request.decoding.top_logprobs, reply)
-        ).words
-        return dataclasses.replace(reply, adapted=words) if words else reply
+        if request.decoding.top_logprobs and not request.scored:
+            known = note_unheeded(known, request.decoding.top_logprobs, reply)
+        if known is AS_IT_IS:
+            return reply
+        return dataclasses.replace(reply, adapted=known.words or None)
 
     def _adapt(self, request: Request, body: bytes, answer: HttpAnswer) -> bool:
         """Whether the refusal says what to change, or another's has said it since this body was

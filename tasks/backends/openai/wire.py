@@ -66,15 +66,14 @@ class Wire:
                 url, data=body, allow_redirects=False, proxy=self._proxy
             ) as response:
                 headers = {name.lower(): value for name, value in response.headers.items()}
-                return HttpAnswer(response.status, headers, self._mask_key(await response.read()))
+                content = await response.read()
+                # an answer may repeat the request's headers, in an error or in a reply; from here
+                # on nothing knows the key
+                if len(self._key) >= _LEAST_KEY_CHARS:
+                    content = content.replace(self._key, b"***")
+                return HttpAnswer(response.status, headers, content)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise WireError(_describe(error)) from None
-
-    def _mask_key(self, content: bytes) -> bytes:
-        """An answer may repeat the request's headers, in an error or in a reply; from here on
-        nothing knows the key.
-        """
-        return content.replace(self._key, b"***") if len(self._key) >= _LEAST_KEY_CHARS else content
 
     async def close(self) -> None:
         """Closes the connections."""
