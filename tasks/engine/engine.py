@@ -65,6 +65,8 @@ async def judge_cases(
     async def work() -> None:
         for case in queue:
             await keeper.kept.wait()
+            # a case whose replies are all stored waits for nothing; flushes need their turn, too
+            await asyncio.sleep(0)
             if stopped.is_set():
                 return
             await _judge_case(case, start(case), asker, keeper)

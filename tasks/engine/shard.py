@@ -92,6 +92,8 @@ def _encode(tally: Tally) -> bytes:
     return json.dumps(numbers).encode()
 
 
+_PART_CASES = 100
+"""Cases between two looks whether the budget is reached or an endpoint refuses."""
 _HURRIED_S = 3.0
 """How long writing to a failing lake is tried again once the run was asked to stop."""
 
@@ -162,10 +164,11 @@ async def _run(order: ShardOrder) -> ShardResult:
     routing, ledger = make_backend(order), _make_ledger(order, flag, snapshot)
     backend = _limit_backend(routing, order, budget)
     progress = ProgressWriter(order.progress_file, budget)
-    cases = itertools.takewhile(
+    parts = itertools.takewhile(
         lambda _: not ((budget and budget.reached) or routing.refusal),
-        read_cases(remaining_cases(order, snapshot)),
+        remaining_cases(order, snapshot).iter_slices(_PART_CASES),
     )
+    cases = itertools.chain.from_iterable(map(read_cases, parts))
     start = make_starter(order.judge, order.identity)
     judging = asyncio.create_task(
         judge_cases(cases, start, backend, ledger, flag.is_set, flag.is_halting)
