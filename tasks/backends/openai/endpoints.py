@@ -1,7 +1,7 @@
 """Where a model is asked and as whom: providers by name, addresses as people write them, keys from
 the environment.
 
-Nothing is sent here (`tasks.backends.openai.wire`), and no key leaves this process.
+Nothing is sent here (see `tasks.backends.openai.client`), and no key leaves this process.
 """
 
 import functools

@@ -1,8 +1,7 @@
 """Between the project's words and the chat-completions format: a request as a body, a body as a
 reply, an error body as words.
 
-Pure; sending lives in `tasks.backends.openai.wire`, what is done about an error in
-`tasks.backends.openai.client`.
+Pure; sending, and what is done about an error, live in `tasks.backends.openai.client`.
 """
 
 import dataclasses
