@@ -315,6 +315,16 @@ def test_a_stop_admits_nothing_new_and_lets_the_rest_finish(
     assert backend.cancelled == 0
 
 
+def test_a_stop_is_seen_although_every_reply_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "_LOOK_S", 0)
+    requests = [make_request(f"a{number}") for number in range(1000)]
+    stored = {(request_digest(request), 0): Reply("yes") for request in requests}
+    keeper = Keeper(stored=stored)
+    cases = map(make_case, range(1000))
+    judge(cases, Backend(), keeper, should_stop=lambda: len(keeper.verdicts) >= 4)
+    assert 4 <= len(keeper.verdicts) < 100
+
+
 def test_a_stop_before_the_start_asks_nothing() -> None:
     backend = Backend()
     judge(map(make_case, range(9)), backend, Keeper(), should_stop=lambda: True)

@@ -92,6 +92,27 @@ def test_of_a_message_in_parts_the_text_is_read() -> None:
 
 
 @pytest.mark.parametrize(
+    ("usage", "counts"),
+    [
+        ("unknown", (None, None, None)),
+        ({}, (None, None, None)),
+        ({"prompt_tokens": "12", "completion_tokens": 3}, (12, 3, None)),
+        (
+            {"prompt_tokens": 12, "prompt_tokens_details": {"cached_tokens": "some"}},
+            (12, None, None),
+        ),
+        ({"prompt_tokens": 12.0, "prompt_tokens_details": {"cached_tokens": 4}}, (12, None, 4)),
+    ],
+)
+def test_counts_that_are_no_numbers_cost_no_reply(
+    usage: object, counts: tuple[int | None, ...]
+) -> None:
+    reply = decode_reply(json.dumps(completion("So 3") | {"usage": usage}).encode())
+    assert reply.text == "So 3"
+    assert (reply.prompt_tokens, reply.completion_tokens, reply.cached_tokens) == counts
+
+
+@pytest.mark.parametrize(
     ("asked", "reply", "words"),
     [
         (5, Reply("So"), "without logprobs"),
