@@ -1,4 +1,5 @@
-"""The seam between judges and models: what a backend is, and the words all of them share.
+"""The seam between judges and models: what a backend is, the words all of them share, and what
+stands before them: the first contact with an endpoint, and the choice among a judge's endpoints.
 
 Each kind of backend has a file of its own here; how judges are driven lives in
 `tasks.engine.engine`. A backend raises `BackendError` only where it cannot be used at all (no key,
@@ -8,15 +9,20 @@ The digest is part of the lake's format. Changing what goes into it, or the fiel
 orphans every stored reply.
 """
 
+import asyncio
 import functools
 import hashlib
 import re
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Protocol, runtime_checkable
 
 import orjson
 
 from judgelake.tasks.digests import digest_json, dump_json
-from judgelake.tasks.types import Decoding, Failure, Image, Message, Pending, Reply, Request
+from judgelake.tasks.errors import LakeError
+from judgelake.tasks.lake.storage import LakePath, read_file, write_whole
+from judgelake.tasks.types import UNASKED, Decoding, Failure, Image, Pending, Reply, Request
 
 # one readable line in a report
 _REASON_CHARS = 300
@@ -75,7 +81,14 @@ def request_digest(request: Request) -> str:
     """Sha256 (hex) of the canonical JSON of model, messages and decoding; the draw is left out,
     images count by their sha256.
     """
-    messages = [_message_fields(message) for message in request.messages]
+    messages = [
+        {
+            "images": [_image_fields(image) for image in message.images],
+            "role": message.role,
+            "text": message.text,
+        }
+        for message in request.messages
+    ]
     model_fields = (
         {"model": request.model, "scored": request.scored}
         if request.scored
@@ -111,16 +124,96 @@ def _decoding_fields(decoding: Decoding) -> dict[str, float | int | None]:
     }
 
 
-def _message_fields(message: Message) -> dict[str, object]:
-    return {
-        "images": [_image_fields(image) for image in message.images],
-        "role": message.role,
-        "text": message.text,
-    }
-
-
 def _image_fields(image: Image) -> dict[str, object]:
     named: dict[str, object] = {"sha256": image.sha256} if image.sha256 else {"uri": image.uri}
     return named | (
         {"boxes": [list(map(float, box)) for box in image.boxes]} if image.boxes else {}
     )
+
+
+_PATIENCE_S = 10.0
+"""Seconds that other requests wait for the first answer: a refusal comes at once, and a slow answer
+must not hold up the rest.
+"""
+
+
+class FirstContact:
+    """A backend that sends its second request only after the first is answered. If the first is
+    refused for good, nothing further is sent.
+
+    The outcome is stored in `file` for the run's other shards. `refusal` holds the endpoint's own
+    words, '' for no refusal.
+    """
+
+    def __init__(self, backend: Backend, file: LakePath) -> None:
+        self.window = backend.window
+        self._backend, self._file = backend, file
+        stored = read_file(file)
+        self.refusal = (stored or b"").decode()
+        self._answered = asyncio.Event() if stored is None else None
+        self._is_first = stored is None
+
+    async def reply(self, request: Request) -> Reply | Failure | Pending:
+        """The backend's reply, or `UNASKED` where nothing further is sent."""
+        if self._is_first and self._answered is not None:
+            self._is_first = False
+            try:
+                return self._note(await self._backend.reply(request))
+            finally:
+                self._answered.set()
+        if self._answered is not None and not self._answered.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._answered.wait(), _PATIENCE_S)
+        return UNASKED if self.refusal else await self._backend.reply(request)
+
+    def set_limits(self, concurrency: int, requests_per_minute: float | None) -> None:
+        """Passes the limits on to the backend."""
+        if isinstance(self._backend, Limited):
+            self._backend.set_limits(concurrency, requests_per_minute)
+
+    async def close(self) -> None:
+        """Closes the backend."""
+        await self._backend.close()
+
+    def _note(self, reply: Reply | Failure | Pending) -> Reply | Failure | Pending:
+        self.refusal = reply.reason if isinstance(reply, Failure) and reply.is_final else ""
+        if self.refusal or isinstance(reply, Reply):
+            with suppress(LakeError):  # a full disk: storing the replies reports it
+                write_whole(self._file, self.refusal.encode())
+        return reply
+
+
+class RoutingBackend:
+    """Backends by endpoint name; names that share a backend share its limits."""
+
+    def __init__(self, backends: Mapping[str, Backend]) -> None:
+        self._backends = backends
+        self._each = list({id(backend): backend for backend in backends.values()}.values())
+        self.window = max(backend.window for backend in self._each)
+
+    async def reply(self, request: Request) -> Reply | Failure | Pending:
+        """The reply of the endpoint that the request names."""
+        return await self._backends[request.endpoint].reply(request)
+
+    @property
+    def refusal(self) -> str:
+        """The words of an endpoint that takes no request, '' where each takes some."""
+        contacts = (backend for backend in self._each if isinstance(backend, FirstContact))
+        return next((contact.refusal for contact in contacts if contact.refusal), "")
+
+    def set_limits(self, concurrency: int, requests_per_minute: float | None) -> None:
+        """Gives each endpoint that is asked live its share of the run's limits."""
+        for backend in self._each:
+            if isinstance(backend, Limited):
+                backend.set_limits(concurrency, requests_per_minute)
+
+    async def submit(self) -> None:
+        """Sends what waits for a batch."""
+        for backend in self._each:
+            if isinstance(backend, Batching):
+                await backend.submit()
+
+    async def close(self) -> None:
+        """Closes each backend once."""
+        for backend in self._each:
+            await backend.close()

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from judgelake.tasks.backends.base import Backend, Batching, Limited, request_digest
+from judgelake.tasks.backends.base import request_digest
 from judgelake.tasks.backends.endpoint import BackendKind, EndpointSettings
-from judgelake.tasks.backends.openai.adapting import FirstContact
 from judgelake.tasks.settings import SuitePath, frozen_settings
 from judgelake.tasks.types import Failure, Pending, Reply, Request
 
@@ -48,50 +47,6 @@ class SilentBackend:
 
     async def close(self) -> None:
         """Nothing is held."""
-
-
-class RoutingBackend:
-    """Backends by endpoint name; names that share a backend share its limits."""
-
-    def __init__(self, backends: Mapping[str, Backend]) -> None:
-        self._backends = backends
-        self.window = max(backend.window for backend in backends.values())
-
-    async def reply(self, request: Request) -> Reply | Failure | Pending:
-        """The reply of the endpoint that the request names."""
-        return await self._backends[request.endpoint].reply(request)
-
-    @property
-    def refusal(self) -> str:
-        """The words of an endpoint that takes no request, '' where each takes some."""
-        return next(
-            (
-                contact.refusal
-                for contact in self._each()
-                if isinstance(contact, FirstContact) and contact.refusal
-            ),
-            "",
-        )
-
-    def set_limits(self, concurrency: int, requests_per_minute: float | None) -> None:
-        """Gives each endpoint that is asked live its share of the run's limits."""
-        for backend in self._each():
-            if isinstance(backend, Limited):
-                backend.set_limits(concurrency, requests_per_minute)
-
-    async def submit(self) -> None:
-        """Sends what waits for a batch."""
-        for backend in self._each():
-            if isinstance(backend, Batching):
-                await backend.submit()
-
-    async def close(self) -> None:
-        """Closes each backend once."""
-        for backend in self._each():
-            await backend.close()
-
-    def _each(self) -> list[Backend]:
-        return list({id(backend): backend for backend in self._backends.values()}.values())
 
 
 @frozen_settings

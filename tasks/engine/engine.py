@@ -10,15 +10,15 @@ import gc
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from judgelake.tasks.backends.base import Backend, request_digest
 from judgelake.tasks.types import Case, Failure, Judge, Pending, Reply, Request, Verdict
 
 DRAIN_S = 30.0
 """How long requests in flight may finish after a stop was asked for."""
-# seconds between two looks at the stop flag
-_LOOK_S = 0.2
+_LOOK_S = 0.1
+"""The pause between two looks whether the run should stop."""
 _YOUNG_OBJECTS, _USUAL = 20_000, gc.get_threshold()
 """New objects between two garbage collections while cases are judged, and Python's defaults."""
 
@@ -38,8 +38,9 @@ class Keeper(Protocol):
     def leave_open(self, pending: Sequence[Pending]) -> None:
         """Note a case whose replies will come in a later run."""
 
-    async def wait_until_kept(self) -> None:
-        """Return at once, or, where replies cannot be written, once they are written."""
+    @property
+    def kept(self) -> asyncio.Event:
+        """Clear while replies cannot be written."""
 
 
 async def judge_cases(
@@ -56,18 +57,22 @@ async def judge_cases(
     While the keeper cannot keep what came, nothing new begins either; where `should_halt`, what is
     in flight is dropped at once.
     """
-    queue = iter(cases)
+    if should_stop():
+        return
+    queue, stopped = iter(cases), asyncio.Event()
     asker = _Asker(backend, keeper)
 
     async def work() -> None:
         for case in queue:
-            await keeper.wait_until_kept()
-            if should_stop():
+            await keeper.kept.wait()
+            # a case whose replies are all stored waits for nothing; flushes need their turn, too
+            await asyncio.sleep(0)
+            if stopped.is_set():
                 return
             await _judge_case(case, start(case), asker, keeper)
 
     workers = [asyncio.create_task(work()) for _ in range(2 * backend.window)]
-    watch = asyncio.create_task(_cancel_after_drain(workers, should_stop, should_halt))
+    watch = asyncio.create_task(_watch_stop(workers, stopped, should_stop, should_halt))
     try:
         await _gather_all(workers)
     finally:  # however it ends, no request is sent after it
@@ -90,13 +95,16 @@ async def _end(tasks: Sequence[asyncio.Task[Any]]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _cancel_after_drain(
+async def _watch_stop(
     workers: list[asyncio.Task[None]],
+    stopped: asyncio.Event,
     should_stop: Callable[[], bool],
     should_halt: Callable[[], bool],
 ) -> None:
+    """Set `stopped` once the run should stop, and cancel what is left after the drain."""
     while not should_stop():
         await asyncio.sleep(_LOOK_S)
+    stopped.set()
     deadline = time.monotonic() + DRAIN_S
     while time.monotonic() < deadline and not should_halt():
         await asyncio.sleep(_LOOK_S)
@@ -121,15 +129,23 @@ def collect_less() -> Iterator[None]:
         gc.unfreeze()
 
 
-class _Conclusion(NamedTuple):
-    verdicts: list[Verdict]
-
-
 async def _judge_case(case: Case, judge: Judge, asker: "_Asker", keeper: Keeper) -> None:
+    """Ask what the protocol asks until it concludes; its bug costs the case a verdict, not the
+    run.
+    """
     digests: list[str] = []
-    step = _advance(judge, None)
-    while not isinstance(step, _Conclusion):
-        asked = [(request_digest(request), request) for request in step]
+    answers: list[Reply | Failure] | None = None
+    while True:
+        try:
+            requests = next(judge) if answers is None else judge.send(answers)
+        except StopIteration as end:
+            verdicts = end.value
+            break
+        except Exception as error:
+            reason = f"the protocol raised {type(error).__name__}: {error}"
+            verdicts = [Verdict("failed", reason=reason)]
+            break
+        asked = [(request_digest(request), request) for request in requests]
         digests += [digest for digest, _ in asked]
         replies = (
             [await asker.ask(*asked[0])]
@@ -140,22 +156,8 @@ async def _judge_case(case: Case, judge: Judge, asker: "_Asker", keeper: Keeper)
         if pending:
             keeper.leave_open(pending)
             return
-        step = _advance(judge, [reply for reply in replies if not isinstance(reply, Pending)])
-    keeper.keep_verdicts(case, step.verdicts, digests)
-
-
-def _advance(judge: Judge, replies: list[Reply | Failure] | None) -> list[Request] | _Conclusion:
-    """What a judge asks next, or what it concluded; a protocol's bug costs its case a verdict, not
-    the run.
-    """
-    try:
-        return next(judge) if replies is None else judge.send(replies)
-    except StopIteration as end:
-        return _Conclusion(end.value)
-    except Exception as error:
-        return _Conclusion(
-            [Verdict("failed", reason=f"the protocol raised {type(error).__name__}: {error}")]
-        )
+        answers = [reply for reply in replies if not isinstance(reply, Pending)]
+    keeper.keep_verdicts(case, verdicts, digests)
 
 
 class _Asker:

@@ -102,20 +102,9 @@ def settle_verdicts(case: Case, verdicts: list[Verdict], unit: Unit) -> list[Ver
         "failed", reason="the protocol gave no verdict about this criterion"
     )
     return [
-        _settle(_round(replace(named.get(criterion, silent), criterion=criterion)), unit)
+        _settle(replace(named.get(criterion, silent), criterion=criterion), unit)
         for criterion in criteria
     ]
-
-
-def _round(verdict: Verdict) -> Verdict:
-    shares, mass = verdict.probabilities, verdict.captured_mass
-    return replace(
-        verdict,
-        probabilities=None
-        if shares is None
-        else {level: round_single(share) for level, share in shares.items()},
-        captured_mass=None if mass is None else round_single(mass),
-    )
 
 
 def _settle(verdict: Verdict, unit: Unit) -> Verdict:
@@ -190,7 +179,6 @@ _VERDICT_FIELDS = (
     "preference_b",
     "score_a",
     "score_b",
-    "captured_mass",
     "rationale",
     "reason",
     "text",
@@ -215,20 +203,20 @@ class Tally:
 
 
 class StoredReplies(Mapping[Key, Reply]):
-    """Replies of a lake by request digest and draw. All keys are in memory, of the rows only the
-    last few batches that were read.
+    """Replies of a lake by request digest and draw. All keys are in memory (in `places`, with their
+    numbers), of the rows only the last few batches that were read.
     """
 
     def __init__(self, snapshot: Snapshot, judge_id: str | None, keys: Iterable[Key]) -> None:
         self._snapshot, self._judge_id = snapshot, judge_id
         self._keys = [*keys]
-        self._places = {key: place for place, key in enumerate(self._keys)}
+        self.places = {key: place for place, key in enumerate(self._keys)}
         self._fetch = lru_cache(_BATCHES_HELD)(self._read_batch)
         self._is_behind = False
 
     def add(self, keys: Sequence[Key]) -> None:
         """Add the keys of replies that were written to the lake since this was made."""
-        self._places |= {key: place for place, key in enumerate(keys, len(self._keys))}
+        self.places |= {key: place for place, key in enumerate(keys, len(self._keys))}
         self._keys += keys
         self._fetch.cache_clear()  # the last batch has grown
         self._is_behind = True
@@ -250,16 +238,16 @@ class StoredReplies(Mapping[Key, Reply]):
         }
 
     def __getitem__(self, key: Key) -> Reply:
-        rows, places = self._fetch(self._places[key] // _BATCH_ROWS)
+        rows, places = self._fetch(self.places[key] // _BATCH_ROWS)
         row: dict[str, Any] = rows.row(places[key], named=True)
         del row["request_digest"], row["draw"]
         return read_reply(row)
 
     def __iter__(self) -> Iterator[Key]:
-        return iter(self._places)
+        return iter(self.places)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self.places)
 
 
 def load_replies(
@@ -311,15 +299,18 @@ class Ledger:
         self._patience, self._n_spilled = patience, 0
         self._clock = SteadyClock(_find_latest(connection, judge_id, unit))
         self._full = asyncio.Event()
-        self._kept = asyncio.Event()
-        self._kept.set()
+        self.kept = asyncio.Event()
+        self.kept.set()
         self._writing = asyncio.Lock()
 
     def find_reply(self, digest: str, draw: int) -> Reply | None:
         """The reply to a request that this shard or an earlier run received; None where there is
         none.
         """
-        reply = self._recent.get((digest, draw)) or self._stored.get((digest, draw))
+        key = (digest, draw)
+        reply = self._recent.get(key)
+        if reply is None and key in self._stored.places:
+            reply = self._stored[key]
         self.tally.n_replies_reused += reply is not None
         return reply
 
@@ -351,38 +342,33 @@ class Ledger:
     def keep_verdicts(self, case: Case, verdicts: list[Verdict], digests: list[str]) -> None:
         """Add a judge's verdicts on a case: one row for each of its criteria."""
         self.tally.n_cases += 1
+        about: dict[str, object] = {name: getattr(case, name) for name in _CASE_FIELDS}
+        about |= {
+            "image_uri": case.images[0].uri if case.images else "",
+            "judge_id": self._judge_id,
+            "reading": self._reading,
+            "reply_digests": digests,
+            "run_id": self._run_id,
+            "judged_at": self._clock.now(),
+        }
         for verdict in settle_verdicts(case, verdicts, self._unit):
             self.tally.statuses[verdict.status] += 1
-            self._verdicts.append(self._verdict_row(case, verdict, digests))
+            levels, mass = verdict.probabilities or {}, verdict.captured_mass
+            concluded: dict[str, object] = {
+                name: getattr(verdict, name) for name in _VERDICT_FIELDS
+            }
+            concluded["captured_mass"] = None if mass is None else round_single(mass)
+            concluded["probabilities"] = [
+                {"level": level, "probability": round_single(share)}
+                for level, share in levels.items()
+            ]
+            self._verdicts.append(about | concluded)
 
     def leave_open(self, pending: Sequence[Pending]) -> None:
         """Count a case that waits for a batch at the provider. Cases left over because the budget
         is spent, or because no requests are sent, are not counted: they were never sent.
         """
         self.tally.n_open += OVER_BUDGET not in pending and UNASKED not in pending
-
-    async def wait_until_kept(self) -> None:
-        """Wait while the lake cannot be written; return at once otherwise."""
-        await self._kept.wait()
-
-    def _verdict_row(self, case: Case, verdict: Verdict, digests: list[str]) -> dict[str, object]:
-        values: dict[str, object] = {name: getattr(case, name) for name in _CASE_FIELDS}
-        values |= {name: getattr(verdict, name) for name in _VERDICT_FIELDS}
-        values |= {
-            "image_uri": case.images[0].uri if case.images else "",
-            "judged_at": self._clock.now(),
-        }
-        levels = verdict.probabilities or {}
-        values["probabilities"] = [
-            {"level": level, "probability": value} for level, value in levels.items()
-        ]
-        values |= {
-            "judge_id": self._judge_id,
-            "reading": self._reading,
-            "reply_digests": digests,
-            "run_id": self._run_id,
-        }
-        return {name: values[name] for name in TABLES[TABLE_OF[self._unit]].polars_schema}
 
     async def flush(self) -> None:
         """Write the replies, then the verdicts on them, as new part files. If it fails or is
@@ -431,14 +417,14 @@ class Ledger:
                 left_s = self._patience() - (time.monotonic() - began)
                 if left_s <= 0 or self._n_spilled:
                     raise self._spill(error) from None
-                if self._kept.is_set():
+                if self.kept.is_set():
                     sys.stderr.write(
                         f"judgelake: {error}\njudgelake: trying again for {left_s:.0f} s; what "
                         f"was paid for is kept\n"
                     )
-                self._kept.clear()
+                self.kept.clear()
             else:
-                self._kept.set()
+                self.kept.set()
                 return
             await asyncio.sleep(min(pause_s, max(left_s, 0.0)))
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)

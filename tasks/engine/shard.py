@@ -12,16 +12,17 @@ import itertools
 import json
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
 
-from judgelake.tasks.backends.base import Backend
+from judgelake.tasks.backends.base import Backend, RoutingBackend
 from judgelake.tasks.backends.endpoint import BackendOrder, EndpointSettings
 from judgelake.tasks.backends.image_encoding import ImageEncoder
 from judgelake.tasks.backends.registry import BACKENDS
-from judgelake.tasks.backends.replay import RoutingBackend, SilentBackend
+from judgelake.tasks.backends.replay import SilentBackend
 from judgelake.tasks.engine.budget import Budget, BudgetedBackend
 from judgelake.tasks.engine.engine import collect_less, judge_cases
 from judgelake.tasks.engine.ledger import FLUSH_SECONDS, PATIENCE_S, Ledger, Tally, load_replies
@@ -91,6 +92,8 @@ def _encode(tally: Tally) -> bytes:
     return json.dumps(numbers).encode()
 
 
+_PART_CASES = 100
+"""Cases between two looks whether the budget is reached or an endpoint refuses."""
 _HURRIED_S = 3.0
 """How long writing to a failing lake is tried again once the run was asked to stop."""
 
@@ -161,11 +164,12 @@ async def _run(order: ShardOrder) -> ShardResult:
     routing, ledger = make_backend(order), _make_ledger(order, flag, snapshot)
     backend = _limit_backend(routing, order, budget)
     progress = ProgressWriter(order.progress_file, budget)
-    cases = itertools.takewhile(
+    parts = itertools.takewhile(
         lambda _: not ((budget and budget.reached) or routing.refusal),
-        read_cases(remaining_cases(order, snapshot)),
+        remaining_cases(order, snapshot).iter_slices(_PART_CASES),
     )
-    start = functools.partial(start_judge, judge=order.judge, identity=order.identity)
+    cases = itertools.chain.from_iterable(map(read_cases, parts))
+    start = make_starter(order.judge, order.identity)
     judging = asyncio.create_task(
         judge_cases(cases, start, backend, ledger, flag.is_set, flag.is_halting)
     )
@@ -228,16 +232,19 @@ def _limit_backend(backend: Backend, order: ShardOrder, budget: Budget | None) -
     return BudgetedBackend(backend, budget, order.judge.prices, order.judge.endpoint.image_max_side)
 
 
-def start_judge(case: Case, judge: JudgeSettings, identity: Identity) -> Judge:
-    """The protocol's generator, or one that ends at once where an image that it needs is
-    missing.
+def make_starter(judge: JudgeSettings, identity: Identity) -> Callable[[Case], Judge]:
+    """From a case to the protocol's generator, or to one that ends at once where an image that the
+    protocol needs is missing.
     """
     protocol = PROTOCOLS[judge.protocol]
+    start = functools.partial(protocol.judge, options=judge.options, models=judge.models)
     looks = identity.wants.image != "absent" and not protocol.handles_missing_images
-    missing = find_missing_image(case, looks)
-    return (
-        protocol.judge(case, judge.options, judge.models) if missing is None else _refuse(missing)
-    )
+    return functools.partial(_start_with_images, start) if looks else start
+
+
+def _start_with_images(start: Callable[[Case], Judge], case: Case) -> Judge:
+    missing = find_missing_image(case, sees_images=True)
+    return start(case) if missing is None else _refuse(missing)
 
 
 def _refuse(reason: str) -> Judge:

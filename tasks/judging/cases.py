@@ -27,8 +27,7 @@ _LISTS = ("references", "criteria", "feedbacks")
 
 def read_cases(frame: pl.DataFrame) -> Iterator[Case]:
     """Each row as a case, in order."""
-    for row in frame.iter_rows(named=True):
-        yield make_case(row)
+    return map(make_case, frame.iter_rows(named=True))
 
 
 def make_case(row: Mapping[str, Any]) -> Case:

@@ -13,10 +13,11 @@ verdict that there is none.
 
 import re
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
-from judgelake.tasks.judging.reading import read_yes_no, reply_status
+from judgelake.tasks.judging import reading
+from judgelake.tasks.judging.reading import read_yes_no
 from judgelake.tasks.judging.templates import neutralise
 from judgelake.tasks.types import JUDGE, Decoding, Failure, Message, Models, Reply, Request, Verdict
 
@@ -348,12 +349,10 @@ def check_reply(reply: Reply | Failure, rationale: str | None = None) -> FinalRe
     """The text to be read, or the verdict that the reply cannot be read; `rationale` is a text that
     explains more than the reply does.
     """
-    if isinstance(reply, Failure):
-        return Verdict("failed", rationale=rationale, reason=reply.reason)
-    status = reply_status(reply)
-    if status is not None:
-        return Verdict(status, rationale=rationale or reply.text or None, reason=reply.refusal)
-    return FinalReply(reply.text, rationale or reply.text)
+    replied = reading.check_reply(reply)
+    if isinstance(replied, Verdict):
+        return replace(replied, rationale=rationale or replied.rationale)
+    return FinalReply(replied.text, rationale or replied.text)
 
 
 def clean(text: str) -> str:

@@ -255,17 +255,15 @@ def _prepare_demonstrations(options: LaveOptions) -> dict[str, list[dict[str, ob
 def _make_example(
     question: str, references: Sequence[str], answer: str, caption: str | None, options: LaveOptions
 ) -> dict[str, object]:
+    """Each text on one line, so that no text of an answer can begin a field of the prompt."""
+    texts = (question, answer, caption or "not available", *references)
+    question, answer, caption, *references = (" ".join(text.split()) for text in texts)
     return {
-        "question": one_line(question),
-        "references": [one_line(reference) for reference in references],
-        "answer": one_line(answer),
-        "caption": one_line(caption or "not available") if options.caption else None,
+        "question": question,
+        "references": references,
+        "answer": answer,
+        "caption": caption if options.caption else None,
     }
-
-
-def one_line(text: str) -> str:
-    """Data as one line, so that no text of an answer can begin a field of the prompt."""
-    return " ".join(text.split())
 
 
 @functools.cache

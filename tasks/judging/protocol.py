@@ -2,11 +2,19 @@
 `tasks.judging.protocols`.
 """
 
+import typing
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from judgelake.tasks.types import Case, Judge, Models, Wants
+
+
+class StartJudge(typing.Protocol):
+    """A protocol's generator function; a shard gives it the options and models by name, once."""
+
+    def __call__(self, case: Case, options: Any, models: Models) -> Judge:
+        """The running protocol of one case."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +33,7 @@ class Protocol:
     wants: Callable[[Any], Wants]
     call_signature: Callable[[Any, Models], dict[str, object]]
     reading_signature: Callable[[Any], dict[str, object]]
-    judge: Callable[[Case, Any, Models], Judge]
+    judge: StartJudge
     endpoints: tuple[str, ...] = ()
     handles_missing_images: bool = False
     kind: Literal["judge", "labeller"] = "judge"

@@ -5,7 +5,7 @@ Reading the probabilities of tokens is in `tasks.judging.token_reading`.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -285,11 +285,15 @@ def read_two_numbers(text: str, low: float, high: float) -> TwoNumbers | None:
     return scores if all(low <= score <= high for score in scores) else None
 
 
+_UNREADABLE: Mapping[str, Status] = {"content_filter": "filtered", "length": "truncated"}
+"""Finish reason -> why a reply cannot be read at all."""
+
+
 def check_reply(reply: Reply | Failure) -> Reply | Verdict:
     """The reply, or, where no reader can try it, the verdict that says why."""
     if isinstance(reply, Failure):
         return Verdict("failed", reason=reply.reason)
-    status = reply_status(reply)
+    status = "refused" if reply.refusal else _UNREADABLE.get(reply.finish_reason)
     return Verdict(status, rationale=reply.text or None, reason=reply.refusal) if status else reply
 
 
@@ -301,19 +305,6 @@ def _match_pair(line: str) -> re.Match[str] | None:
 
 def _last(matches: Iterable[re.Match[str]]) -> re.Match[str] | None:
     return max(matches, key=lambda match: match.start(), default=None)
-
-
-def reply_status(reply: Reply) -> Status | None:
-    """Why a reply cannot be read at all: refused, filtered or cut off; None where it can be
-    tried.
-    """
-    if reply.refusal:
-        return "refused"
-    if reply.finish_reason == "content_filter":
-        return "filtered"
-    if reply.finish_reason == "length":
-        return "truncated"
-    return None
 
 
 # words before an opening rating: `My overall rating: 4`

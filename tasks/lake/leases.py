@@ -435,7 +435,7 @@ class SteadyClock:
 
     def now(self) -> datetime:
         """The time, UTC."""
-        return self._start + timedelta(seconds=self.elapsed_s())
+        return self._start + timedelta(seconds=self._monotonic() - self._began)
 
     def elapsed_s(self) -> float:
         """Seconds since it was made."""

@@ -17,7 +17,7 @@ import polars as pl
 from judgelake.tasks.backends.base import request_digest
 from judgelake.tasks.backends.tokens import CHARS_PER_TOKEN
 from judgelake.tasks.engine.ledger import read_reply
-from judgelake.tasks.engine.shard import start_judge
+from judgelake.tasks.engine.shard import make_starter
 from judgelake.tasks.judging.cases import read_cases
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.planning.cases import count_work
@@ -278,7 +278,7 @@ select
 
 
 def _start(cases: pl.DataFrame, judge: JudgeSettings, identity: Identity) -> Iterable[Judge]:
-    return (start_judge(case, judge, identity) for case in read_cases(cases))
+    return map(make_starter(judge, identity), read_cases(cases))
 
 
 def _find_replies(

@@ -13,7 +13,7 @@ import duckdb
 import polars as pl
 
 from judgelake.tasks.digests import digest_json
-from judgelake.tasks.engine.shard import start_judge
+from judgelake.tasks.engine.shard import make_starter
 from judgelake.tasks.errors import SuiteError
 from judgelake.tasks.judging.cases import make_case
 from judgelake.tasks.judging.prometheus import VERSION
@@ -144,7 +144,7 @@ def _make_examples(
 ) -> Iterator[Example | str]:
     """Each row as an example, or the reason why it cannot be one."""
     judge = suite.judges[settings.student]
-    identity = judge.identify(tuple(suite.benchmarks))
+    start = make_starter(judge, judge.identify(tuple(suite.benchmarks)))
     for row in rows.iter_rows(named=True):
         rating = int(row["verdict_rating"])
         target = write_target(row["feedback"] or "", rating)
@@ -152,7 +152,7 @@ def _make_examples(
             yield "the teacher gave no feedback"
             continue
         try:
-            (request,) = next(start_judge(make_case(row), judge, identity))
+            (request,) = next(start(make_case(row)))
         except StopIteration as end:  # the judge would ask nothing
             (verdict,) = end.value
             yield (

@@ -1,6 +1,6 @@
 import asyncio
 
-from judgelake.tasks.backends.replay import RoutingBackend
+from judgelake.tasks.backends.base import RoutingBackend
 from judgelake.tasks.types import Failure, Message, Pending, Reply, Request
 
 

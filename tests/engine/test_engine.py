@@ -47,9 +47,6 @@ class Keeper:
     def leave_open(self, pending: Sequence[Pending]) -> None:
         self.open += [one.handle for one in pending]
 
-    async def wait_until_kept(self) -> None:
-        await self.kept.wait()
-
 
 @dataclass
 class Backend:
@@ -308,11 +305,24 @@ def test_cancelling_the_run_ends_what_is_in_flight() -> None:
     asyncio.run(cancel())
 
 
-def test_a_stop_admits_nothing_new_and_lets_the_rest_finish() -> None:
+def test_a_stop_admits_nothing_new_and_lets_the_rest_finish(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(engine, "_LOOK_S", 0.001)  # the stop is seen before any reply comes
     backend, keeper = Backend(window=2, seconds=0.02), Keeper()
     judge(map(make_case, range(100)), backend, keeper, should_stop=lambda: len(backend.asked) >= 4)
     assert len(backend.asked) == len(keeper.verdicts) == 4
     assert backend.cancelled == 0
+
+
+def test_a_stop_is_seen_although_every_reply_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "_LOOK_S", 0)
+    requests = [make_request(f"a{number}") for number in range(1000)]
+    stored = {(request_digest(request), 0): Reply("yes") for request in requests}
+    keeper = Keeper(stored=stored)
+    cases = map(make_case, range(1000))
+    judge(cases, Backend(), keeper, should_stop=lambda: len(keeper.verdicts) >= 4)
+    assert 4 <= len(keeper.verdicts) < 100
 
 
 def test_a_stop_before_the_start_asks_nothing() -> None:
@@ -325,6 +335,7 @@ def test_after_the_drain_what_still_hangs_is_given_up_without_a_verdict(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(engine, "DRAIN_S", 0.1)
+    monkeypatch.setattr(engine, "_LOOK_S", 0.001)  # the stop is seen before any reply comes
 
     class OneHangs(Backend):
         async def reply(self, request: Request) -> Answer:

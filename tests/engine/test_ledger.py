@@ -135,6 +135,20 @@ def test_rows_come_back_as_they_were(lake: Lake) -> None:
     }  # fmt: skip
 
 
+def test_probabilities_are_kept_in_single_precision(lake: Lake) -> None:
+    """The nearest numbers with 24 bits: 0.1 is 13421773 / 2^27 and 0.9 is 15099494 / 2^24 then."""
+    ledger = make_ledger(lake)
+    given = Verdict("unparsed", probabilities={"1": 0.1, "2": 0.9}, captured_mass=0.9)
+    keep(ledger, 1, given)
+    run(ledger.flush())
+    (row,) = query(lake, "select probabilities, captured_mass from stg_verdicts")
+    assert [level["probability"] for level in row["probabilities"]] == [
+        13421773 / 2**27,
+        15099494 / 2**24,
+    ]
+    assert row["captured_mass"] == 15099494 / 2**24
+
+
 def test_what_is_asked_again_on_request_is_not_answered_from_the_lake(lake: Lake) -> None:
     first = make_ledger(lake)
     good, unread = keep(first, 1), keep(first, 2, Verdict("unparsed", reason="no rating"))

@@ -97,11 +97,3 @@ def test_only_ok_keeps_a_score() -> None:
         None,
         "no",
     )
-
-
-def test_probabilities_are_kept_in_single_precision() -> None:
-    """The nearest numbers with 24 bits: 0.1 is 13421773 / 2^27 and 0.9 is 15099494 / 2^24 then."""
-    given = Verdict("unparsed", probabilities={"1": 0.1, "2": 0.9}, captured_mass=0.9)
-    (found, _) = settle_verdicts(CASE, [given], "answer")
-    assert found.probabilities == {"1": 13421773 / 2**27, "2": 15099494 / 2**24}
-    assert found.captured_mass == 15099494 / 2**24

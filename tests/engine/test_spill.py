@@ -77,7 +77,7 @@ def test_a_lake_that_refuses_for_a_while_costs_nothing(
         keep(ledger, 1)
         flushing = asyncio.create_task(ledger.flush_regularly(3600, lambda _: None))
         await asyncio.sleep(0.3)
-        waiting = asyncio.create_task(ledger.wait_until_kept())
+        waiting = asyncio.create_task(ledger.kept.wait())
         await asyncio.sleep(0.1)
         assert not waiting.done()  # nothing new is asked meanwhile
         await asyncio.wait_for(waiting, 10)

@@ -5,12 +5,12 @@
 import pytest
 
 from judgelake.tasks.judging.reading import (
+    check_reply,
     read_rating_at_end,
     read_two_numbers,
     read_yes_no,
-    reply_status,
 )
-from judgelake.tasks.types import Reply
+from judgelake.tasks.types import Reply, Verdict
 from tests.growth import is_linear
 
 LEVELS = (1, 2, 3)
@@ -128,7 +128,8 @@ def test_long_runs_take_linear_time(run: str) -> None:
     ],
 )
 def test_why_a_reply_is_not_read(reply: Reply, status: str | None) -> None:
-    assert reply_status(reply) == status
+    checked = check_reply(reply)
+    assert (checked.status if isinstance(checked, Verdict) else None) == status
 
 
 # ---- read_two_numbers

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from judgelake.tasks.engine.shard import start_judge
+from judgelake.tasks.engine.shard import make_starter
 from judgelake.tasks.errors import SuiteError
 from judgelake.tasks.judging.cases import read_cases
 from judgelake.tasks.lake.lake import Lake, append_records
@@ -32,7 +32,7 @@ def list_asked(lake: Lake, suite: Suite) -> list[Request]:
     judge = suite.judges["student"]
     (work,) = write_work(lake, suite, Scope(), "run")
     cases = [case for file in work.shards for case in read_cases(read_frame(file))]
-    return [next(start_judge(case, judge, work.identity))[0] for case in cases]
+    return [next(judging)[0] for judging in map(make_starter(judge, work.identity), cases)]
 
 
 @pytest.mark.parametrize(

@@ -5,20 +5,13 @@ Bodies are written in `tasks.backends.openai.format`. Which refusals are for goo
 `tasks.backends.openai.client`; what a shard then does is in `tasks.engine.shard`.
 """
 
-import asyncio
 import dataclasses
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
-
-from judgelake.tasks.backends.base import Backend, Limited
-from judgelake.tasks.errors import LakeError
-from judgelake.tasks.lake.storage import LakePath, read_file, write_whole
-from judgelake.tasks.types import UNASKED, Failure, Pending, Reply, Request
 
 # words with which providers refuse a parameter that a model does not take
 _NOT_TAKEN = re.compile(
@@ -168,55 +161,3 @@ def _merge_system(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     else:
         first["content"] = [{"type": "text", "text": system_text}, *first["content"]]
     return rest
-
-
-_PATIENCE_S = 10.0
-"""Seconds that other requests wait for the first answer: a refusal comes at once, and a slow answer
-must not hold up the rest.
-"""
-
-
-class FirstContact:
-    """A backend that sends its second request only after the first is answered. If the first is
-    refused for good, nothing further is sent.
-
-    The outcome is stored in `file` for the run's other shards. `refusal` holds the endpoint's own
-    words, '' for no refusal.
-    """
-
-    def __init__(self, backend: Backend, file: LakePath) -> None:
-        self.window = backend.window
-        self._backend, self._file = backend, file
-        stored = read_file(file)
-        self.refusal = (stored or b"").decode()
-        self._answered = asyncio.Event() if stored is None else None
-        self._is_first = stored is None
-
-    async def reply(self, request: Request) -> Reply | Failure | Pending:
-        """The backend's reply, or `UNASKED` where nothing further is sent."""
-        if self._is_first and self._answered is not None:
-            self._is_first = False
-            try:
-                return self._note(await self._backend.reply(request))
-            finally:
-                self._answered.set()
-        if self._answered is not None and not self._answered.is_set():
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._answered.wait(), _PATIENCE_S)
-        return UNASKED if self.refusal else await self._backend.reply(request)
-
-    def set_limits(self, concurrency: int, requests_per_minute: float | None) -> None:
-        """Passes the limits on to the backend."""
-        if isinstance(self._backend, Limited):
-            self._backend.set_limits(concurrency, requests_per_minute)
-
-    async def close(self) -> None:
-        """Closes the backend."""
-        await self._backend.close()
-
-    def _note(self, reply: Reply | Failure | Pending) -> Reply | Failure | Pending:
-        self.refusal = reply.reason if isinstance(reply, Failure) and reply.is_final else ""
-        if self.refusal or isinstance(reply, Reply):
-            with suppress(LakeError):  # a full disk: storing the replies reports it
-                write_whole(self._file, self.refusal.encode())
-        return reply

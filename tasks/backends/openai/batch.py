@@ -26,7 +26,7 @@ from openai.types import Batch as ProviderBatch
 from judgelake.tasks.backends.base import make_reason, request_digest
 from judgelake.tasks.backends.openai.adapting import Adaptation, learn
 from judgelake.tasks.backends.openai.batch_book import Batch, BatchBook, Key
-from judgelake.tasks.backends.openai.client import is_filtered
+from judgelake.tasks.backends.openai.client import HttpAnswer, is_filtered
 from judgelake.tasks.backends.openai.endpoints import (
     OPENAI_URL,
     Endpoint,
@@ -40,7 +40,6 @@ from judgelake.tasks.backends.openai.format import (
     read_error,
 )
 from judgelake.tasks.backends.openai.throttle import BackOff
-from judgelake.tasks.backends.openai.wire import HttpAnswer
 from judgelake.tasks.errors import BackendError
 from judgelake.tasks.types import QUEUED, Failure, Pending, Reply, Request
 

@@ -1,9 +1,10 @@
 """Where a model is asked and as whom: providers by name, addresses as people write them, keys from
 the environment.
 
-Nothing is sent here (`tasks.backends.openai.wire`), and no key leaves this process.
+Nothing is sent here (see `tasks.backends.openai.client`), and no key leaves this process.
 """
 
+import functools
 import os
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -63,6 +64,7 @@ class Endpoint:
         return urlsplit(self.base_url).hostname in _LOOPBACK
 
 
+@functools.cache
 def sent_model(model: str) -> str:
     """The name that goes over the wire: without a known provider's prefix, else whole
     (`google/flan-t5-xxl` keeps its slash).

@@ -1,26 +1,18 @@
 """Between the project's words and the chat-completions format: a request as a body, a body as a
 reply, an error body as words.
 
-Pure; sending lives in `tasks.backends.openai.wire`, what is done about an error in
-`tasks.backends.openai.client`.
+Pure; sending, and what is done about an error, live in `tasks.backends.openai.client`.
 """
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import orjson
-from openai.types.chat import (
-    ChatCompletion,
-    ChatCompletionContentPartParam,
-    ChatCompletionMessageParam,
-)
-from openai.types.chat.chat_completion_token_logprob import ChatCompletionTokenLogprob
-from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
 
 from judgelake.tasks.backends.openai.adapting import Adaptation, apply
-from judgelake.tasks.types import Decoding, Image, Message, Reply, Request, TokenLogprobs
+from judgelake.tasks.types import Image, Message, Reply, Request, TokenLogprobs
 
 BEGINNINGS = (b"data:", b"event:", b":")
 
@@ -77,9 +69,6 @@ EncodeImage = Callable[[Image], str]
 
 
 AS_IT_IS = Adaptation()
-_NO_LOGPROBS = msgspec.Raw(b"null")
-# bytes of a value by which its place in the body is found
-_HEAD = 64
 
 
 class _Entry(msgspec.Struct, gc=False):
@@ -95,16 +84,39 @@ class _Logprobs(msgspec.Struct):
     content: list[_Position] | None = None
 
 
+class _Message(msgspec.Struct):
+    content: str | None = None
+    refusal: str | None = None
+
+
 class _Choice(msgspec.Struct):
-    logprobs: msgspec.Raw = _NO_LOGPROBS
+    message: _Message
+    finish_reason: str | None = None
+    logprobs: _Logprobs | None = None
 
 
-class _Frame(msgspec.Struct):
+class _Details(msgspec.Struct):
+    cached_tokens: int | None = None
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: _Details | None = None
+
+
+class _Completion(msgspec.Struct):
     choices: list[_Choice]
+    model: str | None = None
+    usage: _Usage | None = None
 
 
-_FRAMES, _LOGPROBS = msgspec.json.Decoder(_Frame), msgspec.json.Decoder(_Logprobs | None)
-Positions = Sequence[_Position | ChatCompletionTokenLogprob]
+_MOST_TOKENS = 2**40
+_Kind = TypeVar("_Kind")
+_COMPLETIONS = msgspec.json.Decoder(_Completion)
+"""As objects of the SDK, the log-probabilities, twenty a token, would cost more than all the
+rest.
+"""
 
 
 def encode_request(
@@ -117,14 +129,14 @@ def encode_request(
     """The body to send. `newer_limit` names the limit `max_completion_tokens`, which OpenAI's
     reasoning models insist on.
     """
-    messages = [_encode_message(message, encode_image) for message in request.messages]
-    body: CompletionCreateParamsNonStreaming = {"model": model, "messages": messages}
-    _add_decoding(body, request.decoding, request.draw)
-    body["max_completion_tokens" if newer_limit else "max_tokens"] = request.decoding.max_tokens
-    return orjson.dumps(body if adaptation is AS_IT_IS else apply(adaptation, body))
-
-
-def _add_decoding(body: CompletionCreateParamsNonStreaming, decoding: Decoding, draw: int) -> None:
+    decoding = request.decoding
+    messages = [
+        {"role": message.role, "content": _encode_content(message, encode_image)}
+        if message.images and message.role == "user"
+        else {"role": message.role, "content": message.text}
+        for message in request.messages
+    ]
+    body: dict[str, Any] = {"model": model, "messages": messages}
     if decoding.temperature is not None:
         body["temperature"] = decoding.temperature
     if decoding.top_p is not None:
@@ -132,20 +144,16 @@ def _add_decoding(body: CompletionCreateParamsNonStreaming, decoding: Decoding, 
     if decoding.top_logprobs:
         body["logprobs"], body["top_logprobs"] = True, decoding.top_logprobs
     if decoding.seed is not None:
-        body["seed"] = decoding.seed + draw  # one seed for all draws would make them the same draw
+        # one seed for all draws would make them the same draw
+        body["seed"] = decoding.seed + request.draw
+    body["max_completion_tokens" if newer_limit else "max_tokens"] = decoding.max_tokens
+    return orjson.dumps(body if adaptation is AS_IT_IS else apply(adaptation, body))
 
 
-def _encode_message(message: Message, encode_image: EncodeImage) -> ChatCompletionMessageParam:
-    if message.role == "system":
-        return {"role": "system", "content": message.text}
-    if message.role == "assistant":
-        return {"role": "assistant", "content": message.text}
-    if not message.images:
-        return {"role": "user", "content": message.text}
-    parts: list[ChatCompletionContentPartParam] = [
-        {"type": "image_url", "image_url": {"url": encode_image(image)}} for image in message.images
-    ]
-    return {"role": "user", "content": [*parts, {"type": "text", "text": message.text}]}
+def _encode_content(message: Message, encode_image: EncodeImage) -> list[dict[str, Any]]:
+    urls = [{"url": encode_image(image)} for image in message.images]
+    parts = [{"type": "image_url", "image_url": url} for url in urls]
+    return [*parts, {"type": "text", "text": message.text}]
 
 
 def decode_reply(content: bytes, latency_ms: float | None = None) -> Reply:
@@ -154,27 +162,84 @@ def decode_reply(content: bytes, latency_ms: float | None = None) -> Reply:
     """
     if content.lstrip().startswith(BEGINNINGS):
         content = join_stream(content)
-    rest, positions = _part_logprobs(content)
-    completion = _read_completion(rest)
     try:
-        return _make_reply(completion, positions, latency_ms)
-    except (AttributeError, IndexError, TypeError, KeyError):
+        completion = _COMPLETIONS.decode(content)
+    # other servers have fields and parts of their own
+    except (msgspec.MsgspecError, RecursionError):
+        completion = _read_loosely(content)
+    if not completion.choices:
+        raise ValueError(f"the answer is no chat completion: {read_error(content)}")
+    choice, usage = completion.choices[0], completion.usage or _Usage()
+    positions = (choice.logprobs.content if choice.logprobs else None) or ()
+    cached = usage.prompt_tokens_details
+    return Reply(
+        text=choice.message.content or "",
+        finish_reason=choice.finish_reason or "stop",
+        top_logprobs=tuple(_alternatives(position) for position in positions),
+        resolved_model=completion.model or "",
+        prompt_tokens=_count(usage.prompt_tokens),
+        completion_tokens=_count(usage.completion_tokens),
+        latency_ms=latency_ms,
+        refusal=choice.message.refusal or None,
+        cached_tokens=_count(cached.cached_tokens) if cached else None,
+    )
+
+
+def _count(n_tokens: int | None) -> int | None:
+    """A number of tokens; None for one that nobody can have sent, which no table could hold."""
+    return n_tokens if n_tokens is not None and 0 <= n_tokens <= _MOST_TOKENS else None
+
+
+def _read_loosely(content: bytes) -> _Completion:
+    """A completion whose text is in parts, or whose counts, name or log-probabilities are of other
+    types than the format says: these are left out, since the text was paid for. Raises ValueError
+    where there is no text.
+    """
+    try:
+        values = orjson.loads(content)
+    except ValueError:
+        raise ValueError(
+            f"the answer is no whole JSON ({len(content)} bytes): {read_error(content)}"
+        ) from None
+    try:
+        choice = values["choices"][0]
+        message = choice["message"]
+        if isinstance(message.get("content"), list):
+            message["content"] = _join_parts(message["content"])
+        parts = {
+            "choices": [{**choice, "logprobs": _convert(choice.get("logprobs"), _Logprobs)}],
+            "model": _convert(values.get("model"), str),
+            "usage": _read_usage(values.get("usage")),
+        }
+        return msgspec.convert(parts, _Completion)
+    except (AttributeError, IndexError, TypeError, KeyError, msgspec.ValidationError):
         raise ValueError(f"the answer is no chat completion: {read_error(content)}") from None
 
 
-def _part_logprobs(content: bytes) -> tuple[bytes, Positions]:
-    """A completion without its log-probabilities, and these; as objects of the SDK, twenty a token,
-    they cost more than all the rest.
-    """
+def _read_usage(usage: object) -> _Usage | None:
+    """The counts that are numbers, whatever the others are."""
+    if not isinstance(usage, dict):
+        return None
+    details = usage.get("prompt_tokens_details")
+    cached = details.get("cached_tokens") if isinstance(details, dict) else None
+    return _Usage(
+        _convert(usage.get("prompt_tokens"), int),
+        _convert(usage.get("completion_tokens"), int),
+        _Details(_convert(cached, int)),
+    )
+
+
+def _convert(value: object, kind: type[_Kind]) -> _Kind | None:
+    """A value of another server where it is of the kind that the format names; else None."""
     try:
-        raw = bytes(_FRAMES.decode(content).choices[0].logprobs)
-        logprobs = _LOGPROBS.decode(raw)
-    except (msgspec.MsgspecError, IndexError):
-        return content, ()
-    start = content.find(raw[:_HEAD])  # all of it takes longer to search than to read
-    if logprobs is None or content[start : start + len(raw)] != raw:
-        return content, ()
-    return content[:start] + b"null" + content[start + len(raw) :], logprobs.content or ()
+        return msgspec.convert(value, kind, strict=False)
+    except msgspec.ValidationError:
+        return None
+
+
+def _join_parts(parts: list[dict[str, Any]]) -> str:
+    """The text of a message in parts (Mistral's reasoning models)."""
+    return "".join(part["text"] for part in parts if part.get("type") == "text")
 
 
 def note_unheeded(known: Adaptation, asked: int, reply: Reply) -> Adaptation:
@@ -186,64 +251,7 @@ def note_unheeded(known: Adaptation, asked: int, reply: Reply) -> Adaptation:
     return dataclasses.replace(known, left_out=(*known.left_out, "logprobs"))
 
 
-def _read_completion(content: bytes) -> ChatCompletion:
-    try:
-        return ChatCompletion.model_validate_json(content)
-    except ValueError:
-        # other servers leave out fields and have finish reasons of their own: read what is there,
-        # as the SDK does
-        pass
-    try:
-        values = orjson.loads(content)
-    except ValueError:
-        raise ValueError(
-            f"the answer is no whole JSON ({len(content)} bytes): {read_error(content)}"
-        ) from None
-    if not isinstance(values, dict):
-        raise ValueError(f"the answer is no chat completion: {read_error(content)}")
-    return ChatCompletion.construct(**values)
-
-
-def _make_reply(
-    completion: ChatCompletion, positions: Positions, latency_ms: float | None
-) -> Reply:
-    choice, usage = completion.choices[0], completion.usage
-    if choice.logprobs:  # they could not be parted
-        positions = choice.logprobs.content or ()
-    return Reply(
-        text=_read_content(choice.message.content),
-        finish_reason=_read_text(choice.finish_reason) or "stop",
-        top_logprobs=tuple(_alternatives(position) for position in positions),
-        resolved_model=_read_text(getattr(completion, "model", None)),
-        prompt_tokens=usage.prompt_tokens if usage else None,
-        completion_tokens=usage.completion_tokens if usage else None,
-        latency_ms=latency_ms,
-        refusal=_read_text(getattr(choice.message, "refusal", None)) or None,
-        cached_tokens=_read_cached(getattr(usage, "prompt_tokens_details", None)),
-    )
-
-
-def _read_content(content: object) -> str:
-    """A message's text; of parts (Mistral's reasoning models) those of text."""
-    if not isinstance(content, list):
-        return _read_text(content)
-    return "".join(_read_text(part["text"]) for part in content if part.get("type") == "text")
-
-
-def _read_cached(details: object) -> int | None:
-    n_cached = getattr(details, "cached_tokens", None)
-    return n_cached if isinstance(n_cached, int) else None
-
-
-def _read_text(value: object) -> str:
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise TypeError
-    return value
-
-
-def _alternatives(position: _Position | ChatCompletionTokenLogprob) -> TokenLogprobs:
+def _alternatives(position: _Position) -> TokenLogprobs:
     listed = [(entry.token, float(entry.logprob)) for entry in position.top_logprobs or ()]
     for token, _ in listed:
         if token == position.token:

@@ -2,7 +2,7 @@
 
 from typing import ClassVar, Literal
 
-from judgelake.tasks.backends.base import Backend
+from judgelake.tasks.backends.base import Backend, FirstContact
 from judgelake.tasks.backends.endpoint import (
     LIVE_LATENCY_S,
     BackendKind,
@@ -106,7 +106,6 @@ def _ask_live(
     api_key_variable: str,
 ) -> Backend:
     # openai takes most of a second, which planning does not need
-    from judgelake.tasks.backends.openai.adapting import FirstContact
     from judgelake.tasks.backends.openai.client import OpenAIBackend
 
     backend = OpenAIBackend(

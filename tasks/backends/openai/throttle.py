@@ -53,7 +53,8 @@ class Throttle:
     def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._most, self._clock = most, clock
         self.limit = float(min(most, max(_FIRST, most // 4)))
-        self._under_way = self._sent = self._hold = self._round_ends = 0
+        self.n_sent = 0  # slots that were taken so far
+        self._under_way = self._hold = self._round_ends = 0
         self._doubling = True
         self._resume_s = self._fell_s = -1.0
         self._waiting: deque[asyncio.Future[None]] = deque()
@@ -65,22 +66,19 @@ class Throttle:
         """A slot, as soon as there is one; `first`: before all that wait (a request that is sent
         again).
         """
-        if self._waiting or not self._is_free():
-            turn = asyncio.get_running_loop().create_future()
-            self._waiting.appendleft(turn) if first else self._waiting.append(turn)
-            self._wake()
-            try:
-                await turn
-            except asyncio.CancelledError:
-                if turn.done() and not turn.cancelled():  # it had got the slot just then
-                    self._under_way -= 1
-                    self._wake()
-                raise
-        else:
-            self._under_way += 1
-        self._sent += 1
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.appendleft(turn) if first else self._waiting.append(turn)
+        self._wake()
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():  # it had got the slot just then
+                self._under_way -= 1
+                self._wake()
+            raise
+        self.n_sent += 1
         return Slot(
-            self._clock(), self._under_way, self._under_way >= _FULL * int(self.limit), self._sent
+            self._clock(), self._under_way, self._under_way >= _FULL * int(self.limit), self.n_sent
         )
 
     def give_back(self, slot: Slot, *, served: bool, pushed_back: bool = False) -> None:
@@ -106,21 +104,13 @@ class Throttle:
         """Send nothing for so long."""
         self._resume_s = max(self._resume_s, self._clock() + seconds)
 
-    @property
-    def n_sent(self) -> int:
-        """How many slots were taken so far."""
-        return self._sent
-
-    def _is_free(self) -> bool:
-        return self._under_way < int(self.limit) and self._clock() >= self._resume_s
-
     def _wake(self) -> None:
-        while self._waiting and self._is_free():
+        left = self._resume_s - self._clock()
+        while self._waiting and self._under_way < int(self.limit) and left <= 0:
             turn = self._waiting.popleft()
             if not turn.done():
                 self._under_way += 1
                 turn.set_result(None)
-        left = self._resume_s - self._clock()
         if self._waiting and left > 0 and self._wake_up is None:
             self._wake_up = asyncio.get_running_loop().call_later(left, self._end_pause)
 
@@ -170,48 +160,18 @@ _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d|$)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "": 1.0}
 
 
-_LONGEST_WAIT_S = 120.0
-"""Beyond this the endpoint may say so itself."""
-
-
-class Allowances:
-    """Limits of requests and of tokens together, by the endpoint's last word; nothing waits where
-    it says nothing.
-    """
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._requests, self._tokens = Allowance("requests", clock), Allowance("tokens", clock)
-        self._mean_tokens = 0.0
-
-    def learn_cost(self, tokens: int) -> None:
-        """Take the tokens of a reply, its prompt's among them, into the running mean."""
-        self._mean_tokens += (tokens - self._mean_tokens) * (0.05 if self._mean_tokens else 1.0)
-
-    def note(self, headers: Mapping[str, str], number: int, n_sent: int) -> None:
-        """Take the headers of the answer to request `number`, when `n_sent` had gone out."""
-        self._requests.note(headers, number, n_sent, 1.0)
-        self._tokens.note(headers, number, n_sent, self._mean_tokens)
-
-    async def admit(self) -> None:
-        """Returns when a request of the usual cost fits."""
-        wait = max(self._requests.wait_s(1.0), self._tokens.wait_s(self._mean_tokens))
-        self._requests.spend(1.0)
-        self._tokens.spend(self._mean_tokens)
-        if 0 < wait <= _LONGEST_WAIT_S:
-            await asyncio.sleep(wait)
-
-
 class Allowance:
     """What is left of one limit (`requests` or `tokens`), refilled since at the rate that the
     endpoint's words imply.
 
-    The rate is (limit - remaining) ÷ reset: the headers name the time until the bucket is full
-    again, a minute's or a day's alike.
+    The `rate` is (limit - remaining) ÷ reset, 0 where nothing is known: the headers name the time
+    until the bucket is full again, a minute's or a day's alike. `header` names the limit itself.
     """
 
     def __init__(self, kind: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._kind, self._clock = kind, clock
-        self._number, self._left, self._rate, self._at_s = 0, 0.0, 0.0, 0.0
+        self.header = f"x-ratelimit-limit-{kind}"
+        self._number, self._left, self.rate, self._at_s = 0, 0.0, 0.0, 0.0
 
     def note(self, headers: Mapping[str, str], number: int, n_sent: int, cost: float) -> None:
         """Take the headers of the answer to request `number`; since then `n_sent - number` more
@@ -229,15 +189,15 @@ class Allowance:
             or limit <= remaining
         ):
             return
-        self._number, self._at_s, self._rate = number, self._clock(), (limit - remaining) / reset_s
+        self._number, self._at_s, self.rate = number, self._clock(), (limit - remaining) / reset_s
         self._left = remaining - (n_sent - number) * cost
 
     def wait_s(self, cost: float) -> float:
         """Seconds until a request at `cost` fits; 0 where nothing is known."""
-        if not self._rate:
+        if not self.rate:
             return 0.0
-        left = self._left + (self._clock() - self._at_s) * self._rate
-        return max(0.0, (cost - left) / self._rate)
+        left = self._left + (self._clock() - self._at_s) * self.rate
+        return max(0.0, (cost - left) / self.rate)
 
     def spend(self, cost: float) -> None:
         """A request at `cost` goes out."""
@@ -305,27 +265,53 @@ def _read_number(text: str | None) -> float | None:
     return number if math.isfinite(number) and number >= 0 else None
 
 
+_LONGEST_ALLOWANCE_WAIT_S = 120.0
+"""Beyond this the endpoint may say so itself."""
+
+
 class Pacer:
-    """Admits requests evenly, at most `per_minute` in any minute; None admits all at once.
+    """Admits requests evenly, at most `per_minute` in any minute (None: any number), and only as
+    many requests and tokens as the endpoint's headers last allowed.
 
     One that the event loop wakes late is caught up with by at most 250 ms; the interval is that
     much (of 60 s) longer in return.
     """
 
-    def __init__(self, per_minute: float | None) -> None:
+    def __init__(
+        self, per_minute: float | None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.set_pace(per_minute)
         self._next_s: float | None = None
         self._turn = asyncio.Lock()
+        self._requests, self._tokens = Allowance("requests", clock), Allowance("tokens", clock)
+        self._mean_tokens = 0.0
 
     def set_pace(self, per_minute: float | None) -> None:
         """Another pace from the next but one on."""
         self._interval_s = (60 + _CATCH_UP_S) / per_minute if per_minute else 0.0
 
+    def note(
+        self, headers: Mapping[str, str], number: int, n_sent: int, tokens: int | None = None
+    ) -> None:
+        """Take the headers of the answer to request `number`, when `n_sent` had gone out, and the
+        tokens of its reply, its prompt's among them; None where there was no reply.
+        """
+        for allowance, cost in ((self._requests, 1.0), (self._tokens, self._mean_tokens)):
+            if allowance.header in headers:
+                allowance.note(headers, number, n_sent, cost)
+        if tokens is not None:
+            self._mean_tokens += (tokens - self._mean_tokens) * (0.05 if self._mean_tokens else 1.0)
+
     async def admit(self) -> None:
         """Returns when the caller may send."""
-        if not self._interval_s:
-            return
-        async with self._turn:
-            due_s = time.monotonic() if self._next_s is None else self._next_s
-            await asyncio.sleep(max(0.0, due_s - time.monotonic()))
-            self._next_s = max(due_s, time.monotonic() - _CATCH_UP_S) + self._interval_s
+        if self._interval_s:
+            async with self._turn:
+                due_s = time.monotonic() if self._next_s is None else self._next_s
+                await asyncio.sleep(max(0.0, due_s - time.monotonic()))
+                self._next_s = max(due_s, time.monotonic() - _CATCH_UP_S) + self._interval_s
+        if self._requests.rate or self._tokens.rate:
+            wait = max(self._requests.wait_s(1.0), self._tokens.wait_s(self._mean_tokens))
+            self._requests.spend(1.0)
+            self._tokens.spend(self._mean_tokens)
+            if 0 < wait <= _LONGEST_ALLOWANCE_WAIT_S:
+                await asyncio.sleep(wait)

@@ -2,8 +2,7 @@ import asyncio
 import dataclasses
 from pathlib import Path
 
-from judgelake.tasks.backends.base import Backend
-from judgelake.tasks.backends.openai.adapting import FirstContact
+from judgelake.tasks.backends.base import Backend, FirstContact
 from judgelake.tasks.types import UNASKED, Failure, Message, Pending, Reply, Request
 
 REQUEST = Request("m", (Message("user", "Hi"),))

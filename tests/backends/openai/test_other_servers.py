@@ -92,6 +92,27 @@ def test_of_a_message_in_parts_the_text_is_read() -> None:
 
 
 @pytest.mark.parametrize(
+    ("usage", "counts"),
+    [
+        ("unknown", (None, None, None)),
+        ({}, (None, None, None)),
+        ({"prompt_tokens": "12", "completion_tokens": 3}, (12, 3, None)),
+        (
+            {"prompt_tokens": 12, "prompt_tokens_details": {"cached_tokens": "some"}},
+            (12, None, None),
+        ),
+        ({"prompt_tokens": 12.0, "prompt_tokens_details": {"cached_tokens": 4}}, (12, None, 4)),
+    ],
+)
+def test_counts_that_are_no_numbers_cost_no_reply(
+    usage: object, counts: tuple[int | None, ...]
+) -> None:
+    reply = decode_reply(json.dumps(completion("So 3") | {"usage": usage}).encode())
+    assert reply.text == "So 3"
+    assert (reply.prompt_tokens, reply.completion_tokens, reply.cached_tokens) == counts
+
+
+@pytest.mark.parametrize(
     ("asked", "reply", "words"),
     [
         (5, Reply("So"), "without logprobs"),
@@ -106,3 +127,29 @@ def test_log_probabilities_that_were_asked_for_and_did_not_come_are_noted(
     assert note_unheeded(AS_IT_IS, asked, reply).words == words
     known = note_unheeded(AS_IT_IS, 5, Reply("So"))
     assert note_unheeded(known, asked, reply) == known
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"usage": {"prompt_tokens": 10**19, "completion_tokens": -1}},
+        {"model": 5},
+        {"created": {}, "id": []},
+        {"choices": [{"message": {"content": "So 3"}, "logprobs": "none"}]},
+        {"choices": [{"message": {"content": "So 3"}, "logprobs": {"content": [{"token": 1}]}}]},
+    ],
+)
+def test_odd_fields_beside_the_text_cost_no_reply(odd: dict[str, object]) -> None:
+    """The text was paid for; a number that no table can hold would cost every reply of a flush."""
+    reply = decode_reply(json.dumps(completion("So 3") | odd).encode())
+    assert reply.text == "So 3"
+    assert reply.top_logprobs == ()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"[" * 100_000, b'{"choices": ' + b'{"a": ' * 100_000, b'{"x": ' + b"[" * 9**6 + b"}"],
+)
+def test_json_of_any_depth_is_a_failed_reply(content: bytes) -> None:
+    with pytest.raises(ValueError, match="no whole JSON"):
+        decode_reply(content)

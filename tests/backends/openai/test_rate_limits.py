@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from judgelake.tasks.backends.openai.throttle import Allowance, Allowances, read_duration
+from judgelake.tasks.backends.openai.throttle import Allowance, Pacer, read_duration
 
 
 def headers(limit: str, remaining: str, reset: str, kind: str = "requests") -> dict[str, str]:
@@ -59,13 +59,13 @@ def test_words_that_state_no_rate_hold_nothing_back(given: dict[str, str]) -> No
 
 def test_tokens_count_at_the_mean_of_the_replies_so_far() -> None:
     async def run() -> float:
-        allowances = Allowances()
-        allowances.learn_cost(500)
-        allowances.note(headers("100000", "600", "10s", "tokens"), 1, 1)  # 9,940 tokens a second
+        pacer = Pacer(None)
+        pacer.note({}, 1, 1, tokens=500)
+        pacer.note(headers("100000", "600", "10s", "tokens"), 1, 1)  # 9,940 tokens a second
         loop = asyncio.get_running_loop()
-        await allowances.admit()
+        await pacer.admit()
         started = loop.time()
-        await allowances.admit()  # 100 are left of the 500 it takes: 400 / 9,940 = 40 ms
+        await pacer.admit()  # 100 are left of the 500 it takes: 400 / 9,940 = 40 ms
         return loop.time() - started
 
     assert 0.02 <= asyncio.run(run()) < 1
