@@ -5,7 +5,7 @@ Reading the probabilities of tokens is in `tasks.judging.token_reading`.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -285,16 +285,28 @@ def read_two_numbers(text: str, low: float, high: float) -> TwoNumbers | None:
     return scores if all(low <= score <= high for score in scores) else None
 
 
-_UNREADABLE: Mapping[str, Status] = {"content_filter": "filtered", "length": "truncated"}
-"""Finish reason -> why a reply cannot be read at all."""
+# finish reasons of OpenAI, and of Anthropic's, Mistral's, Google's and Hugging Face's servers
+_ENDED = frozenset({"stop", "stop_sequence", "end_turn", "eos", "eos_token", "complete"})
+_CUT_OFF = frozenset({"length", "max_tokens", "model_length"})
+_FILTERED = frozenset({"content_filter", "content_filtered", "safety", "recitation"})
 
 
 def check_reply(reply: Reply | Failure) -> Reply | Verdict:
-    """The reply, or, where no reader can try it, the verdict that says why."""
+    """The reply, or, where no reader can try it, the verdict that says why. A reply that ended for
+    a reason that is not known to be good is never read.
+    """
     if isinstance(reply, Failure):
         return Verdict("failed", reason=reply.reason)
-    status = "refused" if reply.refusal else _UNREADABLE.get(reply.finish_reason)
-    return Verdict(status, rationale=reply.text or None, reason=reply.refusal) if status else reply
+    ended = reply.finish_reason.lower()
+    if reply.refusal:
+        return Verdict("refused", rationale=reply.text or None, reason=reply.refusal)
+    if ended in _ENDED:
+        return reply
+    if ended in _CUT_OFF or ended in _FILTERED:
+        status: Status = "truncated" if ended in _CUT_OFF else "filtered"
+        return Verdict(status, rationale=reply.text or None)
+    reason = f"the endpoint ended the reply with {reply.finish_reason[:40]!r}; expected 'stop'"
+    return Verdict("unparsed", rationale=reply.text or None, reason=reason)
 
 
 def _match_pair(line: str) -> re.Match[str] | None:
@@ -409,6 +421,6 @@ def forgive_cut(reply: Reply | Failure) -> tuple[Reply | Failure, bool]:
     """The reply as if it had ended by itself, and whether it was cut off: a verdict that stands
     first is not lost with the end.
     """
-    if isinstance(reply, Reply) and reply.finish_reason == "length":
+    if isinstance(reply, Reply) and reply.finish_reason.lower() in _CUT_OFF:
         return replace(reply, finish_reason="stop"), True
     return reply, False

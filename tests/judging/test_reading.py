@@ -125,11 +125,23 @@ def test_long_runs_take_linear_time(run: str) -> None:
         (Reply("", refusal="no", finish_reason="length"), "refused"),
         (Reply("", finish_reason="content_filter"), "filtered"),
         (Reply("So rating=3", finish_reason="length"), "truncated"),
+        (Reply("So rating=3", finish_reason="max_tokens"), "truncated"),
+        (Reply("So rating=3", finish_reason="MAX_TOKENS"), "truncated"),
+        (Reply("So rating=3", finish_reason="SAFETY"), "filtered"),
+        (Reply("So rating=3", finish_reason="STOP"), None),
+        (Reply("So rating=3", finish_reason="error"), "unparsed"),
+        (Reply("So rating=3", finish_reason="tool_calls"), "unparsed"),
     ],
 )
 def test_why_a_reply_is_not_read(reply: Reply, status: str | None) -> None:
     checked = check_reply(reply)
     assert (checked.status if isinstance(checked, Verdict) else None) == status
+
+
+def test_an_unknown_end_is_named() -> None:
+    checked = check_reply(Reply("So rating=3", finish_reason="error"))
+    assert isinstance(checked, Verdict)
+    assert checked.reason == "the endpoint ended the reply with 'error'; expected 'stop'"
 
 
 # ---- read_two_numbers
