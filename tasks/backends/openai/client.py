@@ -73,6 +73,8 @@ _SPARE_FILES = 128
 
 _LEAST_KEY_CHARS = 12
 """A shorter key may be a word of an answer."""
+MOST_BYTES = 32 * 2**20
+"""Bytes of an answer that are read: 16,000 tokens with twenty alternatives each take half."""
 _NO_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=None)
 
 
@@ -80,6 +82,10 @@ class WireError(Exception):
     """No whole answer came; one line without headers. Always raised `from None`: aiohttp's own
     errors may carry the key.
     """
+
+
+class TooLongError(WireError):
+    """The body of an answer is longer than any reply; nothing of it is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +127,7 @@ class Wire:
                 url, data=body, allow_redirects=False, proxy=self._proxy
             ) as response:
                 headers = {name.lower(): value for name, value in response.headers.items()}
-                content = await response.read()
+                content = await _read_body(response)
                 # an answer may repeat the request's headers, in an error or in a reply; from here
                 # on nothing knows the key
                 if len(self._key) >= _LEAST_KEY_CHARS:
@@ -134,6 +140,19 @@ class Wire:
         """Closes the connections."""
         if self._session is not None:
             await self._session.close()
+
+
+async def _read_body(response: aiohttp.ClientResponse) -> bytes:
+    """The body, unpacked; raises TooLongError at `MOST_BYTES`, so that no answer fills the
+    memory.
+    """
+    parts, size = [], 0
+    async for part in response.content.iter_any():
+        size += len(part)
+        if size > MOST_BYTES:
+            raise TooLongError(f"the answer is longer than {MOST_BYTES / 2**20:g} MiB")
+        parts.append(part)
+    return b"".join(parts)
 
 
 def _make_headers(endpoint: Endpoint) -> dict[str, str]:
@@ -312,7 +331,7 @@ class OpenAIBackend:
         except TimeoutError:
             return _Setback(f"no answer within {self._timeout_s:g} s", again=True, pushes_back=True)
         except WireError as error:
-            return _Setback(str(error), again=True)
+            return _Setback(str(error), again=not isinstance(error, TooLongError))
         latency_ms = 1000 * (time.perf_counter() - started)
         outcome: Reply | _Setback | None
         tokens: int | None = None

@@ -11,6 +11,7 @@ import pytest
 from aiohttp import web
 
 from judgelake.tasks.backends.base import Backend
+from judgelake.tasks.backends.openai import client
 from judgelake.tasks.backends.openai.client import OpenAIBackend
 from judgelake.tasks.backends.openai.endpoints import clean_base_url, find_endpoint, sent_model
 from judgelake.tasks.backends.openai.format import encode_request
@@ -633,6 +634,27 @@ def test_a_body_that_is_no_completion_is_tried_again_and_then_a_failure(
     (outcome,) = ask_script(handler, [rating_request()], max_attempts=2)
     assert f"attempt 2 of 2: {words}" in reason_of(outcome)
     assert len(asked) == 2
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_an_answer_of_any_length_is_left_at_the_limit(
+    monkeypatch: pytest.MonkeyPatch, packed: bool
+) -> None:
+    """A packed one counts by what it unpacks to. It was answered: it is not asked for again."""
+    monkeypatch.setattr(client, "MOST_BYTES", 2**20)
+    n_asked = 0
+
+    async def answer(_: web.Request) -> web.Response:
+        nonlocal n_asked
+        n_asked += 1
+        response = web.json_response(completion("x" * 2**21))
+        if packed:
+            response.enable_compression()
+        return response
+
+    (outcome,) = ask_script(answer, [rating_request()], timeout_s=60.0)
+    assert reason_of(outcome).endswith("the answer is longer than 1 MiB")
+    assert n_asked == 1
 
 
 def test_an_endpoint_that_is_not_there_is_a_failure() -> None:
