@@ -387,3 +387,12 @@ def test_paths_in_the_text_are_there() -> None:
         and not ((CHECKOUT / name).exists() or (page.parent / name).exists())
     ]
     assert absent == []
+
+
+def test_each_promise_of_safety_names_a_test_that_is_there() -> None:
+    text = (CHECKOUT / "infra" / "SECURITY.md").read_text()
+    named = re.findall(r"`(tests/\S+\.py)::(test_\w+)`", text)
+    rows = [line for line in text.splitlines() if line.startswith("| ") and "| Test |" not in line]
+    assert len(named) == len(rows) > 10
+    missing = [name for file, name in named if f"def {name}(" not in (CHECKOUT / file).read_text()]
+    assert missing == []
