@@ -119,7 +119,11 @@ def _add_sql(parser: argparse.ArgumentParser) -> None:
         help="an option of the recipe (repeatable)",
     )
     parser.add_argument(
-        "--format", choices=["table", "csv", "json", "markdown", "parquet"], default="table"
+        "--format",
+        choices=["table", "csv", "csv-raw", "json", "markdown", "parquet"],
+        default="table",
+        help="csv puts an apostrophe before text that a spreadsheet takes for a formula and shows "
+        "control characters; csv-raw leaves text as it is",
     )
     _add_lake(parser)
 

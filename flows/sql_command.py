@@ -4,6 +4,7 @@ views and recipes is `tasks.warehouse.catalog`.
 
 import argparse
 import csv
+import functools
 import itertools
 import json
 import shutil
@@ -25,6 +26,7 @@ from judgelake.tasks.warehouse.catalog import (
     list_all,
     markdown_line,
     plain_cell,
+    quote_formula,
 )
 from judgelake.tasks.warehouse.reading import refuse_writing
 from judgelake.tasks.warehouse.warehouse import open_warehouse, renew
@@ -217,7 +219,10 @@ class _UnixLines:
         return sys.stdout.write(line.removesuffix("\r\n") + "\n")
 
 
-def _print_csv(relation: duckdb.DuckDBPyRelation) -> None:
+def _print_csv(relation: duckdb.DuckDBPyRelation, *, is_raw: bool = False) -> None:
+    """Text that a spreadsheet takes for a formula gets an apostrophe before it, and control
+    characters are shown, unless `is_raw`.
+    """
     writer = csv.writer(_UnixLines(), lineterminator="\r\n")
     rows = iter(relation.iter_rows(_BATCH_ROWS))
     first = next(
@@ -226,7 +231,11 @@ def _print_csv(relation: duckdb.DuckDBPyRelation) -> None:
     writer.writerow(relation.columns)
     try:
         for row in itertools.chain([] if first is None else [first], rows):
-            writer.writerow([plain_cell(value) for value in row])
+            cells = (
+                value if is_raw and isinstance(value, str) else quote_formula(plain_cell(value))
+                for value in row
+            )
+            writer.writerow(cells)
     except duckdb.IOException as error:
         raise QueryError(f"sql: only a part of the rows is printed: {error}; run again") from None
 
@@ -269,6 +278,7 @@ def _distinct_names(relation: duckdb.DuckDBPyRelation) -> list[str]:
 _FORMATS: Mapping[str, Callable[[duckdb.DuckDBPyRelation], None]] = {
     "table": _print_table,
     "csv": _print_csv,
+    "csv-raw": functools.partial(_print_csv, is_raw=True),
     "json": _print_json,
     "markdown": _print_markdown,
     "parquet": _print_parquet,

@@ -141,15 +141,22 @@ _SHAPES = re.compile(
 # characters: a shorter value is too common a text to be taken for a secret
 _SHORTEST = 8
 _MARK = "[key]"
+# what a terminal takes for a command: ESC and its like, but no tab, line feed or carriage return
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 def redact(text: str) -> str:
-    """`text` without what looks like a key, and without the value of any environment variable that
-    is named like one.
+    """`text` fit to be printed: without what looks like a key, without the value of any environment
+    variable that is named like one, and with control characters shown.
     """
     for value in sorted(_list_secrets(), key=len, reverse=True):
         text = text.replace(value, _MARK)
-    return _SHAPES.sub(_MARK, text)
+    return show_controls(_SHAPES.sub(_MARK, text))
+
+
+def show_controls(text: str) -> str:
+    """`text` with control characters as `\\x1b`, so that it changes nothing in a terminal."""
+    return _CONTROLS.sub(lambda control: f"\\x{ord(control[0]):02x}", text)
 
 
 def _list_secrets() -> set[str]:

@@ -19,7 +19,7 @@ import pytest
 
 from judgelake.flows.cli import main, make_parser
 from judgelake.flows.sql_command import answer, answer_recipe, run_query
-from judgelake.tasks.errors import QueryError
+from judgelake.tasks.errors import QueryError, redact
 from judgelake.tasks.lake.lake import Lake, append_rows, open_lake
 from judgelake.tasks.warehouse.warehouse import open_warehouse
 from tests.conftest import CHECKOUT
@@ -45,7 +45,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 @pytest.fixture(scope="module")
 def answers(lake: Lake) -> Iterator[duckdb.DuckDBPyConnection]:
-    """The same as `judgelake sql` opens it; making all views takes half a second."""
+    """The same as `judgelake sql` opens it."""
     with open_warehouse(lake, sealed=True) as connection:
         yield connection
 
@@ -113,6 +113,26 @@ def test_csv_quotes_a_lone_carriage_return_and_ends_lines_in_a_line_feed(
         "chr(10), 'e' order by 2",
     )
     assert text == b'x,y\n"a\rb",c\n"d\r\n",e\n'
+
+
+HOSTILE = "select * from (values ('=1+1', -1), ('@x', 2), ('a=b', 3)) as t(text, n)"
+ESCAPE = "select chr(27) || '[2Jgone' as text"
+
+
+def test_csv_gives_a_spreadsheet_no_formula(answers: duckdb.DuckDBPyConnection) -> None:
+    assert show(answers, "csv", HOSTILE) == b"text,n\n'=1+1,-1\n'@x,2\na=b,3\n"
+    assert show(answers, "csv-raw", HOSTILE) == b"text,n\n=1+1,-1\n@x,2\na=b,3\n"
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "json", "markdown"])
+def test_text_gives_a_terminal_no_command(answers: duckdb.DuckDBPyConnection, form: str) -> None:
+    shown = show(answers, form, ESCAPE)
+    assert b"gone" in shown
+    assert b"\x1b" not in shown
+
+
+def test_an_error_gives_a_terminal_no_command() -> None:
+    assert "\x1b" not in redact("no column \x1b[2J; \x9b31m")
 
 
 def test_csv_holds_nested_values_as_json(answers: duckdb.DuckDBPyConnection) -> None:

@@ -20,7 +20,7 @@ from typing import Protocol, runtime_checkable
 import orjson
 
 from judgelake.tasks.digests import digest_json, dump_json
-from judgelake.tasks.errors import LakeError
+from judgelake.tasks.errors import LakeError, show_controls
 from judgelake.tasks.lake.storage import LakePath, read_file, write_whole
 from judgelake.tasks.types import UNASKED, Decoding, Failure, Image, Pending, Reply, Request
 
@@ -67,10 +67,10 @@ class Limited(Protocol):
 
 
 def make_reason(text: str, secret: str = "") -> str:
-    """One short line fit for a `Failure`: white space collapsed, the key and any bearer token
-    masked.
+    """One short line fit for a `Failure`: white space collapsed, control characters shown, the key
+    and any bearer token masked.
     """
-    line = " ".join(text.split())
+    line = show_controls(" ".join(text.split()))
     if len(secret) >= _SECRET_CHARS:
         line = line.replace(secret, "***")
     line = _BEARER.sub("Bearer ***", line)

@@ -6,6 +6,7 @@ into Parquet; the other files are made of that. Rows stream from file to file, s
 than memory can be exported.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -18,13 +19,15 @@ from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.snapshot import Snapshot
 from judgelake.tasks.lake.storage import LakePath, has_file, read_file, whole_file
 from judgelake.tasks.suite.suite import Suite
-from judgelake.tasks.warehouse.catalog import markdown_line, plain_cell, read_header
+from judgelake.tasks.warehouse.catalog import FORMULA_SIGNS, markdown_line, plain_cell, read_header
 from judgelake.tasks.warehouse.views import view_texts
 
 FORMATS = ("parquet", "csv", "md")
 # rows of a Markdown table; a longer one is no longer read by people
 MARKDOWN_ROWS = 1000
 _INSTANT = "%Y-%m-%dT%H:%M:%S.%fZ"
+# the first sign of what a spreadsheet takes for a formula
+_FORMULA = f"^([{re.escape(''.join(FORMULA_SIGNS))}])"
 _NESTED = ("list", "struct", "map", "array")
 
 
@@ -65,7 +68,7 @@ def _export_view(
                 str(beside), compression="zstd"
             )
         with whole_file(csv) as beside:
-            _as_text(files.read_parquet(str(parquet))).write_csv(str(beside))
+            _as_text(files.read_parquet(str(parquet)), for_spreadsheets=True).write_csv(str(beside))
         with whole_file(markdown) as beside, beside.open("w", encoding="utf-8") as file:
             file.writelines(_write_markdown(name, _as_text(files.read_parquet(str(parquet)))))
     except duckdb.Error as error:
@@ -81,12 +84,20 @@ def _choose(view: duckdb.DuckDBPyRelation, benchmarks: Sequence[str]) -> duckdb.
     )
 
 
-def _as_text(rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
-    """The rows with nested values as JSON and instants in ISO 8601, UTC."""
-    columns = zip(rows.columns, rows.types, strict=True)
-    return rows.select(
-        *(_text_of(ColumnExpression(name), kind).alias(name) for name, kind in columns)
-    )
+def _as_text(
+    rows: duckdb.DuckDBPyRelation, *, for_spreadsheets: bool = False
+) -> duckdb.DuckDBPyRelation:
+    """The rows with nested values as JSON and instants in ISO 8601, UTC; for spreadsheets, text
+    that they take for a formula has an apostrophe before it.
+    """
+    cells = []
+    for name, kind in zip(rows.columns, rows.types, strict=True):
+        text = _text_of(ColumnExpression(name), kind)
+        if for_spreadsheets and kind.id == "varchar":
+            pattern, quoted = ConstantExpression(_FORMULA), ConstantExpression(r"'\1")
+            text = duckdb.FunctionExpression("regexp_replace", text, pattern, quoted)
+        cells.append(text.alias(name))
+    return rows.select(*cells)
 
 
 def _text_of(column: duckdb.Expression, kind: duckdb.sqltypes.DuckDBPyType) -> duckdb.Expression:

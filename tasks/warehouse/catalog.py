@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from judgelake.schemas.tables import TABLES
-from judgelake.tasks.errors import QueryError, nearest
+from judgelake.tasks.errors import QueryError, nearest, show_controls
 from judgelake.tasks.warehouse.views import check_texts, read_folder, view_texts
 
 # `-- <key>: <text>` at the beginning of a SQL file; an option is `option <name> = <default>`.
 _KEYED = re.compile(r"-- (grain|question|check|warning|option \w+(?: = [^:]+)?): (.+)")
 # `option benchmark` or, with a default, `option below = 0.9`
 _OPTION = re.compile(r"option (\w+)(?: = (.+))?")
+FORMULA_SIGNS = ("=", "+", "-", "@")
 _LISTED_LAYERS = ("rpt_", "core_")
 
 
@@ -152,14 +153,23 @@ def _first_clause(text: str) -> str:
 
 
 def plain_cell(value: object) -> object:
-    """A cell as text a spreadsheet can hold: nothing for null, nested values as JSON."""
+    """A cell as text a spreadsheet can hold: nothing for null, nested values as JSON, control
+    characters shown.
+    """
     if value is None:
         return ""
+    if isinstance(value, str):
+        return show_controls(value)
     return (
         json.dumps(keep_finite(value), ensure_ascii=False, default=str)
         if isinstance(value, list | dict | tuple)
         else value
     )
+
+
+def quote_formula(value: object) -> object:
+    """A text that a spreadsheet would take for a formula with an apostrophe before it."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_SIGNS) else value
 
 
 def keep_finite(value: object) -> object:

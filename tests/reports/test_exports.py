@@ -102,6 +102,24 @@ def test_csv_has_all_digits_iso_times_and_nested_values_as_json(
     )
 
 
+def test_csv_gives_a_spreadsheet_no_formula(
+    connection: duckdb.DuckDBPyConnection, tmp_path: Path
+) -> None:
+    connection.execute(
+        "create or replace view rpt_b as "
+        "select 'b' as benchmark, -1 as x, '=HYPERLINK(1)' as link, '-1' as text, 'a=b' as sum"
+    )
+    export_tables(connection, tmp_path, ["b"])
+    header, row = read_csv(tmp_path / "rpt_b.csv")
+    assert dict(zip(header, row, strict=True)) == {
+        "benchmark": "b",
+        "x": "-1",
+        "link": "'=HYPERLINK(1)",
+        "text": "'-1",
+        "sum": "a=b",
+    }
+
+
 def test_rows_are_sorted_by_their_columns(
     connection: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:
