@@ -37,6 +37,13 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_runtest_setup() -> None:
+    """A command that an earlier test ran in this process keeps children from importing what lies in
+    the working directory; here `tests` lies there.
+    """
+    os.environ.pop("PYTHONSAFEPATH", None)
+
+
 def copy_packages(folder: Path) -> Path:
     """A copy of all packages as they are installed, `folder`/judgelake; `folder` on PYTHONPATH
     makes a process run it.
