@@ -3,6 +3,7 @@ credential, a page of another site, a name that points here.
 """
 
 import http.client
+import os
 import shutil
 import subprocess
 import threading
@@ -17,6 +18,7 @@ from distributed import Client, Security
 
 from judgelake.flows.runners import local_cluster, own_server
 from tests.flows.harness import HANG_S
+from tests.flows.services import ask
 
 NOBODY = 65534
 """Debian's user without rights."""
@@ -47,8 +49,6 @@ def test_workers_talk_to_their_own_run_only() -> None:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
     """The address of a run's server and the password made for it."""
-    import os
-
     with (
         pytest.MonkeyPatch.context() as patch,
         own_server(tmp_path_factory.mktemp("prefect")) as url,
@@ -164,10 +164,5 @@ def test_a_page_of_another_site_reads_nothing(server: tuple[str, str], tmp_path:
 
 @pytest.mark.full
 def test_with_the_password_the_server_answers(server: tuple[str, str]) -> None:
-    import base64
-
     url, password = server
-    credential = base64.b64encode(password.encode()).decode()
-    headers = {"content-type": "application/json", "authorization": f"Basic {credential}"}
-    status, _ = post(url, "/deployments/filter", headers)
-    assert status == 200
+    assert ask(url, "/deployments/filter", password=password) == []
