@@ -97,12 +97,12 @@ ANSWER = {
 
 
 def export(lake: Lake, table: str, form: str, file: Path) -> None:
-    """What `judgelake sql --format` writes."""
+    """What `judgelake sql --format` writes: CSV as `csv-raw`, whose text is the lake's own."""
     raw = io.BytesIO()
     out = io.TextIOWrapper(raw, encoding="utf-8", newline="")
     with redirect_stdout(out), open_warehouse(lake, lazy=True) as connection:
         run_sql(connection, f"explain from {table}", table)  # makes the view
-        answer(connection, f"select * from {table}", form)
+        answer(connection, f"select * from {table}", "csv-raw" if form == "csv" else form)
     out.flush()
     file.write_bytes(raw.getvalue())
 
