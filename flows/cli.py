@@ -171,7 +171,7 @@ def _add_stage(parser: argparse.ArgumentParser) -> None:
         help=retry,
         choices=RETRIED,
     )
-    parser.set_defaults(scheduler=None, wait_for_workers=False)
+    parser.set_defaults(scheduler=None, without_tls=False, wait_for_workers=False)
 
 
 def _add_judging(parser: argparse.ArgumentParser) -> None:
@@ -187,7 +187,13 @@ def _add_scheduler(parser: argparse.ArgumentParser) -> None:
         "that this command starts)"
     )
     default = os.environ.get("JUDGELAKE_SCHEDULER")
-    parser.add_argument("--scheduler", metavar="tcp://HOST:PORT", default=default, help=text)
+    parser.add_argument("--scheduler", metavar="tls://HOST:PORT", default=default, help=text)
+    text = "with --scheduler: let whoever reaches it run code there (tcp:// addresses)"
+    parser.add_argument("--without-tls", action="store_true", help=text)
+
+
+def _add_certificate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", type=Path, help="where it is written, or kept if it is there")
 
 
 def _add_serve(parser: argparse.ArgumentParser) -> None:
@@ -371,6 +377,11 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]]
         "start a Dask worker with slots for a scheduler that runs elsewhere",
         _add_worker,
         "judgelake.flows.worker_command:run_worker",
+    ),
+    "certificate": (
+        "make the certificate with which a cluster's scheduler, workers and runs know each other",
+        _add_certificate,
+        "judgelake.flows.certificate_command:make_certificate",
     ),
     "init": (
         "write a suite from a file of answers, from a few questions, or from an example",

@@ -158,7 +158,7 @@ def _connect(address: str, security: Security | None = None) -> Iterator[Client]
     except (OSError, ValueError) as error:
         raise ClusterError(
             f"scheduler {address}: does not answer ({_first_line(error)}); expected a Dask "
-            f"scheduler at tcp://HOST:PORT; start one with "
+            f"scheduler at tls://HOST:PORT that has the certificate of DASK_CONFIG; start one with "
             "`dask scheduler`, or correct the address"
         ) from None
     with client:

@@ -25,6 +25,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     "operate": {
         "serve": "run a suite on a schedule",
         "worker": "work for a Dask scheduler that runs elsewhere",
+        "certificate": "make the certificate of a cluster's scheduler and workers",
         "check": "look for damage in the lake's files and rows",
         "compact": "merge the lake's small files into few large ones",
         "forget": "remove a judge or a benchmark from the lake",

@@ -18,6 +18,7 @@ def main() -> None:
     """
     host, _, port = sys.argv[1].rpartition(":")
     if host:
+        _refuse_open_door(host)
         listener = socket.create_server((host, int(port)))
     else:
         threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -30,6 +31,17 @@ def main() -> None:
         app = TrustedHostMiddleware(create_app(), allowed_hosts=_list_hosts(listener))
         config = uvicorn.Config(app, log_level="error", lifespan="on", timeout_graceful_shutdown=2)
         uvicorn.Server(config).run(sockets=[listener])
+
+
+def _refuse_open_door(host: str) -> None:
+    """Whoever may use the server may have it run anything."""
+    is_local = host == "localhost" or host.startswith("127.")
+    if not is_local and not os.environ.get("PREFECT_SERVER_API_AUTH_STRING"):
+        raise SystemExit(
+            f"prefect server {host}: whoever reaches it could have it run anything; expected a "
+            f"password; set PREFECT_SERVER_API_AUTH_STRING=judgelake:PASSWORD for it, and the "
+            f"same as PREFECT_API_AUTH_STRING for those that use it"
+        )
 
 
 def _list_hosts(listener: socket.socket) -> list[str]:

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from types import FrameType
 
+from judgelake.flows.runners import prefect_server, refuse_open_scheduler
 from judgelake.tasks.errors import LakeError, RunError, find_code
 from judgelake.tasks.lake.lake import Lake, open_lake
 from judgelake.tasks.lake.stop_flag import HALT, STOP, set_stop, stop_file
@@ -53,6 +54,7 @@ def run_stages(options: argparse.Namespace) -> int:
 
 def run_suite(options: argparse.Namespace) -> RunEnd:
     """Run the command's stages of a suite, which is read here, once for all of them."""
+    refuse_open_scheduler(options.scheduler, without_tls=options.without_tls)
     stages, retry = _STAGES[options.command], tuple(options.retry)
     scope = Scope(options.limit, tuple(options.judge), tuple(options.benchmark))
     full = read_suite(options.suite)
@@ -119,7 +121,6 @@ def _run_flow(
     run_options: RunOptions,
 ) -> RunEnd:
     from judgelake.flows.progress import show_progress
-    from judgelake.flows.runners import prefect_server
 
     where = f"workers of {options.scheduler}" if options.scheduler else "starting workers"
     is_text = run_options.log_format == "text"

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from judgelake.flows.prefect_database import NAME, copy_kept, drop_kept, keep_database
-from judgelake.tasks.errors import JudgelakeError
+from judgelake.tasks.errors import ClusterError, JudgelakeError
 
 if TYPE_CHECKING:
     from distributed import Security
@@ -66,6 +66,20 @@ def quieten_prefect(more: Mapping[str, str] = _ONE_RUN) -> None:
     """
     for name, value in (_QUIET | dict(more)).items():
         os.environ.setdefault(name, value)
+
+
+def refuse_open_scheduler(scheduler: str | None, *, without_tls: bool) -> None:
+    """Raise ClusterError where connections to a scheduler need no certificate: whoever reaches it,
+    or a worker of it, runs code there and reads its keys.
+    """
+    if scheduler is None or scheduler.startswith("tls://") or without_tls:
+        return
+    raise ClusterError(
+        f"scheduler {scheduler}: whoever reaches it may run code on its workers and read their "
+        f"keys; expected tls://HOST:PORT; make a certificate with `judgelake certificate FOLDER` "
+        f"and set DASK_CONFIG=FOLDER on each machine, or give --without-tls in a network where "
+        f"everybody is trusted"
+    )
 
 
 @contextmanager
@@ -190,7 +204,7 @@ def _route_to(scheduler: str) -> str:
     except (OSError, ValueError) as error:
         raise JudgelakeError(
             f"--scheduler {scheduler}: no address of a scheduler ({error}); expected "
-            f"tcp://HOST:PORT; see its first lines"
+            f"tls://HOST:PORT; see its first lines"
         ) from None
 
 

@@ -32,6 +32,7 @@ def evaluate_suite(
     benchmarks: tuple[str, ...] = (),
     retry: tuple[Status, ...] = (),
     scheduler: str | None = None,
+    without_tls: bool = False,
 ) -> Any:
     """Ingest, judge and report a suite; work that is already done is not repeated.
 
@@ -42,14 +43,16 @@ def evaluate_suite(
         judges: Only these judges and metrics; empty for all.
         benchmarks: Only these benchmarks; empty for all.
         retry: Also ask again what ended in one of these statuses.
-        scheduler: A Dask scheduler whose workers judge (tcp://HOST:PORT); empty for workers of the
+        scheduler: A Dask scheduler whose workers judge (tls://HOST:PORT); empty for workers of the
             run's own.
+        without_tls: Whoever reaches the scheduler may run code there (tcp://HOST:PORT).
     """
     atexit.register(_leave_quietly)
     guard_imports()
     words = ["run", suite, "--lake", lake]
     words += ["--limit", str(limit)] if limit else []
     words += ["--scheduler", scheduler] if scheduler else []
+    words += ["--without-tls"] if without_tls else []
     for option, values in (("--judge", judges), ("--benchmark", benchmarks), ("--retry", retry)):
         words += [word for value in values for word in (option, value)]
     printed = io.StringIO()

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-from judgelake.flows.runners import own_server, quieten_prefect
+from judgelake.flows.runners import own_server, quieten_prefect, refuse_open_scheduler
 from judgelake.tasks.errors import ExitCode, SuiteError
 from judgelake.tasks.suite.suite import Scope, Suite, narrow, read_suite
 
@@ -33,6 +33,7 @@ def serve_suite(options: argparse.Namespace) -> int:
     """Run a suite on its schedule until a signal ends it; raises SuiteError for a wrong suite,
     option or schedule.
     """
+    refuse_open_scheduler(options.scheduler, without_tls=options.without_tls)
     suite = read_suite(options.suite)
     narrow(suite, Scope(options.limit, tuple(options.judge), tuple(options.benchmark)))
     zone = _read_zone(options.timezone)
@@ -146,6 +147,7 @@ def _parameters(options: argparse.Namespace) -> dict[str, object]:
         "benchmarks": options.benchmark,
         "retry": options.retry,
         "scheduler": options.scheduler,
+        "without_tls": options.without_tls,
     }
 
 

@@ -10,7 +10,13 @@ import socket
 import sys
 from typing import Any
 
-from judgelake.flows.runners import ENDPOINT_SLOT, GPU_SLOT, METRIC_SLOT, quieten_prefect
+from judgelake.flows.runners import (
+    ENDPOINT_SLOT,
+    GPU_SLOT,
+    METRIC_SLOT,
+    quieten_prefect,
+    refuse_open_scheduler,
+)
 from judgelake.tasks.errors import ClusterError, ExitCode, SuiteError
 
 _CONNECT_S = 60.0
@@ -31,9 +37,10 @@ def run_worker(options: argparse.Namespace) -> int:
         )
     if not options.scheduler:
         raise SuiteError(
-            "worker: no scheduler; expected --scheduler tcp://HOST:8786 or "
+            "worker: no scheduler; expected --scheduler tls://HOST:8786 or "
             "JUDGELAKE_SCHEDULER; start one with `dask scheduler`"
         )
+    refuse_open_scheduler(options.scheduler, without_tls=options.without_tls)
     quieten_prefect()  # before anything imports prefect; the worker process inherits it
     from judgelake.flows.cluster import refuse_other_code
 

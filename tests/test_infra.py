@@ -56,12 +56,16 @@ def test_compose_starts_modules_and_programs_that_there_are() -> None:
 
 def test_compose_uses_one_image_and_names_services_that_there_are() -> None:
     services = read_compose()["services"]
+    prefect, worker = (services[name]["environment"] for name in ("prefect", "api-worker"))
+    assert prefect["PREFECT_SERVER_API_AUTH_STRING"] == worker["PREFECT_API_AUTH_STRING"]
+    (made,) = (service["command"] for name, service in services.items() if name == "certificate")
+    assert made[-1] == worker["DASK_CONFIG"]
     assert {service["image"] for name, service in services.items() if name != "postgres"} == {
         "judgelake"
     }
     needed = {name for service in services.values() for name in service.get("depends_on", ())}
     assert needed <= set(services)
-    assert services["api-worker"]["environment"]["JUDGELAKE_SCHEDULER"] == "tcp://scheduler:8786"
+    assert services["api-worker"]["environment"]["JUDGELAKE_SCHEDULER"] == "tls://scheduler:8786"
 
 
 def test_dockerfile_copies_what_there_is() -> None:

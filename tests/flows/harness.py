@@ -85,9 +85,11 @@ class Shell:
     folder: Path
     token: str = field(default_factory=lambda: uuid.uuid4().hex)
     started: list["subprocess.Popen[bytes]"] = field(default_factory=list)
+    variables: dict[str, str] = field(default_factory=dict)
 
     def environment(self) -> dict[str, str]:
-        return {**os.environ, "JUDGELAKE_TEST_TOKEN": self.token, "COLUMNS": "160"}
+        own = {"JUDGELAKE_TEST_TOKEN": self.token, "COLUMNS": "160"}
+        return {**os.environ, **own, **self.variables}
 
     def start(self, *words: str) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "judgelake.flows.cli", *words]

@@ -4,7 +4,9 @@ Dask schedulers and workers as processes.
 Each is a context manager that ends what it started, also when the test fails.
 """
 
+import argparse
 import base64
+import io
 import json
 import os
 import pwd
@@ -16,12 +18,13 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from judgelake.flows.certificate_command import make_certificate
 from tests.flows.harness import HANG_S, Shell, wait_until
 
 _QUIET = {
@@ -158,13 +161,31 @@ def answers(url: str) -> bool:
     return True
 
 
+def certificate(shell: Shell) -> Path:
+    """The folder with the certificate of a shell's cluster; its commands use it from now on."""
+    folder = shell.folder / "certificate"
+    if not folder.exists():
+        with redirect_stdout(io.StringIO()):
+            make_certificate(argparse.Namespace(folder=folder))
+    shell.variables["DASK_CONFIG"] = str(folder)
+    return folder
+
+
 @contextmanager
 def dask_scheduler(
-    shell: Shell, port: int, *, before: Sequence[str] = (), host: str = "127.0.0.1", path: str = ""
+    shell: Shell,
+    port: int,
+    *,
+    before: Sequence[str] = (),
+    host: str = "127.0.0.1",
+    path: str = "",
+    tls: bool = True,
 ) -> Iterator[str]:
     """The address of a Dask scheduler in a process of its own; `path` has other packages, `before`
-    stands before its command.
+    stands before its command. `tls`: it and the shell's commands have a certificate.
     """
+    if tls:
+        certificate(shell)
     words = [
         *before,
         sys.executable,
@@ -185,7 +206,7 @@ def dask_scheduler(
         words, log, environment, cwd=shell.folder
     ):  # the current folder's packages would come first
         assert wait_until(lambda: "Scheduler at" in log.read_text()), log.read_text()
-        yield f"tcp://{host}:{port}"
+        yield f"{'tls' if tls else 'tcp'}://{host}:{port}"
 
 
 @contextmanager

@@ -7,19 +7,29 @@ import os
 import signal
 import subprocess
 import sys
+import urllib.error
+import urllib.request
+from argparse import Namespace
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
-from distributed import Client
+from distributed import Client, Security
 
+from judgelake.flows.certificate_command import make_certificate
+from judgelake.flows.cli import make_parser
 from judgelake.flows.cluster import Workers, refuse_thin_share
+from judgelake.flows.run_command import run_stages
 from judgelake.flows.runners import ENDPOINT_SLOT
+from judgelake.flows.serve_command import serve_suite
+from judgelake.flows.worker_command import run_worker
 from judgelake.tasks.engine.ledger import FLUSH_SECONDS
 from judgelake.tasks.engine.shares import find_share, follow_share, mark_done, mark_open
-from judgelake.tasks.errors import ClusterError
+from judgelake.tasks.errors import ClusterError, SuiteError
 from judgelake.tasks.lake.lake import open_lake
 from judgelake.tasks.planning.cases import size_shards
 from judgelake.tasks.runs.workers import make_probe, probe_place
@@ -35,7 +45,14 @@ from tests.flows.harness import (
     write_benchmark,
     write_suite,
 )
-from tests.flows.services import dask_scheduler, free_port, kill_group, network_pair, worker
+from tests.flows.services import (
+    certificate,
+    dask_scheduler,
+    free_port,
+    kill_group,
+    network_pair,
+    worker,
+)
 from tests.flows.test_whole_runs import ONE_EACH
 
 STORED = "select count(*) from replies"
@@ -156,6 +173,67 @@ def asked_again(log: Path) -> int:
     return sum(times.values()) - len(times)
 
 
+@pytest.mark.parametrize(
+    ("command", "run"),
+    [
+        ("run suite.yaml", run_stages),
+        ("judge suite.yaml", run_stages),
+        ("worker", run_worker),
+        ("serve suite.yaml --interval 9", serve_suite),
+    ],
+)
+def test_a_scheduler_without_tls_is_refused(command: str, run: Callable[[Any], int]) -> None:
+    words = [*command.split(), "--scheduler", "tcp://127.0.0.1:1"]
+    with pytest.raises(ClusterError, match=r"may run code on its workers .* or give --without-tls"):
+        run(make_parser().parse_args(words))
+
+
+@pytest.mark.full
+def test_who_has_no_certificate_is_refused(tmp_path: Path) -> None:
+    with (
+        shell_in(tmp_path) as shell,
+        dask_scheduler(shell, free_port()) as address,
+        worker(shell, address, "one"),
+        worker(shell, address, "loud", "--without-tls") as loud,
+    ):
+        with connect(shell, address) as client:
+            workers = client.scheduler_info(n_workers=-1)["workers"]
+        assert loud.poll() is None  # the address has TLS all the same
+        places = [address, *workers, *(worker["nanny"] for worker in workers.values())]
+        assert len(places) == 5
+        for place in places:
+            with pytest.raises(OSError, match=r"(?i)certificate|verify"):
+                Client(place, security=Security.temporary(), timeout=5)  # type: ignore[no-untyped-call]
+            with pytest.raises(OSError, match=r"(?i)closed|reset|timed out"):
+                Client(place.replace("tls://", "tcp://"), timeout=5)  # type: ignore[no-untyped-call]
+        listening = {
+            connection.laddr.port
+            for process in shell.living()
+            for connection in process.net_connections("inet")
+            if connection.status == psutil.CONN_LISTEN
+        }
+        for port in listening - {int(place.rpartition(":")[2]) for place in places}:
+            # Dask's HTTP server has no page
+            with pytest.raises(urllib.error.HTTPError, match="404"):
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/info/main/workers.html")
+
+
+def test_a_certificate_is_made_once_and_only_its_owner_reads_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "tls"
+    make_certificate(Namespace(folder=folder))
+    files = {file.name: file.read_bytes() for file in folder.iterdir()}
+    assert sorted(files) == ["cert.pem", "dask.yaml", "key.pem"]
+    assert {oct(file.stat().st_mode & 0o777) for file in folder.iterdir()} == {"0o600"}
+    make_certificate(Namespace(folder=folder))
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == files
+    assert f"DASK_CONFIG={folder}" in capsys.readouterr().out
+    (folder / "key.pem").unlink()
+    with pytest.raises(SuiteError, match=r"a certificate without key\.pem; expected all three"):
+        make_certificate(Namespace(folder=folder))
+
+
 @pytest.mark.full
 def test_a_worker_lost_and_one_added_while_it_runs(tmp_path: Path) -> None:
     """Asked again is at most what the lost worker's half of 16 in flight, 0.6 s each, can have
@@ -172,7 +250,7 @@ def test_a_worker_lost_and_one_added_while_it_runs(tmp_path: Path) -> None:
         ):
             run = run_on(shell, address, suite, lake)
             assert wait_until(lambda: len(read_requests(log)) >= 40), shell.output.read_text()
-            with worker(shell, address, "third"), connect(address) as client:
+            with worker(shell, address, "third"), connect(shell, address) as client:
                 assert wait_until(lambda: any(lake.glob("replies/**/*.parquet")))
                 kill_group(first)
                 assert wait_until(
@@ -185,9 +263,18 @@ def test_a_worker_lost_and_one_added_while_it_runs(tmp_path: Path) -> None:
         assert shell.list_left() == []
 
 
-def connect(address: str) -> Any:
+def connect(shell: Shell, address: str) -> Any:
     make: Any = Client
-    return make(address, set_as_default=False)
+    return make(address, set_as_default=False, security=security_of(shell))
+
+
+def security_of(shell: Shell) -> Security:
+    """What a client of the shell's cluster needs, without Dask's configuration of this process."""
+    folder = certificate(shell)
+    (key, cert) = (str(folder / name) for name in ("key.pem", "cert.pem"))
+    return Security(  # type: ignore[no-untyped-call]
+        require_encryption=True, tls_ca_file=cert, tls_client_cert=cert, tls_client_key=key
+    )
 
 
 def has_work(client: Any, name: str) -> bool:
@@ -255,7 +342,7 @@ def test_what_does_not_fit_is_refused_before_anything_is_asked(tmp_path: Path) -
                 assert run_on(shell, address, far, lake, "--judge", "lave").wait(HANG_S) == 1
                 output = shell.output.read_text()
                 assert "OPENAI_API_KEY is not set" in output
-                assert "worker tcp://" in output
+                assert "worker tls://" in output
         with dask_scheduler(shell, free_port(), path=str(other)) as address:
             waiting = run_on(shell, address, suite, lake, "--judge", "lave", "--wait-for-workers")
             assert waiting.poll() is None

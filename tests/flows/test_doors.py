@@ -16,6 +16,7 @@ import psutil
 import pytest
 from distributed import Client, Security
 
+from judgelake.flows import prefect_server
 from judgelake.flows.runners import local_cluster, own_server
 from tests.flows.harness import HANG_S
 from tests.flows.services import ask
@@ -166,3 +167,10 @@ def test_a_page_of_another_site_reads_nothing(server: tuple[str, str], tmp_path:
 def test_with_the_password_the_server_answers(server: tuple[str, str]) -> None:
     url, password = server
     assert ask(url, "/deployments/filter", password=password) == []
+
+
+def test_a_server_for_other_machines_needs_a_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PREFECT_SERVER_API_AUTH_STRING", raising=False)
+    monkeypatch.setattr("sys.argv", ["prefect_server", "0.0.0.0:1"])
+    with pytest.raises(SystemExit, match="set PREFECT_SERVER_API_AUTH_STRING"):
+        prefect_server.main()

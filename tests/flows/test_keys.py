@@ -100,7 +100,11 @@ def test_no_key_anywhere(
             recorded_scheduler(shell, sent) as address,
         ):
             monkeypatch.setenv("PREFECT_API_URL", url)
-            with worker(shell, address, "a", "--metric", "1"), worker(shell, address, "b"):
+            plain = "--without-tls"  # so that the wire can be read
+            with (
+                worker(shell, address, "a", "--metric", "1", plain),
+                worker(shell, address, "b", plain),
+            ):
                 run = shell.start(
                     "run",
                     "suite.yaml",
@@ -108,6 +112,7 @@ def test_no_key_anywhere(
                     lake,
                     "--scheduler",
                     address,
+                    plain,
                     "--log-format",
                     "json",
                 )
@@ -184,7 +189,7 @@ def recorded_scheduler(shell: Shell, file: Path) -> Iterator[str]:
     """
     port = free_port()
     with (
-        dask_scheduler(shell, port),
+        dask_scheduler(shell, port, tls=False),
         socket.create_server(("127.0.0.1", 0)) as listener,
         file.open("wb", buffering=0) as tape,
     ):
