@@ -5,11 +5,14 @@ views and recipes is `tasks.warehouse.catalog`.
 import argparse
 import csv
 import functools
+import io
 import itertools
 import json
+import re
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import duckdb
@@ -17,7 +20,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from judgelake.tasks.errors import QueryError
+from judgelake.tasks.errors import QueryError, show_controls
 from judgelake.tasks.lake.lake import open_lake
 from judgelake.tasks.warehouse.catalog import (
     CatalogLine,
@@ -206,7 +209,10 @@ def _answer_kindly(connection: duckdb.DuckDBPyConnection, query: str, form: str)
 
 
 def _print_table(relation: duckdb.DuckDBPyRelation) -> None:
-    relation.show(max_rows=_TABLE_ROWS, max_width=shutil.get_terminal_size((160, 40)).columns)
+    with redirect_stdout(io.StringIO()) as shown:
+        relation.show(max_rows=_TABLE_ROWS, max_width=shutil.get_terminal_size((160, 40)).columns)
+    # duckdb shows those below U+0020 itself, in the width of the cell
+    sys.stdout.write(show_controls(shown.getvalue()))
 
 
 class _UnixLines:
@@ -246,8 +252,10 @@ def _print_json(relation: duckdb.DuckDBPyRelation) -> None:
         {name: keep_finite(value) for name, value in zip(names, row, strict=True)}
         for row in relation.fetchall()
     ]
-    json.dump(rows, sys.stdout, ensure_ascii=False, indent=1, default=str)
-    sys.stdout.write("\n")
+    text = json.dumps(rows, ensure_ascii=False, indent=1, default=str)
+    # json escapes the control characters below U+0020 alone
+    text = re.sub("[\x7f-\x9f]", lambda control: f"\\u{ord(control[0]):04x}", text)
+    sys.stdout.write(f"{text}\n")
 
 
 def _print_markdown(relation: duckdb.DuckDBPyRelation) -> None:

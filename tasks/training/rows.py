@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from judgelake.tasks.backends.local.control_tokens import ControlTokens
 from judgelake.tasks.backends.local.loading import Loaded
 from judgelake.tasks.backends.local.prompts import Prompt, Prompter, Speller
 from judgelake.tasks.errors import BackendError
@@ -48,7 +49,8 @@ class TrainingRowMaker:
     """Makes rows for one model."""
 
     def __init__(self, loaded: Loaded, encode_image: Callable[[Image], str]) -> None:
-        self._tokenizer, self._limit = loaded.tokenizer, loaded.limit
+        self._control = ControlTokens(loaded.tokenizer, loaded.processor)
+        self._limit = loaded.limit
         self._prompter, self._speller = Prompter(loaded, encode_image), Speller(loaded.tokenizer)
         self._end = _find_end(loaded)
 
@@ -57,8 +59,8 @@ class TrainingRowMaker:
         it.
         """
         # apart from the prompt, whose last tokens would else be others than the judge's
-        ids = self._tokenizer(example.target, add_special_tokens=False)["input_ids"]
-        return Row(self._prompter.make(example.request), (*map(int, ids), self._end))
+        ids = self._control.tokenise(example.target)
+        return Row(self._prompter.make(example.request), (*ids, self._end))
 
     def find_fault(self, example: Example) -> str | None:
         """Why nothing can be learnt from an example; None where something can. An example is never

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from judgelake.tasks.backends.local.control_tokens import ControlTokens
 from judgelake.tasks.backends.local.loading import Loaded
 from judgelake.tasks.types import Image, Message, Request
 
@@ -53,6 +54,7 @@ class Prompter:
             "labels"
         }  # PaliGemma's processor makes them
         self._mark = _find_mark(loaded)
+        self._control = ControlTokens(loaded.tokenizer, loaded.processor)
 
     def make(self, request: Request) -> Prompt:
         """The prompt of a request; raises ValueError where this model cannot be asked it."""
@@ -66,10 +68,14 @@ class Prompter:
             raise ValueError(
                 "a text cannot be scored after images; expected messages without images"
             )
-        text, is_templated, adapted = self._render(request.messages)
+        messages, to_score = request.messages, request.scored
+        if self._control.are_in([*(message.text for message in messages), to_score]):
+            messages = self._control.break_messages(messages)
+            to_score = self._control.break_spelling(to_score)
+        text, is_templated, adapted = self._render(messages)
         if images:
             return self._look(text, images, adapted)
-        ids, scored = self._tokenise(text, request.scored, special=not is_templated)
+        ids, scored = self._tokenise(text, to_score, special=not is_templated)
         if not ids:
             raise ValueError("the prompt is empty; expected at least one token")
         return Prompt(ids, ids, scored, adapted=adapted)
@@ -111,13 +117,15 @@ class Prompter:
         tokenizer = self._tokenizer
         if self._loaded.kind == "seq2seq":
             decoded = tokenizer(scored, add_special_tokens=False)["input_ids"] if scored else ()
-            return tuple(tokenizer(text, add_special_tokens=special)["input_ids"]), tuple(decoded)
+            ids = tokenizer(text, add_special_tokens=special)["input_ids"]
+            return self._drop_breaks(ids), self._drop_breaks(decoded)
         if scored and not tokenizer.is_fast:
             head, tail = (
                 tokenizer(text, add_special_tokens=special)["input_ids"],
                 tokenizer(scored, add_special_tokens=False)["input_ids"],
             )
-            return (*head, *tail), tuple(tail)
+            tail = self._drop_breaks(tail)
+            return (*self._drop_breaks(head), *tail), tail
         encoded = tokenizer(
             text + scored, add_special_tokens=special, return_offsets_mapping=bool(scored)
         )
@@ -131,12 +139,15 @@ class Prompter:
                 :-1
             ]  # some tokenizers end each text so, after which a model writes something else
         if not scored:
-            return ids, ()
+            return self._drop_breaks(ids), ()
         first = next(
             (at for at, (_, end) in enumerate(encoded["offset_mapping"]) if end > len(text)),
             len(ids),
         )
-        return ids, ids[first:]
+        return self._drop_breaks(ids), self._drop_breaks(ids[first:])
+
+    def _drop_breaks(self, ids: Sequence[int]) -> tuple[int, ...]:
+        return tuple(ids[at] for at in self._control.find_kept(ids))
 
     def _look(self, text: str, images: Sequence[Image], adapted: str | None) -> Prompt:
         processor = self._loaded.processor
@@ -147,6 +158,13 @@ class Prompter:
                 text=[text], images=pictures, return_tensors="pt", add_special_tokens=not begins
             )
         )
+        kept = self._control.find_kept(inputs["input_ids"][0].tolist())
+        if len(kept) < inputs["input_ids"].shape[1]:
+            whole = inputs["input_ids"].shape
+            inputs = {
+                name: value[:, kept] if value.shape == whole else value
+                for name, value in inputs.items()
+            }
         ids, mask = inputs.pop("input_ids"), inputs.pop("attention_mask", None)
         per_token = {name: value for name, value in inputs.items() if value.shape == ids.shape}
         media = {name: value for name, value in inputs.items() if name not in per_token}

@@ -1,0 +1,99 @@
+"""Keeps text that spells a control token, such as `<|im_end|>` in an answer, from becoming that
+token: an answer must not end the user's turn, or put another image into the prompt.
+
+A character that no text has is put into the spelling before the tokenizer sees it, and its tokens
+are taken out again: the model reads the spelling letter by letter.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from judgelake.tasks.types import Message
+
+_BREAK = "\ufdd0"
+"""A noncharacter of Unicode: it is in no text, and no tokenizer has learnt it."""
+_BLANK = " "
+"""Breaks a spelling where a tokenizer's normaliser drops the noncharacter."""
+_ANCHOR = "a"
+
+
+class ControlTokens:
+    """The control tokens of a tokenizer, a chat template and a processor."""
+
+    def __init__(self, tokenizer: Any, processor: Any) -> None:
+        self._tokenizer = tokenizer
+        template = str(getattr(processor or tokenizer, "chat_template", None) or "")
+        marks = {
+            token.content
+            for token in tokenizer.added_tokens_decoder.values()
+            # others, such as runs of blanks or `<table>`, are ordinary text
+            if token.special or token.content in template
+        }
+        own = vars(processor) if processor is not None else {}  # such as image_token
+        marks |= {str(mark) for name, mark in own.items() if name.endswith("_token") and mark}
+        marks = {mark for mark in marks if mark.strip()}
+        # The longest spelling first: one may begin another.
+        words = "|".join(re.escape(mark) for mark in sorted(marks, key=len, reverse=True))
+        self._marks = re.compile(words) if words else None
+        self._break_ids = self._find_break_ids()
+        self._break_one = lru_cache(None)(self._find_broken)
+
+    def are_in(self, texts: Sequence[str]) -> bool:
+        """Whether one of the texts spells a control token."""
+        return self._marks is not None and any(self._marks.search(text) for text in texts)
+
+    def break_spelling(self, text: str) -> str:
+        """`text` in which no control token is spelled."""
+        if self._marks is None:
+            return text
+        return self._marks.sub(lambda mark: self._break_one(mark[0]), text.replace(_BREAK, ""))
+
+    def break_messages(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+        """The messages in whose texts no control token is spelled."""
+        return tuple(
+            Message(message.role, self.break_spelling(message.text), message.images)
+            for message in messages
+        )
+
+    def find_kept(self, ids: Sequence[int]) -> list[int]:
+        """The places of the ids that are not the break's own."""
+        size, places, at = len(self._break_ids), list[int](), 0
+        if not size or self._break_ids[0] not in ids:
+            return [*range(len(ids))]
+        while at < len(ids):
+            if size and tuple(ids[at : at + size]) == self._break_ids:
+                at += size
+            else:
+                places.append(at)
+                at += 1
+        return places
+
+    def tokenise(self, text: str) -> list[int]:
+        """The ids of a text without any control token."""
+        ids = self._tokenise(self.break_spelling(text))
+        return [ids[at] for at in self.find_kept(ids)] if self.are_in([text]) else ids
+
+    def _find_broken(self, mark: str) -> str:
+        broken = mark[0] + _BREAK + mark[1:]
+        number = self._tokenizer.convert_tokens_to_ids(mark)
+        return broken if number not in self._tokenise(broken) else mark[0] + _BLANK + mark[1:]
+
+    def _find_break_ids(self) -> tuple[int, ...]:
+        """The tokens of the break between two letters; none where they cannot be known apart."""
+        if not self._tokenizer.is_fast:
+            return ()
+        encoded = self._tokenizer(
+            _ANCHOR + _BREAK + _ANCHOR, add_special_tokens=False, return_offsets_mapping=True
+        )
+        ids = tuple(
+            number
+            for number, place in zip(encoded["input_ids"], encoded["offset_mapping"], strict=True)
+            if place == (1, 2)
+        )
+        return () if self._tokenizer.unk_token_id in ids else ids
+
+    def _tokenise(self, text: str) -> list[int]:
+        ids = self._tokenizer(text, add_special_tokens=False)["input_ids"]
+        return [int(number) for number in ids]
