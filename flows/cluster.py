@@ -16,15 +16,24 @@ from typing import Any, NamedTuple
 
 from distributed import Client, Security
 
-from judgelake.flows.runners import ENDPOINT_SLOT, GPU_SLOT, METRIC_SLOT, local_cluster
+from judgelake.flows.runners import (
+    ENDPOINT_SLOT,
+    GPU_SLOT,
+    METRIC_SLOT,
+    local_cluster,
+    workers_here,
+)
 from judgelake.tasks.digests import describe_code, describe_differences
 from judgelake.tasks.errors import ClusterError, JudgelakeError
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.runs.workers import Probe, make_probe, probe_place
+from judgelake.tasks.sources.registry import source_size
 from judgelake.tasks.suite.suite import Suite
 
 _CONNECT_S, _LOOK_S = 10.0, 1.0
 """How long a scheduler may take to answer, and the pause between two looks at its workers."""
+_SMALL, _FEW = 2**20, 500
+"""Bytes of input files, which is about 4,000 answers, and items of each benchmark."""
 
 
 class Workers(NamedTuple):
@@ -49,16 +58,21 @@ def open_workers(
     stages: tuple[str, ...],
     scheduler: str | None,
     *,
+    limit: int | None,
     wait: bool,
 ) -> Iterator[Workers]:
     """Local workers while the block runs, or those of `scheduler`; raises JudgelakeError where the
-    latter cannot do the run.
+    latter cannot do the run. `limit`: how many items of each benchmark the run takes.
     """
     if scheduler is None:
         models = (
             any(judge.slot == GPU_SLOT for judge in suite.judges.values()) and "judge" in stages
         )
         slots = (ENDPOINT_SLOT, METRIC_SLOT, *((GPU_SLOT,) if models else ()))
+        if not models and is_small(suite, limit):
+            with workers_here(slots) as address:
+                yield Workers(address, dict.fromkeys(slots, 1))
+            return
         with local_cluster(slots) as (address, security):
             yield Workers(address, dict.fromkeys(slots, 1), security)
         return
@@ -67,6 +81,18 @@ def open_workers(
     if ENDPOINT_SLOT in probes:
         refuse_thin_share(suite.limits.concurrency, workers)
     yield workers
+
+
+def is_small(suite: Suite, limit: int | None) -> bool:
+    """Whether starting processes would take longer than the work: few items, or small files. Not so
+    where JUDGELAKE_WORKERS is `processes`.
+    """
+    if os.environ.get("JUDGELAKE_WORKERS") == "processes":
+        return False
+    if limit is not None and limit <= _FEW:
+        return True
+    sizes = [source_size(benchmark.settings) for benchmark in suite.benchmarks.values()]
+    return all(sizes) and sum(sizes) <= _SMALL
 
 
 def refuse_thin_share(concurrency: int, workers: Workers) -> None:

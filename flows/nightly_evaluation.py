@@ -47,7 +47,15 @@ def nightly_evaluation(
     run_id, run_options = run_id or new_run_id(), RunOptions(wait_s, log_format)
     with record_run(lake, wanted, run_id, stages) as record:
         with (
-            open_workers(lake, wanted, run_id, stages, scheduler, wait=wait_for_workers) as workers,
+            open_workers(
+                lake,
+                wanted,
+                run_id,
+                stages,
+                scheduler,
+                limit=scope.limit,
+                wait=wait_for_workers,
+            ) as workers,
             explain_loss(workers),
         ):
             runner: Any = DaskTaskRunner(

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
+from importlib import import_module
 from types import FrameType
 
 from judgelake.flows.runners import prefect_server, refuse_open_scheduler
@@ -127,7 +128,8 @@ def _run_flow(
     if is_text:
         sys.stderr.write(f"judgelake: {' + '.join(stages)}; {where}\n")
     progress = show_progress(lake, run_id) if is_text else nullcontext()
-    with prefect_server(options.scheduler), _stop_on_signal(lake, run_id, run_options), progress:
+    server = prefect_server(options.scheduler, lambda: _import_flows(stages))
+    with server, _stop_on_signal(lake, run_id, run_options), progress:
         from judgelake.flows.nightly_evaluation import (
             nightly_evaluation,
         )  # prefect reads its settings at import
@@ -149,6 +151,13 @@ def _run_flow(
             return _call_in_thread(lambda: nightly_evaluation(*given))
         except RunError as error:
             return RunEnd(find_code(error), error.lines, run_id)
+
+
+def _import_flows(stages: tuple[str, ...]) -> None:
+    """Import what the run needs while its server starts, on the machine's other core."""
+    import_module("judgelake.flows.nightly_evaluation")
+    if "report" in stages:
+        import_module("judgelake.tasks.reports.build")
 
 
 def _call_in_thread(call: Callable[[], RunEnd]) -> RunEnd:

@@ -45,6 +45,11 @@ _SLOW_START = "300 s"
 """How long Dask waits for a worker that starts again: on a busy machine that takes longer than
 Dask's 15 s.
 """
+_WITHOUT_PAGES: Mapping[str, object] = {
+    # Dask's status pages over HTTP know no certificate.
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+}
 _QUIET = {
     "DO_NOT_TRACK": "1",
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
@@ -55,8 +60,12 @@ _QUIET = {
     "PREFECT_RESULTS_PERSIST_BY_DEFAULT": "false",
 }
 _ONE_RUN = {
-    "PREFECT_SERVER_SERVICES_SCHEDULER_ENABLED": "false",
-    "PREFECT_SERVER_SERVICES_LATE_RUNS_ENABLED": "false",
+    # Of a run's own server nobody asks for events, schedules and what else services are for.
+    "PREFECT__SERVER_WEBSERVER_ONLY": "true",
+}
+_DATABASE_IS_READY = {
+    "PREFECT_API_DATABASE_MIGRATE_ON_START": "false",
+    "PREFECT_API_BLOCKS_REGISTER_ON_START": "false",
 }
 
 
@@ -83,15 +92,18 @@ def refuse_open_scheduler(scheduler: str | None, *, without_tls: bool) -> None:
 
 
 @contextmanager
-def prefect_server(scheduler: str | None = None) -> Iterator[str]:
+def prefect_server(
+    scheduler: str | None = None, meanwhile: Callable[[], None] = lambda: None
+) -> Iterator[str]:
     """The address of a Prefect server for one run: the configured one (PREFECT_API_URL), else one
-    of our own with a temporary home.
+    of our own with a temporary home. `meanwhile` runs while it starts.
 
     Must be entered before prefect is imported: prefect reads its settings then. Workers of a Dask
     scheduler elsewhere reach our own server where the route to that scheduler leaves this machine.
     """
     configured = os.environ.get("PREFECT_API_URL")
     if configured:
+        meanwhile()
         yield configured
         return
     temporary = tempfile.TemporaryDirectory(prefix="judgelake-prefect-", ignore_cleanup_errors=True)
@@ -99,7 +111,10 @@ def prefect_server(scheduler: str | None = None) -> Iterator[str]:
     with temporary as home, ExitStack() as stack:
         is_kept = copy_kept(Path(home))
         try:
-            url = stack.enter_context(own_server(Path(home), host=host))
+            settings = _ONE_RUN | (_DATABASE_IS_READY if is_kept else {})
+            url = stack.enter_context(
+                own_server(Path(home), host=host, settings=settings, meanwhile=meanwhile)
+            )
         except JudgelakeError:
             drop_kept()
             raise
@@ -143,6 +158,28 @@ def own_server(
 
 
 @contextmanager
+def workers_here(slots: Collection[str] = (ENDPOINT_SLOT, METRIC_SLOT)) -> Iterator[str]:
+    """The address of a Dask scheduler with a worker for each slot, all in this process: nothing is
+    started and nothing listens to others, which suits a run of a few cases.
+    """
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    import dask
+    from distributed import Scheduler, SpecCluster, Worker
+
+    here = {"protocol": "inproc://", "dashboard": False, "dashboard_address": f"{_LOOPBACK}:0"}
+    options = {**here, "nthreads": 1, "memory_limit": 0}
+    workers = {
+        slot.lower(): {"cls": Worker, "options": {**options, "resources": {slot: 1}}}
+        for slot in slots
+    }
+    with (
+        dask.config.set(_WITHOUT_PAGES),
+        SpecCluster(workers, {"cls": Scheduler, "options": here}, silence_logs=50) as cluster,
+    ):
+        yield cluster.scheduler_address
+
+
+@contextmanager
 def local_cluster(
     slots: Collection[str] = (ENDPOINT_SLOT, METRIC_SLOT),
 ) -> Iterator[tuple[str, "Security"]]:
@@ -180,12 +217,7 @@ def local_cluster(
         "cls": Scheduler,
         "options": {**loopback, "port": 0, "allowed_failures": _LIVES},
     }
-    settings = {
-        "distributed.deploy.lost-worker-timeout": _SLOW_START,
-        # The status pages over HTTP know no certificate.
-        "distributed.scheduler.http.routes": [],
-        "distributed.worker.http.routes": [],
-    }
+    settings = {"distributed.deploy.lost-worker-timeout": _SLOW_START, **_WITHOUT_PAGES}
     with (
         dask.config.set(settings),
         SpecCluster(scheduler=scheduler, security=security, silence_logs=50) as cluster,

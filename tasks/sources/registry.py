@@ -4,6 +4,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from judgelake.tasks.digests import digest_json, files_digest
+from judgelake.tasks.errors import SourceError
 from judgelake.tasks.extensions import Registry
 from judgelake.tasks.lake.storage import LakePath
 from judgelake.tasks.settings import frozen_settings
@@ -82,6 +83,14 @@ def source_digest(settings: object) -> str:
     return digest_json(
         [source.version, type(settings).__name__, values, names, files_digest(files)]
     )
+
+
+def source_size(settings: object) -> int:
+    """Bytes of the files that an ingest would read; 0 where there are none, or one is missing."""
+    try:
+        return sum(file.stat().st_size for file in _find(settings).files(settings))
+    except (OSError, SourceError):
+        return 0
 
 
 def read_source(settings: object, image_root: LakePath) -> SourceFrames:

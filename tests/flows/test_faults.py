@@ -198,6 +198,7 @@ def test_a_worker_killed_every_two_seconds(tmp_path: Path) -> None:
     log, lake, n_cases, window = tmp_path / "requests.jsonl", tmp_path / "lake", 1000, 16
     with start_standin(log=log, latency_ms=200) as standin, shell_in(tmp_path) as shell:
         suite = str(write_suite(tmp_path, standin.base_url, concurrency=window))
+        shell.variables["JUDGELAKE_WORKERS"] = "processes"
         run = shell.start("run", suite, "--lake", str(lake))
         lost = list(kill_each_two_seconds(shell, run, log, lake, N_KILLS))
         code, output = run.wait(HANG_S), shell.output.read_text()

@@ -55,7 +55,9 @@ def write_hostile(folder: Path) -> Path:
 @pytest.mark.full
 @pytest.mark.parametrize("way", ["command", "module", "api"])
 def test_no_process_of_a_run_imports_from_its_working_directory(tmp_path: Path, way: str) -> None:
-    """The server, the stand-in and both workers are started; `python -m` needs -P of its own."""
+    """The server, the stand-in and, but for the API, two workers are started; `python -m` needs -P
+    of its own.
+    """
     imported = write_hostile(tmp_path)
     write_benchmark(tmp_path, 4)
     (tmp_path / "suite.yaml").write_text(SUITE)
@@ -64,7 +66,15 @@ def test_no_process_of_a_run_imports_from_its_working_directory(tmp_path: Path, 
         "module": [sys.executable, "-P", "-m", "judgelake.flows.cli", "run", "suite.yaml"],
         "api": [sys.executable, "-P", "-c", API],
     }[way]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    workers = {} if way == "api" else {"JUDGELAKE_WORKERS": "processes"}
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env=os.environ | workers,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "8 verdicts" in done.stdout  # 4 items, two models
     assert [file.name for file in imported.iterdir()] == []

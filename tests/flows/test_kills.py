@@ -34,6 +34,7 @@ def test_kill_nine_a_worker_then_everything(tmp_path: Path) -> None:
     stored = "select count(*) from replies"
     with start_standin(log=log, latency_ms=200) as standin, shell_in(tmp_path) as shell:
         suite = str(write_suite(tmp_path, standin.base_url, concurrency=24))
+        shell.variables["JUDGELAKE_WORKERS"] = "processes"
         run = shell.start("run", suite, "--lake", str(lake))
         assert wait_until(lambda: len(read_requests(log)) >= 150, run), shell.output.read_text()
         with standing_still(standin):
