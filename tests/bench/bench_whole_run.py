@@ -48,7 +48,7 @@ def main() -> None:
     cases = int(sys.argv[1]) if len(sys.argv) > 1 else _CASES
     with (
         tempfile.TemporaryDirectory() as name,
-        canned_endpoint(_LATENCY_MS, _completion()) as base_url,
+        canned_endpoint(_LATENCY_MS, completion()) as base_url,
     ):
         folder = Path(name)
         ours, theirs = _run_judgelake(folder, base_url, cases), _run_inspect(folder, base_url)
@@ -85,7 +85,7 @@ def _run_judgelake(folder: Path, base_url: str, cases: int) -> float:
 
 
 def _run_inspect(folder: Path, base_url: str) -> float:
-    python = os.environ.get("INSPECT_PYTHON") or _install_inspect(folder / "inspect")
+    python = find_inspect(folder / "inspect")
     script = folder / "peer.py"
     script.write_text(_PEER)
     ended = subprocess.run(
@@ -98,7 +98,11 @@ def _run_inspect(folder: Path, base_url: str) -> float:
     return float(ended.stdout.split()[-1])
 
 
-def _install_inspect(folder: Path) -> str:
+def find_inspect(folder: Path) -> str:
+    """A Python that has inspect_ai: INSPECT_PYTHON, else one made in `folder`."""
+    named = os.environ.get("INSPECT_PYTHON")
+    if named:
+        return named
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
     subprocess.run(
         [str(folder / "bin" / "pip"), "install", "--quiet", "inspect_ai==0.3.285", "openai"],
@@ -107,7 +111,8 @@ def _install_inspect(folder: Path) -> str:
     return str(folder / "bin" / "python")
 
 
-def _completion() -> bytes:
+def completion() -> bytes:
+    """An answer with a rating, as the endpoint sends it."""
     choice = {
         "index": 0,
         "finish_reason": "stop",

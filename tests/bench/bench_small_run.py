@@ -1,0 +1,111 @@
+"""Wall time and processor time of a run over four answers, whole processes: the first run, one after
+an answer was edited, and one with nothing to do; inspect_ai beside them.
+
+`python -m tests.bench.bench_small_run`. The peer judges the same answers on the same server.
+INSPECT_PYTHON names a Python that has inspect_ai; without it the bench installs one.
+"""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import median
+
+from tests.bench.bench_api import canned_endpoint
+from tests.bench.bench_whole_run import completion, find_inspect
+
+_RUNS, _ANSWERS = 3, 4
+_PEER = """
+import sys
+from inspect_ai import Task, eval
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.model import ModelOutput
+from inspect_ai.scorer import model_graded_qa
+from inspect_ai.solver import solver
+
+@solver
+def recorded():
+    async def solve(state, generate):
+        state.output = ModelOutput.from_content("recorded", state.metadata["answer"])
+        return state
+    return solve
+
+rows = [(f"What is in photo {n}?", f"cat {n}") for n in range(int(sys.argv[1]))]
+samples = [Sample(input=q, target="a cat", metadata={"answer": a}) for q, a in rows]
+scorer = model_graded_qa(model="openai/gpt-bench")
+task = Task(dataset=MemoryDataset(samples), solver=recorded(), scorer=scorer)
+(log,) = eval(task, model="mockllm/model", display="none", log_dir=sys.argv[2])
+assert log.status == "success", log.error
+"""
+
+
+def main() -> None:
+    """Print medians in seconds."""
+    with tempfile.TemporaryDirectory() as name, canned_endpoint(0, completion()) as base_url:
+        folder = Path(name)
+        kinds = ("first", "edited", "nothing to do")
+        judgelake: dict[str, list[tuple[float, float]]] = {kind: [] for kind in kinds}
+        for number in range(_RUNS):
+            place = folder / str(number)
+            place.mkdir()
+            run = write_suite(place, base_url)
+            judgelake["first"].append(time_process(run))
+            write_answers(place, "an edited cat")
+            judgelake["edited"].append(time_process(run))
+            judgelake["nothing to do"].append(time_process(run))
+        script = folder / "peer.py"
+        script.write_text(_PEER)
+        peer = [find_inspect(folder / "inspect"), str(script), str(_ANSWERS), str(folder / "logs")]
+        keys = {"OPENAI_BASE_URL": base_url, "OPENAI_API_KEY": "bench"}
+        inspect = [time_process(peer, keys) for _ in range(_RUNS)]
+    for what, times in {
+        **{f"judgelake run, {kind}": times for kind, times in judgelake.items()},
+        "inspect_ai": inspect,
+    }.items():
+        wall, cpu = (median(column) for column in zip(*times, strict=True))
+        print(f"{what:30} {wall:6.2f} s wall, {cpu:6.2f} s of processor time")
+    print("goals: 6 s wall and 9 s of processor time for the first run, 4 s wall for an edited one")
+
+
+def write_suite(folder: Path, base_url: str) -> list[str]:
+    """The command that runs the suite written into `folder`."""
+    write_answers(folder, "cat 0")
+    (folder / "suite.yaml").write_text(
+        "name: small\nbenchmarks:\n  photos:\n    source: table\n    file: answers.jsonl\n"
+        "    columns: {item_id: id, prompt: q, answer: a, references: ref, model: {constant: m}}\n"
+        "judges:\n  lave: {protocol: lave, backend: openai, model: openai/gpt-bench, "
+        f"base_url: {base_url}}}\nmetrics: [exact_match, vqa_accuracy]\n"
+    )
+    place = [str(folder / "suite.yaml"), "--lake", str(folder / "lake")]
+    return [sys.executable, "-m", "judgelake.flows.cli", "run", *place]
+
+
+def write_answers(folder: Path, first: str) -> None:
+    """Four answers, the first of them given."""
+    rows = [
+        {
+            "id": f"i{n}",
+            "q": f"What is in photo {n}?",
+            "a": f"cat {n}" if n else first,
+            "ref": ["a cat"] * 10,
+        }
+        for n in range(_ANSWERS)
+    ]
+    (folder / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def time_process(command: Sequence[str], more: Mapping[str, str] = {}) -> tuple[float, float]:  # noqa: B006  # read only
+    """Wall time and processor time of a process and its children, in seconds."""
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run(command, env=os.environ | more, check=True, capture_output=True)
+    wall, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+if __name__ == "__main__":
+    main()
