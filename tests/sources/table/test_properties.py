@@ -76,7 +76,7 @@ def strip_places(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Rows without the place of another row that a quarantined value names."""
     bare = [
         {
-            name: re.sub(r" \(other row: .*\)$", "", value) if name == "value" else value
+            name: re.sub(r" \(other row: .*\)$", "", str(value)) if name == "value" else value
             for name, value in row.items()
         }
         for row in found
