@@ -36,6 +36,18 @@ class _Overview(_Parser):
         return describe_commands(_COMMANDS)
 
 
+class _Version(argparse.Action):
+    """Prints the version, which is looked up only then."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **more: Any) -> None:
+        super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, **more)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version
+
+        parser.exit(0, f"judgelake {version('judgelake')}\n")
+
+
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command and exit with its code."""
     prepare_process()
@@ -80,6 +92,7 @@ def _read_env_file() -> None:
 def make_parser() -> argparse.ArgumentParser:
     """The command line."""
     parser = _Overview(prog="judgelake")
+    parser.add_argument("--version", action=_Version, help="print the version and exit")
     commands = parser.add_subparsers(
         dest="command", required=True, metavar="COMMAND", parser_class=_Parser
     )

@@ -11,6 +11,7 @@ import json
 import re
 import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -36,6 +37,10 @@ from judgelake.tasks.warehouse.warehouse import open_warehouse, renew
 
 _TABLE_ROWS = 1000
 """The most rows that the format `table` shows."""
+_NAME_WIDTH = 30
+"""Columns for a name in the list."""
+_HIDDEN = re.compile(r"columns \(\d+ shown\)\s*$")
+"""How duckdb ends a table of which it left out columns."""
 _TABLES = (
     "select table_name from information_schema.tables where not "
     "regexp_matches(table_name, '^(empty|raw)_') order by 1;"
@@ -140,9 +145,21 @@ def _try_printing(
 
 def _list_all(form: str) -> None:
     """Print tables, views and recipes; this needs no lake."""
+    if form == "table":
+        sys.stdout.writelines(_describe(line) for line in list_all())
+        return
     rows = pl.DataFrame(list_all(), schema=CatalogLine._fields, orient="row")
     with duckdb.connect() as connection:
         _FORMATS[form](connection.from_arrow(rows.to_arrow()))
+
+
+def _describe(line: CatalogLine) -> str:
+    """One line of the list as text as wide as the terminal, with room for every name."""
+    options = f" ({line.options})" if line.options else ""
+    indent = " " * (len("recipe ") + _NAME_WIDTH)
+    width = max(shutil.get_terminal_size((160, 40)).columns, len(indent) + _NAME_WIDTH)
+    head = f"{line.kind:7}{line.name:{_NAME_WIDTH}}"
+    return textwrap.fill(f"{head}{line.says}{options}", width, subsequent_indent=indent) + "\n"
 
 
 def _bare(query: str) -> str:
@@ -209,10 +226,48 @@ def _answer_kindly(connection: duckdb.DuckDBPyConnection, query: str, form: str)
 
 
 def _print_table(relation: duckdb.DuckDBPyRelation) -> None:
-    with redirect_stdout(io.StringIO()) as shown:
-        relation.show(max_rows=_TABLE_ROWS, max_width=shutil.get_terminal_size((160, 40)).columns)
+    """A table where all columns fit into the terminal, if need be with rounded numbers; else each
+    row as lines of a name and a value. No column is left out.
+    """
+    width = shutil.get_terminal_size((160, 40)).columns
+    text = _draw_table(relation, width)
+    if _HIDDEN.search(text) and len(set(relation.columns)) == len(relation.columns):
+        text = _draw_table(relation.project(", ".join(map(_rounded, relation.columns))), width)
+    if _HIDDEN.search(text):
+        _print_records(relation, width)
+    else:
+        sys.stdout.write(text)
+
+
+def _draw_table(relation: duckdb.DuckDBPyRelation, width: int) -> str:
+    shown = io.StringIO()
+    with redirect_stdout(shown):
+        relation.show(max_rows=_TABLE_ROWS, max_width=width)
     # duckdb shows those below U+0020 itself, in the width of the cell
-    sys.stdout.write(show_controls(shown.getvalue()))
+    return show_controls(shown.getvalue())
+
+
+def _rounded(name: str) -> str:
+    """A column for display, numbers with a fraction to four digits."""
+    quoted = '"' + name.replace('"', '""') + '"'
+    is_fraction = f"typeof({quoted}) in ('DOUBLE', 'FLOAT')"
+    short = f"printf('%.4g', try_cast({quoted} as double))"
+    return f"case when {is_fraction} then {short} else {quoted}::varchar end as {quoted}"
+
+
+def _print_records(relation: duckdb.DuckDBPyRelation, width: int) -> None:
+    room = max(map(len, relation.columns)) + 2
+    rows = relation.limit(_TABLE_ROWS + 1).fetchall()
+    for number, row in enumerate(rows[:_TABLE_ROWS], 1):
+        sys.stdout.write(f"-- row {number}\n")
+        for name, value in zip(relation.columns, row, strict=True):
+            cell = "NULL" if value is None else str(plain_cell(value)) or "''"
+            line = textwrap.fill(
+                f"{name:{room}}{cell}", max(width, 2 * room), subsequent_indent=" " * room
+            )
+            sys.stdout.write(f"{line}\n")
+    more = f", the first {_TABLE_ROWS:,} shown" if len(rows) > _TABLE_ROWS else ""
+    sys.stdout.write(f"{len(rows[:_TABLE_ROWS]):,} rows{more}\n")
 
 
 class _UnixLines:

@@ -91,8 +91,8 @@ class FeedbackPreferences(Ingested):
 
 
 class RecordedDuels(Paired):
-    """One row per recorded judge × pair × criterion × sample. `preference_b` is the share of the
-    win that b got, in [0, 1].
+    """One row per recorded judge × pair × criterion × sample × order. `preference_b` is the share
+    of the win that b got, in [0, 1].
     """
 
     judge: str = pa.Field(str_length={"min_value": 1})

@@ -139,7 +139,15 @@ TABLES: dict[str, Table] = {
         _ingested(
             "recorded_verdicts", recorded.RecordedVerdicts, *_ANSWER, "judge", "criterion", "sample"
         ),
-        _ingested("recorded_duels", recorded.RecordedDuels, *_PAIR, "judge", "criterion", "sample"),
+        _ingested(
+            "recorded_duels",
+            recorded.RecordedDuels,
+            *_PAIR,
+            "judge",
+            "criterion",
+            "sample",
+            "shown_first",
+        ),
         _ingested("recorded_scores", recorded.RecordedScores, *_ANSWER, "metric"),
         _ingested("failure_labels", recorded.FailureLabels, *_ANSWER, "category", "labeller"),
         _ingested("item_labels", recorded.ItemLabels, "benchmark", "item_id", "label", "labeller"),

@@ -19,7 +19,7 @@ settings.register_profile("patient", deadline=None, max_examples=25)
 settings.load_profile("patient")
 
 CHECKOUT = Path(__file__).resolve().parents[1]
-_DATA = Path(os.environ.get("JUDGELAKE_DATA") or CHECKOUT.parent / "shared" / "data")
+_DATA = Path(os.environ.get("JUDGELAKE_DATA") or CHECKOUT.parent / "shared" / "data").absolute()
 _PREFIXES = ("AWS_", "FSSPEC_", "JUDGELAKE_", "OPENAI_", "PREFECT_")
 
 
@@ -69,6 +69,7 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, home_folder: Path) -> Non
     for name in [name for name in os.environ if name.startswith(_PREFIXES)]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home_folder))
+    monkeypatch.setenv("JUDGELAKE_DATA", str(_DATA))  # for commands that a test starts
 
 
 @pytest.fixture

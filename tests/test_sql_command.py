@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 
 import duckdb
@@ -21,6 +22,7 @@ from judgelake.flows.cli import main, make_parser
 from judgelake.flows.sql_command import answer, answer_recipe, run_query
 from judgelake.tasks.errors import QueryError, redact
 from judgelake.tasks.lake.lake import Lake, append_rows, open_lake
+from judgelake.tasks.warehouse.catalog import list_all
 from judgelake.tasks.warehouse.warehouse import open_warehouse
 from tests.conftest import CHECKOUT
 from tests.flows.harness import HANG_S
@@ -453,3 +455,53 @@ def say(connection: duckdb.DuckDBPyConnection, query: str) -> str:
     except QueryError as error:
         return str(error)
     return ""
+
+
+WIDE = ", ".join(f"{number} / 7 as a_long_name_{number}" for number in range(12))
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_table_leaves_out_no_column(
+    answers: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    shown = show(answers, "table", f"select {WIDE}, '' as blank, null as none").decode()
+    names = [*(f"a_long_name_{number}" for number in range(12)), "blank", "none"]
+    assert [name for name in names if name not in shown] == []
+    assert max(map(len, shown.splitlines())) <= width
+    assert shown.splitlines()[0] == "-- row 1"
+    assert "a_long_name_1   0.14285714285714285" in shown
+    assert shown.splitlines()[-1] == "1 rows"
+    short = show(answers, "table", "select 1 / 7 as x").decode()
+    assert "0.14285714285714285" in short
+
+
+def test_numbers_are_rounded_where_a_table_fits_only_then(
+    answers: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    fractions = ", ".join(f"{number} / 7 as x{number}" for number in range(1, 6))
+    shown = show(answers, "table", f"select {fractions}, 12345 as n, null::double as none").decode()
+    assert "│ 0.1429  │" in shown
+    assert "12345" in shown
+    assert "NULL" in shown
+    assert "a…" not in shown
+
+
+def test_the_list_holds_whole_sentences_and_no_cut_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    says = {line.name: line.says for line in list_all()}
+    assert says["rpt_scale_use"].startswith("one row per benchmark x judge (`human`: ")
+    unclosed = [name for name, text in says.items() if text.count("(") != text.count(")")]
+    assert unclosed == []
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run(Path("none"), "--list").stdout.decode().splitlines()
+    assert max(map(len, lines)) <= 80
+    words = " ".join(line.strip() for line in lines)
+    assert [text for text in says.values() if " ".join(text.split()) not in words] == []
+
+
+def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        make_parser().parse_args(["--version"])
+    assert end.value.code == 0
+    assert capsys.readouterr().out == f"judgelake {version('judgelake')}\n"

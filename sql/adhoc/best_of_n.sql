@@ -10,6 +10,7 @@ with scores as (
         answer_id,
         model,
         judge,
+        any_value(alias) as alias,
         criterion,
         avg(score_0_1) as score
     from core_scores
@@ -47,7 +48,7 @@ ranked as (
 select
     benchmark,
     item_id,
-    judge,
+    any_value(alias) as judge,
     criterion,
     count(*) as n_answers,
     max(score) as score,
@@ -56,7 +57,7 @@ select
     max(people) as people_at_most,
     max(people) - avg(people) filter (where place = 1) as regret
 from ranked
-group by benchmark, item_id, judge, criterion
+group by benchmark, item_id, ranked.judge, criterion
 having count(*) > 1
 order by regret desc nulls last, benchmark asc, item_id asc, judge asc, criterion asc
 limit $n::bigint

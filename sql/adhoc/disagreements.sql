@@ -10,6 +10,7 @@ with scores as (
         answer_id,
         case when judge like 'metric:%' then 'overall' else criterion end as criterion,
         judge,
+        any_value(alias) as alias,
         avg(score_0_1) as score
     from core_scores
     where
@@ -27,9 +28,9 @@ spread as (
         criterion,
         count(*) as n_judges,
         min(score) as lowest,
-        arg_min(judge, row(score, judge)) as lowest_judge,
+        arg_min(alias, row(score, alias)) as lowest_judge,
         max(score) as highest,
-        arg_max(judge, row(score, judge)) as highest_judge
+        arg_max(alias, row(score, alias)) as highest_judge
     from scores
     group by benchmark, item_id, answer_id, criterion
     having min(score) < max(score)

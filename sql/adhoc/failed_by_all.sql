@@ -8,7 +8,7 @@ with failed as (
     select
         benchmark,
         item_id,
-        judge,
+        any_value(alias) as judge,
         criterion,
         count(distinct model) as n_models,
         max(score_0_1) as highest

@@ -23,7 +23,7 @@ compared as (
         judged.benchmark,
         judged.item_id,
         judged.answer_id,
-        judged.judge,
+        judged.alias as judge,
         judged.criterion,
         metrics.alias as metric,
         judged.score,
@@ -37,7 +37,7 @@ compared as (
         and metrics.score between 0 and 1
         and ($judge::varchar is null or judged.alias = $judge)
         and ($metric::varchar is null or metrics.alias = $metric)
-    order by abs(judged.score - metrics.score) desc, judged.benchmark asc, judged.item_id asc, judged.answer_id asc, judged.judge asc, metric asc
+    order by abs(judged.score - metrics.score) desc, judged.benchmark asc, judged.item_id asc, judged.answer_id asc, judge asc, metric asc
     limit $n::bigint
 )
 

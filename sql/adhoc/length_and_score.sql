@@ -7,6 +7,7 @@ with scores as (
         item_id,
         answer_id,
         judge as rater,
+        any_value(alias) as alias,
         criterion,
         avg(score_0_1) as score
     from core_scores
@@ -18,6 +19,7 @@ with scores as (
         item_id,
         answer_id,
         'human' as rater,
+        'human' as alias,
         criterion,
         score_0_1 as score
     from core_human
@@ -28,6 +30,7 @@ measured as (
     select
         scores.benchmark,
         scores.rater,
+        scores.alias,
         scores.criterion,
         scores.score,
         length(answers.text) as n_characters
@@ -51,7 +54,7 @@ ranked as (
 
 select
     benchmark,
-    rater,
+    any_value(alias) as rater,
     criterion,
     count(*) as n,
     case when stddev_pop(score) > 0 and stddev_pop(n_characters) > 0 then corr(score, n_characters) end as pearson,
@@ -60,5 +63,5 @@ select
     avg(score) filter (where share_up_to <= 0.25) as mean_of_shortest,
     avg(score) filter (where share_from <= 0.25) as mean_of_longest
 from ranked
-group by benchmark, rater, criterion
+group by benchmark, ranked.rater, criterion
 order by benchmark asc, criterion asc, rater asc

@@ -4,7 +4,7 @@
 with wanted as (
     select
         benchmark,
-        judge,
+        alias as judge,
         item_id,
         status,
         reason

@@ -5,17 +5,17 @@
 -- option digits = 2: decimals to which scores are rounded
 select
     benchmark,
-    judge,
+    any_value(alias) as judge,
     criterion,
     round(score_0_1, $digits::integer) as score,
     min(rating) as lowest_rating,
     max(rating) as highest_rating,
     count(*) as n,
-    count(*) / sum(count(*)) over (partition by benchmark, judge, criterion) as share
+    count(*) / sum(count(*)) over (partition by benchmark, core_scores.judge, criterion) as share
 from core_scores
 where
     status = 'ok'
     and ($benchmark::varchar is null or benchmark = $benchmark)
     and ($judge::varchar is null or alias = $judge)
-group by benchmark, judge, criterion, round(score_0_1, $digits::integer)
+group by benchmark, core_scores.judge, criterion, round(score_0_1, $digits::integer)
 order by benchmark asc, judge asc, criterion asc, score asc

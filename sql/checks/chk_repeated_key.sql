@@ -54,7 +54,7 @@ with keys as (
         'recorded_duels' as table_name,
         benchmark,
         item_id,
-        concat_ws(' | ', answer_a, answer_b, judge, criterion, sample) as rest
+        concat_ws(' | ', answer_a, answer_b, judge, criterion, sample, shown_first) as rest
     from stg_recorded_duels
     union all
     select

@@ -3,37 +3,8 @@
 -- orders are balanced: `balance` is 1 where each pair of models was shown as often in one order as in the other, 0 where always in one.
 -- Of the pairs shown in both orders, `n_inconsistent` got different choices: `n_always_first` the one shown first twice
 with known as (
-    select
-        benchmark,
-        judge as rater,
-        criterion,
-        sample,
-        item_id,
-        answer_a,
-        answer_b,
-        model_a,
-        model_b,
-        cluster,
-        shown_first,
-        choice
-    from core_duels
-    where status = 'ok'
-    union all
-    select
-        benchmark,
-        rater,
-        criterion,
-        sample,
-        item_id,
-        answer_a,
-        answer_b,
-        model_a,
-        model_b,
-        cluster,
-        shown_first,
-        choice
-    from core_choices
-    where status = 'ok' and shown_first is not null and rater not in (select judge from core_judges where kind = 'judge')
+    select * from core_ordered_choices
+    where status = 'ok' and shown_first is not null
 ),
 
 clusters as (

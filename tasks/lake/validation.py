@@ -37,6 +37,10 @@ _CULPRITS: Mapping[str, str] = {
     "chosen_is_shown": "chosen",
 }
 """The column that a check over whole rows is about."""
+_MADE = ("ingest_id", "content_digest", "n_repeats")
+"""Columns that ingestion adds; a difference in them follows from another."""
+_KEY_LENGTH = 40
+"""Characters of each part of a key that a message shows."""
 QUARANTINE = ("table_name", "source_file", "locator", "column_name", "value", "reason", "remedy")
 
 
@@ -121,6 +125,36 @@ def collapse_repeats(name: str, frame: pl.DataFrame) -> Collapsed:
     return Collapsed(
         unique.drop("variants"),
         counted.filter(pl.col("variants") > 1).drop("variants", "n_repeats"),
+    )
+
+
+def quarantine_conflicts(name: str, rows: pl.DataFrame, remedy: str) -> pl.DataFrame:
+    """Rows of keys whose rows differ, as quarantined rows: the key's columns and values, the place
+    of a row that differs, and the first columns in which they do.
+    """
+    keys = [key for key in TABLES[name].keys if key != "benchmark"]
+    content = [part for part in rows.columns if part not in (*TABLES[name].keys, *_PLACE, *_MADE)]
+    digest = pl.struct(content).hash(seed=0)
+    place = pl.concat_str(_PLACE, separator=":", ignore_nulls=True)
+    other = (
+        pl.when(digest == digest.first())
+        .then(place.filter(digest != digest.first()).first())
+        .otherwise(place.first())
+    )
+    differing = [
+        pl.when(pl.struct(part).hash(seed=0).n_unique().over(keys) > 1).then(pl.lit(part))
+        for part in content
+    ]
+    shown = pl.col(keys).cast(pl.String).str.slice(0, _KEY_LENGTH).fill_null("(none)")
+    named = pl.format("{} (other row: {})", pl.concat_str(shown, separator=", "), other.over(keys))
+    which = pl.concat_list(differing).list.drop_nulls().list.head(3).list.join(", ")
+    return rows.select(
+        pl.lit(name).alias("table_name"),
+        *_PLACE,
+        pl.lit(", ".join(keys)).alias("column_name"),
+        named.alias("value"),
+        pl.format("rows with the same key differ in {}", which).alias("reason"),
+        pl.lit(remedy).alias("remedy"),
     )
 
 

@@ -21,6 +21,7 @@ from judgelake.tasks.engine.shard import make_starter
 from judgelake.tasks.judging.cases import read_cases
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.planning.cases import count_work
+from judgelake.tasks.planning.lacks import list_lacks
 from judgelake.tasks.planning.prompt_lengths import (
     Counted,
     ImageSizes,
@@ -201,6 +202,7 @@ class _Left:
     asked: list[Exchange]
     n_held: int
     counted: Mapping[str, list[Counted]]
+    lacks: tuple[str, ...]
 
 
 def estimate_suite(
@@ -223,7 +225,7 @@ def estimate_suite(
     pending = {estimate.judge: estimate.n_pending for estimate in judges}
     return CostEstimate(
         tuple(
-            _note_waiting(estimate, part, pending)
+            _note_waiting(replace(estimate, notes=(*part.lacks, *estimate.notes)), part, pending)
             for estimate, part in zip(judges, left, strict=True)
         ),
         n_scores,
@@ -264,7 +266,15 @@ def _rehearse_judge(
                 Counted(guess_tokens(request, sizes), reply.prompt_tokens)
             )
     return _Left(
-        judge, identity, sizes, counts, scale, rehearsal.asked, len(rehearsal.stored), measured
+        judge,
+        identity,
+        sizes,
+        counts,
+        scale,
+        rehearsal.asked,
+        len(rehearsal.stored),
+        measured,
+        tuple(list_lacks(connection, judge, identity, suite, scope)),
     )
 
 

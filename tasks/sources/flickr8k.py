@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from judgelake.tasks.errors import SourceError
 from judgelake.tasks.settings import SuitePath, frozen_settings
 from judgelake.tasks.sources.frames import (
     ANSWERS,
@@ -29,6 +30,8 @@ _EXPERTS = ("expert1", "expert2", "expert3")
 _SCORES = {"model score": "fleur-raw", "our score": "fleur"}
 _DROPPED = "the caption belongs to the image itself (drop_own: true)"
 _KEEP = "set drop_own: false to keep such pairs"
+_ROUNDING = 0.01
+"""Shares of the crowd are rounded."""
 _Row = tuple[object, ...]
 
 
@@ -157,8 +160,30 @@ def _read_captions(file: Path, rejects: Rejects) -> _CaptionFile:
     return captions
 
 
+def _refuse_crowd(file: Path, lines: list[Line]) -> None:
+    """Raises SourceError for the judgements of a crowd, whose columns mean something else: a share,
+    how many said yes, how many no. No row of three ratings from 1 to 4 can be read so.
+    """
+    crowd = [line for line in lines if _is_crowd(line.text.split("\t")[2:])]
+    if 2 * len(crowd) > len(lines):
+        raise SourceError(
+            f"{file}:{crowd[0].number}: holds shares and counts of yes and no, as "
+            f"CrowdFlowerAnnotations.txt does; expected three ratings from 1 to 4; write the path "
+            f"of ExpertAnnotations.txt, or read this file by source table"
+        )
+
+
+def _is_crowd(cells: list[str]) -> bool:
+    share, yes, no = [_number(cell) for cell in cells] if len(cells) == 3 else [None] * 3
+    if share is None or yes is None or no is None or not yes + no:
+        return False
+    return abs(share - yes / (yes + no)) < _ROUNDING
+
+
 def _read_pairs(file: Path, captions: _CaptionFile, rejects: Rejects) -> Iterator[_RatedCaption]:
-    for line in read_lines(file, "answers", rejects):
+    lines = list(read_lines(file, "answers", rejects))
+    _refuse_crowd(file, lines)
+    for line in lines:
         place = (file.name, f"line {line.number}")
         cells = line.text.split("\t")
         if len(cells) != 2 + len(_EXPERTS):

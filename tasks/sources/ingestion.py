@@ -16,7 +16,13 @@ from judgelake.tasks.lake.images import ImageLimits, check_images, stamp_images
 from judgelake.tasks.lake.lake import Lake, append_records, append_rows, retire
 from judgelake.tasks.lake.snapshot import Snapshot
 from judgelake.tasks.lake.storage import LakePath
-from judgelake.tasks.lake.validation import QUARANTINE, collapse_repeats, quarantine, validate_rows
+from judgelake.tasks.lake.validation import (
+    QUARANTINE,
+    collapse_repeats,
+    quarantine,
+    quarantine_conflicts,
+    validate_rows,
+)
 from judgelake.tasks.sources.frames import SourceFrames
 from judgelake.tasks.sources.registry import BenchmarkSettings, read_source, source_digest
 from judgelake.tasks.warehouse.warehouse import open_warehouse, select_frame
@@ -46,6 +52,26 @@ _REFERS: Mapping[str, tuple[_Reference, ...]] = {
 """Table -> what its rows refer to: (key columns, table referred to, how that table's columns are
 called here).
 """
+_SEVERAL = "several people may have judged it"
+_AGAIN = "the judge may have been asked again"
+_CAUSES: Mapping[str, tuple[str, str]] = {
+    "items": ("the id may name several questions", "give each its own `item_id`"),
+    "answers": ("the model may have answered again", "give each its `sample` or `answer_id`"),
+    "human_ratings": (_SEVERAL, "give each an `annotator`"),
+    "human_preferences": (_SEVERAL, "give each an `annotator`"),
+    "choice_sets": (_SEVERAL, "give each an `annotator`, and each set of an item a `set`"),
+    "feedback_preferences": (_SEVERAL, "give each an `annotator`"),
+    "recorded_verdicts": (_AGAIN, "give each verdict its `sample`"),
+    "recorded_duels": (
+        "the judge may have seen both orders",
+        "write for each which answer was `shown_first` (or its `sample`, where it was asked again)",
+    ),
+    "recorded_scores": ("they may be of several metrics", "give each its `metric`"),
+    "failure_labels": (_SEVERAL, "give each a `labeller`"),
+    "item_labels": (_SEVERAL, "give each a `labeller`"),
+    "rubrics": ("the id may name several rubrics", "give each its own `rubric_id`"),
+}
+"""Table -> the likely reason why rows with the same key differ, and what to do about it."""
 
 
 @dataclass(frozen=True)
@@ -240,12 +266,9 @@ def _checked_table(name: str, frame: pl.DataFrame, bad: list[pl.DataFrame]) -> p
     """Rows that keep the contract, repeats collapsed; the others are added to `bad`."""
     collapsed = collapse_repeats(name, frame)
     if collapsed.conflicting.height:
-        remedy = "keep one of them, or give them different ids"
-        bad.append(
-            quarantine(
-                collapsed.conflicting, name, None, None, "rows with the same key differ", remedy
-            )
-        )
+        cause, remedy = _CAUSES.get(name, ("the name may stand for several", "give each its own"))
+        what_to_do = f"{cause}: {remedy}, or keep one of the rows"
+        bad.append(quarantine_conflicts(name, collapsed.conflicting, what_to_do))
     validated = validate_rows(name, collapsed.unique.select(TABLES[name].polars_schema.keys()))
     bad.append(validated.quarantined)
     return validated.good

@@ -93,7 +93,7 @@ def list_all() -> list[CatalogLine]:
     A table's plain name shows its current rows, as its `stg_` view does, which is not listed.
     """
     grains = {
-        name: _first_clause(read_header(text)["grain"]) for name, text in view_texts().items()
+        name: _first_sentence(read_header(text)["grain"]) for name, text in view_texts().items()
     }
     tables = [CatalogLine("table", name, grains[f"stg_{name}"], "") for name in TABLES]
     views = [
@@ -147,9 +147,9 @@ def _describe_options(recipe: Recipe) -> str:
     return ", ".join(f"{name}={option.default or ''}" for name, option in recipe.options.items())
 
 
-def _first_clause(text: str) -> str:
-    """The grain alone; what a view says besides stands in its file."""
-    return re.split(r"[.:;] ", f"{text} ", maxsplit=1)[0].rstrip()
+def _first_sentence(text: str) -> str:
+    """The grain and what follows its colon; what a view says besides stands in its file."""
+    return text.split(". ", maxsplit=1)[0].rstrip(".")
 
 
 def plain_cell(value: object) -> object:

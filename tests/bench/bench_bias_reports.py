@@ -81,7 +81,8 @@ def plant(connection: duckdb.DuckDBPyConnection) -> None:
         if name == "core_human":
             for made in ("core_rated_scores", "core_failure_cases", "core_families"):
                 connection.execute(f"create temp table {made} as select * from {made}")
-    connection.execute("create temp table core_choices as select * from core_choices")
+    for made in ("core_ordered_choices", "core_choices"):
+        connection.execute(f"create temp table {made} as select * from {made}")
 
 
 def compare_slope(connection: duckdb.DuckDBPyConnection) -> None:

@@ -99,7 +99,9 @@ def write_answers(folder: Path, first: str) -> None:
     (folder / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def time_process(command: Sequence[str], more: Mapping[str, str] = {}) -> tuple[float, float]:  # noqa: B006  # read only
+def time_process(
+    command: Sequence[str], more: Mapping[str, str] = {}
+) -> tuple[float, float]:  # read only
     """Wall time and processor time of a process and its children, in seconds."""
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(command, env=os.environ | more, check=True, capture_output=True)

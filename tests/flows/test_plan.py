@@ -123,6 +123,59 @@ def test_the_table_says_what_it_knows_and_what_not(
     assert "time of standin/rules: at 1 s a reply" in output
 
 
+def test_it_says_why_cases_are_fewer_than_answers_what_items_lack_and_which_key(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Five questions: of one both models say the same, one has no reference, two no rubric, one is
+    a caption's.
+    """
+    records = [
+        {"id": f"q{n}", "q": "What?", "task": "caption" if n == 4 else "vqa", "m1": "x", "m2": "y"}
+        for n in range(5)
+    ]
+    for number, record in enumerate(records):
+        record |= {"refs": [] if number == 1 else ["cat"], "levels": ["bad", "good", "a", "b", "c"]}
+    records[0]["m2"] = "x"
+    records[2]["levels"] = records[3]["levels"] = None
+    (tmp_path / "a.json").write_text(json.dumps(records))
+    rubric = [record for record in records if record["levels"]]
+    (tmp_path / "r.json").write_text(json.dumps(rubric))
+    (tmp_path / "suite.yaml").write_text("""
+name: s
+benchmarks:
+  b:
+    source: table
+    parts:
+      - file: a.json
+        columns: {item_id: id, prompt: q, references: refs, task: task}
+        answers: [{model: m1, text: m1}, {model: m2, text: m2}]
+      - {file: r.json, columns: {item_id: id}, rubrics: {criterion: {constant: good}, levels: levels}}
+judges:
+  lave: {protocol: lave, backend: openai, model: openai/gpt-4o-mini, api_key_variable: NO_SUCH_KEY}
+  looks: {protocol: prometheus, backend: standin}
+  reads: {protocol: prometheus, backend: standin, image: absent}
+""")
+    lines = plan(capsys, tmp_path / "suite.yaml", "--lake", tmp_path / "lake").splitlines()
+    lave = (
+        "cases: 1 items are of the task caption, which lave does not judge (it judges vqa, document) "
+        "(lave)"
+    )
+    assert lave in lines
+    assert "cases: 1 answers equal another answer to their item, and share its verdict" in " ".join(
+        lines
+    )
+    (references,) = [line for line in lines if line.startswith("no score: 1 of 4 items (q1)")]
+    assert "the item has no reference answers; LAVE rates against references (lave)" in references
+    (key,) = [line for line in lines if line.startswith("key: ")]
+    assert "NO_SUCH_KEY is not set" in key
+    (rubrics,) = [line for line in lines if "the item has no rubric" in line]
+    assert rubrics.startswith("no score: 2 of 5 items (q2, q3)")
+    assert rubrics.endswith("(reads)")
+    (images,) = [line for line in lines if "the item has no image" in line]
+    assert images.endswith("(looks)")
+    assert images.startswith("no score: 5 of 5 items (")
+
+
 def test_a_budget_is_held_against_the_estimate(
     suite_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,6 +14,7 @@ from judgelake.tasks.lake.validation import (
     collapse_repeats,
     no_quarantine,
     quarantine,
+    quarantine_conflicts,
     validate_rows,
 )
 from tests.rows import Row, make_frame
@@ -187,6 +188,32 @@ def test_conflicting_repeats_are_all_set_apart() -> None:
     unique, conflicting = collapse_repeats("answers", make_frame("answers", *changes))
     assert unique["item_id"].to_list() == ["2"]
     assert conflicting["locator"].to_list() == ["record 0", "record 1", "record 2"]
+    explained = quarantine_conflicts("answers", conflicting, "keep one")
+    differ = ("item_id, answer_id", "rows with the same key differ in text", "keep one")
+    assert explained.select("column_name", "reason", "remedy").unique().rows() == [differ]
+    assert explained["value"].to_list() == [
+        f"1, m/short/0 (other row: file.json:record {number})" for number in (2, 2, 0)
+    ]
+
+
+def test_a_conflict_names_absent_parts_of_its_key_and_the_first_columns_that_differ() -> None:
+    ids: Row = {"benchmark": "b", "ingest_id": "i", "item_id": "q" * 99, "answer_a": "x"}
+    ids |= {"answer_b": "y", "criterion": "overall", "judge": "j", "sample": 0, "status": "ok"}
+    rows = [
+        {**ids, "choice": choice, "preference_b": share, "locator": f"line {number}"}
+        for number, (choice, share) in enumerate((("a", 0.0), ("b", 1.0)))
+    ]
+    frame = pl.DataFrame(rows, schema_overrides=TABLES["recorded_duels"].polars_schema).select(
+        *(
+            pl.col(name) if name in (*ids, "choice", "preference_b", "locator") else pl.lit(None)
+            .cast(dtype).alias(name)
+            for name, dtype in TABLES["recorded_duels"].polars_schema.items()
+        )
+    )  # fmt: skip
+    conflicting = collapse_repeats("recorded_duels", frame).conflicting
+    explained = quarantine_conflicts("recorded_duels", conflicting, "")
+    assert explained["value"][1] == f"{'q' * 40}, x, y, j, overall, 0, (none) (other row: line 0)"
+    assert explained["reason"][1] == "rows with the same key differ in choice, preference_b"
 
 
 def test_references_in_another_order_are_another_item() -> None:

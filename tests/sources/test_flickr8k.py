@@ -105,3 +105,20 @@ def test_lines_that_do_not_fit_are_reported(settings: Flickr8kSettings) -> None:
 def test_an_absent_file_is_an_error(settings: Flickr8kSettings, tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="there is no such file"):
         source_files(Flickr8kSettings(settings.annotations, tmp_path / "none.txt"))
+
+
+def test_judgements_of_the_crowd_are_refused(settings: Flickr8kSettings) -> None:
+    rows = ("0.333333333333333\t1\t2", "0\t0\t3", "1\t3\t0", "0.6\t3\t2")
+    lines = "".join(f"a.jpg\tb.jpg#0\t{row}\n" for row in rows)
+    settings.annotations.write_text(lines)
+    with pytest.raises(SourceError) as error:
+        read_flickr8k(settings)
+    assert str(error.value).startswith(
+        f"{settings.annotations}:1: holds shares and counts of yes and no, as CrowdFlower"
+    )
+    # any three ratings from 1 to 4 are no share of two counts
+    ratings = [(a, b, c) for a in range(1, 5) for b in range(1, 5) for c in range(1, 5)]
+    settings.annotations.write_text(
+        "".join(f"a.jpg\tb.jpg#0\t{a}\t{b}\t{c}\n" for a, b, c in ratings)
+    )
+    assert read_flickr8k(settings).human_ratings.height == 3 * 4**3

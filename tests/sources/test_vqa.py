@@ -402,11 +402,13 @@ def test_answers_to_unknown_questions_and_repeats_are_reported_by_the_ingest(
         "select locator, column_name, value, reason, remedy from quarantine where table_name "
         "!= 'images' order by locator",
     )
-    differ = {"column_name": None, "value": None, "reason": "rows with the same key differ"}
-    either = {"remedy": "keep one of them, or give them different ids"}
+    key = {"column_name": "item_id, answer_id", "reason": "rows with the same key differ in text"}
+    remedy = "the model may have answered again: give each its `sample` or `answer_id`, or keep "
+    differ = {**key, "remedy": remedy + "one of the rows"}
+    other = "8, model/short/0 (other row: model.json:record {})"
     assert reported[:2] == [
-        {"locator": "record 2", **differ, **either},
-        {"locator": "record 3", **differ, **either},
+        {"locator": "record 2", "value": other.format(3), **differ},
+        {"locator": "record 3", "value": other.format(2), **differ},
     ]
     reason = "the item it refers to is not there or did not pass"
     lost = {"locator": "record 4", "column_name": "item_id", "value": "99", "reason": reason}

@@ -232,24 +232,29 @@ def put_replies(lake: Lake) -> None:
     )
 
 
+CORRELATION: Row = {
+    "judge_criterion": "correctness",
+    "human_criterion": "correctness",
+    "suite": "s",
+    "benchmark": "b",
+    "model": "*",
+    "human_rule": "mean",
+    "sample_rule": "mean",
+    "against": "human",
+    "coefficient": "spearman",
+    "n": 6,
+    "n_clusters": 3,
+    "n_undefined": 0,
+    "n_cells": None,
+    "resamples": 20,
+    "seed": 0,
+    "reported_at": at(9),
+    "low": 0.1,
+    "high": 0.9,
+}
+
+
 def put_correlations(lake: Lake) -> None:
-    names = ("judge_criterion", "human_criterion")
-    common: Row = dict.fromkeys(names, "correctness") | {
-        "suite": "s",
-        "benchmark": "b",
-        "model": "*",
-        "human_rule": "mean",
-    }
-    common |= {
-        "sample_rule": "mean",
-        "against": "human",
-        "coefficient": "spearman",
-        "n": 6,
-        "n_clusters": 3,
-        "n_undefined": 0,
-    }
-    common |= {"n_cells": None}
-    common |= {"resamples": 20, "seed": 0, "reported_at": at(9), "low": 0.1, "high": 0.9}
     values = [
         ("lave", 0.5, {}),
         ("other", 0.75, {}),
@@ -257,7 +262,7 @@ def put_correlations(lake: Lake) -> None:
         ("lave", 0.3, {"model": "m1"}),
     ]
     rows = [
-        {**common, "judge": judge, "value": value, **more}
+        {**CORRELATION, "judge": judge, "value": value, **more}
         for judge, value, more in [*values, ("broken", None, {})]
     ]
     append_records(lake, "correlations", rows)
@@ -340,6 +345,24 @@ def test_closest_to_people(given: duckdb.DuckDBPyConnection) -> None:
         (3, "broken", None, 6),
     ]
     assert ask(given, "closest_to_people", "judge, value", coefficient="pearson") == [("lave", 0.9)]
+
+
+def test_a_judge_with_several_criteria_is_one_row_of_closest_to_people(tmp_path: Path) -> None:
+    lake = make_lake(tmp_path)
+    names = ("overall", "clarity", "fluency")
+    rows = [
+        {**CORRELATION, "judge": "h", "value": value, "judge_criterion": own, "human_criterion": of}
+        for own, value in zip(names, (0.2, 0.9, 0.5), strict=True)
+        for of in ("overall", "fluency", "other")
+    ]
+    append_records(lake, "correlations", rows)
+    with open_warehouse(lake) as connection:
+        columns = "human_criterion, judge_criterion, value"
+        assert ask(connection, "closest_to_people", columns) == [
+            ("fluency", "fluency", 0.5),
+            ("other", "overall", 0.2),
+            ("overall", "overall", 0.2),
+        ]
 
 
 def test_missing_scores(given: duckdb.DuckDBPyConnection) -> None:
@@ -456,7 +479,7 @@ def test_length_and_score(given: duckdb.DuckDBPyConnection) -> None:
     assert (n, median, shortest, longest) == (6, 4.5, None, 1.0)
     assert pearson == pytest.approx(stats.pearsonr(lengths, scores).statistic, abs=1e-12)
     assert spearman == pytest.approx(stats.spearmanr(lengths, scores).statistic, abs=1e-12)
-    assert set(found) == {"lave", "other", "other-weighted", "human", f"metric:call {M}"}
+    assert set(found) == {"lave", "other", "other-weighted", "human", "exact_match"}
 
 
 def test_failed_by_all(given: duckdb.DuckDBPyConnection) -> None:

@@ -63,6 +63,14 @@ class FileSettings:
     json: Names = ()
 
 
+class AbsentColumnsError(SourceError):
+    """Columns that the suite names and the file does not have."""
+
+    def __init__(self, message: str, absent: Sequence[str]) -> None:
+        super().__init__(message)
+        self.absent = absent
+
+
 class RecordBatch(NamedTuple):
     """Records and where each stood, such as `line 12`."""
 
@@ -112,17 +120,18 @@ def read_batches(
 
 
 def check_columns(file: Path, place: str, columns: Sequence[str], wanted: Iterable[str]) -> None:
-    """Raises SourceError where a wanted column is not among the `columns`: file, place, both lists,
-    the nearest name.
+    """Raises AbsentColumnsError where a wanted column is not among the `columns`: file, place, both
+    lists, the nearest name.
     """
     names = sorted({path if path in columns else root_of(path) for path in wanted})
     absent = [name for name in names if name not in columns]
     if absent:
-        raise SourceError(
+        raise AbsentColumnsError(
             f"{file}:{place}: has no {' and no '.join(map(repr, absent))}, but the columns "
             f"{', '.join(map(repr, columns)) or 'of nothing'}; "
             f"expected {', '.join(map(repr, names))}; correct the suite or the file: "
-            f"{nearest(absent[0], columns) if columns else 'it is empty'}"
+            f"{nearest(absent[0], columns) if columns else 'it is empty'}",
+            absent,
         )
 
 

@@ -3,14 +3,14 @@
 """
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from judgelake.tasks.errors import nearest
 from judgelake.tasks.settings import OneOrMany, frozen_settings
 from judgelake.tasks.sources.readers.files import FileSettings, Names
-from judgelake.tasks.sources.readers.record_paths import Kind
+from judgelake.tasks.sources.readers.record_paths import Kind, root_of
 from judgelake.tasks.sources.table.judges import (
     DuelSettings,
     FailureSettings,
@@ -36,6 +36,24 @@ _LISTS: Mapping[str, Kind] = {
     "images": "elements",
     "regions": "elements",
 }
+
+_COLUMN_NAMES = ("where", "annotators", "criteria", "scores", "columns")
+"""Settings that list columns by their names alone."""
+_WORDS = (
+    "annotator",
+    "labeller",
+    "task",
+    "model",
+    "style",
+    "category",
+    "split",
+    "cluster",
+    "set",
+    "answer_a",
+    "answer_b",
+    "shown_first",
+)
+"""Values for which a suite may mean the text itself where it writes what is taken for a column."""
 
 
 @frozen_settings
@@ -288,19 +306,24 @@ class PartSettings(FileSettings):
 
     def wanted(self) -> dict[str, Kind]:
         """Path -> shape of every column that is read."""
-        kinds: dict[str, Kind] = dict.fromkeys(self.where, "text")
-        for key, value in _values(self):
-            kind = "text" if value.pattern else _LISTS.get(key, "text")
-            kinds.update(
-                {path: kind for path in value.paths if path not in kinds or kind == "text"}
-            )
-        for settings in self.human_ratings:
-            kinds.update(dict.fromkeys((*settings.annotators, *settings.criteria), "text"))
-        for published in self.benchmark_scores:
-            kinds.update(dict.fromkeys(published.scores, "text"))
-        for labels in (*self.failure_labels, *self.item_labels):
-            kinds.update(dict.fromkeys(labels.columns, "text"))
+        kinds: dict[str, Kind] = {}
+        for use in _uses(self):
+            if use.path not in kinds or use.kind == "text":
+                kinds[use.path] = use.kind
         return kinds
+
+    def explain_columns(self, absent: Sequence[str]) -> list[str]:
+        """Which keys take these for columns, and how to write the text itself where that may be
+        meant.
+        """
+        return [
+            f"(`{use.key}` takes {use.path!r} for a column: write {{constant: {use.path}}} for the "
+            f"text itself)"
+            if use.is_word
+            else f"(`{use.key}` takes {use.path!r} for a column)"
+            for use in _uses(self)
+            if use.path in absent or root_of(use.path) in absent
+        ]
 
 
 @frozen_settings
@@ -339,17 +362,40 @@ def _as_name(value: Value | None) -> Name | None:
     )
 
 
-def _values(settings: Any) -> Iterator[tuple[str, Value]]:
-    """(key, value) of every value anywhere in the settings."""
+class _Use(NamedTuple):
+    """A column that a key of the suite reads; `is_word` where a text may be meant instead."""
+
+    key: str
+    path: str
+    kind: Kind
+    is_word: bool = False
+
+
+def _uses(settings: Any, section: str = "") -> Iterator[_Use]:
+    """Every column that is read, by a value anywhere in the settings or by its name alone."""
     for part in dataclasses.fields(settings):
         inner = getattr(settings, part.name)
+        key = f"{section}{part.name}"
         if part.name == "parts":
             continue
         if isinstance(inner, Value):
-            yield part.name, inner
+            yield from _uses_of(key, inner)
         elif isinstance(inner, Mapping):
-            yield from ((key, value) for key, value in inner.items() if isinstance(value, Value))
+            for name, value in inner.items():
+                if isinstance(value, Value):
+                    yield from _uses_of(f"{key}.{name}", value)
+                elif part.name in _COLUMN_NAMES:
+                    yield _Use(key, name, "text")
+        elif part.name in _COLUMN_NAMES:
+            yield from (_Use(key, path, "text") for path in inner)
         elif isinstance(inner, tuple):
             for value in inner:
                 if dataclasses.is_dataclass(value):
-                    yield from _values(value)
+                    yield from _uses(value, f"{key}.")
+
+
+def _uses_of(key: str, value: Value) -> Iterator[_Use]:
+    name = key.rpartition(".")[2]
+    kind = "text" if value.pattern else _LISTS.get(name, "text")
+    is_word = name in _WORDS and len(value.columns) == 1
+    return (_Use(key, path, kind, is_word) for path in value.paths)

@@ -18,6 +18,7 @@ from judgelake.tasks.errors import SourceError
 from judgelake.tasks.sources.frames import Rejected, SourceFrames
 from judgelake.tasks.sources.kind import Source
 from judgelake.tasks.sources.readers.files import (
+    AbsentColumnsError,
     RecordBatch,
     check_columns,
     find_format,
@@ -28,7 +29,7 @@ from judgelake.tasks.sources.readers.record_paths import DTYPES, FILE, LOCATOR, 
 from judgelake.tasks.sources.table.rows import RowMaker
 from judgelake.tasks.sources.table.settings import PartSettings, TableSettings
 
-VERSION = 1
+VERSION = 2
 # a larger cell is an embedded file or a broken quotation, not a text
 _MOST_BYTES = 1 << 20
 # The variable parts of a path: `{name}`, which becomes a column, and `*`.
@@ -143,10 +144,13 @@ def _read_part(part: PartSettings) -> RowMaker:
         part, frozenset(path for path, kind in wanted.items() if kind != "text"), nulls, text_nulls
     )
     reader = _PartReader(part, wanted, maker.rejected)
-    for file in files:
-        for frame in reader.read(file):
-            maker.add(frame)
-    reader.check_present(files[0].path)
+    try:
+        for file in files:
+            for frame in reader.read(file):
+                maker.add(frame)
+        reader.check_present(files[0].path)
+    except AbsentColumnsError as error:
+        raise SourceError(" ".join([str(error), *part.explain_columns(error.absent)])) from None
     return maker
 
 
@@ -188,15 +192,16 @@ class _PartReader:
             yield self._without_huge(frame.with_columns(pl.lit(file.name).alias(FILE), *constants))
 
     def check_present(self, file: Path) -> None:
-        """Raises SourceError where no record of any file has a wanted path."""
+        """Raises AbsentColumnsError where no record of any file has a wanted path."""
         absent = sorted(set(self.wanted) - self.present) if self.keys else []
         if absent:
             close = difflib.get_close_matches(absent[0], sorted(self.keys), n=1, cutoff=0.5)
             hint = f"did you mean {close[0]!r}?" if close else "correct the suite"
-            raise SourceError(
+            raise AbsentColumnsError(
                 f"{file}: no record has {' or '.join(map(repr, absent))}, but "
                 f"{', '.join(map(repr, sorted(self.keys)))}; "
-                f"expected {', '.join(map(repr, sorted(self.wanted)))}; {hint}"
+                f"expected {', '.join(map(repr, sorted(self.wanted)))}; {hint}",
+                absent,
             )
 
     def _flatten(

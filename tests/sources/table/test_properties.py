@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import random
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
@@ -68,7 +69,19 @@ def test_shuffled_split_or_compressed_source_gives_the_same_lake(
             mapping = {"file": file, "columns": VQA, "human_ratings": RATING}
             lakes.append(ingest(write_suite(folder, mapping), folder))
         for table in EVERY:
-            assert rows(lakes[0], table) == rows(lakes[1], table)
+            assert strip_places(rows(lakes[0], table)) == strip_places(rows(lakes[1], table))
+
+
+def strip_places(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows without the place of another row that a quarantined value names."""
+    bare = [
+        {
+            name: re.sub(r" \(other row: .*\)$", "", str(value)) if name == "value" else value
+            for name, value in row.items()
+        }
+        for row in found
+    ]
+    return sorted(bare, key=str)
 
 
 IDS = {"item_id": "item_id"}

@@ -379,7 +379,23 @@ def test_header_without_a_mapped_column_names_file_line_and_nearest(tmp_path: Pa
     assert str(error.value).startswith(
         f"{file}:1: has no 'Model answers', but the columns 'id', 'Question', 'gold'"
     )
-    assert str(error.value).endswith("did you mean 'Model answer'?")
+    assert str(error.value).endswith(
+        "did you mean 'Model answer'? (`columns.answer` takes 'Model answers' for a column)"
+    )
+
+
+@pytest.mark.parametrize("file", ["r.csv", "r.jsonl"])
+def test_a_text_that_is_taken_for_a_column_is_named_with_its_key(tmp_path: Path, file: str) -> None:
+    write_bytes(tmp_path / "r.csv", b"id,q,a,r\n1,Q,A,5\n")
+    write_lines(tmp_path / "r.jsonl", [{"id": 1, "q": "Q", "a": "A", "r": 5}])
+    columns = {"item_id": "id", "prompt": "q", "answer": "a"}
+    ratings = {"rating": "r", "annotator": "people", "scale": [1, 5]}
+    with pytest.raises(SourceError) as error:
+        read(tmp_path, file=file, columns=columns, human_ratings=ratings)
+    assert str(error.value).endswith(
+        "(`human_ratings.annotator` takes 'people' for a column: "
+        "write {constant: people} for the text itself)"
+    )
 
 
 def test_field_that_no_record_has_is_refused(tmp_path: Path) -> None:

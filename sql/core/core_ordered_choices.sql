@@ -1,0 +1,91 @@
+-- grain: one row per rater x pair x order x criterion x sample: who was preferred in each order that the rater saw; raters are judges,
+-- recorded ones too, and `human:<annotator>`. answer_a is the lesser answer_id
+with answers as (
+    select * from core_answers
+),
+
+outside as (
+    select
+        benchmark,
+        item_id,
+        answer_a,
+        answer_b,
+        judge as rater,
+        criterion,
+        sample,
+        shown_first,
+        status,
+        choice,
+        coalesce(preference_b, case choice when 'a' then 0.0 when 'b' then 1.0 when 'tie' then 0.5 end) as preference_b
+    from stg_recorded_duels
+    union all by name
+    select
+        benchmark,
+        item_id,
+        answer_a,
+        answer_b,
+        'human:' || annotator as rater,
+        criterion,
+        0 as sample,
+        shown_first,
+        case when choice is null then 'missing' else 'ok' end as status,
+        choice,
+        case choice when 'a' then 0.0 when 'b' then 1.0 when 'tie' then 0.5 end as preference_b
+    from stg_human_preferences
+),
+
+in_order as (
+    select
+        benchmark,
+        item_id,
+        least(answer_a, answer_b) as answer_a,
+        greatest(answer_a, answer_b) as answer_b,
+        rater,
+        criterion,
+        sample,
+        case when answer_a < answer_b or shown_first is null then shown_first when shown_first = 'a' then 'b' else 'a' end as shown_first,
+        status,
+        case
+            when answer_a < answer_b then choice else case choice when 'a' then 'b' when 'b' then 'a' else choice end
+        end as choice,
+        case when answer_a < answer_b then preference_b else 1 - preference_b end as preference_b
+    from outside
+)
+
+select
+    benchmark,
+    item_id,
+    answer_a,
+    answer_b,
+    model_a,
+    model_b,
+    cluster,
+    judge as rater,
+    criterion,
+    sample,
+    shown_first,
+    status,
+    choice,
+    preference_b
+from core_duels
+union all by name
+select
+    in_order.benchmark,
+    in_order.item_id,
+    in_order.answer_a,
+    in_order.answer_b,
+    a.model as model_a,
+    b.model as model_b,
+    a.cluster,
+    in_order.rater,
+    in_order.criterion,
+    in_order.sample,
+    in_order.shown_first,
+    in_order.status,
+    in_order.choice,
+    in_order.preference_b
+from in_order
+inner join answers as a
+    on in_order.benchmark = a.benchmark and in_order.item_id = a.item_id and in_order.answer_a = a.answer_id
+inner join answers as b
+    on in_order.benchmark = b.benchmark and in_order.item_id = b.item_id and in_order.answer_b = b.answer_id
