@@ -1,8 +1,9 @@
 """Flow `judge-answers`: judges and scores what has no verdict or score yet, as shards on Dask."""
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import NamedTuple
 
 import dask
@@ -13,9 +14,11 @@ from judgelake.flows.batch_rounds import judge_in_rounds
 from judgelake.flows.run_suite import RunSuite
 from judgelake.flows.runners import ENDPOINT_SLOT, GPU_SLOT, METRIC_SLOT
 from judgelake.tasks.engine.shard import ShardOrder, ShardResult
+from judgelake.tasks.engine.shares import mark_done
 from judgelake.tasks.lake.lake import Lake, open_lake
 from judgelake.tasks.lake.leases import SteadyClock
 from judgelake.tasks.planning.cases import Work, register_judges
+from judgelake.tasks.planning.trials import passes_trial
 from judgelake.tasks.reports.scored_rows import check_against
 from judgelake.tasks.runs.lease_names import name_judge_leases
 from judgelake.tasks.runs.log import (
@@ -116,24 +119,43 @@ def _judge_once(judging: _Judging, stage: Suite, standin: str | None) -> list[Sh
     with logged_step(lake, run_id, run_options, "plan") as facts:
         works = steps.plan_work(lake, stage, judging.scope, run_id, judging.retry, judging.slots)
         facts["judges"] = [
-            f"{work.identity.alias} {work.n_pending:,} of {work.n_wanted:,} cases" for work in works
+            f"{work.identity.alias} {work.n_pending:,} of {work.n_wanted:,} cases"
+            + (" (paused)" if work.is_paused else "")
+            for work in works
         ]
     with logged_step(lake, run_id, run_options, "judge") as facts:
-        orders = [order for work in works for order in _shard_orders(judging, work, standin)]
-        judged = []
-        for slot in (
-            ENDPOINT_SLOT,
-            GPU_SLOT,
-        ):  # both are submitted before a result is awaited
-            with dask.annotate(resources={slot: 1}):
-                judged.append(
-                    steps.judge_shard.map([order for order in orders if order.judge.slot == slot])
-                )
-        results: list[ShardResult] = [
-            result for submitted in judged for result in submitted.result()
-        ]
+        planned = [(work, _shard_orders(judging, work, standin)) for work in works]
+        tried = [(work, orders) for work, orders in planned if work.has_trial]
+        trials = _submit(orders[0] for _, orders in tried)
+        others = _submit(
+            order for work, orders in planned if not work.has_trial for order in orders
+        )
+        results = trials()
+        passed = [orders[1:] for work, orders in tried if orders[1:] and _passes(judging, work)]
+        rest = _submit(order for orders in passed for order in orders)
+        results += others() + rest()
         facts |= count_shards(results)
     return results
+
+
+def _submit(orders: Iterable[ShardOrder]) -> Callable[[], list[ShardResult]]:
+    """Have shards judged; the function that is returned waits for their results."""
+    submitted, wanted = [], list(orders)
+    for slot in (ENDPOINT_SLOT, GPU_SLOT):
+        with dask.annotate(resources={slot: 1}):
+            submitted.append(
+                steps.judge_shard.map([order for order in wanted if order.judge.slot == slot])
+            )
+    return lambda: [result for shards in submitted for result in shards.result()]
+
+
+def _passes(judging: _Judging, work: Work) -> bool:
+    """Whether the rest of a judge's cases follow its trial; if not, they are marked as done."""
+    passes = passes_trial(judging.lake, work.identity, judging.run_id, judging.retry)
+    if not passes:
+        for file in work.shards[1:]:
+            mark_done(file)
+    return passes
 
 
 def _asks_standin(judge: JudgeSettings) -> bool:
@@ -157,7 +179,10 @@ def _shard_orders(judging: _Judging, work: Work, standin: str | None) -> list[Sh
         status for status in judging.retry if status != "failed"
     )  # the replies that a failed case has already got are used again
     fixed = (lake, judging.run_id, judge, work.identity, suite.limits)
-    return [
+    orders = [
         ShardOrder(*fixed, file, images, standin, retried, slots=judging.slots)
         for file in work.shards
     ]
+    if work.has_trial:  # a judge that is asked by batch is tried live
+        orders[0] = replace(orders[0], judge=judge.live)
+    return orders

@@ -96,7 +96,7 @@ MEANINGS = {
     ExitCode.DONE: "all there",
     ExitCode.USAGE: "usage, configuration or input",
     ExitCode.CRASH: "a crash",
-    ExitCode.COVERAGE: "finished with coverage below the suite's min_coverage",
+    ExitCode.COVERAGE: "finished with coverage below the suite's min_coverage, or a judge paused",
     ExitCode.BUDGET: "budget reached",
     ExitCode.CHECK: "a check found rows that are wrong",
     ExitCode.LEASED: "another run holds the lake",

@@ -7,7 +7,7 @@ Each backend's settings and how it is made are its own file's; which there are i
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from judgelake.tasks.backends.base import Backend
 from judgelake.tasks.backends.image_encoding import ImageEncoder
@@ -21,6 +21,8 @@ Slot = Literal["ENDPOINT", "GPU"]
 """What a worker must have to ask: a share of the endpoints' limits, or a model in its process."""
 LIVE_LATENCY_S, OWN_LATENCY_S = 1.0, 0.05
 """How long a reply is guessed to take at an endpoint, and on this machine, before any has come."""
+OF_THE_JUDGE = ("benchmarks", "on_unreadable")
+"""Settings of a judge as a whole, which none of its further models has."""
 
 
 def expect(holds: bool, key: str, value: object, expected: str) -> None:
@@ -32,7 +34,9 @@ def expect(holds: bool, key: str, value: object, expected: str) -> None:
 @frozen_settings
 class EndpointSettings:
     """Where a model is asked. Images larger than `image_max_side` pixels are scaled down to it when
-    they are sent. `benchmarks`: those that the judge is for; by default all.
+    they are sent. `benchmarks`: those that the judge is for; by default all. `on_unreadable`: what
+    happens where most of the first 20 replies cannot be read: `stop` pauses the judge, `go on` asks
+    everything.
 
     A backend's own settings say the rest: the `slot` that its shards need, what signs a model that
     runs in the worker, what it costs, what a worker must reach.
@@ -46,6 +50,7 @@ class EndpointSettings:
     model: str = ""
     image_max_side: int = 2048
     benchmarks: tuple[str, ...] = ()
+    on_unreadable: Literal["stop", "go on"] = "stop"
 
     def __post_init__(self) -> None:
         expect(self.image_max_side >= 16, "image_max_side", self.image_max_side, "pixels from 16")
@@ -69,6 +74,11 @@ class EndpointSettings:
     def longest_wait_s(self) -> float:
         """How many seconds a run waits for replies that a provider gives later."""
         return 0.0
+
+    @property
+    def live(self) -> Self:
+        """The same endpoint, asked so that replies come at once."""
+        return self
 
     @property
     def paths(self) -> tuple[Path, ...]:

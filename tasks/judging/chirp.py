@@ -14,9 +14,17 @@ verdict that there is none.
 import re
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Literal, NamedTuple
 
 from judgelake.tasks.judging import reading
+from judgelake.tasks.judging.claims import (
+    LONGEST_CHARS,
+    MOST_MARKS,
+    corrects,
+    is_own,
+    takes_back,
+)
 from judgelake.tasks.judging.reading import read_yes_no
 from judgelake.tasks.judging.templates import neutralise
 from judgelake.tasks.types import JUDGE, Decoding, Failure, Message, Models, Reply, Request, Verdict
@@ -51,6 +59,29 @@ _HYPOTHESIS = re.compile(
 _DENIAL = re.compile(
     r"\b(?:not|no(?!,)|never|neither|nor|none|cannot|hardly)\b|n['’]t\b", re.IGNORECASE
 )
+
+# whose verdict it is, where it is not the judge's: `the user claims that response 1 is better`
+_REPORT = re.compile(
+    r"\b(?<!\bI )(?:claim|say|state|argue|assert|believe|think|insist|suggest|assume|pretend"
+    r"|hope)s?\b"
+    r"|\b(?:claimed|said|stated|argued|asserted|wrote|writes|insisted|suggested|told|tells"
+    r"|asks|asked"
+    r"|wants|wanted|according to|contrary to|claims?|opinion that|idea that|notion that|rumou?r"
+    r"|false|untrue|wrong to|incorrect to|mistaken|doubt|doubtful|disagree|deny|denies|denied"
+    r"|dispute"
+    r"|reject|refute|instead of|rather than|far from|without|refuse|unable|pretends?)\b",
+    re.IGNORECASE,
+)
+# in a long text lines without these words are not searched for verdicts
+_LONG_CHARS = 4000
+_VERDICT_WORDS = re.compile(
+    r"assistant|response|answer|option|reply|student|candidate|verdict|winner|preference|choice"
+    r"|decision|grad|evaluation|selection|conclusion|judg|assessment|correct",
+    re.IGNORECASE,
+)
+_LINE = re.compile(r"[^\n]+")
+# blank lines
+_LINES = re.compile(r"\n\s*\n")
 
 # these words name a verdict even within a sentence
 _OWN = (
@@ -100,7 +131,7 @@ _CHOICE_STATED = re.compile(
     rf"(?:the )?(?:(?:response|answer) (?:of|from|by) )?{_LABEL}"
     rf"|{_LABEL}(?:['’]s (?:response|answer))? (?:is|was) "
     rf"{_SURELY}(?:better|best|preferred|preferable|superior|stronger|winner)\b"
-    r"(?! (?:at|in|on|for|with|when|regarding)\b)"
+    r"(?! (?:at|in|on|for|with|when|if|unless|regarding)\b)"
 )
 
 # hedged grades; all are read as `partially correct`
@@ -171,6 +202,8 @@ def _read(
     value: _Value,
     first: re.Pattern[str] | None = None,
 ) -> str | None:
+    if len(text) > LONGEST_CHARS:
+        return None
     bare = (
         _BLANKS.sub(" ", _EMPHASIS.sub("", text.replace("`", ""))).strip(_AROUND)
         if len(text) <= _LONGEST_LINE
@@ -179,12 +212,22 @@ def _read(
     whole = alone.fullmatch(bare)
     if whole:
         return value(whole)
-    seen = _BLANKS.sub(" ", _EMPHASIS.sub("", _QUOTED.sub("…", text)))
-    verdicts = [*_read_ends(seen, alone, value), *_read_clauses(seen, declared, value)]
+    seen = _LINES.sub("\n\n", _BLANKS.sub(" ", _EMPHASIS.sub("", _QUOTED.sub("…", text))))
+    spoken = _LINE.sub(_blank_out, seen) if len(seen) > _LONG_CHARS else seen
+    clauses = [*islice(_read_clauses(spoken, declared, value), MOST_MARKS + 1)]
+    statements = [*islice(_read_clauses(spoken, stated, value), MOST_MARKS + 1)]
+    if max(len(clauses), len(statements)) > MOST_MARKS:
+        return None
+    verdicts = [*_read_ends(seen, alone, value), *clauses]
     opening = first.match(seen) if first else None
-    if opening:
+    if opening and is_own(seen, *opening.span()) and not takes_back(seen, opening.end()):
         verdicts.append(_ReadVerdict(0, value(opening)))
-    return _settle(verdicts, list(_read_clauses(seen, stated, value)))
+    return _settle(seen, verdicts, statements)
+
+
+def _blank_out(line: "re.Match[str]") -> str:
+    """A line with a word that verdicts have, or as many blanks."""
+    return line[0] if _VERDICT_WORDS.search(line[0]) else " " * len(line[0])
 
 
 def _read_ends(seen: str, alone: re.Pattern[str], value: _Value) -> Iterator[_ReadVerdict]:
@@ -224,21 +267,31 @@ def _read_clauses(seen: str, pattern: re.Pattern[str], value: _Value) -> Iterato
     value.
     """
     for match in pattern.finditer(seen):
-        begin = match.start() - len(
-            re.split(r"[.!?\n]", seen[max(0, match.start() - 300) : match.start()])[-1]
-        )
+        start = match.start() + len(match[0]) - len(match[0].lstrip(".!?,;: "))
+        begin = start - len(re.split(r"[.!?\n]", seen[max(0, start - 300) : start])[-1])
         verdict = min(
             match.start(number) for number, group in enumerate(match.groups(), 1) if group
         )
-        if not _HYPOTHESIS.search(seen, begin, match.start()):
-            yield _ReadVerdict(
-                match.start(), None if _DENIAL.search(seen, begin, verdict) else value(match)
+        if not _HYPOTHESIS.search(seen, begin, start):
+            denied = (
+                _DENIAL.search(seen, begin, verdict)
+                or _REPORT.search(seen, begin, start)
+                or not is_own(seen, start, match.end())
+                or takes_back(seen, match.end())
             )
+            yield _ReadVerdict(match.start(), None if denied else value(match))
 
 
-def _settle(declared: list[_ReadVerdict], stated: list[_ReadVerdict]) -> str | None:
+def _settle(seen: str, declared: list[_ReadVerdict], stated: list[_ReadVerdict]) -> str | None:
+    """The last declared verdict, unless an earlier one differs that it does not correct, or a later
+    statement does; without one, what all statements say.
+    """
     if declared:
-        last = max(declared)
+        ordered = sorted(declared, key=lambda verdict: verdict.place)
+        last = ordered[-1]
+        differing = [one for one in ordered if one.value not in (None, last.value)]
+        if differing and not corrects(seen, differing[-1].place, last.place):
+            return None
         return (
             last.value
             if {later.value for later in stated if later.place > last.place} <= {last.value}

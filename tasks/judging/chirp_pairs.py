@@ -127,7 +127,7 @@ def call_signature(options: ChirpOptions, models: Models) -> dict[str, object]:
 
 def reading_signature(_options: ChirpOptions) -> dict[str, object]:
     """How replies are read."""
-    return {"reader": "chirp-choice", "version": 1}
+    return {"reader": "chirp-choice", "version": 2}
 
 
 def judge(case: Case, options: ChirpOptions, models: Models) -> Judge:

@@ -8,9 +8,11 @@ matching may err, not how good the answer is, so they are nobody's score.
 
 import re
 from collections import Counter
+from itertools import islice
 from typing import Literal
 
 from judgelake.schemas.recorded import FAILURE_CATEGORIES
+from judgelake.tasks.judging.claims import LONGEST_CHARS, MOST_MARKS, corrects, is_own
 from judgelake.tasks.judging.protocol import Protocol
 from judgelake.tasks.judging.reading import check_reply
 from judgelake.tasks.judging.rubrics import check_caption, find_missing_caption
@@ -103,7 +105,7 @@ def call_signature(options: FailureLabelsOptions, models: Models) -> dict[str, o
 
 def reading_signature(_options: FailureLabelsOptions) -> dict[str, object]:
     """How replies are read: the names after the last marker."""
-    return {"reader": "category-list", "version": 1}
+    return {"reader": "category-list", "version": 2}
 
 
 def judge(case: Case, options: FailureLabelsOptions, models: Models) -> Judge:
@@ -174,12 +176,33 @@ def read_categories(text: str) -> frozenset[str] | None:
     """The categories after the last `Categories:` at the beginning of a line, to the end of the
     text; `none` alone is no category.
 
-    None where there is no such line, or where something follows that is no category.
+    None where there is no such line, where something follows that is no category, or where an
+    earlier line lists others and nothing says that it is corrected.
     """
-    markers = [*_MARKER.finditer(text)]
-    if not markers:
+    markers = (
+        [*islice(_MARKER.finditer(text), MOST_MARKS + 1)] if len(text) <= LONGEST_CHARS else []
+    )
+    if not markers or len(markers) > MOST_MARKS:
         return None
-    listed = text[markers[-1].end() :].strip()
+    last = markers[-1]
+    named = _read_names(text[last.end() :])
+    if named is None or not is_own(text, *last.span()):
+        return None
+    ends = [text.find("\n", marker.end()) for marker in markers[:-1]]
+    earlier = [
+        marker
+        for marker, end in zip(markers[:-1], ends, strict=True)
+        if _read_names(text[marker.end() : end]) not in (None, named)
+        and is_own(text, *marker.span())
+    ]
+    if earlier and not corrects(text, earlier[-1].end(), last.start()):
+        return None
+    return named
+
+
+def _read_names(text: str) -> frozenset[str] | None:
+    """The categories that a text lists; None where something in it is no category."""
+    listed = text.strip()
     if listed.startswith("[") and listed.endswith("]"):
         listed = listed[1:-1]
     names = {_read_name(part.strip()) for part in _SEPARATOR.split(listed) if part.strip()}

@@ -6,8 +6,9 @@ B. They chose one; `ties` allows neither.
 """
 
 from judgelake.tasks.judging import prometheus
+from judgelake.tasks.judging.claims import give_reason
 from judgelake.tasks.judging.protocol import Protocol
-from judgelake.tasks.judging.reading import check_reply, read_marked_choice
+from judgelake.tasks.judging.reading import check_reply, settle_marked_choice
 from judgelake.tasks.judging.rubrics import (
     check_caption,
     find_missing_caption,
@@ -105,7 +106,7 @@ def call_signature(options: FeedbackPreferenceOptions, models: Models) -> dict[s
 
 def reading_signature(_options: FeedbackPreferenceOptions) -> dict[str, object]:
     """How replies are read: the last marked letter."""
-    return {"reader": "marked-choice", "version": 1}
+    return {"reader": "marked-choice", "version": 2}
 
 
 def judge(case: Case, options: FeedbackPreferenceOptions, models: Models) -> Judge:
@@ -128,20 +129,17 @@ def read_verdict(reply: Reply | Failure, shown_first: str, ties: bool) -> Verdic
     replied = check_reply(reply)
     if isinstance(replied, Verdict):
         return replied
-    letter = read_marked_choice(replied.text, ("A", "B", "TIE") if ties else ("A", "B"))
-    if letter is None:
+    settled = settle_marked_choice(replied.text, ("A", "B", "TIE") if ties else ("A", "B"))
+    if settled.mark is None:
         named = "A, B or TIE" if ties else "A or B"
-        return Verdict(
-            "unparsed",
-            rationale=replied.text,
-            reason=f"the reply does not name {named} after [RESULT]",
-        )
+        reason = give_reason(f"the reply does not name {named} after [RESULT]", settled)
+        return Verdict("unparsed", rationale=replied.text, reason=reason)
     shown: dict[str, Choice] = {
         "A": "b" if shown_first == "b" else "a",
         "B": "a" if shown_first == "b" else "b",
         "TIE": "tie",
     }
-    return Verdict("ok", choice=shown[letter], rationale=replied.text)
+    return Verdict("ok", choice=shown[str(settled.mark.value)], rationale=replied.text)
 
 
 def build_messages(

@@ -20,13 +20,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
+from judgelake.tasks.judging.opening import OpeningScore, read_opening_score
 from judgelake.tasks.judging.protocol import Protocol
-from judgelake.tasks.judging.reading import (
-    OpeningScore,
-    check_reply,
-    forgive_cut,
-    read_opening_score,
-)
+from judgelake.tasks.judging.reading import check_reply, forgive_cut
 from judgelake.tasks.judging.task_wording import (
     MARKERS,
     TASKS,
@@ -236,7 +232,7 @@ def reading_signature(options: FleurOptions) -> dict[str, object]:
     """How replies are read."""
     start: dict[str, object] = {
         "reader": "opening-score",
-        "version": 1,
+        "version": 2,
         "scale": "0-1",
         "smoothing": options.smoothing,
     }

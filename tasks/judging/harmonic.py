@@ -230,7 +230,7 @@ def reading_signature(options: HarmonicOptions) -> dict[str, object]:
     reading = options.reading
     start: dict[str, object] = {
         "reader": "drawn-ratings" if reading.drawn else "first-token-rating",
-        "version": 1,
+        "version": 2,
         "scale": "1-5",
     }
     how = (

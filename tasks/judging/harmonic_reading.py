@@ -11,12 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from judgelake.tasks.judging.reading import (
-    check_reply,
-    forgive_cut,
-    opens_with_number,
-    read_opening_rating,
-)
+from judgelake.tasks.judging.opening import opens_with_number, read_opening_rating
+from judgelake.tasks.judging.reading import check_reply, forgive_cut
 from judgelake.tasks.judging.token_reading import find_opening, read_token_shares, round_single
 from judgelake.tasks.types import (
     Failure,

@@ -8,6 +8,7 @@ GPT-3.5) with the same prompt, so it is one text for all: one user message.
 
 import functools
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,8 +18,13 @@ from typing import Any, Literal
 
 from judgelake.tasks.digests import digest_json
 from judgelake.tasks.errors import SuiteError
+from judgelake.tasks.judging.claims import give_reason
 from judgelake.tasks.judging.protocol import Protocol
-from judgelake.tasks.judging.reading import check_reply, read_rating_at_end
+from judgelake.tasks.judging.reading import (
+    check_reply,
+    read_rating_at_end,
+    settle_rating_at_end,
+)
 from judgelake.tasks.judging.templates import digest_prompts, render_prompt
 from judgelake.tasks.judging.token_reading import find_position, read_token_shares
 from judgelake.tasks.settings import SuitePath, frozen_settings
@@ -43,6 +49,8 @@ CRITERION = "correctness"
 # demonstrations in `prompts/lave_demos.json`
 MOST_SHOTS = 8
 PROMPT = "lave"
+# `rating=3` as the reader takes it, `So rating` as the prompt asks for it: a space follows the `r`
+_RATED = re.compile(r"(?i)\br(?=ating[\s*_]*(?:=|:|\bis\b)[\s*_]*[0-9])|(?<=\bso )r(?=ating\b)")
 _TEXTS = ("question", "answer", "rationale")
 
 
@@ -120,11 +128,11 @@ def reading_signature(options: LaveOptions) -> dict[str, object]:
     if options.rating == "weighted":
         return {
             "reader": "weighted-rating-at-end",
-            "version": 2,
+            "version": 3,
             "scale": "1-3",
             "min_mass": options.min_mass,
         }
-    return {"reader": "rating-at-end", "version": 2, "scale": "1-3"}
+    return {"reader": "rating-at-end", "version": 3, "scale": "1-3"}
 
 
 def judge(case: Case, options: LaveOptions, models: Models) -> Judge:
@@ -154,11 +162,11 @@ def read_verdict(reply: Reply | Failure, options: LaveOptions) -> Verdict:
         return replied
     read = read_rating_at_end(replied.text, "rating", LEVELS)
     if read is None:
-        return Verdict(
-            "unparsed",
-            rationale=replied.text,
-            reason="the reply does not end with a rating of 1, 2 or 3",
+        reason = give_reason(
+            "the reply does not end with a rating of 1, 2 or 3",
+            settle_rating_at_end(replied.text, "rating", LEVELS),
         )
+        return Verdict("unparsed", rationale=replied.text, reason=reason)
     if options.rating == "weighted":
         return _weigh_rating(replied, read.rationale, read.offset, options.min_mass)
     return Verdict(
@@ -255,9 +263,13 @@ def _prepare_demonstrations(options: LaveOptions) -> dict[str, list[dict[str, ob
 def _make_example(
     question: str, references: Sequence[str], answer: str, caption: str | None, options: LaveOptions
 ) -> dict[str, object]:
-    """Each text on one line, so that no text of an answer can begin a field of the prompt."""
+    """Each text on one line, so that no text of an answer can begin a field of the prompt, and
+    without the marker of the verdict, so that none can be repeated as one.
+    """
     texts = (question, answer, caption or "not available", *references)
-    question, answer, caption, *references = (" ".join(text.split()) for text in texts)
+    question, answer, caption, *references = (
+        _RATED.sub(lambda marker: f"{marker[0]} ", " ".join(text.split())) for text in texts
+    )
     return {
         "question": question,
         "references": references,

@@ -6,8 +6,9 @@ the wording our own. Judges that read text only get a caption in place of the im
 `image: absent` with `caption`.
 """
 
+from judgelake.tasks.judging.claims import give_reason
 from judgelake.tasks.judging.protocol import Protocol
-from judgelake.tasks.judging.reading import check_reply, read_result_marker
+from judgelake.tasks.judging.reading import check_reply, read_result_marker, settle_result_marker
 from judgelake.tasks.judging.rubrics import (
     N_LEVELS,
     check_caption,
@@ -110,7 +111,7 @@ def call_signature(options: PrometheusOptions, models: Models) -> dict[str, obje
 
 def reading_signature(_options: PrometheusOptions) -> dict[str, object]:
     """How replies are read: the last marked score, mapped linearly to 0-1."""
-    return {"reader": "result-marker", "version": 1, "scale": f"1-{N_LEVELS}"}
+    return {"reader": "result-marker", "version": 2, "scale": f"1-{N_LEVELS}"}
 
 
 def judge(case: Case, options: PrometheusOptions, models: Models) -> Judge:
@@ -135,9 +136,10 @@ def read_verdict(reply: Reply | Failure) -> Verdict:
         return replied
     read = read_result_marker(replied.text, range(1, N_LEVELS + 1))
     if read is None:
-        reason = (
+        reason = give_reason(
             f"the reply gives no score from 1 to {N_LEVELS} after [RESULT] or `So the "
-            f"overall score is`"
+            f"overall score is`",
+            settle_result_marker(replied.text, range(1, N_LEVELS + 1)),
         )
         return Verdict("unparsed", rationale=replied.text, reason=reason)
     return Verdict(

@@ -5,25 +5,42 @@ Reading the probabilities of tokens is in `tasks.judging.token_reading`.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import cache
+from itertools import islice
 from typing import NamedTuple
 
+from judgelake.tasks.judging.claims import (
+    LONGEST_CHARS,
+    MOST_MARKS,
+    Mark,
+    Settled,
+    corrects,
+    is_own,
+    settle,
+    takes_back,
+)
 from judgelake.tasks.types import Failure, Reply, Status, Verdict
 
 # matched against the reversed text, so one match gives all that may follow a rating
 _TAIL = re.compile(r"[\s.*_`]*")
 # a last line that is the rating alone, perhaps in bold
-_ALONE = re.compile(r"[\s*_`]*([0-9]+)\Z")
+_ALONE = re.compile(r"[\s*_`]*(?P<value>[0-9]+)")
 # a list that breaks off ends with a number that is no rating
 _LIST_NUMBER = re.compile(r"^[ \t]*([0-9]{1,2})[.)][ \t]", re.MULTILINE)
 # the marker of the prompts, and the one of Prometheus-Vision's own feedback
 _MARKER = re.compile(r"\[RESULT\]|\b(?:so[ \t]+)?the\s+overall\s+score\s+is\b", re.IGNORECASE)
 # possessive (`*+`), so that long runs of blanks take linear time
+_MARKER_WORD = re.compile(r"(?i)result\]|overall")
+MOST_MARKERS = 4 * MOST_MARKS
+"""Many may be passed over, as words of the prompt; a reply with more of them repeats itself."""
+_TOO_LONG = f"it is longer than {LONGEST_CHARS:,} characters"
 _GAP = r"[\s*_:=]*+(?:(?:score|rating)\b[\s*_:=]*+)?+[(\[]?[ \t]*+"
 # `gap` to `other`: what stands around the number decides whether it is a score of the scale
 _SCORE = re.compile(
     rf"(?P<gap>{_GAP})(?P<sign>[-+−]?)(?P<value>\d+(?:[.,]\d+)*+)(?P<tail>[^\W_]|%|)"
+    r"(?P<list>(?:[ \t]*[,;|][ \t]*|[ \t]+)[0-9](?![\w.)]))?"
     r"(?:[ \t]?(?P<link>/|out[ \t]of\b|[-–—~]|to\b|or\b|and\b)[ \t]?(?P<other>\d{1,9}))?",
     re.IGNORECASE,
 )
@@ -40,7 +57,7 @@ _CHOICE = re.compile(
     re.IGNORECASE,
 )
 # a choice ends its sentence or line; `A is better` would be prose
-_LINE_ENDS = re.compile(r"[ \t*_`)\]]*(?:[.,;:!][\s*_`)\]]|[.!]?[*_`\"'”’»]*(?:\n|\Z))")
+_LINE_ENDS = re.compile(r"[ \t*_`)\]]*(?:\[RESULT\]|[.,;:!][\s*_`)\]]|[.!]?[*_`\"'”’»]*(?:\n|\Z))")
 _OPENING, _CLOSING, _BEFORE_QUOTES = "\"'`“”„‘«", "\"'`”“’»", "([{:,—–-"
 # `yes` and `no` as whole words: not `no-one`, `yes/no`, `yes?`, `yes or no`, nor a letter with
 # a combining accent
@@ -56,6 +73,9 @@ _YES_NO = re.compile(
     rf"[\s*_]*(?:([yY][eE][sS])|[nN][oO](?![*_]*[ \t]+(?i:{_NO_OF})\b)){_WORD_ENDS}"
 )
 """Without IGNORECASE, which takes a long s for an s."""
+# `yes is what the user wants to hear`
+_IS_MENTIONED = re.compile(r"[*_]*[ \t]+(?:is|was|would|cannot|could|may|might)\b")
+_NO_AGAIN = re.compile(r"[\s,.!]*no\b", re.IGNORECASE)
 
 # at most 999.99, perhaps out of 10
 _NUMBER = r"([0-9]{1,3}(?:\.[0-9]{1,2})?)(?:[ \t]*/[ \t]*10(?:\.0)?)?"
@@ -67,6 +87,8 @@ _LABEL = r"[^\n:0-9]{0,40}\b(?:scores?|ratings?|output)\b[^\n:0-9]{0,40}:[ \t]*"
 _PAIR_LINE = re.compile(rf"(?:{_LABEL})?[*_` \t]{{0,9}}\(?{_PAIR}\)?", re.ASCII | re.IGNORECASE)
 # a longer line is a sentence
 _LONGEST_PAIR_LINE = 160
+# a line that is not blank, and what it holds within Markdown's emphasis
+_NOT_BLANK = re.compile(r"^[ \t*_`.]*(?P<words>[^\s*_`.](?:[^\n]*[^\s*_`.])?)", re.MULTILINE)
 # `the scores are as follows (8, 9)`
 _PAIR_IN_PARENTHESES = re.compile(
     rf"\b(?:scores?|ratings?|output)\b[^\n().]{{0,60}}\({_PAIR}\)", re.ASCII | re.IGNORECASE
@@ -95,34 +117,69 @@ def read_rating_at_end(text: str, marker: str, levels: Iterable[int]) -> RatingR
 
     Only white space, full stops and Markdown's emphasis may follow; a rating in quotation marks or
     in a Markdown quotation is somebody's words, not the verdict, and the last number of a list that
-    breaks off is none.
+    breaks off is none. Nor is one that is denied, supposed or reported, or that contradicts an
+    earlier one without correcting it.
     """
+    mark = settle_rating_at_end(text, marker, levels).mark
+    if mark is None:
+        return None
+    return RatingRead(int(mark.value or 0), text[: mark.start].strip(), mark.end - 1)
+
+
+def settle_rating_at_end(text: str, marker: str, levels: Iterable[int]) -> Settled:
+    """The mark of that rating, or why there is none."""
+    if len(text) > LONGEST_CHARS:
+        return Settled(None, _TOO_LONG)
     backwards = _TAIL.match(
         text[::-1]
     )  # a search forwards takes quadratic time on long runs of dots or blanks
-    end = text[: len(text) - (backwards.end() if backwards else 0)]
-    marked = re.search(
-        rf"(?i)\b(?:so\s+)?{re.escape(marker)}[\s*_]*(?:=|:|\bis\b)[\s*_]*([0-9]+)\Z", end, re.ASCII
-    )
-    match = marked or _ALONE.match(end, end.rfind("\n") + 1)
+    end = len(text) - (backwards.end() if backwards else 0)
+    pattern = _find_rating_pattern(marker)
+    found = [*islice(pattern.finditer(text, 0, end), MOST_MARKS + 1)]
+    last = found[-1] if found and found[-1].end() == end and len(found) <= MOST_MARKS else None
+    match = last or _ALONE.match(text, text.rfind("\n", 0, end) + 1, end)
     if (
         match is None
-        or not match[1].isascii()
-        or len(match[1]) > 2
-        or int(match[1]) not in set(levels)
+        or match.end() != end
+        or not match["value"].isascii()
+        or len(match["value"]) > 2
+        or int(match["value"]) not in set(levels)
+        or _is_somebodys(text, match, last is None)
     ):
-        return None
-    before, after = end[: match.start()], text[len(end) :]
+        return Settled(None)
+    says_so = match.re is pattern and match["so"] is not None
+    earlier = [
+        Mark(int(other["value"]), other.start(), other.end(), is_own(text, *other.span()))
+        for other in found
+        if other.end() < match.start()
+        and len(other["value"]) <= 2
+        and (other["so"] or not says_so)
+        and not _is_quoted(text, *other.span())
+    ]
+    own = last is None or is_own(text, *match.span())
+    return settle(text, [*earlier, Mark(int(match["value"]), match.start(), end, own)])
+
+
+@cache
+def _find_rating_pattern(marker: str) -> re.Pattern[str]:
+    return re.compile(
+        rf"(?i)\b(?P<so>so\s+)?{re.escape(marker)}[\s*_]*(?:=|:|\bis\b)[\s*_]*(?P<value>[0-9]+)"
+        rf"(?![\w/%]|[.,]\d)",
+        re.ASCII,
+    )
+
+
+def _is_somebodys(text: str, match: re.Match[str], stands_alone: bool) -> bool:
+    """Whether a rating at the end is quoted, or is the number of a list that breaks off."""
+    before, after = text[: match.start()], text[match.end() :]
     is_code = "`" in after and before.replace("```", "").count("`") % 2 == 1
-    is_quoted = end[end.rfind("\n") + 1 :].lstrip().startswith(">")
-    if (
+    is_quotation = text[text.rfind("\n", 0, match.end()) + 1 : match.end()].lstrip().startswith(">")
+    return (
         is_code
-        or is_quoted
+        or is_quotation
         or before.endswith(('"', "'", "“", "‘", "«", "`"))
-        or (not marked and _breaks_off(before, after, match[1]))
-    ):
-        return None
-    return RatingRead(int(match[1]), before.strip(), len(end) - 1)
+        or (stands_alone and _breaks_off(before, after, match["value"]))
+    )
 
 
 def _breaks_off(before: str, after: str, number: str) -> bool:
@@ -137,24 +194,54 @@ def read_result_marker(text: str, levels: Iterable[int]) -> RatingRead | None:
     none or it is not one of `levels`.
 
     A marker in quotation marks or a Markdown quotation, and one without a number, as in a prompt's
-    words repeated, are passed over. A fraction, a span (`3-4`, `3 or 4`), a number of another scale
-    (`3/10`) or in another script is no score of a level.
+    words repeated, are passed over. A fraction, a span (`3-4`, `3 or 4`), a list, a number of
+    another scale (`3/10`) or in another script is no score of a level. Nor is a score that is
+    denied, supposed or reported, or that contradicts an earlier one without correcting it.
     """
-    allowed, wrapped = set(levels), _is_wrapped(text)
-    for marker in reversed([*_MARKER.finditer(text)]):
+    mark = settle_result_marker(text, levels).mark
+    if mark is None:
+        return None
+    return RatingRead(int(mark.value or 0), text[: mark.start].strip(), mark.end - 1)
+
+
+def settle_result_marker(text: str, levels: Iterable[int]) -> Settled:
+    """The mark of that score, or why there is none."""
+    allowed = set(levels)
+    top = max(allowed, default=0)
+
+    def read_score(marker: re.Match[str]) -> tuple[int | None, int] | None:
         score = _SCORE.match(text, marker.end())
-        if not wrapped and _is_quoted(text, marker.start(), score.end() if score else marker.end()):
-            continue
         if score is not None and not _is_list_number(text, score):
-            rating = _read_level(score, max(allowed, default=0))
-            return (
-                RatingRead(rating, text[: marker.start()].strip(), score.end("value") - 1)
-                if rating in allowed
-                else None
-            )
+            rating = _read_level(score, top)
+            return (rating if rating in allowed else None, score.end("value"))
         if score is None and _gives_other_score(text, marker.end()):
-            return None
-    return None
+            return None, marker.end()
+        return None
+
+    return _settle_markers(text, read_score)
+
+
+def _settle_markers(
+    text: str, read_value: Callable[[re.Match[str]], tuple[int | str | None, int] | None]
+) -> Settled:
+    """What the markers in `text` give: `read_value` has a marker's value and end, None where it is
+    passed over.
+    """
+    if len(text) > LONGEST_CHARS:
+        return Settled(None, _TOO_LONG)
+    if not _MARKER_WORD.search(text):  # most of a long reply is searched once, and quickly
+        return Settled(None)
+    markers = [*islice(_MARKER.finditer(text), MOST_MARKERS + 1)]
+    if len(markers) > MOST_MARKERS:
+        return Settled(None, f"it has more than {MOST_MARKERS} markers")
+    marks, wrapped = [], _is_wrapped(text)
+    for marker in markers:
+        value = read_value(marker)
+        if value is None or (not wrapped and _is_quoted(text, marker.start(), value[1])):
+            continue
+        own = is_own(text, marker.start(), value[1])
+        marks.append(Mark(value[0], marker.start(), value[1], own))
+    return settle(text, marks)
 
 
 def _read_level(score: re.Match[str], top: int) -> int:
@@ -162,6 +249,7 @@ def _read_level(score: re.Match[str], top: int) -> int:
     value, link = score["value"], score["link"]
     plain = (
         not score["sign"]
+        and not score["list"]
         and not score["tail"]
         and value.isascii()
         and value.isdigit()
@@ -194,20 +282,25 @@ def read_marked_choice(text: str, choices: Iterable[str]) -> str | None:
     marker gives something else.
 
     A marker in quotation marks or a Markdown quotation, and one followed by several choices in
-    brackets (a prompt's words), are passed over.
+    brackets (a prompt's words), are passed over. A choice that is denied, supposed or reported, or
+    that contradicts an earlier one without correcting it, is none.
     """
-    spelled, wrapped = {_spell(choice): choice for choice in choices}, _is_wrapped(text)
-    for marker in reversed([*_MARKER.finditer(text)]):
+    mark = settle_marked_choice(text, choices).mark
+    return None if mark is None else str(mark.value)
+
+
+def settle_marked_choice(text: str, choices: Iterable[str]) -> Settled:
+    """The mark of that choice, or why there is none."""
+    spelled = {_spell(choice): choice for choice in choices}
+
+    def read_choice(marker: re.Match[str]) -> tuple[str | None, int] | None:
         match = _CHOICE.match(text, marker.end())
-        if (
-            match is None
-            or (match["open"] and match["more"])
-            or (not wrapped and _is_quoted(text, marker.start(), match.end()))
-        ):
-            continue
+        if match is None or (match["open"] and match["more"]):
+            return None
         alone = not match["more"] and _LINE_ENDS.match(text, match.end())
-        return spelled.get(_spell(match["value"])) if alone else None
-    return None
+        return (spelled.get(_spell(match["value"])) if alone else None, match.end())
+
+    return _settle_markers(text, read_choice)
 
 
 def _spell(choice: str) -> str:
@@ -251,8 +344,12 @@ def read_yes_no(text: str) -> bool | None:
 
     `nobody`, `no-one`, `no idea`, `no problem`, `yes/no`, `yes?` and `yes or no` are neither.
     """
-    match = _YES_NO.match(text)
-    return None if match is None else match[1] is not None
+    match = _YES_NO.match(text) if len(text) <= LONGEST_CHARS else None
+    if match is None or _IS_MENTIONED.match(text, match.end()):
+        return None
+    says_yes = match[1] is not None
+    repeats = not says_yes and _NO_AGAIN.match(text, match.end())
+    return None if takes_back(text, match.end()) and not repeats else says_yes
 
 
 class TwoNumbers(NamedTuple):
@@ -266,23 +363,47 @@ def read_two_numbers(text: str, low: float, high: float) -> TwoNumbers | None:
     """The two scores of a pairwise review, both from `low` to `high`; None where it does not
     clearly give two.
 
-    In this order: the first line that is not blank, if it is the pair alone (`9 8.5`, `9, 8.5`,
-    `8/10 7/10`); the last pair of lines `Assistant 1: n`, `Assistant 2: n`; the last pair in
-    parentheses after the word scores, ratings or output; the last line that is the pair alone.
-    Other numbers of the text, such as those of a calculation, are nobody's scores.
+    They may be the first or the last line that is not blank, if it is the pair alone (`9 8.5`,
+    `9, 8.5`, `8/10 7/10`), the last pair of lines `Assistant 1: n`, `Assistant 2: n`, or the last
+    pair in parentheses after the word scores, ratings or output. Where two of these differ, the
+    last counts if it corrects the other, else none. Other numbers of the text, such as those of a
+    calculation, are nobody's scores.
     """
-    lines = [line for line in text.splitlines() if line.strip()]
-    ways = (
-        (_match_pair(lines[0]) if lines else None),
-        _last(_PAIR_OF_LINES.finditer(text)),
-        _last(_PAIR_IN_PARENTHESES.finditer(text)),
-        (_match_pair(lines[-1]) if lines else None),
-    )
-    pair = next((match for match in ways if match), None)
-    if pair is None:
+    if len(text) > LONGEST_CHARS:
         return None
-    scores = TwoNumbers(*(float(number) for number in pair.groups()))
+    end = text.rstrip()
+    last_line = _NOT_BLANK.match(text, end.rfind("\n") + 1)
+    found = [
+        _match_pair(_NOT_BLANK.search(text)),
+        *_take(_PAIR_OF_LINES.finditer(text)),
+        *_take(_PAIR_IN_PARENTHESES.finditer(text)),
+        _match_pair(last_line) if "\n" in end else None,
+    ]
+    pairs = sorted(
+        _ScorePair(*match.span(), TwoNumbers(float(match[1]), float(match[2])))
+        for match in found
+        if match is not None
+    )
+    pairs = [pair for pair in pairs if is_own(text, pair.start, pair.end)]
+    if not pairs or len(found) > MOST_MARKS:
+        return None
+    scores = pairs[-1].scores
+    differing = [pair for pair in pairs if pair.scores != scores]
+    if takes_back(text, pairs[-1].end) or (
+        differing and not corrects(text, differing[-1].end, len(text))
+    ):
+        return None
     return scores if all(low <= score <= high for score in scores) else None
+
+
+class _ScorePair(NamedTuple):
+    start: int
+    end: int
+    scores: TwoNumbers
+
+
+def _take(matches: Iterable[re.Match[str]]) -> list[re.Match[str]]:
+    return [*islice(matches, MOST_MARKS + 1)]
 
 
 # finish reasons of OpenAI, and of Anthropic's, Mistral's, Google's and Hugging Face's servers
@@ -309,112 +430,14 @@ def check_reply(reply: Reply | Failure) -> Reply | Verdict:
     return Verdict("unparsed", rationale=reply.text or None, reason=reason)
 
 
-def _match_pair(line: str) -> re.Match[str] | None:
+def _match_pair(line: re.Match[str] | None) -> re.Match[str] | None:
     """The pair that a line is, Markdown's emphasis around it left aside; a long line is no pair."""
-    bare = line.strip(" \t\r*_`.")
-    return _PAIR_LINE.fullmatch(bare) if len(bare) <= _LONGEST_PAIR_LINE else None
-
-
-def _last(matches: Iterable[re.Match[str]]) -> re.Match[str] | None:
-    return max(matches, key=lambda match: match.start(), default=None)
-
-
-# words before an opening rating: `My overall rating: 4`
-_WORD = (
-    "the|my|overall|evaluation|final|quality|correctness|completeness|clarity|fluency|conciseness"
-    "|rating|score"
-)
-_BEFORE = rf"[\s*_]*+(?:(?:(?:{_WORD})[ \t]+){{0,3}}(?:{_WORD})[*_ \t]*(?::|=|\bis\b)[*_\s]*+)?"
-# `4.5`, `4%`, `4, 5`, `4½`, `4 or 5`, `3-4` are no plain rating; `4/5` gives its scale in `top`
-_AFTER = (
-    r"(?![^\W_]|[.,]\d|[ \t]?%|,[ \t]*\d|[ \t]?[¼-¾]|[ \t]+(?:or\b|and[ \t]+(?:a[ \t]+)?half\b))"
-    r"(?:[ \t]?(?:/|out[ \t]of\b)[ \t]?(?P<top>[0-9]{1,3}(?:\.[0-9]{1,2})?)(?![^\W_]|[.,]\d|[ "
-    r"\t]?%))?"
-    r"(?![ \t]?(?:/|out[ \t]of\b|[-–—~]|to\b|and\b)[ \t]?[.\d])"
-)
-# `rest` is the explanation after the rating
-_RATING = re.compile(
-    rf"{_BEFORE}(?P<value>[0-9]{{1,9}}){_AFTER}(?P<rest>.*)", re.IGNORECASE | re.DOTALL
-)
-# a score below 1 may leave out its zero: `.85`
-_OPENING_SCORE = re.compile(
-    rf"{_BEFORE}(?P<value>[0-9]?\.[0-9]{{1,9}}|[0-9]){_AFTER}", re.IGNORECASE
-)
-# any number, to see that a reply opens with one that is no rating
-_OPENING_NUMBER = re.compile(r"[\s*_]*+[-+−]?[.,]?[0-9]")
-# `1. word` may be the first point of a list; a second point shows that it is
-_FIRST_POINT = re.compile(r"[.)][ \t]+[^\W_]")
-# `2. ` at the beginning of a line: the text before it is a list's first point
-_SECOND_POINT = re.compile(r"^[ \t*_]*2[.)][ \t]", re.MULTILINE)
-
-
-class OpeningRating(NamedTuple):
-    """A rating and the text after it."""
-
-    rating: int
-    rationale: str
-
-
-class OpeningScore(NamedTuple):
-    """A score from 0 to 1, where in the reply its unit stands (None: `.85`), and where its decimals
-    do, the last of them before `end`.
-    """
-
-    score: float
-    unit: int | None
-    decimals: range
-    end: int
-
-
-def read_opening_rating(
-    text: str, levels: Iterable[int], *, cut_off: bool = False
-) -> OpeningRating | None:
-    """The rating that `text` begins with, `n`, `Rating: n` or `n/<highest level>`; None where it is
-    not clearly one of `levels`.
-
-    Blanks and Markdown's emphasis may stand before it. Fractions, spans (`3-4`), other scales
-    (`3/10`), other scripts' digits and the number of a list's first point are no ratings; nor is
-    `1. word` where the text was `cut_off` before a second point could come.
-    """
-    allowed, match = set(levels), _RATING.match(text)
-    if (
-        match is None
-        or int(match["value"]) not in allowed
-        or float(match["top"] or max(allowed)) != max(allowed)
-    ):
+    if line is None:
         return None
-    rest = match["rest"]
-    if (
-        int(match["value"]) == 1
-        and _FIRST_POINT.match(rest)
-        and (cut_off or _SECOND_POINT.search(rest))
-    ):
+    start, end = line.span("words")
+    if end - start > _LONGEST_PAIR_LINE:
         return None
-    return OpeningRating(int(match["value"]), rest.strip(" \t\r\n.*_"))
-
-
-def read_opening_score(text: str) -> OpeningScore | None:
-    """The score from 0.0 to 1.0 that `text` begins with, `0.85`, `Score: .85` or `0.85/1.0`; None
-    where it does not clearly give one.
-    """
-    match = _OPENING_SCORE.match(text)
-    if match is None or not 0 <= float(match["value"]) <= 1 or float(match["top"] or 1) != 1:
-        return None
-    start, end = match.span("value")
-    point = text.find(".", start, end)
-    if point < 0 and _FIRST_POINT.match(text, end):
-        return None
-    return OpeningScore(
-        float(match["value"]),
-        None if point == start else start,
-        range(end if point < 0 else point + 1, end),
-        end,
-    )
-
-
-def opens_with_number(text: str) -> bool:
-    """Whether a number, of whatever size, is the first thing in `text`."""
-    return _OPENING_NUMBER.match(text) is not None
+    return _PAIR_LINE.fullmatch(line.string, start, end)
 
 
 def forgive_cut(reply: Reply | Failure) -> tuple[Reply | Failure, bool]:

@@ -13,6 +13,7 @@ import duckdb
 import polars as pl
 
 from judgelake.tasks.engine.shares import mark_open
+from judgelake.tasks.judging.cases import make_case
 from judgelake.tasks.lake.lake import Lake, append_records, append_rows
 from judgelake.tasks.lake.leases import SteadyClock
 from judgelake.tasks.lake.parquet import write_frame
@@ -20,6 +21,8 @@ from judgelake.tasks.lake.snapshot import Snapshot
 from judgelake.tasks.lake.storage import LakePath, read_file, write_whole
 from judgelake.tasks.planning.matchups import draw_matchups
 from judgelake.tasks.planning.scores import find_pending, name_ingests
+from judgelake.tasks.planning.trials import is_paused, size_trial
+from judgelake.tasks.suite.judges import JudgeSettings
 from judgelake.tasks.suite.suite import Scope, Suite, identify_all
 from judgelake.tasks.types import Identity, Unit, Wants
 from judgelake.tasks.warehouse.warehouse import (
@@ -165,7 +168,8 @@ CASES_PER_SHARD, LEAST_CASES_PER_SHARD = 10_000, 500
 @dataclass(frozen=True)
 class Work:
     """What one judge or metric has left: `shards` are files that hold the `n_pending` cases;
-    empty before they are written.
+    empty before they are written. Where it `has_trial`, the first shard shows whether the judge can
+    be read, and the others wait for that. A judge that `is_paused` has cases left and none pending.
 
     `matchups` are pairs drawn for it that the lake does not hold yet.
     """
@@ -174,6 +178,8 @@ class Work:
     n_wanted: int
     n_pending: int
     shards: tuple[LakePath, ...] = ()
+    has_trial: bool = False
+    is_paused: bool = False
     matchups: pl.DataFrame | None = None
 
 
@@ -286,8 +292,8 @@ def count_work(
     scope: Scope,
     retry: tuple[str, ...],
 ) -> Work:
-    """Leave the tables `wanted_cases` and `pending` of one judge in the connection, and count
-    them.
+    """Leave the tables `wanted_cases` and `pending` of one judge in the connection, and count them.
+    Of a paused judge nothing is pending.
     """
     benchmarks = [name for name in identity.benchmarks if name in suite.benchmarks]
     matchups = keep_wanted(connection, identity, suite.name, benchmarks, scope.limit)
@@ -308,7 +314,12 @@ def count_work(
         "pending) as n_pending"
     )
     n_wanted, n_pending = select_frame(connection, text, "counts").row(0)
-    return Work(identity, n_wanted, n_pending, matchups=matchups)
+    judge = suite.judges[identity.alias]
+    paused = n_pending > 0 and is_paused(connection, judge, identity, retry)
+    if paused:
+        connection.execute("delete from pending")
+        n_pending = 0
+    return Work(identity, n_wanted, n_pending, is_paused=paused, matchups=matchups)
 
 
 def _write(
@@ -324,13 +335,15 @@ def _write(
     work = count_work(connection, identity, suite, scope, retry)
     _record_cases(connection, lake, work, run_id)
     frame = select_frame(connection, "select * from pending", "pending")
-    folder = lake.work_folder(run_id)
-    rows = size_shards(frame.height, slots)
-    shards = tuple(_write_shards(folder, identity.alias, frame, rows))
+    n_tried = _count_tried(connection, suite.judges[identity.alias], identity, frame)
+    rows = size_shards(frame.height - n_tried, slots)
+    cuts = [0, *(n_tried + cut for cut in _cut(frame.slice(n_tried), rows))]
+    start = lake.work_folder(run_id) / identity.alias
+    shards = tuple(_write_shards(start, frame, sorted({*cuts})))
     if slots > 1:
         for shard in shards:
             mark_open(shard)
-    return replace(work, shards=shards, matchups=None)
+    return replace(work, shards=shards, has_trial=n_tried > 0, matchups=None)
 
 
 def _record_cases(
@@ -352,12 +365,24 @@ def size_shards(n_cases: int, slots: int) -> int:
     return min(CASES_PER_SHARD, max(LEAST_CASES_PER_SHARD, -(-n_cases // slots)))
 
 
-def _write_shards(
-    folder: LakePath, alias: str, frame: pl.DataFrame, rows: int
-) -> Iterator[LakePath]:
-    """Consecutive slices of about equal size."""
-    for number, (start, end) in enumerate(itertools.pairwise(_cut(frame, rows))):
-        path = folder / f"{alias}-{number:04d}.parquet"
+def _count_tried(
+    connection: duckdb.DuckDBPyConnection,
+    judge: JudgeSettings,
+    identity: Identity,
+    frame: pl.DataFrame,
+) -> int:
+    """How many of the pending cases are the judge's trial; cases with equal requests count once."""
+    if frame.is_empty():
+        return 0
+    first = make_case(frame.row(0, named=True))
+    n_groups = size_trial(connection, judge, identity, first)
+    return int(_number_groups(frame).search_sorted(n_groups)) if n_groups else 0
+
+
+def _write_shards(place: LakePath, frame: pl.DataFrame, cuts: list[int]) -> Iterator[LakePath]:
+    """The slices between `cuts`, in files whose names begin with that of `place`."""
+    for number, (start, end) in enumerate(itertools.pairwise(cuts)):
+        path = place.with_name(f"{place.name}-{number:04d}.parquet")
         write_frame(path, frame.slice(start, end - start))
         yield path
 
@@ -366,13 +391,18 @@ def _cut(frame: pl.DataFrame, rows: int) -> list[int]:
     """Where slices begin, and the end; rows that make equal requests lie side by side and stay
     together, so each is asked once.
     """
-    asked = pl.struct(
-        *(name for name in _ASKED if name in frame.columns), pl.col("references").list.sort()
-    )
-    groups = frame.select(asked.rle_id()).to_series()
+    groups = _number_groups(frame)
     shards = -(-frame.height // rows)
     cuts = {
         int(groups.search_sorted(groups[frame.height * number // shards]))
         for number in range(shards)
     }
     return sorted({*cuts, frame.height})
+
+
+def _number_groups(frame: pl.DataFrame) -> pl.Series:
+    """From 0 the number of each row's group: rows that make equal requests lie side by side."""
+    asked = pl.struct(
+        *(name for name in _ASKED if name in frame.columns), pl.col("references").list.sort()
+    )
+    return frame.select(asked.rle_id()).to_series()

@@ -12,11 +12,13 @@ from judgelake.tasks.backends.openai.batch_book import count_open
 from judgelake.tasks.errors import ExitCode, combine_codes
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.storage import has_file
+from judgelake.tasks.planning.cases import count_work
 from judgelake.tasks.planning.scores import name_ingests
+from judgelake.tasks.planning.trials import describe_pause, is_paused
 from judgelake.tasks.reports.exports import page_path
 from judgelake.tasks.runs.log import log_file
 from judgelake.tasks.runs.record import RunRecord, count_shards
-from judgelake.tasks.suite.suite import Suite, identify_all
+from judgelake.tasks.suite.suite import Scope, Suite, identify_all
 from judgelake.tasks.warehouse.checks import check_lake
 from judgelake.tasks.warehouse.warehouse import open_warehouse, select_file
 
@@ -54,6 +56,8 @@ def end_run(lake: Lake, suite: Suite, stages: tuple[str, ...], record: RunRecord
     if not record.stopped:
         connection = open_warehouse(lake, lazy=True)
         parts.append(_describe_batches(connection, suite))
+        if "judge" in stages:
+            parts.append(_describe_pauses(connection, suite))
         parts.append(_describe_checks(lake, connection))
         if "report" in stages:
             parts += [
@@ -132,6 +136,21 @@ def _describe_batches(connection: duckdb.DuckDBPyConnection, suite: Suite) -> _E
     return _EndSection(
         ExitCode.DONE, [f"batches: {rows['n_requests'].sum():,} requests in {names}"]
     )
+
+
+def _describe_pauses(connection: duckdb.DuckDBPyConnection, suite: Suite) -> _EndSection:
+    """Code 3 where a judge with cases left is paused; the lines show a reply that could not be
+    read.
+    """
+    lines = [
+        line
+        for identity in identify_all(suite)
+        if identity.kind != "metric"
+        and is_paused(connection, suite.judges[identity.alias], identity)
+        and count_work(connection, identity, suite, Scope(), ()).is_paused
+        for line in describe_pause(connection, identity)
+    ]
+    return _EndSection(ExitCode.COVERAGE if lines else ExitCode.DONE, lines)
 
 
 def _describe_checks(lake: Lake, connection: duckdb.DuckDBPyConnection) -> _EndSection:

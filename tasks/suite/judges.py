@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from judgelake.tasks.backends.endpoint import BackendKind, EndpointSettings, Slot
+from judgelake.tasks.backends.endpoint import OF_THE_JUDGE, BackendKind, EndpointSettings, Slot
 from judgelake.tasks.backends.prices import Price
 from judgelake.tasks.backends.registry import BACKENDS
 from judgelake.tasks.errors import nearest
@@ -46,6 +46,12 @@ class JudgeSettings:
             for name in PROTOCOLS[self.protocol].endpoints
         }
         return {JUDGE: self.endpoint, **named}
+
+    @property
+    def live(self) -> "JudgeSettings":
+        """The same judge with all its endpoints asked live."""
+        others = {name: endpoint.live for name, endpoint in self.others.items()}
+        return dataclasses.replace(self, endpoint=self.endpoint.live, others=others)
 
     @property
     def prices(self) -> dict[str, Price | None]:
@@ -102,7 +108,7 @@ def read_judge(alias: str, place: Place, benchmarks: Mapping[str, object]) -> Ju
                 f"benchmarks: the suite has no {name!r}; {nearest(name, benchmarks)}"
             )
     others = {
-        name: _read_endpoint(places[name], {"benchmarks"}) for name in names if name in places
+        name: _read_endpoint(places[name], {*OF_THE_JUDGE}) for name in names if name in places
     }
     judge = JudgeSettings(
         alias, protocol, endpoint, build(options_type, place, skip=shared), others

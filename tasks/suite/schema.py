@@ -13,6 +13,7 @@ from typing import Any, get_args, get_type_hints
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
+from judgelake.tasks.backends.endpoint import OF_THE_JUDGE
 from judgelake.tasks.backends.registry import BACKENDS
 from judgelake.tasks.judging.protocols import PROTOCOLS
 from judgelake.tasks.metrics.registry import KINDS, METRICS
@@ -112,7 +113,7 @@ def _list_judges(definitions: Schema) -> dict[str, Schema]:
     for described in backends.values():
         shared |= described["properties"]
     definitions["Backend"] = _union("backend", _list_backends(backends, set(shared)))
-    own = {key: part for key, part in shared.items() if key != "benchmarks"}
+    own = {key: part for key, part in shared.items() if key not in OF_THE_JUDGE}
     definitions["Endpoint"] = {
         **_close(own, ["backend"]),
         "allOf": [{"$ref": "#/$defs/Backend"}],

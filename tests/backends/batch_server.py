@@ -39,12 +39,14 @@ class BatchServer:
     """What the provider holds. `faults`: for `POST /v1/batches` and the like what its next calls
     meet.
 
+    `live`: what it answers to those who ask without a batch; each is refused where it is None.
     `cut`: the call is done and the connection closed without a word; a number: it is refused with
     that status. `ends_at_look`: the how manieth question after a batch ends all of them.
     """
 
     def __init__(self, answer: Answer = rate) -> None:
         self.answer = answer
+        self.live: Answer | None = None
         self.files: dict[str, tuple[str, bytes]] = {}
         self.batches: dict[str, Json] = {}
         self.created_at: dict[str, int] = {}
@@ -149,8 +151,10 @@ class BatchServer:
         found = self.batches.get(request.match_info["id"])
         return web.json_response(found or refuse("no such batch")[1], status=200 if found else 404)
 
-    async def chat(self, _request: web.Request) -> web.Response:
-        return web.json_response(refuse("asked live")[1], status=400)
+    async def chat(self, request: web.Request) -> web.Response:
+        answered = self.live(await request.json()) if self.live else None
+        status, body = answered or refuse("asked live")
+        return web.json_response(body, status=status)
 
     @web.middleware
     async def meddle(

@@ -18,7 +18,9 @@ def batch_suite(folder: Path, base_url: str, more: str = "") -> str:
     write_benchmark(folder, ITEMS)
     file = write_suite(folder, base_url)
     file.write_text(
-        file.read_text().replace("max_attempts: 3", f"max_attempts: 3, mode: batch{more}")
+        file.read_text().replace(
+            "max_attempts: 3", f"max_attempts: 3, mode: batch, on_unreadable: go on{more}"
+        )
     )
     return str(file)
 

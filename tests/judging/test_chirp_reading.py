@@ -98,7 +98,7 @@ GRADES = {
     "The response names a dog, which is there.\n\nCorrect": "correct",
     "Verdict: incorrect": "incorrect",
     "My final verdict is: **correct**": "correct",
-    "Grade: Correct\nGrade: Incorrect": "incorrect",
+    "Grade: Correct\nNo, grade: Incorrect": "incorrect",
     "The response is correct.": "correct",
     "The student's answer is not correct.": "incorrect",
     "The answer is partially correct.": "partially correct",
@@ -108,7 +108,7 @@ GRADES = {
     'The student says "Correct". The answer is incorrect.': "incorrect",
 }
 NO_GRADES = [
-    "", "correct or incorrect", "Correct/Incorrect", "Respond correct, or incorrect.", "The correct answer is a cat.", "Correct answer: cat",
+    "", "Grade: Correct\nGrade: Incorrect", "correct or incorrect", "Correct/Incorrect", "Respond correct, or incorrect.", "The correct answer is a cat.", "Correct answer: cat",
     "correctly answered", "The student answered correctly.", "incorrectly stated", "correctness", "self-correct", "Correct: No",
     "Is it correct? No.", "Not incorrect", "The response is not incorrect.", "I can't say the response is correct.",
     "It would be wrong to say the response is correct.", "The response is never said to be correct.", "The response never is correct.",

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgelake.tasks.judging.reading import (
+from judgelake.tasks.judging.opening import (
     OpeningRating,
-    forgive_cut,
     opens_with_number,
     read_opening_rating,
     read_opening_score,
 )
+from judgelake.tasks.judging.reading import forgive_cut
 from judgelake.tasks.types import Failure, Reply
 
 LEVELS = range(1, 6)

@@ -169,7 +169,7 @@ def test_a_case_without_a_rubric_of_five_levels_fails_without_a_call(
 @pytest.mark.parametrize(("rating", "score"), [(1, 0.0), (2, 0.25), (3, 0.5), (4, 0.75), (5, 1.0)])
 @pytest.mark.parametrize(
     "marker",
-    ["[RESULT] {}", "So the overall score is {}.", "So the overall score is 1. [RESULT] ({})"],
+    ["[RESULT] {}", "So the overall score is {}.", "So the overall score is {0}. [RESULT] ({0})"],
 )
 def test_a_score_is_mapped_to_0_1_and_the_feedback_kept(
     rating: int, score: float, marker: str

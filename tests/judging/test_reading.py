@@ -36,8 +36,8 @@ def read(text: str) -> int | None:
         ("So rating=03", 3),
         # the last one counts
         ("rating=1. On reflection that is too strict. So rating=2", 2),
-        ("rating=1 or rating=3", 3),
-        ("So rating=3\n\n1", 1),
+        ("rating=1 or rating=3", None),
+        ("So rating=3\n\n1", None),
         ("So rating=3. But I am not sure", None),
         ("So rating=3, or perhaps 2", None),
         # Markdown
@@ -162,7 +162,7 @@ MATHS = (
         ("**7 7**\nText", (7, 7)),
         ("8/10 7/10\nText", (8, 7)),
         ("Scores: 7 and 10\nText", (7, 10)),
-        ("9 8\nOn reflection:\nAssistant 1: 3\nAssistant 2: 4", (9, 8)),
+        ("9 8\nOn reflection:\nAssistant 1: 3\nAssistant 2: 4", (3, 4)),
         (MATHS + "Scores:\nAssistant 1: 10\nAssistant 2: 6\n\nAssistant 1 was better.", (10, 6)),
         (MATHS + "Scores:\nAssistant 1: 1/10\nAssistant 2: 2/10\nBoth were poor.", (1, 2)),
         (MATHS + "Assistant 1: 1 (no steps)\nAssistant 2: 8 (detailed, f(2) = 40)", (1, 8)),
@@ -215,7 +215,7 @@ def test_work_grows_as_the_text_does(run: str) -> None:
         ("*Yes*: no doubt.", True),
         ("Yes\u2014it is", True),
         ("No - the sign is red", False),
-        ("Yes. No. Perhaps.", True),
+        ("Yes. No. Perhaps.", None),
         # words that only begin so
         ("Nobody is there", None),
         ("No-one is there", None),

@@ -45,7 +45,7 @@ REPLIES = st.text() | st.lists(PIECES, max_size=14).map("".join)
         ("Good. [RESULT]4.", 4),
         ("[RESULT] 4/5", 4),
         ("Weak. So the overall score is 2.", 2),
-        ("Weak. So the overall score is 2.\n[RESULT] 3", 3),
+        ("Weak. So the overall score is 2.\n[RESULT] 3", None),
         ("[RESULT] 3\nNo: so the overall score is 2", 2),
         ("So the overall score is 2. [RESULT] (an integer number between 1 and 5)", 2),
         ("[RESULT] 6", None),
@@ -121,10 +121,10 @@ def test_it_never_raises_and_never_invents(text: str) -> None:
     st.integers(1, 5),
     st.sampled_from(["[RESULT] {}", "So the overall score is {}.", "**[RESULT] {}**"]),
 )
-def test_the_last_marker_counts_whatever_stands_before(text: str, rating: int, marker: str) -> None:
+def test_the_last_marker_counts_or_contradicts_another(text: str, rating: int, marker: str) -> None:
     found = read_result_marker(f"{text}\n{marker.format(rating)}", LEVELS)
-    assert found is not None
-    assert found.rating == rating
+    assert found is not None or re.search(r"(?i)\[result\]|overall score is", text)
+    assert found is None or found.rating == rating
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Settings of OpenAI-compatible endpoints, live and in batches, and of the run's own stand-in."""
 
-from typing import ClassVar, Literal
+import dataclasses
+from typing import ClassVar, Literal, Self
 
 from judgelake.tasks.backends.base import Backend, FirstContact
 from judgelake.tasks.backends.endpoint import (
@@ -77,6 +78,11 @@ class OpenAISettings(EndpointSettings):
     def longest_wait_s(self) -> float:
         """How long a run stays for its batches."""
         return self.batch_wait_s
+
+    @property
+    def live(self) -> Self:
+        """The endpoint asked live, at the full price, where it is asked by batch."""
+        return dataclasses.replace(self, mode="live", batch_wait_s=0.0)
 
     def probe(self) -> list[str]:
         """Whether this process has the endpoint's key."""

@@ -1,0 +1,233 @@
+"""The trial of a judge and its pause, as given verdicts and what is planned after them. What a whole
+run does is in `tests/flows/test_trials.py`.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from judgelake.tasks.backends.openai.settings import OpenAISettings, StandinSettings
+from judgelake.tasks.errors import ExitCode
+from judgelake.tasks.judging.harmonic import HarmonicOptions
+from judgelake.tasks.judging.lave import LaveOptions
+from judgelake.tasks.lake.lake import Lake, append_records
+from judgelake.tasks.planning.cases import Work, find_work, write_work
+from judgelake.tasks.planning.trials import (
+    Standing,
+    describe_pause,
+    find_standing,
+    passes_trial,
+    size_trial,
+)
+from judgelake.tasks.runs import summary
+from judgelake.tasks.runs.record import record_run
+from judgelake.tasks.suite.judges import JudgeSettings
+from judgelake.tasks.suite.suite import Scope, identify_all
+from judgelake.tasks.types import Identity
+from tests.judging.judging_by_hand import make_case
+from tests.lakes import (
+    answer,
+    digest_of,
+    ingest,
+    item,
+    lave_judge,
+    make_lake,
+    make_suite,
+    read_shards,
+    reply_row,
+    verdict_row,
+    warehouse,
+)
+
+ITEMS = [item(f"i{number:02}", f"What is in photo {number}?") for number in range(30)]
+SUITE = make_suite(lave_judge(), benchmarks=("b", "c"), tried=True)
+GOES_ON = make_suite(lave_judge(), benchmarks=("b", "c"))
+(ONE,) = identify_all(SUITE)
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    """Thirty items in two benchmarks, so two cases make one request."""
+    lake = make_lake(tmp_path)
+    answers = [answer(row["item_id"], "a cat") for row in ITEMS]
+    for benchmark in ("b", "c"):
+        ingest(lake, ITEMS, answers, benchmark=benchmark)
+    return lake
+
+
+def add_verdicts(lake: Lake, counts: Mapping[str, int], start: int = 0, **more: Any) -> None:
+    """So many verdicts of each status, on one item after the other, each resting on a reply."""
+    rows, replies = [], []
+    for number, status in enumerate(
+        (status for status, n in counts.items() for _ in range(n)), start
+    ):
+        digest = f"{number:064x}"
+        about = {"reading": ONE.reading, "status": status, "reply_digests": [digest], **more}
+        rating = 3 if status == "ok" else None
+        content = digest_of(ITEMS[number], "a cat")
+        rows.append(verdict_row(ONE.judge_id, ITEMS[number]["item_id"], content, rating, **about))
+        replies.append(reply_row(ONE.judge_id, digest, text=f"I can not\n\x1b[31m rate {number}"))
+    append_records(lake, "verdicts", rows)
+    append_records(lake, "replies", replies)
+
+
+def plan(lake: Lake, retry: tuple[str, ...] = (), suite: Any = SUITE) -> Work:
+    (work,) = write_work(lake, suite, Scope(), "run", retry)
+    return work
+
+
+def sizes(work: Work) -> list[int]:
+    return [len(read_shards([file])) for file in work.shards]
+
+
+def test_a_new_judge_is_tried_on_twenty_requests(lake: Lake) -> None:
+    """Forty rows make twenty requests."""
+    work = plan(lake)
+    assert (work.has_trial, sizes(work)) == (True, [40, 20])
+    assert len({row["item_id"] for row in read_shards(list(work.shards[:1]))}) == 20
+    work = plan(lake, suite=GOES_ON)
+    assert (work.has_trial, sizes(work)) == (False, [60])
+
+
+def test_a_trial_brings_the_replies_that_are_missing_of_twenty(lake: Lake) -> None:
+    add_verdicts(lake, {"ok": 3, "unparsed": 5})
+    work = plan(lake)
+    assert (work.has_trial, sizes(work)) == (True, [22, 30])  # 12 of c, 10 of them in b, too
+    add_verdicts(lake, {"ok": 12}, start=8)
+    work = plan(lake)
+    assert (work.has_trial, sizes(work)) == (False, [40])
+
+
+@pytest.mark.parametrize(
+    ("counts", "paused"),
+    [
+        ({"ok": 9, "unparsed": 11}, True),
+        ({"ok": 9, "truncated": 11}, True),
+        ({"unparsed": 10}, True),  # half a trial, and none of it could be read
+        ({"ok": 10, "unparsed": 10}, False),  # not most
+        ({"unparsed": 9}, False),  # too few to show anything
+        ({"ok": 1, "failed": 15, "refused": 13}, False),  # no reply, or one that can be read
+    ],
+)
+def test_a_judge_of_which_most_replies_cannot_be_read_is_paused(
+    lake: Lake, counts: dict[str, int], paused: bool
+) -> None:
+    add_verdicts(lake, counts)
+    (found,) = find_work(lake, SUITE, Scope())
+    assert found.is_paused == paused
+    work = plan(lake)
+    assert (work.is_paused, work.n_pending == 0, work.shards == ()) == (paused, paused, paused)
+    (found,) = find_work(lake, GOES_ON, Scope())
+    assert found.n_pending > 0
+    assert not found.is_paused
+
+
+def test_another_reading_or_another_judge_is_not_paused(lake: Lake) -> None:
+    add_verdicts(lake, {"unparsed": 20}, reading="other")
+    assert not plan(lake).is_paused
+    add_verdicts(lake, {"unparsed": 20})
+    assert plan(lake).is_paused
+    shots = make_suite(lave_judge(shots=3), benchmarks=("b",), tried=True)
+    assert plan(lake, suite=shots).has_trial
+
+
+def test_whoever_asks_for_the_unreadable_again_gets_a_new_trial(lake: Lake) -> None:
+    add_verdicts(lake, {"unparsed": 25})
+    for status in ("unparsed", "truncated"):
+        work = plan(lake, retry=(status,))
+        assert (work.is_paused, work.has_trial, sizes(work)[0] >= 10) == (False, True, True)
+    assert plan(lake, retry=("refused",)).is_paused
+    assert not passes_trial(lake, ONE, "run", ())
+    # the retried run: of its own replies most were read
+    add_verdicts(lake, {"ok": 11, "unparsed": 9}, run_id="again", minute=9)
+    assert passes_trial(lake, ONE, "again", ("unparsed",))
+    assert not passes_trial(lake, ONE, "again", ())
+    add_verdicts(lake, {"unparsed": 20}, run_id="third", minute=10, start=5)
+    assert not passes_trial(lake, ONE, "third", ("unparsed",))
+
+
+def test_replies_count_once_and_so_do_cases_of_several_replies(lake: Lake) -> None:
+    """Two criteria of one case with three replies: read where half of the verdicts are."""
+    digests = [f"{number:064x}" for number in range(3)]
+    about: dict[str, Any] = {"reading": ONE.reading, "reply_digests": digests}
+    content = digest_of(ITEMS[0], "a cat")
+    append_records(
+        lake,
+        "verdicts",
+        [
+            verdict_row(ONE.judge_id, "i00", content, 3, **about),
+            verdict_row(ONE.judge_id, "i00", content, None, **about, criterion="clarity"),
+        ],
+    )
+    assert find_standing(warehouse(lake), ONE) == Standing(3, 0)
+    append_records(
+        lake,
+        "verdicts",
+        [verdict_row(ONE.judge_id, "i00", content, None, **about, criterion="fluency")],
+    )
+    assert find_standing(warehouse(lake), ONE) == Standing(0, 3)  # readable_replies: 1 of 3
+    assert find_standing(warehouse(lake), ONE, "another run") == Standing(0, 0)
+
+
+def test_a_judge_of_five_requests_a_case_is_tried_on_four_cases(lake: Lake) -> None:
+    judge = JudgeSettings("h", "harmonic", StandinSettings(), HarmonicOptions(image="absent"))
+    case = make_case(task="caption", criteria=("correctness",))
+    asked = len(next(_start(judge, case)))
+    identity = judge.identify(("b",))
+    assert size_trial(warehouse(lake), judge, identity, case) == -(-20 // asked)
+    assert size_trial(warehouse(lake), *_judge_of("stop"), make_case()) == 20
+    assert size_trial(warehouse(lake), *_judge_of("go on"), make_case()) == 0
+
+
+def _start(judge: JudgeSettings, case: Any) -> Any:
+    from judgelake.tasks.engine.shard import make_starter
+
+    return make_starter(judge, judge.identify(("b",)))(case)
+
+
+def _judge_of(then: Literal["stop", "go on"]) -> tuple[JudgeSettings, Identity]:
+    judge = JudgeSettings("l", "lave", StandinSettings(on_unreadable=then), LaveOptions())
+    return judge, judge.identify(("b",))
+
+
+def test_a_judge_that_is_asked_by_batch_is_tried_live_and_stays_itself() -> None:
+    endpoint = OpenAISettings(model="openai/gpt-4o-mini-2024-07-18", mode="batch", batch_wait_s=5)
+    judge = lave_judge(endpoint=endpoint)
+    live = judge.live.endpoint
+    assert isinstance(live, OpenAISettings)
+    assert (live.mode, live.batch_wait_s, live.model) == ("live", 0.0, endpoint.model)
+    assert judge.live.identify(("b",)) == judge.identify(("b",))
+    price, half = live.known_price, endpoint.known_price
+    assert price is not None
+    assert half is not None
+    assert half.input == pytest.approx(price.input / 2)
+
+
+def test_the_pause_shows_a_reply_and_the_reason(lake: Lake) -> None:
+    add_verdicts(lake, {"ok": 2})
+    add_verdicts(lake, {"unparsed": 12}, start=2, reason="no rating at the end")
+    assert describe_pause(warehouse(lake), ONE) == [
+        "judge lave: paused, 12 of its 14 replies cannot be read (no rating at the end); expected "
+        "most to be readable; change the judge, or ask again with --retry unparsed; "
+        "`on_unreadable: go on` asks in any case",
+        # unread_reply: the first item of the latest; control characters are shown
+        r'a reply of lave: "I can not\n\x1b[31m rate 2"',
+    ]
+
+
+def test_a_run_that_leaves_a_paused_judge_ends_with_3(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(summary, "check_lake", lambda *_: [])
+    add_verdicts(lake, {"unparsed": 12})
+    for suite, stages, expected in (
+        (SUITE, ("judge",), ExitCode.COVERAGE),
+        (SUITE, ("ingest",), ExitCode.DONE),
+        (GOES_ON, ("judge",), ExitCode.DONE),
+    ):
+        with record_run(lake, suite, "r", ()) as record:
+            ended = summary.end_run(lake, suite, stages, record)
+        assert ended.code == expected
+        assert any("paused" in line for line in ended.lines) == (expected != ExitCode.DONE)
