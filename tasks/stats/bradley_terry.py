@@ -249,13 +249,13 @@ def _sum_products(
     """(C - 1) / C times the sum over the C clusters of the outer product of what leaving one out
     shifts, (models, models); `leverage` is that of one row of each pair.
     """
-    m = comparisons.n_models
+    m, inverse = comparisons.n_models, _invert(information)
     n_codes = int(comparisons.clusters.max()) + 1
     at_once = min(max(_CHUNK_BYTES // (8 * m), 1), n_codes)
-    part = comparisons.clusters // at_once
-    total = np.zeros((m, m))
+    most = int(np.bincount(comparisons.clusters).max()) * float(leverage.max())
+    total, exact = np.zeros((m, m)), np.zeros((m, m))
     for number in range(-(-n_codes // at_once)):
-        rows = np.flatnonzero(part == number)
+        rows = _take_part(comparisons.clusters, number, at_once, n_codes)
         place = comparisons.clusters[rows] - number * at_once
         a, b = comparisons.model_a[rows], comparisons.model_b[rows]
         pair = a * m + b
@@ -263,43 +263,46 @@ def _sum_products(
         scores = np.zeros(at_once * m)
         scores += np.bincount(place * m + a, residual, minlength=at_once * m)
         scores -= np.bincount(place * m + b, residual, minlength=at_once * m)
-        held = np.zeros(at_once)
-        held += np.bincount(place, leverage.ravel()[pair], minlength=at_once)
-        shifts = _shift_ratings(
-            scores.reshape(-1, m), held, place, pair, chance * (1 - chance), information
-        )
-        # Not `@`: a threaded product this thin waits longer for its threads than it computes.
-        total += np.einsum("ci,cj->ij", shifts, shifts)
+        by_cluster = scores.reshape(-1, m)
+        if most > _LEVERAGE:
+            held = np.bincount(place, leverage.ravel()[pair], minlength=at_once)
+            large = np.flatnonzero(held > _LEVERAGE)
+            own = _find_information(large, place, pair, chance * (1 - chance))
+            exact += _multiply(
+                np.linalg.solve(information - own, by_cluster[large, :, None])[..., 0]
+            )
+            by_cluster[large] = 0
+        total += _multiply(by_cluster)
     n_clusters = np.count_nonzero(np.bincount(comparisons.clusters))
-    return np.asarray(total * (n_clusters - 1) / n_clusters)
+    return np.asarray((inverse @ total @ inverse + exact) * (n_clusters - 1) / n_clusters)
 
 
-def _shift_ratings(
-    scores: Floats,
-    leverage: Floats,
-    place: Indices,
-    pair: Indices,
-    weights: Floats,
-    information: Floats,
-) -> Floats:
-    """What leaving each cluster out shifts the logits by, (clusters, models)."""
-    m = len(information)
-    shifts: Floats = scores @ _invert(information)
-    large = np.flatnonzero(leverage > _LEVERAGE)
-    if large.size:
-        number = np.full(leverage.size, -1)
-        number[large] = np.arange(large.size)
-        rows = np.flatnonzero(number[place] >= 0)
-        of_large, pair = number[place[rows]], pair[rows]
-        own = np.bincount(
-            of_large * (m * m) + pair, weights.ravel()[pair], minlength=large.size * m * m
-        ).reshape(-1, m, m)
-        own = own + own.transpose(0, 2, 1)
-        every = np.arange(m)
-        taken = -own
-        taken[:, every, every] += own.sum(axis=2)
-        shifts[large] = np.linalg.solve(information - taken, scores[large, :, None])[..., 0]
-    return shifts
+def _take_part(clusters: Indices, number: int, at_once: int, n_codes: int) -> Indices | slice:
+    """The rows of part `number` of the clusters."""
+    return np.flatnonzero(clusters // at_once == number) if at_once < n_codes else slice(None)
+
+
+def _multiply(scores: Floats) -> Floats:
+    """The sum of each row's outer product with itself."""
+    # Not `@`: a threaded product this thin waits longer for its threads than it computes.
+    return np.asarray(np.einsum("ci,cj->ij", scores, scores))
+
+
+def _find_information(clusters: Indices, place: Indices, pair: Indices, weights: Floats) -> Floats:
+    """The information of these clusters' rows alone, (clusters, models, models)."""
+    m = len(weights)
+    number = np.full(int(place.max()) + 1, -1)
+    number[clusters] = np.arange(clusters.size)
+    rows = np.flatnonzero(number[place] >= 0)
+    cell, each = number[place[rows]] * (m * m) + pair[rows], weights.ravel()[pair[rows]]
+    links = np.zeros(clusters.size * m * m)
+    links += np.bincount(cell, each, minlength=links.size)
+    by_cluster = links.reshape(-1, m, m)
+    by_cluster = by_cluster + by_cluster.transpose(0, 2, 1)
+    every = np.arange(m)
+    information = -by_cluster
+    information[:, every, every] += by_cluster.sum(axis=2)
+    return information
 
 
 def _find_anchor(models: tuple[int, ...] | None, groups: Indices, meetings: Indices) -> Indices:
