@@ -13,7 +13,7 @@ import polars as pl
 from judgelake.schemas.inputs import Instant
 from judgelake.schemas.judging import Strict
 
-RATING_METHODS = ("elo", "bradley_terry")
+RATING_METHODS = ("bradley_terry", "elo")
 RELIABILITIES = ("fleiss_kappa", "alpha_nominal", "alpha_ordinal", "alpha_interval")
 CHANCE_TERMS = ("nominal", "matchups", "linear", "quadratic")
 
@@ -33,12 +33,17 @@ class Rankings(ResampledTable):
     """One row per benchmark × rater × criterion × category ('*' all) × method × model, rated among
     the models of those comparisons.
 
-    `rating` starts at (Elo) or averages (Bradley-Terry) `initial`; `scale` more means ten to one
-    odds; `k` is Elo's step, null for Bradley-Terry. A tie is half a win, an inconsistent pair too;
-    `n_missing` comparisons had no preference. Ratings that are not finite are null, and `reason`
-    says why; an end is null where it is open. Elo's ends are a spread over orders and resamples.
-    `rank_low` to `rank_high` are the places that the resamples leave open; `above_next`: surely
-    above the model that follows.
+    `bradley_terry` is the ranking to read; `elo` is there as CHIRP reports it: `rating` is the mean
+    over orders, `mean` and `median` are those of resamples each in an order of its own, and the
+    ends their spread, no confidence interval. `rating` starts at (Elo) or averages (Bradley-Terry)
+    `initial`; `scale` more means ten to one odds; `k` is Elo's step, null for Bradley-Terry. A tie
+    is half a win, an inconsistent pair too; `n_missing` comparisons had no preference. Models that
+    no comparison links are rated apart: `group_number` 1 is the largest group, and places hold
+    within a group. `reason` says why a rating or its ends are null, how a rating without a finite
+    maximum of the likelihood was found, and that there are several groups. `rank_low` to
+    `rank_high` are the places that stay open; `above_next`: surely above the model that follows.
+    `orders_differ`: Bradley-Terry and Elo order the group differently. `warning` says so, and where
+    Elo favours models for how often they were compared.
     """
 
     rater: str
@@ -49,14 +54,19 @@ class Rankings(ResampledTable):
     n: pl.Int64
     n_missing: pl.Int64
     n_clusters: pl.Int64
+    group_number: pl.Int64 = pa.Field(nullable=True)
     rating: pl.Float64 = pa.Field(nullable=True)
     low: pl.Float64 = pa.Field(nullable=True)
     high: pl.Float64 = pa.Field(nullable=True)
+    mean: pl.Float64 = pa.Field(nullable=True)
+    median: pl.Float64 = pa.Field(nullable=True)
     rank: pl.Int64 = pa.Field(nullable=True)
     rank_low: pl.Int64 = pa.Field(nullable=True)
     rank_high: pl.Int64 = pa.Field(nullable=True)
     above_next: pl.Boolean = pa.Field(nullable=True)
     reason: str = pa.Field(nullable=True)
+    orders_differ: pl.Boolean = pa.Field(nullable=True)
+    warning: str = pa.Field(nullable=True)
     initial: pl.Float64
     k: pl.Float64 = pa.Field(nullable=True)
     scale: pl.Float64

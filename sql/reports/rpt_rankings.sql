@@ -1,5 +1,5 @@
--- grain: one row per benchmark x rater x criterion x category ('*' all) x method (elo, bradley_terry) x model: rating and place, from the
--- benchmark's last report
+-- grain: one row per benchmark x rater x criterion x category ('*' all) x method x model: rating and place, from the benchmark's last report;
+-- `bradley_terry` is the ranking to read, `elo` is there as CHIRP reports it and `warning` says where the two orders differ
 select
     benchmark,
     rater,
@@ -10,14 +10,19 @@ select
     n,
     n_missing,
     n_clusters,
+    group_number,
     rating,
     low,
     high,
+    mean,
+    median,
     rank,
     rank_low,
     rank_high,
     above_next,
     reason,
+    orders_differ,
+    warning,
     initial,
     k,
     scale,
@@ -27,4 +32,4 @@ select
     reported_at
 from stg_rankings
 qualify rank() over (partition by benchmark, rater order by reported_at desc) = 1
-order by benchmark, rater, criterion, category, method, rank, model
+order by benchmark, rater, criterion, category, method, group_number, rank, model

@@ -1,10 +1,12 @@
-"""Models in order by what each rater preferred: Elo and Bradley-Terry ratings with bands and
-places. The statistics are `tasks.stats`.
+"""Models in order by what each rater preferred: Bradley-Terry ratings with intervals and places,
+and Elo as CHIRP reports it. The statistics are `tasks.stats`.
 """
 
 import itertools
+import math
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from typing import NamedTuple
 
 import duckdb
@@ -13,21 +15,19 @@ import polars as pl
 
 from judgelake.schemas.tables import TABLES
 from judgelake.tasks.reports.scored_rows import Resamples, Row, build_rows, group_rows, write_ends
-from judgelake.tasks.stats.bradley_terry import (
-    Anchor,
-    RatingReason,
-    bootstrap_bradley_terry,
-    fit_bradley_terry,
-)
+from judgelake.tasks.stats.bradley_terry import Anchor, RatingReason, fit_bradley_terry
 from judgelake.tasks.stats.cluster_sums import Floats, Indices
 from judgelake.tasks.stats.comparisons import (
     Comparisons,
     Ranking,
     RatingBand,
+    compare_draws,
+    count_clusters,
     count_meetings,
+    find_groups,
+    keep_models,
     rank_models,
     select_comparisons,
-    summarise_ratings,
 )
 from judgelake.tasks.stats.contradictions import build_graphs, find_contradictions, flip_coins
 from judgelake.tasks.stats.elo import EloScale, bootstrap_elo, permute_elo
@@ -42,14 +42,12 @@ from judgelake.tasks.stats.scaling import (
 from judgelake.tasks.suite.suite import Suite
 from judgelake.tasks.warehouse.warehouse import select_file
 
-ELO = EloScale(1000, 4, 400)
-"""FastChat's, which CHIRP uses (section 3.4); Bradley-Terry ratings average the same and mean the
-same by a gap.
-"""
 PERMUTATIONS = 200
 """Orders over which a rating is averaged: what is left of their spread is a fourteenth, far inside
 the band.
 """
+_DIGITS = 6
+"""Ratings that agree to so many digits are equal: a fit ends where a step is that small."""
 MOST_ANNOTATORS = 20
 """Annotators who are rated one by one, those with most rows: crowds are read together, as
 `human`.
@@ -57,8 +55,8 @@ MOST_ANNOTATORS = 20
 
 
 class _Rated(NamedTuple):
-    """One method's ratings of one rater's comparisons; `reasons` are empty where a rating is
-    finite.
+    """One method's ratings of one group's comparisons; `reasons` are empty where there is nothing
+    to say of a rating.
     """
 
     method: str
@@ -66,16 +64,34 @@ class _Rated(NamedTuple):
     ratings: Floats
     band: RatingBand
     ranking: Ranking
-    reasons: list[str | None]
+    reasons: list[tuple[str, ...]]
+
+
+class _Group(NamedTuple):
+    """Models that comparisons link, by name and code: number `number` of `n_groups`; None is a
+    model without a comparison.
+    """
+
+    number: int | None
+    n_groups: int
+    models: list[str]
+    codes: Indices
+    comparisons: Comparisons
+
+
+def elo_scale(suite: Suite) -> EloScale:
+    """The suite's scale of Elo ratings, which Bradley-Terry ratings share."""
+    return EloScale(suite.report.elo_start, suite.report.elo_k, suite.report.elo_scale)
 
 
 def rank_by_raters(connection: duckdb.DuckDBPyConnection, suite: Suite) -> pl.DataFrame:
     """Rows of the table `rankings`."""
     query = ("queries/comparisons.sql", {"most_annotators": MOST_ANNOTATORS})
-    return build_rows(connection, suite, "rankings", query, _rank_benchmark)
+    describe = partial(_rank_benchmark, scale=elo_scale(suite))
+    return build_rows(connection, suite, "rankings", query, describe)
 
 
-def _rank_benchmark(frame: pl.DataFrame, resamples: Resamples) -> Iterator[Row]:
+def _rank_benchmark(frame: pl.DataFrame, resamples: Resamples, scale: EloScale) -> Iterator[Row]:
     for rater, rows in group_rows(frame, ("rater", "criterion")):
         categories = [
             ("*", rows),
@@ -83,14 +99,12 @@ def _rank_benchmark(frame: pl.DataFrame, resamples: Resamples) -> Iterator[Row]:
         ]
         for category, part in categories if len(categories) > 2 else categories[:1]:
             key = {**rater, "category": category}
-            yield from (
-                {**key, **row}
-                for row in _rank_models(part, resamples, resamples.seed_rng(*key.values()))
-            )
+            rng = resamples.seed_rng(*key.values())
+            yield from ({**key, **row} for row in _rank_models(part, resamples, scale, rng))
 
 
 def _rank_models(
-    frame: pl.DataFrame, resamples: Resamples, rng: np.random.Generator
+    frame: pl.DataFrame, resamples: Resamples, scale: EloScale, rng: np.random.Generator
 ) -> Iterator[Row]:
     models, codes = np.unique(
         np.concatenate([frame["model_a"], frame["model_b"]]).astype(str), return_inverse=True
@@ -103,43 +117,85 @@ def _rank_models(
     if not comparisons.preference_b.size:
         return
     met = np.bincount(codes, minlength=models.size)
-    for rated in (
-        _rate_elo(comparisons, resamples, rng),
-        _rate_bradley_terry(comparisons, resamples),
-    ):
-        yield from _describe(rated, comparisons, models.tolist(), met)
+    for group in _split_groups(comparisons, models.tolist()):
+        rated = (
+            _rate_bradley_terry(group.comparisons, scale),
+            _rate_elo(group.comparisons, scale, resamples, rng),
+        )
+        differ = _differ(rated[0].ratings, rated[1].ratings)
+        for one in rated:
+            warning = _warn(one, group.comparisons, scale, differ)
+            yield from (
+                {**row, "orders_differ": differ, "warning": warning}
+                for row in _describe(one, group, met, scale)
+            )
 
 
-def _rate_elo(comparisons: Comparisons, resamples: Resamples, rng: np.random.Generator) -> _Rated:
+def _differ(ratings: Floats, others: Floats) -> bool:
+    """Whether two models stand in one order by one method and in the opposite one by the other."""
+    one, other = (np.sign(np.round(side[:, None] - side, _DIGITS)) for side in (ratings, others))
+    return bool((one * other < 0).any())
+
+
+def _split_groups(comparisons: Comparisons, models: list[str]) -> Iterator[_Group]:
+    """The groups, the largest first; each model without a comparison is one without a number."""
+    numbers = find_groups(count_meetings(comparisons))
+    n_groups = int(np.count_nonzero(np.bincount(numbers) > 1))
+    for number in range(int(numbers.max()) + 1):
+        codes = np.flatnonzero(numbers == number)
+        yield _Group(
+            number + 1 if codes.size > 1 else None,
+            n_groups,
+            [models[code] for code in codes],
+            codes,
+            keep_models(comparisons, codes),
+        )
+
+
+def _rate_elo(
+    comparisons: Comparisons, scale: EloScale, resamples: Resamples, rng: np.random.Generator
+) -> _Rated:
     """The mean over random orders, and the band of resamples each in an order of its own."""
-    ratings = permute_elo(comparisons, ELO, PERMUTATIONS, rng).band.mean
-    drawn = bootstrap_elo(comparisons, ELO, resamples.weights, rng)
-    reasons = [str(RatingReason.NO_COMPARISONS) if np.isnan(rating) else None for rating in ratings]
-    return _Rated(
-        "elo", ELO.k, ratings, drawn.band, rank_models(ratings, drawn.ratings, None), reasons
-    )
+    ratings = permute_elo(comparisons, scale, PERMUTATIONS, rng).band.mean
+    drawn = bootstrap_elo(comparisons, scale, resamples.weights, rng)
+    ranking = rank_models(ratings, compare_draws(drawn.ratings))
+    reasons: list[tuple[str, ...]] = [
+        (RatingReason.NO_COMPARISONS,) if np.isnan(rating) else () for rating in ratings
+    ]
+    return _Rated("elo", scale.k, ratings, drawn.band, ranking, reasons)
 
 
-def _rate_bradley_terry(comparisons: Comparisons, resamples: Resamples) -> _Rated:
-    fitted = fit_bradley_terry(comparisons, Anchor(None, ELO.initial))
-    drawn = bootstrap_bradley_terry(comparisons, fitted, resamples.weights)
-    n_clusters = np.unique(comparisons.clusters).size
-    band = summarise_ratings(drawn, n_clusters)
-    reasons = [None if reason is RatingReason.FINITE else str(reason) for reason in fitted.reasons]
-    return _Rated(
-        "bradley_terry",
-        None,
-        fitted.ratings,
-        band,
-        rank_models(fitted.ratings, drawn, n_clusters),
-        reasons,
-    )
+def _rate_bradley_terry(comparisons: Comparisons, scale: EloScale) -> _Rated:
+    fitted = fit_bradley_terry(comparisons, Anchor(None, scale.initial, scale.scale))
+    none = np.full_like(fitted.ratings, np.nan)
+    undefined = np.zeros(fitted.ratings.size, dtype=np.int64)
+    band = RatingBand(none, none, fitted.low, fitted.high, undefined)
+    ranking = rank_models(fitted.ratings, fitted.is_above)
+    return _Rated("bradley_terry", None, fitted.ratings, band, ranking, list(fitted.reasons))
 
 
-def _describe(
-    rated: _Rated, comparisons: Comparisons, models: list[str], met: Indices
-) -> Iterator[Row]:
+UNEVEN = 0.05
+"""Shares of the way from the start to where Elo would settle that differ by more between models are
+marked: who was compared more often then stands further from the start, above or below.
+"""
+
+
+def _warn(rated: _Rated, comparisons: Comparisons, scale: EloScale, differ: bool) -> str | None:
+    warnings = ["Bradley-Terry and Elo order these models differently"] if differ else []
     n = count_meetings(comparisons).sum(axis=1)
+    # Between equal models a comparison takes back this share of a rating's distance from its place.
+    step = scale.k * math.log(10) / (4 * scale.scale)
+    least, most = int(n.min()), int(n.max())
+    if rated.method == "elo" and math.exp(-step * least) - math.exp(-step * most) > UNEVEN:
+        warnings.append(
+            f"models were compared {least} to {most} times, too few for Elo with K = "
+            f"{scale.k:g} to settle: its order depends on how often a model was compared"
+        )
+    return "; ".join(warnings) or None
+
+
+def _describe(rated: _Rated, group: _Group, met: Indices, scale: EloScale) -> Iterator[Row]:
+    n, n_clusters = count_meetings(group.comparisons).sum(axis=1), count_clusters(group.comparisons)
     above_next = dict(
         zip(
             rated.ranking.order.tolist(),
@@ -147,8 +203,12 @@ def _describe(
             strict=False,
         )
     )
-    for code, model in enumerate(models):
-        is_met = (comparisons.model_a == code) | (comparisons.model_b == code)
+    apart = (
+        (f"group {group.number} of {group.n_groups}: no comparison links them, places hold within",)
+        if group.n_groups > 1 and group.number
+        else ()
+    )
+    for code, model in enumerate(group.models):
         places = [
             int(place[code]) or None
             for place in (rated.ranking.rank, rated.ranking.low, rated.ranking.high)
@@ -157,17 +217,20 @@ def _describe(
             "method": rated.method,
             "model": model,
             "n": int(n[code]),
-            "n_missing": int(met[code] - n[code]),
-            "n_clusters": np.unique(comparisons.clusters[is_met]).size,
+            "n_missing": int(met[group.codes[code]] - n[code]),
+            "n_clusters": int(n_clusters[code]),
+            "group_number": group.number,
             "rating": float(rated.ratings[code]),
             "low": float(rated.band.low[code]),
             "high": float(rated.band.high[code]),
+            "mean": float(rated.band.mean[code]),
+            "median": float(rated.band.median[code]),
             **dict(zip(("rank", "rank_low", "rank_high"), places, strict=True)),
             "above_next": above_next.get(code),
-            "reason": rated.reasons[code],
-            "initial": ELO.initial,
+            "reason": "; ".join((*apart, *rated.reasons[code])) or None,
+            "initial": scale.initial,
             "k": rated.k,
-            "scale": ELO.scale,
+            "scale": scale.scale,
             "n_undefined": int(rated.band.n_undefined[code]),
         }
 
@@ -177,16 +240,17 @@ _LESS_IS_BETTER = "training_loss"
 
 def compare_with_attributes(connection: duckdb.DuckDBPyConnection, suite: Suite) -> pl.DataFrame:
     """Rows of the table `attribute_agreement`."""
+    describe = partial(_compare_benchmark, scale=elo_scale(suite))
     return build_rows(
         connection,
         suite,
         "attribute_agreement",
         ("queries/attribute_comparisons.sql", {}),
-        _compare_benchmark,
+        describe,
     )
 
 
-def _compare_benchmark(frame: pl.DataFrame, resamples: Resamples) -> Iterator[Row]:
+def _compare_benchmark(frame: pl.DataFrame, resamples: Resamples, scale: EloScale) -> Iterator[Row]:
     for key, rows in group_rows(frame, ("rater", "criterion", "attribute")):
         names, codes = np.unique(
             np.concatenate([rows["model_a"], rows["model_b"]]).astype(str), return_inverse=True
@@ -203,7 +267,7 @@ def _compare_benchmark(frame: pl.DataFrame, resamples: Resamples) -> Iterator[Ro
         prefers_more = key["attribute"] != _LESS_IS_BETTER
         agreed = agree_with_attribute(comparisons, attribute, prefers_more, resamples.weights)
         rng = resamples.seed_rng(*key.values())
-        ratings = permute_elo(comparisons, ELO, PERMUTATIONS, rng).band.mean
+        ratings = permute_elo(comparisons, scale, PERMUTATIONS, rng).band.mean
         distance = correlate_distances(ratings, attribute, len(resamples.weights), rng)
         yield {
             **key,
@@ -303,9 +367,9 @@ _KEY = ("suite", "benchmark", "criterion", "category", "method")
 
 
 def overlap_raters(rankings: pl.DataFrame) -> pl.DataFrame:
-    """Rows of the table `ranking_overlaps`, from those of `rankings`."""
+    """Rows of the table `ranking_overlaps`, from those of the largest groups in `rankings`."""
     stamp: Row = {"persistence": PERSISTENCE, "reported_at": datetime.now(UTC)}
-    placed = rankings.filter(pl.col("rank").is_not_null()).sort("rank", "model")
+    placed = rankings.filter(pl.col("group_number") == 1).sort("rank", "model")
     rows = [
         {**dict(zip(_KEY, key, strict=True)), **stamp, **row}
         for key, group in placed.group_by(_KEY, maintain_order=True)

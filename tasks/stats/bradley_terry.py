@@ -1,12 +1,11 @@
-"""Bradley-Terry ratings: maximum likelihood on the table of pair counts, with cluster-robust
-(sandwich) intervals.
+"""Bradley-Terry ratings from the table of pair counts, with cluster-robust intervals.
 
-P(i beats j) = 1 / (1 + 10^((r_j - r_i) / 400)); a tie is half a win to each. Nothing is
-regularised: what has no finite maximum is infinite or NaN with a reason.
+P(i beats j) = 1 / (1 + 10^((r_j - r_i) / scale)); a tie is half a win to each.
 
-Ratings have a finite maximum of their likelihood where each model has a path of wins (or ties) to
-each other one (Ford 1957, "Solution of a ranking problem from binary comparisons"); else some are
-infinitely far apart, or cannot be compared.
+The likelihood has a finite maximum where each model has a path of wins (or ties) to each other one
+(Ford 1957, "Solution of a ranking problem from binary comparisons"). Where it has none, ratings are
+those of Firth's penalised likelihood (1993, Biometrika 80), which is finite for all models that
+comparisons link; models that none links are not rated against each other.
 """
 
 import math
@@ -15,326 +14,313 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
-from scipy.sparse import csr_array
-from scipy.special import expit, log_expit
+from scipy.sparse.csgraph import connected_components
+from scipy.special import expit, log_expit, stdtrit
 
-from judgelake.tasks.stats.cluster_sums import (
-    AnyWeights,
-    Floats,
-    Indices,
-    check_clusters,
-    slice_resamples,
-    sum_columns,
+from judgelake.tasks.stats.cluster_sums import Floats, Indices
+from judgelake.tasks.stats.comparisons import (
+    Comparisons,
+    count_clusters,
+    count_meetings,
+    count_wins,
+    find_groups,
+    keep_models,
 )
-from judgelake.tasks.stats.comparisons import Comparisons, count_meetings, count_wins
 
 Flags = NDArray[np.bool_]
 
 
 class RatingReason(StrEnum):
-    """What a model's rating is, and why where it is no finite number."""
+    """What a rating is where it is not the maximum of the likelihood, and why it or its interval is
+    missing.
+    """
 
-    FINITE = "finite"
-    ALWAYS_WINS = "never beaten by those that the rating is measured against: infinitely above"
-    ALWAYS_LOSES = "never beat those that the rating is measured against: infinitely below"
-    NOT_COMPARABLE = "linked to the others by no path of wins either way: no rating"
-    DISCONNECTED = "not linked to the others by any comparison: no rating"
+    PENALISED = "some models win or lose all against the others: penalised likelihood (Firth)"
+    FEW_CLUSTERS = "compared in fewer than 5 clusters: no interval"
+    DISCONNECTED = "linked to the others by no comparison: no rating"
     NO_COMPARISONS = "no comparisons: no rating"
-    ANCHOR_SPLIT = "the models of the anchor cannot be rated against each other: no rating"
-
-
-def find_paths(edges: Flags) -> Flags:
-    """Whether a path leads from the row's model to the column's, itself included: (..., models,
-    models).
-    """
-    paths = edges | np.eye(edges.shape[-1], dtype=bool)
-    for _ in range(max(edges.shape[-1] - 1, 1).bit_length()):
-        steps = paths.astype(np.float32)
-        paths = steps @ steps > 0
-    return paths
-
-
-def choose_anchor(paths: Flags, meetings: Floats) -> Indices:
-    """The largest set of models that can all be rated against each other; of equal ones that with
-    most comparisons.
-    """
-    mutual = paths & paths.T
-    sizes, met = mutual.sum(axis=1), (meetings * mutual).sum(axis=1)
-    first = np.lexsort((-met, -sizes))[0]
-    return np.flatnonzero(mutual[first])
-
-
-def place_models(paths: Flags, anchor: Indices) -> Floats:
-    """0 for models rated against the anchor, inf or -inf beyond it, NaN without a path: (...,
-    models); NaN if the anchor is split.
-    """
-    upwards, downwards = paths[..., :, anchor].all(axis=-1), paths[..., anchor, :].all(axis=-2)
-    placed = np.where(
-        upwards & downwards, 0.0, np.where(upwards, np.inf, np.where(downwards, -np.inf, np.nan))
-    )
-    is_whole = (placed[..., anchor] == 0).all(axis=-1, keepdims=True)
-    return np.where(is_whole, placed, np.nan)
-
-
-def explain_places(placed: Floats, meetings: Floats, anchor: Indices) -> tuple[RatingReason, ...]:
-    """The reason of each model of one sample, from `place_models` and the (models, models)
-    comparisons.
-    """
-    linked = find_paths(meetings > 0)[anchor[0]]
-    cases = (
-        (meetings.sum(axis=1) == 0, RatingReason.NO_COMPARISONS),
-        (np.full(placed.shape, np.isnan(placed[anchor]).any()), RatingReason.ANCHOR_SPLIT),
-        (placed == 0, RatingReason.FINITE),
-        (placed == np.inf, RatingReason.ALWAYS_WINS),
-        (placed == -np.inf, RatingReason.ALWAYS_LOSES),
-        (linked, RatingReason.NOT_COMPARABLE),
-        (~linked, RatingReason.DISCONNECTED),
-    )
-    return tuple(
-        next(reason for flags, reason in cases if flags[model]) for model in range(placed.size)
-    )
-
-
-# Elo's scale: 400 points are odds of 10 to 1
-ELO_PER_LOGIT = 400 / math.log(10)
-# the fit ends at a step so small; after so many steps it has failed
-_STEP_SIZE, _MOST_STEPS = 1e-10, 200
-# memory for resamples that are fitted together
-_CHUNK_BYTES = 32 << 20
+    ANCHOR_SPLIT = "no comparison links the models of the anchor: no rating"
 
 
 class Anchor(NamedTuple):
-    """The mean rating of `models` (codes; None: all that can be rated against each other) is
-    `rating`.
+    """The mean rating of `models` (codes; None: all of the largest linked group) is `rating`;
+    `scale` more are odds of ten to one.
     """
 
     models: tuple[int, ...] | None
     rating: float
+    scale: float = 400.0
 
 
 class BradleyTerry(NamedTuple):
-    """Ratings with 95 % intervals, all (models,).
+    """Ratings with 95 % intervals, (models,), NaN where there is none; `reasons` says why.
 
-    `ratings` are inf, -inf or NaN where `reasons` says why, and then the interval is NaN.
-    `covariance` is that of the ratings, those of the anchor have none on average. `anchor` names
-    its models. `n_clusters` are the clusters behind the intervals.
+    `is_above[i, j]`: the 95 % interval of rating i less rating j lies above 0; pairs are judged one
+    at a time. `anchor` names its models, `n_clusters` counts the clusters behind the intervals.
     """
 
     ratings: Floats
     low: Floats
     high: Floats
-    covariance: Floats
-    reasons: tuple[RatingReason, ...]
+    is_above: Flags
+    reasons: tuple[tuple[RatingReason, ...], ...]
     anchor: Indices
-    anchor_rating: float
     n: int
     n_clusters: int
 
 
+# with fewer clusters intervals are so wide that they cover 98 % and more
+_LEAST_CLUSTERS = 5
+# the fit ends at a step so small; after so many steps it has failed
+_STEP_SIZE, _MOST_STEPS = 1e-10, 500
+# memory for clusters whose scores are summed together
+_CHUNK_BYTES = 32 << 20
+_LEVERAGE = 0.05
+"""From this leverage on a cluster is left out exactly: what a smaller one shifts is known within 5
+%, and of m models at most 20 (m - 1) clusters have more.
+"""
+
+
 def fit_bradley_terry(comparisons: Comparisons, anchor: Anchor) -> BradleyTerry:
-    """Fit the ratings; the variance sums scores by cluster, with C / (C - 1) and a t quantile of C
-    - 1 degrees of freedom.
+    """Fit the models that comparisons link to the anchor.
 
-    Bradley & Terry 1952; ties as half wins, a quasi-likelihood whose sandwich stays valid (White
-    1982; Liang & Zeger 1986).
+    Ratings maximise the likelihood (Bradley & Terry 1952) where it has a finite maximum, else
+    Firth's penalised likelihood. Intervals are those of the penalised fit: the variance of a
+    difference is the jackknife's over clusters with Student's quantile, and at least that of
+    independent rows (`_find_variances`). Measured coverage: `tests.bench.bench_rankings`.
     """
-    wins, meetings = count_wins(comparisons), count_meetings(comparisons).astype(np.float64)
-    paths = find_paths(wins > 0)
-    held = (
-        choose_anchor(paths, meetings)
-        if anchor.models is None
-        else np.array(_check_anchor(anchor.models, len(wins)))
-    )
-    placed = np.where(meetings.sum(axis=1) > 0, place_models(paths, held), np.nan)
-    logits = maximise_likelihood(wins[None], (placed == 0)[None])[0]
-    covariance, n_clusters = _estimate_covariance(comparisons, meetings, logits, placed == 0, held)
-    covariance *= ELO_PER_LOGIT**2
-    ratings = rate_logits(logits, placed, held, anchor.rating)
-    reasons = explain_places(placed, meetings, held)
-    half = stats.t.ppf(0.975, max(n_clusters - 1, 1)) * np.sqrt(np.diag(covariance))
-    n = comparisons.preference_b.size
-    return BradleyTerry(
-        ratings,
-        ratings - half,
-        ratings + half,
-        covariance,
-        reasons,
-        held,
-        anchor.rating,
-        n,
-        n_clusters,
-    )
+    wins, meetings = count_wins(comparisons), count_meetings(comparisons)
+    groups = find_groups(meetings)
+    held = _find_anchor(anchor.models, groups, meetings)
+    rated = np.flatnonzero(groups == groups[held[0]]) if _is_linked(held, groups) else held[:0]
+    n_models = comparisons.n_models
+    ratings, low, high = np.full((3, n_models), np.nan)
+    is_above = np.zeros((n_models, n_models), dtype=np.bool_)
+    about: list[tuple[RatingReason, ...]] = [
+        (_explain_absence(model, rated, meetings),) for model in range(n_models)
+    ]
+    if rated.size < 2:
+        return BradleyTerry(ratings, low, high, is_above, tuple(about), held, 0, 0)
+    own = keep_models(comparisons, rated)
+    table, among = wins[np.ix_(rated, rated)], np.flatnonzero(np.isin(rated, held))
+    unit = anchor.scale / math.log(10)
+    is_finite = connected_components(table, directed=True, connection="strong")[0] == 1
+    penalised = maximise_likelihood(table, penalised=True)
+    logits = maximise_likelihood(table, penalised=False) if is_finite else penalised
+    half, gap, met = _find_half_widths(own, table, penalised, among)
+    centre = anchor.rating + unit * (penalised - penalised[among].mean())
+    ratings[rated] = anchor.rating + unit * (logits - logits[among].mean())
+    low[rated], high[rated] = centre - unit * half, centre + unit * half
+    is_above[np.ix_(rated, rated)] = penalised[:, None] - penalised > gap
+    for place, model in enumerate(rated):
+        about[model] = ((RatingReason.PENALISED,) if not is_finite else ()) + (
+            (RatingReason.FEW_CLUSTERS,) if met[place] < _LEAST_CLUSTERS else ()
+        )
+    n_clusters = int(np.count_nonzero(np.bincount(own.clusters)))
+    n = own.preference_b.size
+    return BradleyTerry(ratings, low, high, is_above, tuple(about), held, n, n_clusters)
 
 
-def rate_logits(logits: Floats, placed: Floats, anchor: Indices, rating: float) -> Floats:
-    """Elo-like ratings whose mean over the anchor is `rating`; what lies beyond is inf, -inf or
-    NaN: (..., models).
+def maximise_likelihood(wins: Floats, *, penalised: bool) -> Floats:
+    """Logits that sum to 0 of one table of wins, (models, models), in which comparisons link all
+    models.
+
+    Newton with halved steps from equal ratings. Without the penalty a path of wins must lead from
+    each model to each.
     """
-    level = logits[..., anchor].mean(axis=-1, keepdims=True)
-    ratings: Floats = rating + ELO_PER_LOGIT * (logits - level) + placed
-    return ratings
-
-
-def maximise_likelihood(wins: Floats, is_rated: Flags) -> Floats:
-    """Logits of many tables at once: (tables, models, models) wins, (tables, models) flags ->
-    (tables, models).
-
-    Newton with halved steps from equal ratings; only comparisons between rated models count, among
-    whom a path of wins must lead from each to each. Logits of the others are 0; each table's sum to
-    0.
-    """
-    counted = np.where(is_rated[:, :, None] & is_rated[:, None, :], wins, 0.0)
-    logits = np.zeros(is_rated.shape)
-    active = np.arange(len(logits))
+    logits = np.zeros(len(wins))
+    point = _measure(wins, logits, penalised)
     for _ in range(_MOST_STEPS):
-        step = _step(counted[active], logits[active], is_rated[active])
-        logits[active] = _climb(counted[active], logits[active], step)
-        active = active[np.abs(step).max(axis=1, initial=0) > _STEP_SIZE]
-        if active.size == 0:
-            return logits
+        step = point.variance @ point.gradient
+        least = point.value - 1e-12 * abs(point.value)
+        following = _measure(wins, logits + step, penalised)
+        while following.value < least:
+            step /= 2
+            following = _measure(wins, logits + step, penalised)
+        logits, point = logits + step, following
+        if np.abs(step).max() <= _STEP_SIZE:
+            return np.asarray(logits - logits.mean())
     raise FloatingPointError(
-        f"maximise_likelihood: no maximum after {_MOST_STEPS} steps for table {active[0]}; "
-        f"expected convergence; "
+        f"maximise_likelihood: no maximum after {_MOST_STEPS} steps; expected convergence; "
         "check for counts of very different size"
     )
 
 
-def _step(wins: Floats, logits: Floats, is_rated: Flags) -> Floats:
-    chance = expit(logits[:, :, None] - logits[:, None, :])
-    meetings = wins + wins.transpose(0, 2, 1)
-    gradient = (wins - meetings * chance).sum(axis=2)
-    information = _information(meetings, chance, is_rated)
-    step: Floats = np.linalg.solve(information, gradient[..., None])[..., 0]
-    return step
-
-
-def _information(meetings: Floats, chance: Floats, is_rated: Flags) -> Floats:
-    """Fisher information, made invertible: ratings sum to 0, and unrated models stay where they
-    are.
+class _Point(NamedTuple):
+    """The logarithm of a likelihood, its gradient, and the inverse of what a step of Newton's
+    divides by.
     """
+
+    value: float
+    gradient: Floats
+    variance: Floats
+
+
+def _measure(wins: Floats, logits: Floats, penalised: bool) -> _Point:
+    """Firth's penalty is half the logarithm of the determinant of the information; its gradient is
+    that of h / 2 further wins to either side, h being the leverage of a pair (Heinze & Schemper
+    2002).
+    """
+    gaps = logits[:, None] - logits
+    chance, meetings = expit(gaps), wins + wins.T
     links = meetings * chance * (1 - chance)
-    every = np.arange(links.shape[-1])
-    information = -links
-    information[:, every, every] += links.sum(axis=2) + ~is_rated
-    # Of the size of the information itself, so that the matrix stays well conditioned.
-    size = np.maximum(links.sum(axis=(1, 2)) / np.maximum(is_rated.sum(axis=1), 1) ** 2, 1e-300)
-    information += size[:, None, None] * (is_rated[:, :, None] & is_rated[:, None, :])
-    return information
+    value, gradient = float((wins * log_expit(gaps)).sum()), wins - meetings * chance
+    information, size = _fill(links)
+    if not penalised:
+        return _Point(value, gradient.sum(axis=1), _invert(information))
+    leverage = links * _spread(_invert(information))
+    value += float(np.linalg.slogdet(information)[1] - math.log(size)) / 2
+    gradient += leverage * (0.5 - chance)
+    added = _fill(links + leverage * chance * (1 - chance))[0]
+    return _Point(value, gradient.sum(axis=1), _invert(added))
 
 
-def _climb(wins: Floats, logits: Floats, step: Floats) -> Floats:
-    """Take the step, halved until the likelihood does not fall."""
-    before = _log_likelihood(wins, logits)
-    least = before - 1e-12 * np.abs(before)
-    length = np.ones((len(logits), 1))
-    while (is_worse := _log_likelihood(wins, logits + length * step) < least).any():
-        length[is_worse] /= 2
-    return logits + length * step
+def _fill(links: Floats) -> tuple[Floats, float]:
+    """The information of links between models, made invertible: ratings sum to 0.
 
-
-def _log_likelihood(wins: Floats, logits: Floats) -> Floats:
-    total: Floats = (wins * log_expit(logits[:, :, None] - logits[:, None, :])).sum(axis=(1, 2))
-    return total
-
-
-def _estimate_covariance(
-    comparisons: Comparisons, meetings: Floats, logits: Floats, is_rated: Flags, anchor: Indices
-) -> tuple[Floats, int]:
-    """Sandwich covariance of the logits against the anchor's mean (NaN where not rated) and its
-    number of clusters.
+    What is added is of the size of the information itself, so that the matrix stays well
+    conditioned, and returned.
     """
-    among = is_rated[comparisons.model_a] & is_rated[comparisons.model_b]
-    a, b, cluster = (
-        column[among] for column in (comparisons.model_a, comparisons.model_b, comparisons.clusters)
-    )
-    n_clusters = int(np.count_nonzero(np.bincount(cluster)))
-    if n_clusters < 2:
-        return np.full(meetings.shape, np.nan), n_clusters
-    residual = 1 - comparisons.preference_b[among] - expit(logits[a] - logits[b])
-    chance = expit(logits[:, None] - logits)
-    information = _information(
-        (meetings * (is_rated[:, None] & is_rated))[None], chance[None], is_rated[None]
-    )[0]
+    size = max(float(links.sum()) / len(links) ** 2, 1e-300)
+    return np.diag(links.sum(axis=1)) - links + size, size
+
+
+def _invert(information: Floats) -> Floats:
+    return np.asarray(np.linalg.inv(information), dtype=np.float64)
+
+
+def _spread(variance: Floats) -> Floats:
+    """The variance of each difference."""
+    own = np.diag(variance)
+    return np.asarray(own[:, None] + own - 2 * variance)
+
+
+def _find_half_widths(
+    comparisons: Comparisons, wins: Floats, logits: Floats, anchor: Indices
+) -> tuple[Floats, Floats, Indices]:
+    """Half widths of the 95 % intervals of each logit less the anchor's mean, (models,), and of
+    each difference, (models, models), and in how many clusters each model was compared.
+
+    Jackknife variances have Student's quantile of one less than the clusters in which a model (the
+    rarer of two) was compared; variances of independent rows that of the rows less the ratings.
+    """
+    between, within = _find_variances(comparisons, wins, logits)
+    met = count_clusters(comparisons)
     contrast = np.eye(logits.size)
     contrast[:, anchor] -= 1 / anchor.size
-    bread = contrast @ np.linalg.inv(information)
-    meat = n_clusters / (n_clusters - 1) * _sum_products(cluster, a, b, residual, logits.size)
-    covariance: Floats = bread @ meat @ bread.T
-    covariance[~is_rated] = covariance[:, ~is_rated] = np.nan
-    return covariance, n_clusters
+    degrees = max(comparisons.preference_b.size - logits.size + 1, 1)
+    halves = []
+    for fewest, pick in (
+        (met, lambda variance: np.einsum("ij,jk,ik->i", contrast, variance, contrast)),
+        (np.minimum(met[:, None], met), _spread),
+    ):
+        t = stdtrit(np.maximum(fewest - 1, 1), 0.975)
+        squares = np.maximum(t**2 * pick(between), stdtrit(degrees, 0.975) ** 2 * pick(within))
+        halves.append(np.where(fewest < _LEAST_CLUSTERS, np.nan, np.sqrt(np.maximum(squares, 0.0))))
+    return halves[0], halves[1], met
+
+
+def _find_variances(
+    comparisons: Comparisons, wins: Floats, logits: Floats
+) -> tuple[Floats, Floats]:
+    """Covariances of the logits up to a constant: the jackknife's over clusters, and that of
+    independent rows.
+
+    The jackknife takes one step of Newton's for each cluster left out, (I - I_c)^-1 s_c with the
+    cluster's score s_c and information I_c, where I holds the penalty's information too, so that
+    it is invertible whatever is left out. A model that wins nearly all has residuals of next to
+    nothing in every cluster; the variance of independent rows, less what ties take from it (a
+    quarter each; one more row without a tie is counted), is the least that it can have.
+    """
+    chance, meetings = expit(logits[:, None] - logits), wins + wins.T
+    weight = chance * (1 - chance)
+    links = meetings * weight
+    simple = _invert(_fill(links)[0])
+    total, share = float(links.sum()) / 2, comparisons.preference_b
+    dispersion = max(total - float((share * (1 - share)).sum()), 0.0) + 0.25
+    each = weight * _spread(simple)
+    between = _sum_products(comparisons, chance, each, _fill(links + meetings * each * weight)[0])
+    return between, simple * (dispersion / (total + 0.25))
 
 
 def _sum_products(
-    cluster: Indices, a: Indices, b: Indices, residual: Floats, n_models: int
+    comparisons: Comparisons, chance: Floats, leverage: Floats, information: Floats
 ) -> Floats:
-    """Sum over clusters of their score vector's outer product with itself: (models, models)."""
-    at_once = min(max(_CHUNK_BYTES // (8 * n_models), 1), int(cluster.max()) + 1)
-    order = np.argsort(cluster, kind="stable")
-    firsts = np.arange(0, int(cluster.max()) + 1, at_once)
-    total = np.zeros((n_models, n_models))
-    for first, rows in zip(
-        firsts, np.split(order, np.searchsorted(cluster[order], firsts[1:])), strict=True
-    ):
-        place = (cluster[rows] - first) * n_models
-        scores = np.zeros(at_once * n_models)
-        scores += np.bincount(place + a[rows], residual[rows], minlength=scores.size)
-        scores -= np.bincount(place + b[rows], residual[rows], minlength=scores.size)
-        by_cluster = scores.reshape(-1, n_models)
-        # Not `@`: a threaded product this thin waits longer for its threads than it computes.
-        total += np.einsum("ci,cj->ij", by_cluster, by_cluster)
-    return total
+    """(C - 1) / C times the sum over the C clusters of the outer product of what leaving one out
+    shifts, (models, models); `leverage` is that of one row of each pair.
+    """
+    m, inverse = comparisons.n_models, _invert(information)
+    n_codes = int(comparisons.clusters.max()) + 1
+    at_once = min(max(_CHUNK_BYTES // (8 * m), 1), n_codes)
+    most = int(np.bincount(comparisons.clusters).max()) * float(leverage.max())
+    total, exact = np.zeros((m, m)), np.zeros((m, m))
+    for number in range(-(-n_codes // at_once)):
+        rows = _take_part(comparisons.clusters, number, at_once, n_codes)
+        place = comparisons.clusters[rows] - number * at_once
+        a, b = comparisons.model_a[rows], comparisons.model_b[rows]
+        pair = a * m + b
+        residual = 1 - comparisons.preference_b[rows] - chance.ravel()[pair]
+        scores = np.zeros(at_once * m)
+        scores += np.bincount(place * m + a, residual, minlength=at_once * m)
+        scores -= np.bincount(place * m + b, residual, minlength=at_once * m)
+        by_cluster = scores.reshape(-1, m)
+        if most > _LEVERAGE:
+            held = np.bincount(place, leverage.ravel()[pair], minlength=at_once)
+            large = np.flatnonzero(held > _LEVERAGE)
+            own = _find_information(large, place, pair, chance * (1 - chance))
+            exact += _multiply(
+                np.linalg.solve(information - own, by_cluster[large, :, None])[..., 0]
+            )
+            by_cluster[large] = 0
+        total += _multiply(by_cluster)
+    n_clusters = np.count_nonzero(np.bincount(comparisons.clusters))
+    return np.asarray((inverse @ total @ inverse + exact) * (n_clusters - 1) / n_clusters)
 
 
-def _check_anchor(models: tuple[int, ...], n_models: int) -> tuple[int, ...]:
-    if not models or not all(0 <= model < n_models for model in models):
+def _take_part(clusters: Indices, number: int, at_once: int, n_codes: int) -> Indices | slice:
+    """The rows of part `number` of the clusters."""
+    return np.flatnonzero(clusters // at_once == number) if at_once < n_codes else slice(None)
+
+
+def _multiply(scores: Floats) -> Floats:
+    """The sum of each row's outer product with itself."""
+    # Not `@`: a threaded product this thin waits longer for its threads than it computes.
+    return np.asarray(np.einsum("ci,cj->ij", scores, scores))
+
+
+def _find_information(clusters: Indices, place: Indices, pair: Indices, weights: Floats) -> Floats:
+    """The information of these clusters' rows alone, (clusters, models, models)."""
+    m = len(weights)
+    number = np.full(int(place.max()) + 1, -1)
+    number[clusters] = np.arange(clusters.size)
+    rows = np.flatnonzero(number[place] >= 0)
+    cell, each = number[place[rows]] * (m * m) + pair[rows], weights.ravel()[pair[rows]]
+    links = np.zeros(clusters.size * m * m)
+    links += np.bincount(cell, each, minlength=links.size)
+    by_cluster = links.reshape(-1, m, m)
+    by_cluster = by_cluster + by_cluster.transpose(0, 2, 1)
+    every = np.arange(m)
+    information = -by_cluster
+    information[:, every, every] += by_cluster.sum(axis=2)
+    return information
+
+
+def _find_anchor(models: tuple[int, ...] | None, groups: Indices, meetings: Indices) -> Indices:
+    if models is None:
+        return np.flatnonzero(groups == 0) if meetings.any() else np.zeros(0, dtype=np.int64)
+    if not models or not all(0 <= model < groups.size for model in models):
         raise ValueError(
             f"fit_bradley_terry: anchor {models}; expected model codes from 0 to "
-            f"{n_models - 1}; name one or more"
+            f"{groups.size - 1}; name one or more"
         )
-    return models
+    return np.array(models)
 
 
-# arrays of a table's size that a fit holds at once
-_ARRAYS_A_TABLE = 12
+def _is_linked(anchor: Indices, groups: Indices) -> bool:
+    return np.unique(groups[anchor]).size == 1
 
 
-def bootstrap_bradley_terry(
-    comparisons: Comparisons, fitted: BradleyTerry, weights: AnyWeights
-) -> Floats:
-    """Ratings on each resample, (resamples, models), held by the anchor of the fit.
-
-    NaN where a model has no rating, or the anchor's models cannot all be rated against each other;
-    inf and -inf where a model happens to win or lose all, which are ends of the line for
-    `tasks.stats.comparisons`. A model that is not finite in the fit is NaN throughout: who won
-    every comparison wins every resample, and that says nothing of how sure it is.
-    """
-    check_clusters(
-        "bootstrap_bradley_terry", comparisons.clusters, comparisons.preference_b.size, weights
-    )
-    m = comparisons.n_models
-    names, table = _tabulate(comparisons, weights.shape[1])
-    is_finite = np.array([reason is RatingReason.FINITE for reason in fitted.reasons])
-    drawn = np.full((len(weights), m), np.nan)
-    for part in slice_resamples(8 * (_ARRAYS_A_TABLE * m * m + 1), weights):
-        flat = np.zeros((len(weights[part]), m * m))
-        flat[:, names] = sum_columns(table, weights[part]).T
-        wins = flat.reshape(-1, m, m)
-        placed = place_models(find_paths(wins > 0), fitted.anchor)
-        drawn[part] = rate_logits(
-            maximise_likelihood(wins, placed == 0), placed, fitted.anchor, fitted.anchor_rating
-        )
-    drawn[:, ~is_finite] = np.nan
-    return drawn
-
-
-def _tabulate(comparisons: Comparisons, n_clusters: int) -> tuple[np.ndarray, csr_array]:
-    """Ordered pairs of models that have wins, and their wins in each cluster: (pairs, clusters)."""
-    a, b, share = comparisons.model_a, comparisons.model_b, comparisons.preference_b
-    names, pair = np.unique(
-        np.concatenate([a, b]) * comparisons.n_models + np.concatenate([b, a]), return_inverse=True
-    )
-    at = (pair, np.concatenate([comparisons.clusters, comparisons.clusters]))
-    return names, csr_array(
-        (np.concatenate([1 - share, share]), at), shape=(names.size, n_clusters)
-    )
+def _explain_absence(model: int, rated: Indices, meetings: Indices) -> RatingReason:
+    if not meetings[model].any():
+        return RatingReason.NO_COMPARISONS
+    return RatingReason.DISCONNECTED if rated.size else RatingReason.ANCHOR_SPLIT

@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 
 from judgelake.tasks.stats.cluster_sums import Floats, Indices
-from judgelake.tasks.stats.resampling import expanded_interval, percentile_interval
+from judgelake.tasks.stats.resampling import percentile_interval
 
 
 class Comparisons(NamedTuple):
@@ -62,6 +63,44 @@ def count_meetings(comparisons: Comparisons) -> Indices:
     m = comparisons.n_models
     n = np.bincount(comparisons.model_a * m + comparisons.model_b, minlength=m * m).reshape(m, m)
     return n + n.T
+
+
+def count_clusters(comparisons: Comparisons) -> Indices:
+    """In how many clusters each model was compared."""
+    n_codes = int(comparisons.clusters.max(initial=-1)) + 1
+    is_met = np.zeros(comparisons.n_models * n_codes, dtype=np.bool_)
+    for models in (comparisons.model_a, comparisons.model_b):
+        is_met[models * n_codes + comparisons.clusters] = True
+    return np.asarray(is_met.reshape(comparisons.n_models, n_codes).sum(axis=1))
+
+
+def find_groups(meetings: Indices) -> Indices:
+    """Number the groups of models that comparisons link, (models,): 0 has most models, of equal
+    ones most comparisons.
+    """
+    n_groups, codes = connected_components(meetings, directed=False)
+    sizes = np.bincount(codes, minlength=n_groups)
+    met = np.bincount(codes, meetings.sum(axis=1), minlength=n_groups)
+    numbers = np.empty(n_groups, dtype=np.int64)
+    numbers[np.lexsort((-met, -sizes))] = np.arange(n_groups)
+    return np.asarray(numbers[codes])
+
+
+def keep_models(comparisons: Comparisons, models: Indices) -> Comparisons:
+    """The comparisons among these models, their codes numbered anew."""
+    if models.size == comparisons.n_models:
+        return comparisons
+    numbers = np.full(comparisons.n_models, -1)
+    numbers[models] = np.arange(models.size)
+    a, b = numbers[comparisons.model_a], numbers[comparisons.model_b]
+    kept = np.flatnonzero((a >= 0) & (b >= 0))
+    return comparisons._replace(
+        model_a=a[kept],
+        model_b=b[kept],
+        preference_b=comparisons.preference_b[kept],
+        clusters=comparisons.clusters[kept],
+        n_models=models.size,
+    )
 
 
 def _check_rows(
@@ -148,75 +187,70 @@ class RatingBand(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """Models from best to worst and what the draws say of their order.
+    """Models from best to worst and how sure their order is.
 
     `rank` is a model's place by its rating (1 is best; equal ratings share the better place; 0
     without a rating). `low` and `high` are its best and worst place: one more than the models
-    surely above it, and the rated models less those surely below. `is_above[i, j]` says that model
-    i is surely above j: the 95 % interval of their difference, draw by draw, is above 0.
-    `neighbour_is_separable[p]` is that of places p and p + 1 of `order`. Pairs are judged one at a
-    time, without correction for how many there are.
+    surely above it, and the rated models less those surely below. `neighbour_is_separable[p]` says
+    that the model at place p of `order` is surely above that at p + 1.
     """
 
     order: Indices
     rank: Indices
     low: Indices
     high: Indices
-    is_above: NDArray[np.bool_]
     neighbour_is_separable: NDArray[np.bool_]
 
 
-def summarise_ratings(drawn: Floats, n_clusters: int | None) -> RatingBand:
-    """Bands of draws, (draws, models). Infinite ratings count as the ends of the line; NaN is
-    counted as undefined.
-
-    The ends are those of a confidence interval from so many clusters (`expanded_interval`), or,
-    with None, of the middle 95 % of draws that are no sample of anything (Elo's orders).
+def summarise_ratings(drawn: Floats) -> RatingBand:
+    """The mean, the median and the middle 95 % of draws, (draws, models), that are no sample of
+    anything (Elo's orders). Infinite ratings count as the ends of the line; NaN is counted as
+    undefined.
     """
     columns = [np.sort(column[~np.isnan(column)]) for column in drawn.T]
     mean = [
         column.mean() if column.size and np.isfinite(column).all() else np.nan for column in columns
     ]
     median = [_interpolate(column, (column.size - 1) / 2, math.floor) for column in columns]
-    ends = np.array(
-        [_find_ends(column, n_clusters) for column in columns], dtype=np.float64
-    ).reshape(-1, 2)
+    ends = np.array([_find_ends(column) for column in columns], dtype=np.float64).reshape(-1, 2)
     return RatingBand(
         np.array(mean), np.array(median), ends[:, 0], ends[:, 1], np.isnan(drawn).sum(axis=0)
     )
 
 
-def rank_models(ratings: Floats, drawn: Floats, n_clusters: int | None) -> Ranking:
-    """Rank models by `ratings`, (models,), and read from draws, (draws, models), how sure their
-    order is.
+def compare_draws(drawn: Floats) -> NDArray[np.bool_]:
+    """Whether the row's model is surely above the column's, (models, models): the middle 95 % of
+    their difference, draw by draw, are above 0. Pairs are judged one at a time.
     """
-    if drawn.ndim != 2 or drawn.shape[1] != ratings.size:
+    is_above = np.zeros((drawn.shape[1], drawn.shape[1]), dtype=np.bool_)
+    for i in range(len(is_above)):
+        with np.errstate(invalid="ignore"):  # two infinite ratings have no difference
+            gaps = drawn[:, [i]] - drawn
+        is_above[i] = [_find_ends(np.sort(gap[~np.isnan(gap)]))[0] > 0 for gap in gaps.T]
+    return is_above
+
+
+def rank_models(ratings: Floats, is_above: NDArray[np.bool_]) -> Ranking:
+    """Rank models by `ratings`, (models,), with what is known of who is surely above whom, (models,
+    models).
+    """
+    if is_above.shape != (ratings.size, ratings.size):
         raise ValueError(
-            f"rank_models: draws of shape {drawn.shape} for {ratings.size} models; expected "
-            f"(draws, models)"
+            f"rank_models: is_above has shape {is_above.shape} for {ratings.size} models; expected "
+            f"(models, models); pass a row and a column a model"
         )
     is_rated = ~np.isnan(ratings)
     order = np.argsort(-ratings, kind="stable")[: int(is_rated.sum())]
-    is_above = np.zeros((ratings.size, ratings.size), dtype=bool)
-    for i in order:
-        with np.errstate(invalid="ignore"):  # two infinite ratings have no difference
-            gaps = drawn[:, [i]] - drawn
-        is_above[i] = [
-            _find_ends(np.sort(gap[~np.isnan(gap)]), n_clusters)[0] > 0 for gap in gaps.T
-        ]
-    is_above &= is_rated & is_rated[:, None]
+    surely = is_above & is_rated & is_rated[:, None]
     rank = np.where(is_rated, 1 + (ratings > ratings[:, None]).sum(axis=1), 0)
-    low = np.where(is_rated, 1 + is_above.sum(axis=0), 0)
-    high = np.where(is_rated, order.size - is_above.sum(axis=1), 0)
-    return Ranking(order, rank, low, high, is_above, is_above[order[:-1], order[1:]])
+    low = np.where(is_rated, 1 + surely.sum(axis=0), 0)
+    high = np.where(is_rated, order.size - surely.sum(axis=1), 0)
+    return Ranking(order, rank, low, high, surely[order[:-1], order[1:]])
 
 
-def _find_ends(ordered: Floats, n_clusters: int | None) -> tuple[float, float]:
-    """The 95 % ends of ordered draws."""
-    places = np.arange(ordered.size, dtype=np.float64)
-    interval = (
-        percentile_interval(places) if n_clusters is None else expanded_interval(places, n_clusters)
-    )
+def _find_ends(ordered: Floats) -> tuple[float, float]:
+    """The ends of the middle 95 % of ordered draws."""
+    interval = percentile_interval(np.arange(ordered.size, dtype=np.float64))
     return _interpolate(ordered, interval.low, math.floor), _interpolate(
         ordered, interval.high, math.ceil
     )

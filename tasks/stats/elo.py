@@ -60,7 +60,7 @@ def permute_elo(
     """Rate the comparisons in random orders; the band shows the order's effect alone."""
     as_one = comparisons._replace(clusters=np.zeros_like(comparisons.clusters))
     ratings = _rate(as_one, scale, np.repeat(draw_once(1), permutations, axis=0), rng)
-    return EloRatings(ratings, summarise_ratings(ratings, None), "order spread")
+    return EloRatings(ratings, summarise_ratings(ratings), "order spread")
 
 
 def bootstrap_elo(
@@ -70,7 +70,7 @@ def bootstrap_elo(
     and Figure 5).
     """
     ratings = _rate(comparisons, scale, weights, rng)
-    return EloRatings(ratings, summarise_ratings(ratings, None), "order-and-resampling spread")
+    return EloRatings(ratings, summarise_ratings(ratings), "order-and-resampling spread")
 
 
 def _rate(

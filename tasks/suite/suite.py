@@ -48,6 +48,9 @@ class ReportSettings:
     be a recorded one. `against_samples`: the numbers of that judge's samples to use; by default the
     first half of them (all where their number is odd). `tests`: tests of the difference of two
     judges, beside the paired bootstrap; their assumptions are in `tasks.stats.difference_tests`.
+    `elo_k`: how far one comparison moves Elo ratings. `elo_scale`: the gap of ratings that means
+    odds of ten to one, of Bradley-Terry too. `elo_start`: where Elo starts and what Bradley-Terry
+    ratings average; FastChat's 4, 400 and 1000 by default.
     """
 
     against: str = "human"
@@ -56,6 +59,9 @@ class ReportSettings:
     resamples: int = 2000
     seed: int = 7
     min_coverage: float = 0.98
+    elo_k: float = 4.0
+    elo_scale: float = 400.0
+    elo_start: float = 1000.0
 
     def __post_init__(self) -> None:
         given = self.against_samples
@@ -77,6 +83,9 @@ class ReportSettings:
         expect(
             0 <= self.min_coverage <= 1, "min_coverage", self.min_coverage, "a share from 0 to 1"
         )
+        expect(0 < self.elo_k < float("inf"), "elo_k", self.elo_k, "a number above 0")
+        expect(0 < self.elo_scale < float("inf"), "elo_scale", self.elo_scale, "a number above 0")
+        expect(abs(self.elo_start) < float("inf"), "elo_start", self.elo_start, "a finite number")
 
 
 @frozen_settings

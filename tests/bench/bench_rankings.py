@@ -18,18 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
-from judgelake.tasks.stats.bradley_terry import (
-    ELO_PER_LOGIT,
-    Anchor,
-    bootstrap_bradley_terry,
-    fit_bradley_terry,
-)
-from judgelake.tasks.stats.comparisons import Comparisons, select_comparisons, summarise_ratings
+from judgelake.tasks.stats.bradley_terry import Anchor, RatingReason, fit_bradley_terry
+from judgelake.tasks.stats.comparisons import Comparisons, select_comparisons
 from judgelake.tasks.stats.contradictions import build_graphs, find_contradictions
 from judgelake.tasks.stats.elo import EloScale, bootstrap_elo, permute_elo
 from judgelake.tasks.stats.resampling import draw_cluster_weights
 from tests.bench.bench_agreement import measure, report
-from tests.stats.drawn_comparisons import draw_comparisons
+from tests.stats.drawn_comparisons import draw_comparisons, draw_outcomes
 
 MODELS, ROWS_A_QUESTION = 30, 20
 SCALE = EloScale(1000, 4, 400)
@@ -148,23 +143,10 @@ def compare_bradley_terry(rng: np.random.Generator) -> None:
     fitted = fit_bradley_terry(battles, MEAN)
     np.testing.assert_allclose(fitted.ratings, fit_logistic(battles, every), atol=0.05)
     peer = measure(lambda: fit_logistic(battles, every), 3)
-    report(
-        "Bradley-Terry fit with sandwich, 100k",
-        measure(lambda: fit_bradley_terry(battles, MEAN), 10),
-        peer,
-        1,
-    )
-    weights = draw_cluster_weights(every.size // ROWS_A_QUESTION, 500, rng)
-    resampled = bootstrap_bradley_terry(battles, fitted, weights[:1])[0]
-    np.testing.assert_allclose(
-        resampled, fit_logistic(battles, np.repeat(every, weights[0][battles.clusters])), atol=0.05
-    )
-    report(
-        "Bradley-Terry bootstrap x 500",
-        measure(lambda: bootstrap_bradley_terry(battles, fitted, weights), 3),
-        peer,
-        500,
-    )
+    ours = measure(lambda: fit_bradley_terry(battles, MEAN), 10)
+    report("Bradley-Terry fit with intervals, 100k", ours, peer, 1)
+    # FastChat's intervals are those of 100 and more resamples, each fitted anew.
+    report("intervals and places, 500 resamples", ours, peer, 500)
 
 
 def compare_contradictions(rng: np.random.Generator) -> None:
@@ -200,28 +182,71 @@ def compare_contradictions(rng: np.random.Generator) -> None:
         report(f"contradictions, 5,000 x 10 models, {name}", ours, measure(peer, 1), 10)
 
 
-def print_coverage(rng: np.random.Generator) -> None:
-    """How many 95 % intervals hold the planted ratings; several dependent rows a cluster."""
-    strengths = np.array([-0.9, -0.3, 0.0, 0.4, 0.8])
-    planted = 1000 + ELO_PER_LOGIT * (strengths - strengths.mean())
-    for n_clusters, rows in ((15, 20), (45, 7), (100, 5), (300, 5)):
-        held = np.full((2, 500, strengths.size), np.nan)
-        for i in range(500):
-            battles = draw_comparisons(strengths, n_clusters, rows, rng)
-            fitted = fit_bradley_terry(battles, MEAN)
-            if np.isfinite(fitted.ratings).all():
-                held[0, i] = (fitted.low <= planted) & (planted <= fitted.high)
-                weights = draw_cluster_weights(n_clusters, 400, rng)
-                band = summarise_ratings(
-                    bootstrap_bradley_terry(battles, fitted, weights), n_clusters
-                )
-                held[1, i] = (band.low <= planted) & (planted <= band.high)
-        sandwich, bootstrap = np.nanmean(held, axis=(1, 2))
-        without = np.isnan(held[0, :, 0]).sum()
+MILD, STRONG = (-0.9, -0.3, 0.0, 0.4, 0.8), (3.0, 0.5, 0.0, -0.5, -3.0)
+HUB = (0.0, 2.5, -2.5, 0.5, -0.5)
+
+
+def draw_hub(strengths: Floats, n_clusters: int, rng: np.random.Generator) -> Comparisons:
+    """Model 0 meets each other model once a cluster."""
+    cluster = np.repeat(np.arange(n_clusters), strengths.size - 1)
+    others = np.tile(np.arange(1, strengths.size), n_clusters)
+    return draw_outcomes(strengths, cluster, np.zeros_like(others), others, rng)
+
+
+def draw_skewed(
+    strengths: Floats, n_clusters: int, rows: int, rng: np.random.Generator
+) -> Comparisons:
+    """Cluster k holds a share of the rows that falls as 1 / k."""
+    sizes = 1 / np.arange(1, n_clusters + 1)
+    sizes = np.maximum(np.round(n_clusters * rows * sizes / sizes.sum()), 1).astype(np.int64)
+    cluster = np.repeat(np.arange(n_clusters), sizes)
+    a = rng.integers(0, strengths.size, cluster.size)
+    b = (a + rng.integers(1, strengths.size, cluster.size)) % strengths.size
+    return draw_outcomes(strengths, cluster, a, b, rng)
+
+
+DESIGNS = {
+    "mild, 5 clusters x 20": (MILD, partial(draw_comparisons, n_clusters=5, rows_a_cluster=20)),
+    "mild, 15 x 20": (MILD, partial(draw_comparisons, n_clusters=15, rows_a_cluster=20)),
+    "mild, 100 x 5": (MILD, partial(draw_comparisons, n_clusters=100, rows_a_cluster=5)),
+    "mild, 12 x 10, 70 % ties": (
+        MILD,
+        partial(draw_comparisons, n_clusters=12, rows_a_cluster=10, ties=0.7),
+    ),
+    "mild, 6 skewed x 40": (MILD, partial(draw_skewed, n_clusters=6, rows=40)),
+    "strong, 5 x 20": (STRONG, partial(draw_comparisons, n_clusters=5, rows_a_cluster=20)),
+    "strong, 15 x 20": (STRONG, partial(draw_comparisons, n_clusters=15, rows_a_cluster=20)),
+    "strong, 20 x 1": (STRONG, partial(draw_comparisons, n_clusters=20, rows_a_cluster=1)),
+    "strong, 40 x 2": (STRONG, partial(draw_comparisons, n_clusters=40, rows_a_cluster=2)),
+    "strong, 100 x 5": (STRONG, partial(draw_comparisons, n_clusters=100, rows_a_cluster=5)),
+    "strong, 40 skewed x 5": (STRONG, partial(draw_skewed, n_clusters=40, rows=5)),
+    "hub, 10 x 4": (HUB, partial(draw_hub, n_clusters=10)),
+    "hub, 80 x 4": (HUB, partial(draw_hub, n_clusters=80)),
+    "19 : 1, 20 x 1": ((1.5, -1.5), partial(draw_comparisons, n_clusters=20, rows_a_cluster=1)),
+}
+
+
+def print_coverage(rng: np.random.Generator, samples: int = 1_000) -> None:
+    """How many 95 % intervals hold the planted ratings; several dependent rows a cluster. `wrongly
+    above` is the share of samples in which some pair stands surely in the wrong order.
+    """
+    print(f"coverage in % of {samples} samples; by model from first to last; wrongly above in %")
+    for name, (logits, draw) in DESIGNS.items():
+        strengths = np.array(logits)
+        planted = 1000 + 400 / math.log(10) * (strengths - strengths.mean())
+        is_below = strengths[:, None] < strengths
+        held, penalised, wrong = np.full((samples, strengths.size), np.nan), 0, 0
+        for i in range(samples):
+            fitted = fit_bradley_terry(draw(strengths, rng=rng), MEAN)
+            has_ends = ~np.isnan(fitted.low)
+            held[i, has_ends] = ((fitted.low <= planted) & (planted <= fitted.high))[has_ends]
+            penalised += RatingReason.PENALISED in fitted.reasons[0]
+            wrong += int((fitted.is_above & is_below).any())
+        by_model = " ".join(f"{100 * share:4.0f}" for share in np.nanmean(held, axis=0))
         print(
-            f"coverage at {n_clusters:3} clusters x {rows:2} rows: sandwich {sandwich:.3f}, "
-            f"bootstrap {bootstrap:.3f} "
-            f"({without} of 500 without a finite maximum)"
+            f"{name:26} {100 * np.nanmean(held):5.1f}  {by_model:26}"
+            f"null {100 * np.isnan(held).mean():4.1f}  penalised {100 * penalised / samples:4.0f}"
+            f"  wrongly above {100 * wrong / samples:4.1f}"
         )
 
 

@@ -132,6 +132,15 @@ def test_vicuna_pairs(tmp_path: Path, data_folder: Path, monkeypatch: pytest.Mon
             ("gpt-4", "human:human", 80, "0.525", "0.228")
         ]
         assert coverage(shell, lake) == {("vicuna_pairs", "gpt-4", "ok", 320)}
+        # GPT-4 prefers gpt-3.5 to vicuna-13b, which was compared four times as often, 44 to 14
+        text = (
+            "select method, model, orders_differ from rpt_rankings where rater = 'gpt-4' and "
+            "category = '*' and rank = 1"
+        )
+        assert [tuple(row.values()) for row in shell.select(lake, text)] == [
+            ("bradley_terry", "gpt-3.5-turbo:20230327", True),
+            ("elo", "vicuna-13b:20230322-clean-lang", True),
+        ]
         text = (
             "select n, wins, ties, losses, win_rate from rpt_win_rate where judge = "
             "'human:human' and model_a like 'gpt%'"

@@ -114,6 +114,7 @@ def ranking_row(rater: str, model: str, rank: int | None) -> Row:
     row |= {
         "model": model,
         "rank": rank,
+        "group_number": rank and 1,
         "rating": None,
         "initial": 1000.0,
         "scale": 400.0,

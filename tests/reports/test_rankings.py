@@ -100,23 +100,74 @@ def test_planted_strengths_are_found_again(lake: Lake) -> None:
     assert {row["n_undefined"] for row in elo.values()} == {0}
 
 
-def test_who_wins_all_has_no_finite_rating(lake: Lake) -> None:
+def test_who_wins_all_is_rated_and_groups_are_told_apart(lake: Lake) -> None:
     chosen: Chosen = {(n, "m1", "m2", "p1"): "a" if n % 2 else "b" for n in range(10)}
     chosen |= {(n, "m3", "m1", "p1"): "a" for n in range(10)} | {
         (n, "m4", "m5", "p1"): "tie" for n in range(10)
     }
     give_preferences(lake, chosen)
+    for method in ("bradley_terry", "elo"):
+        found = rank(lake, method)
+        assert [found[m]["group_number"] for m in sorted(found)] == [1, 1, 1, 2, 2]
+        assert found["m3"]["rank"] == 1
+        assert not found["m3"]["orders_differ"]  # m1 and m2 are equal, whatever Elo makes of them
+        assert (found["m4"]["rank"], found["m5"]["rank"]) == (1, 1)
+        assert found["m4"]["rating"] == found["m5"]["rating"] == pytest.approx(1000)
+        assert "group 2 of 2: no comparison links them" in found["m4"]["reason"]
     found = rank(lake)
-    assert (found["m3"]["rating"], found["m3"]["low"], found["m3"]["n_undefined"]) == (
-        None,
-        None,
-        200,
-    )
-    assert "never beaten" in found["m3"]["reason"]
-    assert found["m1"]["rating"] == pytest.approx(1000)
-    assert found["m1"]["reason"] is None
-    assert "not linked" in found["m4"]["reason"]
-    assert (found["m4"]["rank"], found["m4"]["rating"]) == (None, None)
+    assert found["m3"]["low"] < found["m3"]["rating"] < found["m3"]["high"]
+    assert "penalised likelihood" in found["m3"]["reason"]
+    assert found["m4"]["reason"].endswith("places hold within")
+
+
+def play_hub(n_items: int = 80) -> Chosen:
+    """One model meets four others, as vicuna-13b does in Vicuna's first evaluation: it loses to the
+    best 65 % of the time, and beats the three others nearly always.
+    """
+    rng = np.random.default_rng(3)
+    wins = {"best": 0.35, "good": 0.6, "weak": 0.9, "weakest": 0.95}
+    return {
+        (n, "hub", other, "p1"): "a" if rng.random() < share else "b"
+        for n in range(n_items)
+        for other, share in wins.items()
+    }
+
+
+def test_bradley_terry_puts_the_best_above_the_hub_and_elo_s_other_order_is_marked(
+    lake: Lake,
+) -> None:
+    give_preferences(lake, play_hub())
+    first, elo = rank(lake), rank(lake, "elo")
+    assert min(first, key=lambda m: first[m]["rank"]) == "best"
+    assert min(elo, key=lambda m: elo[m]["rank"]) == "hub"  # as it does today
+    assert all(row["orders_differ"] for row in (*first.values(), *elo.values()))
+    assert {row["warning"] for row in first.values()} == {
+        "Bradley-Terry and Elo order these models differently"
+    }
+    (warning,) = {row["warning"] for row in elo.values()}
+    assert "compared 80 to 320 times" in warning
+    assert elo["hub"]["low"] < elo["hub"]["median"] < elo["hub"]["high"]
+    assert elo["hub"]["mean"] == pytest.approx(elo["hub"]["rating"], abs=10)
+    assert first["hub"]["mean"] is first["hub"]["median"] is None
+
+
+def test_equal_numbers_of_comparisons_need_no_warning(lake: Lake) -> None:
+    give_preferences(lake, plant(1, {"m1": 1200.0, "m2": 1000.0, "m3": 800.0}, 60))
+    rows = [*rank(lake).values(), *rank(lake, "elo").values()]
+    assert {(row["orders_differ"], row["warning"]) for row in rows} == {(False, None)}
+
+
+def test_k_scale_and_start_are_the_suite_s(lake: Lake) -> None:
+    # One win moves a by K / 2 = 16; three of four are odds of 3, 200 log10 3 apart on a scale of
+    # 200.
+    give_preferences(lake, {(n, "m1", "m2", "p1"): "a" if n else "b" for n in range(4)})
+    report = ReportSettings(resamples=20, elo_k=32, elo_scale=200, elo_start=0)
+    frame = rank_by_raters(warehouse(lake), make_suite(report=report))
+    rated = {(row["method"], row["model"]): row for row in frame.to_dicts()}
+    assert rated["bradley_terry", "m1"]["rating"] == pytest.approx(LOG_3 / 4, abs=1e-6)
+    assert {(row["initial"], row["scale"]) for row in rated.values()} == {(0, 200)}
+    assert [rated[method, "m1"]["k"] for method in ("bradley_terry", "elo")] == [None, 32]
+    assert 16 < rated["elo", "m1"]["rating"] < 32
 
 
 def test_an_inconsistent_pair_is_half_a_win_and_a_missing_one_none(lake: Lake) -> None:

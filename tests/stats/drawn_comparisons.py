@@ -8,6 +8,7 @@ from scipy.stats import norm
 from judgelake.tasks.stats.comparisons import Comparisons, select_comparisons
 
 Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
 
 
 def draw_comparisons(
@@ -19,17 +20,31 @@ def draw_comparisons(
     dependence: float = 0.5,
     ties: float = 0.1,
 ) -> Comparisons:
-    """Random pairs whose mean share of the win follows `logits` exactly, and whose outcomes depend
+    """Random pairs, as many a cluster, with the outcomes of `draw_outcomes`."""
+    cluster = np.repeat(np.arange(n_clusters), rows_a_cluster)
+    a = rng.integers(0, logits.size, cluster.size)
+    b = (a + rng.integers(1, logits.size, cluster.size)) % logits.size
+    return draw_outcomes(logits, cluster, a, b, rng, dependence=dependence, ties=ties)
+
+
+def draw_outcomes(
+    logits: Floats,
+    cluster: Indices,
+    a: Indices,
+    b: Indices,
+    rng: np.random.Generator,
+    *,
+    dependence: float = 0.5,
+    ties: float = 0.1,
+) -> Comparisons:
+    """Comparisons whose mean share of the win follows `logits` exactly, and whose outcomes depend
     on each other in a cluster.
 
     A comparison's outcome is read from a normal variable that holds its cluster's own liking for
     either model, so it is uniform on its own whatever the dependence; a share `ties` of the rarer
     outcome, and as much of the other, are ties.
     """
-    cluster = np.repeat(np.arange(n_clusters), rows_a_cluster)
-    a = rng.integers(0, logits.size, cluster.size)
-    b = (a + rng.integers(1, logits.size, cluster.size)) % logits.size
-    liking = rng.normal(size=(n_clusters, logits.size))
+    liking = rng.normal(size=(int(cluster.max()) + 1, logits.size))
     shared = (liking[cluster, a] - liking[cluster, b]) / np.sqrt(2)
     place = norm.cdf(
         np.sqrt(dependence) * shared + np.sqrt(1 - dependence) * rng.normal(size=cluster.size)

@@ -1,5 +1,5 @@
 """Bradley-Terry: closed forms, choix, scikit-learn and statsmodels as oracles; what has no finite
-maximum says so.
+maximum is penalised and says so.
 """
 
 import math
@@ -13,24 +13,24 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from judgelake.tasks.stats.bradley_terry import (
-    ELO_PER_LOGIT,
     Anchor,
     RatingReason,
-    bootstrap_bradley_terry,
     fit_bradley_terry,
+    maximise_likelihood,
 )
 from judgelake.tasks.stats.comparisons import (
     Comparisons,
+    count_meetings,
+    count_wins,
+    find_groups,
     rank_models,
     select_comparisons,
-    summarise_ratings,
 )
-from judgelake.tasks.stats.resampling import draw_cluster_weights
 from tests.stats.drawn_comparisons import draw_comparisons
 
 MEAN = Anchor(None, 1000.0)
 STRENGTHS = np.array([-0.9, -0.3, 0.0, 0.4, 0.8])
-INF = math.inf
+ELO_PER_LOGIT = 400 / math.log(10)
 
 
 def compare(rows: list[tuple[int, int, float]], n_models: int) -> Comparisons:
@@ -39,28 +39,21 @@ def compare(rows: list[tuple[int, int, float]], n_models: int) -> Comparisons:
     return select_comparisons(a, b, preference.astype(np.float64), np.arange(len(rows)), n_models)
 
 
-def repeat_rows(drawn: Comparisons, times: np.ndarray) -> Comparisons:
-    rows = np.repeat(np.arange(drawn.clusters.size), times[drawn.clusters])
-    return drawn._replace(
-        model_a=drawn.model_a[rows],
-        model_b=drawn.model_b[rows],
-        preference_b=drawn.preference_b[rows],
-        clusters=drawn.clusters[rows],
-    )
-
-
 def test_two_models_by_hand() -> None:
-    # a wins 3 of 4: odds 3 to 1, so 400 log10 3 = 190.85 apart. Each row a cluster, score +-p:
-    # residuals 1/4 three times, -3/4.
-    # Information 4 * 3/16 = 3/4; meat 4/3 * (3/16 + 9/16) = 1; variance of the gap in logits 1 /
-    # (3/4)^2 = 16/9, of each 1/4.
-    found = fit_bradley_terry(compare([(0, 1, 0.0)] * 3 + [(0, 1, 1.0)], 2), MEAN)
+    # a wins 6 of 8: odds 3 to 1, so 400 log10 3 = 190.85 apart. Firth's penalty is half a win to
+    # either side: p = 6.5 / 9. Each row is a cluster: scores (1 - p) six times, -p twice.
+    # Information I = 8 p q, the penalty's 1 p q; what is left without a row is 9 p q - p q = 8 p q.
+    found = fit_bradley_terry(compare([(0, 1, 0.0)] * 6 + [(0, 1, 1.0)] * 2, 2), MEAN)
     gap = 400 * math.log10(3)
     np.testing.assert_allclose(found.ratings, [1000 + gap / 2, 1000 - gap / 2])
-    np.testing.assert_allclose(np.diag(found.covariance), [16 / 9 / 4 * ELO_PER_LOGIT**2] * 2)
-    half = 3.182446305 * math.sqrt(4 / 9) * ELO_PER_LOGIT  # t of 3 degrees of freedom
-    np.testing.assert_allclose(found.high - found.ratings, half)
-    np.testing.assert_allclose(found.ratings - found.low, half)
+    p = 6.5 / 9
+    jackknife = 7 / 8 * (6 * (1 - p) ** 2 + 2 * p**2) / (8 * p * (1 - p)) ** 2
+    # Both have 7 degrees of freedom: t = 2.364624.
+    half = 2.364624 * math.sqrt(max(jackknife, 1 / (8 * p * (1 - p)))) / 2 * ELO_PER_LOGIT
+    centre = 1000 + ELO_PER_LOGIT * math.log(p / (1 - p)) / 2
+    assert (found.low[0], found.high[0]) == pytest.approx((centre - half, centre + half), abs=1e-4)
+    np.testing.assert_allclose(found.low[1] + found.high[0], 2000)
+    assert not found.is_above.any()
 
 
 def test_a_tie_is_half_a_win() -> None:
@@ -95,19 +88,63 @@ def test_ratings_are_choix_and_scikit_learns() -> None:
     np.testing.assert_allclose(found.ratings, 1000 + ratings - ratings.mean(), atol=1e-2)
 
 
-def test_sandwich_is_statsmodels_cluster_covariance() -> None:
+def test_penalised_ratings_are_firths_by_the_iteration_that_heinze_and_schemper_state() -> None:
+    # Logistic regression on rows with the last model as reference: repeat U* = X'(y - p + h (1/2 -
+    # p)), b += I^-1 U*, h from the hat matrix (Heinze & Schemper 2002, Statistics in Medicine 21).
+    drawn = draw_comparisons(np.array([4.0, 0.5, 0.0, -3.0]), 12, 2, np.random.default_rng(3))
+    found = fit_bradley_terry(drawn, MEAN)
+    assert RatingReason.PENALISED in found.reasons[0]
+    design = (np.eye(4)[drawn.model_a] - np.eye(4)[drawn.model_b])[:, :3]
+    beta = np.zeros(3)
+    for _ in range(2_000):
+        p = 1 / (1 + np.exp(-design @ beta))
+        inverse = np.linalg.inv(design.T @ (design * (p * (1 - p))[:, None]))
+        hat = p * (1 - p) * np.einsum("ij,jk,ik->i", design, inverse, design)
+        beta += 0.3 * inverse @ (design.T @ (1 - drawn.preference_b - p + hat * (0.5 - p)))
+    theirs = np.append(beta, 0.0)
+    np.testing.assert_allclose(
+        found.ratings, 1000 + ELO_PER_LOGIT * (theirs - theirs.mean()), atol=1e-5
+    )
+
+
+def test_intervals_of_many_clusters_are_those_of_statsmodels_cluster_covariance() -> None:
     # The last model is the anchor, so the others' coefficients are gaps to it; ties as shares of a
-    # binomial.
-    drawn = draw_comparisons(STRENGTHS, 60, 4, np.random.default_rng(1))
+    # binomial. With 2,000 clusters neither the penalty nor leaving one out differs by 1 %.
+    drawn = draw_comparisons(STRENGTHS, 2_000, 4, np.random.default_rng(1))
     found = fit_bradley_terry(drawn, Anchor((4,), 0.0))
     design = (np.eye(5)[drawn.model_a] - np.eye(5)[drawn.model_b])[:, :4]
     theirs = sm.GLM(1 - drawn.preference_b, design, family=sm.families.Binomial()).fit(
         cov_type="cluster", cov_kwds={"groups": drawn.clusters, "use_correction": False}
     )
     np.testing.assert_allclose(found.ratings[:4], ELO_PER_LOGIT * theirs.params, rtol=1e-7)
-    expected = 60 / 59 * ELO_PER_LOGIT**2 * theirs.cov_params()
-    np.testing.assert_allclose(found.covariance[:4, :4], expected, rtol=1e-6)
+    half = (found.high - found.low)[:4] / 2
+    np.testing.assert_allclose(half, 1.961 * ELO_PER_LOGIT * theirs.bse, rtol=0.01)
     assert (found.ratings[4], found.low[4], found.high[4]) == (0, 0, 0)
+
+
+def test_large_clusters_are_left_out_one_by_one() -> None:
+    # The jackknife by its words: five clusters of unlike sizes, each left out and the penalised
+    # fit taken one step of Newton's further. One comparison is worth its leverage in the penalty.
+    drawn = draw_comparisons(STRENGTHS[:3], 5, 30, np.random.default_rng(6))
+    drawn = drawn._replace(clusters=np.repeat(np.arange(5), [80, 30, 20, 12, 8]))
+    wins = count_wins(drawn)
+    logits = maximise_likelihood(wins, penalised=True)
+    chance = 1 / (1 + np.exp(logits - logits[:, None]))
+    design = np.eye(3)[drawn.model_a] - np.eye(3)[drawn.model_b]
+    p = chance[drawn.model_a, drawn.model_b]
+    information = design.T @ (design * (p * (1 - p))[:, None]) + 1
+    hat = p * (1 - p) * np.einsum("ij,jk,ik->i", design, np.linalg.inv(information), design)
+    added = information + design.T @ (design * (hat * p * (1 - p))[:, None])
+    shifts = []
+    for cluster in range(5):
+        own = drawn.clusters == cluster
+        rows, weight = design[own], (p * (1 - p))[own]
+        score = rows.T @ (1 - drawn.preference_b - p)[own]
+        shifts.append(np.linalg.solve(added - rows.T @ (rows * weight[:, None]), score))
+    centred = np.array(shifts) - np.mean(shifts, axis=1, keepdims=True)
+    half = 2.776445 * ELO_PER_LOGIT * np.sqrt(4 / 5 * (centred**2).sum(axis=0))  # t, 4 degrees
+    found = fit_bradley_terry(drawn, MEAN)
+    np.testing.assert_allclose((found.high - found.low) / 2, half, rtol=1e-5)
 
 
 def test_sums_over_clusters_in_parts_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,9 +158,7 @@ def test_sums_over_clusters_in_parts_are_the_same(monkeypatch: pytest.MonkeyPatc
     )
     whole = fit_bradley_terry(drawn, MEAN)
     monkeypatch.setattr("judgelake.tasks.stats.bradley_terry._CHUNK_BYTES", 8 * 5 * 7)
-    np.testing.assert_allclose(
-        fit_bradley_terry(mixed, MEAN).covariance, whole.covariance, rtol=1e-9
-    )
+    np.testing.assert_allclose(fit_bradley_terry(mixed, MEAN).low, whole.low, rtol=1e-9)
 
 
 @given(st.integers(0, 2**32), st.integers(3, 7))
@@ -151,59 +186,65 @@ def test_far_apart_models_still_have_a_maximum() -> None:
     np.testing.assert_allclose(gaps, 400 * math.log10(99_999), rtol=1e-9)
 
 
-def test_winners_and_losers_of_everything_are_infinite_and_said_so() -> None:
-    # 0 and 1 beat each other; 2 beats both always, 3 always loses, 4 meets nobody; 5 and 6 meet
-    # each other only.
-    rows = [
-        (0, 1, 0.0),
-        (0, 1, 1.0),
-        (0, 1, 0.0),
-        (2, 0, 0.0),
-        (2, 1, 0.0),
-        (3, 0, 1.0),
-        (5, 6, 0.0),
-    ]
-    found = fit_bradley_terry(compare(rows, 7), MEAN)
-    assert found.anchor.tolist() == [0, 1]
-    np.testing.assert_allclose(
-        found.ratings, [1060.206, 939.794, INF, -INF, math.nan, math.nan, math.nan], atol=1e-3
-    )  # log10 2
-    assert found.reasons == (
-        RatingReason.FINITE,
-        RatingReason.FINITE,
-        RatingReason.ALWAYS_WINS,
-        RatingReason.ALWAYS_LOSES,
-        RatingReason.NO_COMPARISONS,
-        RatingReason.DISCONNECTED,
-        RatingReason.DISCONNECTED,
-    )
-    assert np.isnan(found.low[2:]).all()
-    assert np.isfinite(found.low[:2]).all()
-    assert found.n_clusters == 3  # the other comparisons say nothing of the gap between 0 and 1
+def test_a_model_that_wins_everything_has_a_finite_rating_by_hand() -> None:
+    # Firth's fit of n wins in n is that of n + 1/2 in n + 1: 400 log10 41 for 20 of 20.
+    found = fit_bradley_terry(compare([(0, 1, 0.0)] * 20, 2), MEAN)
+    assert found.ratings[0] - found.ratings[1] == pytest.approx(400 * math.log10(41))
+    assert found.reasons == ((RatingReason.PENALISED,),) * 2
+    assert found.low[0] < found.ratings[0] < found.high[0]
+    assert found.is_above.tolist() == [[False, True], [False, False]]
+    # Three wins of three prove nothing, and one more loss than 19 wins leaves room on both sides.
+    assert not fit_bradley_terry(compare([(0, 1, 0.0)] * 3, 2), MEAN).is_above.any()
+    nearly = fit_bradley_terry(compare([(0, 1, 0.0)] * 19 + [(0, 1, 1.0)], 2), MEAN)
+    assert nearly.low[0] + 50 < nearly.ratings[0] < nearly.high[0] - 50
 
 
-def test_models_without_a_path_of_wins_to_the_anchor_are_not_compared() -> None:
-    # 2 loses to 0 and 1, who beat each other, and beats 3; so does 4: nothing says how 4 stands to
-    # 0.
-    rows = [(0, 1, 0.5), (0, 2, 0.0), (2, 3, 0.0), (4, 3, 0.0)]
+def test_a_transitive_set_ranks_its_models() -> None:
+    rows = [(i, j, 0.0) for i in range(5) for j in range(i + 1, 5)] * 10
     found = fit_bradley_terry(compare(rows, 5), MEAN)
-    assert found.reasons[2:] == (
-        RatingReason.ALWAYS_LOSES,
-        RatingReason.ALWAYS_LOSES,
-        RatingReason.NOT_COMPARABLE,
+    assert np.isfinite([found.ratings, found.low, found.high]).all()
+    ranking = rank_models(found.ratings, found.is_above)
+    assert ranking.order.tolist() == [0, 1, 2, 3, 4]
+    # Ten wins of ten against the next, and against all that it beats: surely above.
+    assert found.is_above[0, 4]
+
+
+def test_groups_that_no_comparison_links_are_told_apart() -> None:
+    # 0 to 2 are linked, so are 3 and 4; 5 meets nobody.
+    rows = [(0, 1, 0.0), (1, 2, 0.0), (0, 1, 1.0), (4, 3, 0.5)]
+    drawn = compare(rows, 6)
+    assert find_groups(count_meetings(drawn)).tolist() == [0, 0, 0, 1, 1, 2]
+    found = fit_bradley_terry(drawn, MEAN)
+    assert np.isfinite(found.ratings).tolist() == [True] * 3 + [False] * 3
+    assert found.reasons[3:] == (
+        (RatingReason.DISCONNECTED,),
+        (RatingReason.DISCONNECTED,),
+        (RatingReason.NO_COMPARISONS,),
     )
-    np.testing.assert_array_equal(found.ratings[2:], [-INF, -INF, math.nan])
-    from_above = fit_bradley_terry(compare(rows, 5), Anchor((4,), 500.0))
-    assert from_above.ratings[[3, 4]].tolist() == [-INF, 500]
-    split = fit_bradley_terry(compare(rows, 5), Anchor((0, 4), 500.0))
-    assert split.reasons == (RatingReason.ANCHOR_SPLIT,) * 5
+    assert found.n_clusters == 3  # the other comparison says nothing of the gap between 0 and 1
+    other = fit_bradley_terry(drawn, Anchor((4,), 500.0))
+    assert other.ratings[[3, 4]].tolist() == [500, 500]
+    split = fit_bradley_terry(drawn, Anchor((0, 4), 500.0))
+    assert split.reasons[:5] == ((RatingReason.ANCHOR_SPLIT,),) * 5
     assert np.isnan(split.ratings).all()
+
+
+def test_a_model_of_few_clusters_has_no_interval() -> None:
+    # Model 2 wins 40 of 40, all about two images: nothing shows how images differ for it.
+    rows = [(0, 1, 0.0), (0, 1, 1.0)] * 20 + [(2, 0, 0.0)] * 40
+    drawn = compare(rows, 3)
+    drawn.clusters[40:] = np.arange(40) % 2
+    found = fit_bradley_terry(drawn, MEAN)
+    assert RatingReason.FEW_CLUSTERS in found.reasons[2]
+    assert np.isnan([found.low[2], found.high[2]]).all()
+    assert np.isfinite(found.low[:2]).all()
+    assert not found.is_above.any()
 
 
 def test_no_comparisons_at_all() -> None:
     codes = np.zeros(0, dtype=np.int64)
     found = fit_bradley_terry(select_comparisons(codes, codes, np.zeros(0), codes, 3), MEAN)
-    assert found.reasons == (RatingReason.NO_COMPARISONS,) * 3
+    assert found.reasons == ((RatingReason.NO_COMPARISONS,),) * 3
     assert np.isnan(found.ratings).all()
 
 
@@ -214,75 +255,30 @@ def test_one_cluster_has_no_interval() -> None:
     assert np.isnan(found.low).all()
 
 
-def test_each_resample_is_the_fit_of_its_rows() -> None:
-    # 12 clusters of 3 rows: some resamples have models that win or lose all, or an anchor torn
-    # apart.
-    rng = np.random.default_rng(4)
-    drawn = draw_comparisons(STRENGTHS, 12, 3, rng)
-    for anchor in (MEAN, Anchor((2,), 0.0)):
-        fitted = fit_bradley_terry(drawn, anchor)
-        assert np.isfinite(fitted.ratings).all()
-        weights = draw_cluster_weights(12, 60, rng)
-        resampled = bootstrap_bradley_terry(drawn, fitted, weights)
-        kinds = set()
-        for one, ratings in zip(weights, resampled, strict=True):
-            alone = fit_bradley_terry(
-                repeat_rows(drawn, one), Anchor(tuple(fitted.anchor.tolist()), anchor.rating)
-            )
-            np.testing.assert_allclose(ratings, alone.ratings, atol=1e-6)
-            kinds |= set(alone.reasons)
-        assert len(kinds) > 1
-
-
-def test_resampled_ratings_in_parts_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn = draw_comparisons(STRENGTHS, 40, 4, np.random.default_rng(1))
-    fitted, weights = (
-        fit_bradley_terry(drawn, MEAN),
-        draw_cluster_weights(40, 50, np.random.default_rng(0)),
-    )
-    whole = bootstrap_bradley_terry(drawn, fitted, weights)
-    monkeypatch.setattr("judgelake.tasks.stats.cluster_sums._CHUNK_BYTES", 10_000)
-    np.testing.assert_allclose(bootstrap_bradley_terry(drawn, fitted, weights), whole, atol=1e-9)
-
-
-def test_a_model_that_wins_everything_is_never_sure_to_be_above() -> None:
-    # Three wins of three win every resample, and prove nothing.
-    rows = [(0, 1, 0.0), (0, 1, 1.0)] * 20 + [(2, 0, 0.0), (2, 1, 0.0), (2, 0, 0.0)]
-    drawn = compare(rows, 3)
-    fitted = fit_bradley_terry(drawn, MEAN)
-    resampled = bootstrap_bradley_terry(
-        drawn, fitted, draw_cluster_weights(43, 100, np.random.default_rng(0))
-    )
-    assert summarise_ratings(resampled, 43).n_undefined.tolist() == [0, 0, 100]
-    ranking = rank_models(fitted.ratings, resampled, 43)
-    assert ranking.order[0] == 2
-    assert (ranking.low[2], ranking.high[2]) == (1, 3)
-    assert not ranking.is_above.any()
-
-
 def test_wrong_anchors_are_refused() -> None:
     for anchor in ((), (0, 7)):
         with pytest.raises(ValueError, match="expected model codes from 0 to 1"):
             fit_bradley_terry(compare([(0, 1, 0.5)], 2), Anchor(anchor, 1000.0))
 
 
-@pytest.mark.full
-def test_intervals_cover_the_planted_ratings() -> None:
-    # 100 and 200 clusters of five dependent rows: 93 to 97 % of the sandwich's and the bootstrap's
-    # intervals hold the truth.
-    planted = 1000 + ELO_PER_LOGIT * (STRENGTHS - STRENGTHS.mean())
-    rng = np.random.default_rng(2)
-    for n_clusters in (100, 200):
-        held = np.zeros((2, 800, 5))
-        for i in range(800):
-            drawn = draw_comparisons(STRENGTHS, n_clusters, 5, rng)
-            fitted = fit_bradley_terry(drawn, MEAN)
-            held[0, i] = (fitted.low <= planted) & (planted <= fitted.high)
-            resampled = bootstrap_bradley_terry(
-                drawn, fitted, draw_cluster_weights(n_clusters, 500, rng)
-            )
-            band = summarise_ratings(resampled, n_clusters)
-            held[1, i] = (band.low <= planted) & (planted <= band.high)
-        coverage = held.mean(axis=(1, 2))
-        assert (coverage >= 0.93).all()
-        assert (coverage <= 0.97).all()
+@pytest.mark.parametrize(
+    ("logits", "n_clusters", "rows"),
+    [
+        ((3.0, 0.5, 0.0, -0.5, -3.0), 5, 20),
+        ((3.0, 0.5, 0.0, -0.5, -3.0), 40, 2),
+        ((1.5, -1.5), 20, 1),
+    ],
+)
+def test_intervals_of_strong_models_and_few_clusters_cover(
+    logits: tuple[float, ...], n_clusters: int, rows: int
+) -> None:
+    # Of 250 samples 95 % have a standard deviation of 1.4 points; the table of more samples is
+    # printed by `tests.bench.bench_rankings`.
+    rng, strengths = np.random.default_rng(8), np.array(logits)
+    planted = 1000 + ELO_PER_LOGIT * (strengths - strengths.mean())
+    held = []
+    for _ in range(250):
+        found = fit_bradley_terry(draw_comparisons(strengths, n_clusters, rows, rng), MEAN)
+        held.append((found.low <= planted) & (planted <= found.high))
+    assert 0.92 <= np.mean(held) <= 0.98
+    assert np.min(np.mean(held, axis=0)) >= 0.90

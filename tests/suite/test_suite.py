@@ -242,6 +242,14 @@ def test_digest_names_the_text(tmp_path: Path) -> None:
             "suite.yaml:4: min_coverage: 98.0; expected a share from 0 to 1",
         ),
         (
+            START + "report: {elo_k: 0}",
+            "suite.yaml:4: elo_k: 0.0; expected a number above 0",
+        ),
+        (
+            START + "report: {elo_start: .inf}",
+            "suite.yaml:4: elo_start: inf; expected a finite number",
+        ),
+        (
             START + "report: {min_coverage: .nan}",
             "suite.yaml:4: min_coverage: nan; expected a share from 0 to 1",
         ),

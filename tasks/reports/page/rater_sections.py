@@ -76,10 +76,11 @@ RATER_SECTIONS: tuple[Section, ...] = (
         "rankings",
         "Ratings of models",
         "rpt_rankings",
-        "Elo (mean over orders; spread over orders and resamples) and Bradley-Terry ratings "
-        "with the places that resamples of the images or "
-        "items leave open; a tie or an inconsistent pair is half a win. Without a rating: the "
-        "view says why. `human` is all annotators.",
+        "Bradley-Terry ratings with intervals and the places that they leave open: the ranking to "
+        "read. Elo beside it is what CHIRP reports (mean over orders; spread over orders and "
+        "resamples, no confidence interval); the warning says where its order is another, and "
+        "where it depends on how often a model was compared. A tie or an inconsistent pair is "
+        "half a win. `human` is all annotators.",
         (
             _BENCHMARK,
             PageColumn("rater", "Rater"),
@@ -92,7 +93,8 @@ RATER_SECTIONS: tuple[Section, ...] = (
             PageColumn("rating", "Rating", "number", ("low", "high")),
             PageColumn("rank_low", "Best place", "count"),
             PageColumn("rank_high", "Worst place", "count"),
-            _UNDEFINED,
+            PageColumn("warning", "Warning"),
+            PageColumn("reason", "Note"),
         ),
     ),
     Section(
