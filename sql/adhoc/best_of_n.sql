@@ -11,7 +11,7 @@ with scores as (
         model,
         judge,
         criterion,
-        avg(score_0_1) as score
+        round_mean(avg(score_0_1)) as score
     from core_scores
     where
         status = 'ok'
@@ -25,7 +25,7 @@ people as (
         benchmark,
         item_id,
         answer_id,
-        avg(score_0_1) as score
+        round_mean(avg(score_0_1)) as score
     from core_human
     where human_rule = 'mean'
     group by benchmark, item_id, answer_id

@@ -10,7 +10,7 @@ with scores as (
         answer_id,
         case when judge like 'metric:%' then 'overall' else criterion end as criterion,
         judge,
-        avg(score_0_1) as score
+        round_mean(avg(score_0_1)) as score
     from core_scores
     where
         status = 'ok'
@@ -40,7 +40,7 @@ people as (
         benchmark,
         item_id,
         answer_id,
-        avg(score_0_1) as score
+        round_mean(avg(score_0_1)) as score
     from core_human
     where human_rule = 'mean'
     group by benchmark, item_id, answer_id

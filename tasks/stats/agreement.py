@@ -22,6 +22,7 @@ from judgelake.tasks.stats.cluster_sums import (
     slice_resamples,
     sum_groups,
 )
+from judgelake.tasks.stats.correlation import find_levels
 from judgelake.tasks.stats.estimates import Estimate, divide, summarise_draws
 
 Weighting = Literal["nominal", "linear", "quadratic"]
@@ -73,7 +74,7 @@ def fold_labels(a: Floats, b: Floats, matchups: Indices | None = None) -> LabelP
     """Fold the rows that both raters labelled; without matchups all rows share one table."""
     _check_labels(a, b, matchups)
     rows = np.flatnonzero(~np.isnan(a) & ~np.isnan(b))
-    levels, level = np.unique(np.concatenate([a[rows], b[rows]]), return_inverse=True)
+    levels, level = find_levels(np.concatenate([a[rows], b[rows]]))  # labels may be means
     names, matchup = np.unique(
         np.zeros_like(rows) if matchups is None else matchups[rows], return_inverse=True
     )

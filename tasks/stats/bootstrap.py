@@ -19,7 +19,7 @@ from judgelake.tasks.stats.cluster_sums import (
     check_clusters,
     draw_once,
 )
-from judgelake.tasks.stats.correlation import COEFFICIENTS, check_pair, pearson
+from judgelake.tasks.stats.correlation import COEFFICIENTS, check_pair, find_levels, pearson
 from judgelake.tasks.stats.resampling import draw_cluster_weights, expanded_interval
 
 
@@ -75,8 +75,7 @@ def order_rows(x: Floats, y: Floats, clusters: Indices) -> OrderedRows:
     """Sort at least one row; the sides change places where y has more levels (all coefficients are
     symmetric).
     """
-    x_values, x_level = np.unique(x, return_inverse=True)
-    y_values, y_level = np.unique(y, return_inverse=True)
+    (x_values, x_level), (y_values, y_level) = find_levels(x), find_levels(y)
     if y_values.size > x_values.size:
         x, y, x_level, y_level = y, x, y_level, x_level
     present, cluster = _number_clusters(clusters)
@@ -231,10 +230,7 @@ def _spearman(sums: Sums) -> Floats:
     # The variance of mid-ranks needs the tie sizes only: sum n_g (r_g - mean)^2 = (n^3 - sum n_g^3)
     # / 12.
     rho: Floats = (
-        3
-        * sums.rank_product
-        / np.sqrt(sums.n**3 - sums.x_cubes)
-        / np.sqrt(sums.n**3 - sums.y_cubes)
+        3 * sums.rank_product / np.sqrt((sums.n**3 - sums.x_cubes) * (sums.n**3 - sums.y_cubes))
     )
     return rho
 
@@ -248,12 +244,11 @@ def _concordant_minus_discordant(sums: Sums) -> Floats:
 
 
 def _tau_b(sums: Sums) -> Floats:
-    pairs = sums.n**2
+    pairs = sums.n**2  # one root of the product: where both sides rank alike, it is exact
     tau: Floats = (
         2
         * _concordant_minus_discordant(sums)
-        / np.sqrt(pairs - sums.x_squares)
-        / np.sqrt(pairs - sums.y_squares)
+        / np.sqrt((pairs - sums.x_squares) * (pairs - sums.y_squares))
     )
     return tau
 

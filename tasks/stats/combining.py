@@ -204,10 +204,9 @@ def leave_one_out_ceiling(
 
 # memory for the pairs of systems of resamples that are computed together
 _CHUNK_BYTES = 32 << 20
-_DIGITS = 12
-"""Means that agree to so many digits of the largest are a tie: sums of the same scores differ by
-the order of their terms.
-"""
+# Models' means that differ by less than this part of the largest are a tie: sums of the same scores
+# differ by the order of their terms.
+_SAME = 1e-10
 
 
 def correlate_systems(
@@ -234,13 +233,14 @@ def correlate_systems(
     table = codes, clusters[scored], (held.size, weights.shape[1])
     x_drawn, y_drawn = (_draw_means(values[scored], *table, weights) for values in (x, y))
     resampled = correlate_weighted(x_drawn, y_drawn, system_weights[:, held].astype(np.float64))
-    whole = [
-        _round_means(np.bincount(codes, values[scored]) / np.bincount(codes)) for values in (x, y)
-    ]
+    x_whole, y_whole = (
+        (np.bincount(codes, values[scored]) / np.bincount(codes))[None] for values in (x, y)
+    )
+    whole = correlate_weighted(x_whole, y_whole, np.ones(x_whole.shape))
     n_units = min(held.size, np.unique(clusters[scored]).size)
     return {
-        name: Resampled(coefficient(*whole), resampled[name], held.size, n_units)
-        for name, coefficient in COEFFICIENTS.items()
+        name: Resampled(float(whole[name][0]), resampled[name], held.size, n_units)
+        for name in COEFFICIENTS
     }
 
 
@@ -263,8 +263,9 @@ def correlate_weighted(x: Floats, y: Floats, weights: Floats) -> dict[str, Float
 def _correlate_part(x: Floats, y: Floats, weights: Floats) -> dict[str, Floats]:
     drawn = weights > 0
     is_known = ~(drawn & (np.isnan(x) | np.isnan(y))).any(axis=1)
-    x, y = (_round_means(np.where(drawn & ~np.isnan(side), side, 0.0)) for side in (x, y))
-    x_sign, y_sign = (np.sign(side[:, :, None] - side[:, None, :]) for side in (x, y))
+    x, y = (_scale_means(np.where(drawn & ~np.isnan(side), side, 0.0)) for side in (x, y))
+    x_step, y_step = (side[:, :, None] - side[:, None, :] for side in (x, y))
+    x_sign, y_sign = (np.sign(step) * (np.abs(step) > _SAME) for step in (x_step, y_step))
     excess, x_untied, y_untied = (
         np.einsum("bij,bij,bi,bj->b", a, b, weights, weights)
         for a, b in ((x_sign, y_sign), (x_sign, x_sign), (y_sign, y_sign))
@@ -275,7 +276,7 @@ def _correlate_part(x: Floats, y: Floats, weights: Floats) -> dict[str, Floats]:
         coefficients = {
             "pearson": _pearson(x, y, weights),
             "spearman": _pearson(x_rank, y_rank, weights),
-            "kendall_tau_b": excess / np.sqrt(x_untied) / np.sqrt(y_untied),
+            "kendall_tau_b": excess / np.sqrt(x_untied * y_untied),
             "kendall_tau_c": excess / weights.sum(axis=1) ** 2 * fewest / (fewest - 1),
         }
     is_defined = is_known & (x_untied > 0) & (y_untied > 0)
@@ -295,7 +296,7 @@ def _pearson(x: Floats, y: Floats, weights: Floats) -> Floats:
 
 def _count_levels(values: Floats, drawn: NDArray[np.bool_]) -> Floats:
     levels = np.sort(np.where(drawn, values, np.inf), axis=1)
-    is_new = (levels[:, 1:] > levels[:, :-1]) & np.isfinite(levels[:, 1:])
+    is_new = (levels[:, 1:] > levels[:, :-1] + _SAME) & np.isfinite(levels[:, 1:])
     return np.asarray(1.0 + is_new.sum(axis=1))
 
 
@@ -310,7 +311,7 @@ def _draw_means(
     return divide(sums, counts).T
 
 
-def _round_means(means: Floats) -> Floats:
-    """Means in units of the largest, to as many digits as their sums are sure of."""
+def _scale_means(means: Floats) -> Floats:
+    """Means in units of the largest."""
     largest = np.abs(means).max(initial=0.0)
-    return np.round(means / largest, _DIGITS) if largest > 0 else means
+    return means / largest if largest > 0 else means
