@@ -24,6 +24,7 @@ from judgelake.tasks.stats.cluster_sums import (
 )
 from judgelake.tasks.stats.correlation import find_levels
 from judgelake.tasks.stats.estimates import Estimate, divide, summarise_draws
+from judgelake.tasks.stats.few_clusters import Scale, add_left_out
 
 Weighting = Literal["nominal", "linear", "quadratic"]
 """How far apart two labels are: 1 if they differ; |difference of their values|; its square (Cohen
@@ -262,13 +263,19 @@ def _estimate(
     check_clusters(where, clusters, n_rows, weights)
     cluster = clusters[pairs.rows]
     whole = count_cells(pairs.cell, pairs.n_cells, cluster, draw_once(weights.shape[1]))
-    drawn = {name: np.full(len(weights), np.nan) for name in statistics}
-    for part in slice_resamples(8 * (2 * pairs.n_cells + 4 * pairs.n_groups + 1), weights):
-        counts = count_cells(pairs.cell, pairs.n_cells, cluster, weights[part])
+    numbers, more = add_left_out(cluster, weights)
+    drawn = {name: np.full(len(more), np.nan) for name in statistics}
+    for part in slice_resamples(8 * (2 * pairs.n_cells + 4 * pairs.n_groups + 1), more):
+        counts = count_cells(pairs.cell, pairs.n_cells, numbers, more[part])
         for name, statistic in statistics.items():
             drawn[name][part] = statistic(counts)
+    scales: dict[str, Scale] = {
+        name: "coefficient" if name.startswith("kappa") else "share" for name in statistics
+    }
     return {
-        name: summarise_draws(statistic(whole)[0], drawn[name], cluster.size, cluster)
+        name: summarise_draws(
+            statistic(whole)[0], drawn[name], cluster.size, cluster, len(weights), scales[name]
+        )
         for name, statistic in statistics.items()
     }
 

@@ -21,6 +21,7 @@ from judgelake.tasks.stats.cluster_sums import (
 )
 from judgelake.tasks.stats.correlation import COEFFICIENTS
 from judgelake.tasks.stats.estimates import divide
+from judgelake.tasks.stats.few_clusters import LeftOut
 from judgelake.tasks.stats.human_rules import take_mean
 
 SampleRule = Literal["mean_then_correlate", "correlate_then_mean", "pooled"]
@@ -148,12 +149,46 @@ def _average(cells: list[Resampled]) -> MeanCorrelation:
         return MeanCorrelation(
             Resampled(float("nan"), np.full_like(cells[0].drawn, np.nan), 0, 0), 0, len(cells)
         )
-    value = float(np.mean([cell.value for cell in held]))
-    drawn = np.mean([cell.drawn for cell in held], axis=0)
-    mean = Resampled(
-        value, drawn, sum(cell.n for cell in held), max(cell.n_clusters for cell in held)
-    )
+    total = ClusterTotal()
+    for cell in held:
+        total.add(cell, "")
+    value, drawn = (np.mean([getattr(cell, name) for cell in held], axis=0) for name in _AVERAGED)
+    n_clusters = max(cell.n_clusters for cell in held)
+    sizes, left_out = total.average(float(value), len(held))
+    mean = Resampled(float(value), drawn, sum(cell.n for cell in held), n_clusters, sizes, left_out)
     return MeanCorrelation(mean, len(held), len(cells) - len(held))
+
+
+_AVERAGED = "value", "drawn"
+
+
+class ClusterTotal:
+    """What leaving out each cluster changes in a sum of cells' coefficients, cell by cell; cells of
+    one `block` (a benchmark) share clusters.
+    """
+
+    def __init__(self) -> None:
+        self._changes: dict[tuple[str, int], float] = {}
+        self._sizes: dict[tuple[str, int], int] = {}
+        self._is_known = True
+
+    def add(self, cell: Resampled, block: str) -> None:
+        """Count a cell; one without such values leaves the sum without them."""
+        if cell.left_out is None:
+            self._is_known = False
+            return
+        for cluster, size, value in zip(*(part.tolist() for part in cell.left_out), strict=True):
+            key = block, cluster
+            self._changes[key] = self._changes.get(key, 0.0) + value - cell.value
+            self._sizes[key] = self._sizes.get(key, 0) + size
+
+    def average(self, mean: float, n_cells: int) -> tuple[Indices | None, LeftOut | None]:
+        """The clusters' rows and the mean of the cells without each of them, where known."""
+        if not self._is_known or not self._sizes:
+            return None, None
+        sizes = np.array(list(self._sizes.values()), dtype=np.int64)
+        values = mean + np.array(list(self._changes.values())) / n_cells
+        return sizes, LeftOut(np.arange(sizes.size), sizes, values)
 
 
 class Ceiling(NamedTuple):
@@ -224,7 +259,8 @@ def correlate_systems(
     the models: both come from `draw_cluster_weights` and are shared by the judges (Boot-Both of
     Deutsch et al. 2021, TACL 9). System weights of 1 hold the models fixed; the interval then
     speaks of these models only. A resample is undefined where a model was drawn and none of its
-    rows. `n` counts models, `n_clusters` the fewer of models and clusters.
+    rows. `n` counts models, `n_clusters` the fewer of models and clusters. The interval is made of
+    the values without each model in turn, and of fewer than six models there is none.
     """
     check_clusters("correlate_systems", clusters, x.size, weights)
     check_clusters("correlate_systems, systems", systems, x.size, system_weights)
@@ -238,8 +274,20 @@ def correlate_systems(
     )
     whole = correlate_weighted(x_whole, y_whole, np.ones(x_whole.shape))
     n_units = min(held.size, np.unique(clusters[scored]).size)
+    without = 1.0 - np.eye(held.size)
+    x_left, y_left = (np.repeat(side, held.size, axis=0) for side in (x_whole, y_whole))
+    left = correlate_weighted(x_left, y_left, without)
+    ones = np.ones(held.size, dtype=np.int64)
     return {
-        name: Resampled(float(whole[name][0]), resampled[name], held.size, n_units)
+        name: Resampled(
+            float(whole[name][0]),
+            resampled[name],
+            held.size,
+            n_units,
+            ones,
+            LeftOut(np.arange(held.size), ones, left[name]),
+            "models",
+        )
         for name in COEFFICIENTS
     }
 

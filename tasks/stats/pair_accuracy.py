@@ -18,6 +18,7 @@ from judgelake.tasks.stats.cluster_sums import (
 )
 from judgelake.tasks.stats.correlation import check_pair, find_levels
 from judgelake.tasks.stats.estimates import Estimate, divide, estimate_mean, summarise_draws
+from judgelake.tasks.stats.few_clusters import add_left_out
 
 MOST_PAIRS = 1 << 22
 """Pairs that are looked at for epsilon; where there are more, so many are drawn."""
@@ -88,10 +89,10 @@ def tie_calibrated_accuracy(
             float(_accuracy_of_all(x, y, clusters, draw_once(weights.shape[1]), e)[0])
             for e in (epsilon, 0.0)
         )
-        drawn = _accuracy_of_all(x, y, clusters, weights, epsilon)
-        return TieCalibration(
-            summarise_draws(whole, drawn, x.size, clusters), epsilon, without, pairs.group.size
-        )
+        numbers, more = add_left_out(clusters, weights)
+        drawn = _accuracy_of_all(x, y, numbers, more, epsilon)
+        accuracy = summarise_draws(whole, drawn, x.size, clusters, len(weights), "share")
+        return TieCalibration(accuracy, epsilon, without, pairs.group.size)
     pairs = _list_pairs(x, y, groups, rng)
     epsilon = _choose_epsilon(pairs)
     held, by_group = _accuracy_of_groups(pairs, epsilon)

@@ -56,7 +56,7 @@ def check_texts() -> Mapping[str, str]:
 
 @functools.cache
 def function_texts() -> Mapping[str, str]:
-    """Macro name -> the statement that creates it, by name; each calls only those before it."""
+    """Macro name -> the statement that creates it; what it calls is looked up when it is used."""
     return read_folder("functions")
 
 
