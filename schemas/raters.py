@@ -4,7 +4,7 @@ and grade. Other reports: `reports`.
 Raters are judges, recorded ones too, `human:<annotator>`, and, where several answers to a question
 are put in order, `human`: all annotators' rows together. Every interval is of 95 % and of
 `resamples` resamples of clusters, drawn from `seed`, the same for all raters of a benchmark;
-`n_undefined` of them had no value.
+`n_undefined` of them had no value. A `reason` says why there is no interval.
 """
 
 import pandera.polars as pa
@@ -94,9 +94,11 @@ class Kappas(ResampledTable):
     agreement: pl.Float64 = pa.Field(nullable=True)
     agreement_low: pl.Float64 = pa.Field(nullable=True)
     agreement_high: pl.Float64 = pa.Field(nullable=True)
+    agreement_reason: str = pa.Field(nullable=True)
     kappa: pl.Float64 = pa.Field(nullable=True)
     kappa_low: pl.Float64 = pa.Field(nullable=True)
     kappa_high: pl.Float64 = pa.Field(nullable=True)
+    kappa_reason: str = pa.Field(nullable=True)
     strength: str
 
 
@@ -122,6 +124,7 @@ class Reliabilities(ResampledTable):
     value: pl.Float64 = pa.Field(nullable=True)
     low: pl.Float64 = pa.Field(nullable=True)
     high: pl.Float64 = pa.Field(nullable=True)
+    reason: str = pa.Field(nullable=True)
     strength: str = pa.Field(nullable=True)
 
 
@@ -141,6 +144,7 @@ class Contradictions(ResampledTable):
     share: pl.Float64 = pa.Field(nullable=True)
     low: pl.Float64 = pa.Field(nullable=True)
     high: pl.Float64 = pa.Field(nullable=True)
+    reason: str = pa.Field(nullable=True)
     coin_flip_share: pl.Float64 = pa.Field(nullable=True)
     n_simulated: pl.Int64
 
@@ -167,12 +171,15 @@ class GraderAccuracy(ResampledTable):
     accuracy: pl.Float64 = pa.Field(nullable=True)
     accuracy_low: pl.Float64 = pa.Field(nullable=True)
     accuracy_high: pl.Float64 = pa.Field(nullable=True)
+    accuracy_reason: str = pa.Field(nullable=True)
     false_positive_rate: pl.Float64 = pa.Field(nullable=True)
     false_positive_low: pl.Float64 = pa.Field(nullable=True)
     false_positive_high: pl.Float64 = pa.Field(nullable=True)
+    false_positive_reason: str = pa.Field(nullable=True)
     false_negative_rate: pl.Float64 = pa.Field(nullable=True)
     false_negative_low: pl.Float64 = pa.Field(nullable=True)
     false_negative_high: pl.Float64 = pa.Field(nullable=True)
+    false_negative_reason: str = pa.Field(nullable=True)
 
 
 class ChoiceAccuracies(ResampledTable):
@@ -194,6 +201,7 @@ class ChoiceAccuracies(ResampledTable):
     accuracy: pl.Float64 = pa.Field(nullable=True)
     low: pl.Float64 = pa.Field(nullable=True)
     high: pl.Float64 = pa.Field(nullable=True)
+    reason: str = pa.Field(nullable=True)
 
 
 class Superscores(ResampledTable):
@@ -213,12 +221,15 @@ class Superscores(ResampledTable):
     long: pl.Float64 = pa.Field(nullable=True)
     long_low: pl.Float64 = pa.Field(nullable=True)
     long_high: pl.Float64 = pa.Field(nullable=True)
+    long_reason: str = pa.Field(nullable=True)
     short: pl.Float64 = pa.Field(nullable=True)
     short_low: pl.Float64 = pa.Field(nullable=True)
     short_high: pl.Float64 = pa.Field(nullable=True)
+    short_reason: str = pa.Field(nullable=True)
     either: pl.Float64 = pa.Field(nullable=True)
     either_low: pl.Float64 = pa.Field(nullable=True)
     either_high: pl.Float64 = pa.Field(nullable=True)
+    either_reason: str = pa.Field(nullable=True)
 
 
 class RankingOverlaps(Strict):
@@ -288,6 +299,7 @@ class AttributeAgreements(ResampledTable):
     agreement: pl.Float64 = pa.Field(nullable=True)
     low: pl.Float64 = pa.Field(nullable=True)
     high: pl.Float64 = pa.Field(nullable=True)
+    reason: str = pa.Field(nullable=True)
     n_models: pl.Int64
     distance_correlation: pl.Float64 = pa.Field(nullable=True)
     bias_corrected: pl.Float64 = pa.Field(nullable=True)

@@ -27,7 +27,7 @@ class Correlations(Strict):
     annotator against the mean of the others, mean over annotators: `human_rule` `mean_of_others`,
     under which judges stand on the very same targets. `sample_rule`: `mean` of the samples, then
     correlated; `correlate_then_mean`; `pooled`. Tie-calibrated accuracy is over pairs of answers to
-    one item.
+    one item. `reason` says why there is no interval.
     """
 
     suite: str
@@ -46,6 +46,7 @@ class Correlations(Strict):
     low: pl.Float64 = pa.Field(nullable=True)
     high: pl.Float64 = pa.Field(nullable=True)
     n_undefined: pl.Int64
+    reason: str = pa.Field(nullable=True)
     n_cells: pl.Int64 = pa.Field(nullable=True)
     resamples: pl.Int64
     seed: pl.Int64
@@ -63,7 +64,7 @@ class JudgeComparisons(Strict):
     metrics, and where none is missing. `other` is the judge of the highest value, for that judge
     the runner-up: `common_value`, `other_value` and their `difference` are of the `n_common` rows
     both scored. `p_holm` is corrected for all that the leader is compared with; `n_undefined`
-    resamples had no difference.
+    resamples had no difference. `reason` says why `value` has no interval.
     """
 
     suite: str
@@ -80,6 +81,7 @@ class JudgeComparisons(Strict):
     value: pl.Float64 = pa.Field(nullable=True)
     low: pl.Float64 = pa.Field(nullable=True)
     high: pl.Float64 = pa.Field(nullable=True)
+    reason: str = pa.Field(nullable=True)
     least: pl.Float64 = pa.Field(nullable=True)
     most: pl.Float64 = pa.Field(nullable=True)
     other: str = pa.Field(nullable=True)
@@ -138,7 +140,8 @@ class CorpusScores(Strict):
     """One row per benchmark × metric × model ('*' all pooled): the score of the corpus, with its
     bootstrap interval.
 
-    `n` answers have a score, `n_missing` have none; `n_undefined` resamples had none.
+    `n` answers have a score, `n_missing` have none; `n_undefined` resamples had none;
+    `reason` says why there is no interval.
     """
 
     suite: str
@@ -153,6 +156,7 @@ class CorpusScores(Strict):
     low: pl.Float64 = pa.Field(nullable=True)
     high: pl.Float64 = pa.Field(nullable=True)
     n_undefined: pl.Int64
+    reason: str = pa.Field(nullable=True)
     resamples: pl.Int64
     seed: pl.Int64
     reported_at: Instant

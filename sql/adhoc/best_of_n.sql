@@ -12,7 +12,7 @@ with scores as (
         judge,
         any_value(alias) as alias,
         criterion,
-        avg(score_0_1) as score
+        round_mean(avg(score_0_1)) as score
     from core_scores
     where
         status = 'ok'
@@ -26,7 +26,7 @@ people as (
         benchmark,
         item_id,
         answer_id,
-        avg(score_0_1) as score
+        round_mean(avg(score_0_1)) as score
     from core_human
     where human_rule = 'mean'
     group by benchmark, item_id, answer_id

@@ -11,7 +11,7 @@ with scores as (
         case when judge like 'metric:%' then 'overall' else criterion end as criterion,
         judge,
         any_value(alias) as alias,
-        avg(score_0_1) as score
+        round_mean(avg(score_0_1)) as score
     from core_scores
     where
         status = 'ok'
@@ -41,7 +41,7 @@ people as (
         benchmark,
         item_id,
         answer_id,
-        avg(score_0_1) as score
+        round_mean(avg(score_0_1)) as score
     from core_human
     where human_rule = 'mean'
     group by benchmark, item_id, answer_id

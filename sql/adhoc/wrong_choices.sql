@@ -23,7 +23,7 @@ scores as (
         answer_id,
         alias as judge,
         criterion,
-        avg(score_0_1) as score
+        round_mean(avg(score_0_1)) as score
     from core_scores
     where status = 'ok' and ($judge::varchar is null or alias = $judge)
     group by benchmark, item_id, answer_id, alias, criterion

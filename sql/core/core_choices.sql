@@ -20,7 +20,7 @@ with both_orders as (
             else 'ok'
         end as status,
         any_value(choice) as choice,
-        avg(preference_b) as preference_b
+        round_mean(avg(preference_b)) as preference_b
     from core_ordered_choices
     group by benchmark, item_id, answer_a, answer_b, model_a, model_b, cluster, rater, criterion, sample
 )

@@ -54,7 +54,7 @@ both_orders as (
             else 'ok'
         end as status,
         any_value(choice) as choice,
-        avg(preference_b) as preference_b
+        round_mean(avg(preference_b)) as preference_b
     from duels
     group by judge, author_a, author_b, benchmark, item_id, content_digest, criterion, sample
 )

@@ -1,5 +1,6 @@
 -- grain: one row per answer x criterion x human rule: `mean`; LAVE's (1.0 from 4 of 5 who say correct, 0.5 from 2 or 3, else 0); and where
--- a criterion of a benchmark has an answer with three annotators, `median`, and `majority` (of more than half; else no row)
+-- a criterion of a benchmark has an answer with three annotators, `median`, and `majority` (of more than half; else no row). Equal means
+-- are equal numbers, whatever the order of their sum
 with ratings as (
     select * from stg_human_ratings
 ),
@@ -11,8 +12,8 @@ counted as (
         answer_id,
         criterion,
         count(*) as n_annotators,
-        avg(score_0_1) as mean_score,
-        median(score_0_1) as median_score,
+        round_mean(avg(score_0_1)) as mean_score,
+        round_mean(median(score_0_1)) as median_score,
         count(*) filter (where score_0_1 = 1) as n_correct,
         bool_and(score_0_1 in (0, 1)) as is_binary,
         max(count(*)) over (partition by benchmark, criterion) as most_annotators

@@ -1,5 +1,5 @@
--- grain: one row per benchmark x model ('*' all pooled) x judge or metric: the mean of its 0-1 scores and the mean's standard error, which is
--- cluster-robust (sandwich), clusters being images or items; of an answer's criteria and samples the mean counts. Kept for rpt_metrics.
+-- grain: one row per benchmark x model ('*' all pooled) x judge or metric: the mean of its 0-1 scores and its `spread` over
+-- clusters, images or items (see the function cluster_spread); of an answer's criteria and samples the mean counts. Kept for rpt_metrics.
 -- Hashes stand for names until the last step: over ten million scores strings take three times as long to group by
 with models as (
     select distinct
@@ -54,10 +54,10 @@ clusters as (
     group by names.pooled_hash, by_model.cluster_hash
 ),
 
-means as (
+sizes as (
     select
         mean_hash,
-        sum(total) / nullif(sum(n), 0) as mean
+        sum(n) as all_n
     from clusters
     group by mean_hash
 ),
@@ -67,11 +67,9 @@ spread as (
         clusters.mean_hash,
         sum(clusters.n)::bigint as n,
         sum(clusters.n_missing)::bigint as n_missing,
-        any_value(means.mean) as mean,
-        count(*) filter (where clusters.n > 0) as n_clusters,
-        sqrt(sum(power(clusters.total - clusters.n * means.mean, 2))) / nullif(sum(clusters.n), 0) as raw_error
+        cluster_spread(clusters.n / nullif(sizes.all_n, 0), clusters.total / nullif(sizes.all_n, 0)) as spread
     from clusters
-    inner join means on clusters.mean_hash = means.mean_hash
+    inner join sizes on clusters.mean_hash = sizes.mean_hash
     group by clusters.mean_hash
 ),
 
@@ -100,9 +98,8 @@ select
     named.reading,
     spread.n,
     spread.n_missing,
-    spread.mean,
-    spread.n_clusters,
-    spread.raw_error,
-    case when spread.n_clusters > 1 then spread.raw_error * sqrt(spread.n_clusters / (spread.n_clusters - 1)) end as standard_error
+    spread.spread.mean as mean,
+    spread.spread.n_clusters as n_clusters,
+    spread.spread as spread
 from spread
 inner join named on spread.mean_hash = named.mean_hash

@@ -18,7 +18,7 @@ scores as (
         core_scores.item_id,
         core_scores.answer_id,
         core_scores.sample,
-        avg(core_scores.score_0_1) as score
+        round_mean(avg(core_scores.score_0_1)) as score
     from core_scores
     semi join repeated
         on

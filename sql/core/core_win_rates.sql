@@ -2,7 +2,7 @@
 -- has several each has rows of its own. win_rate is model_a's mean share of the win (a tie is half, and so is a pair on which the judge's two
 -- orders differ, counted in `n_inconsistent` and not among the ties).
 -- Both orders of a pair of models are there: their win rates sum to 1. A missing verdict is no row, never a loss.
--- low and high are the interval of rpt_metrics (normal, cluster-robust), cut at 0 and 1; none where one model gets every win or of one cluster
+-- low and high are the interval of rpt_metrics, `reason` why there is none
 with choices as (
     select * from core_choices
     where status in ('ok', 'inconsistent') and model_a is distinct from model_b
@@ -69,6 +69,15 @@ clusters as (
     group by benchmark, rater, criterion, category, model_a, model_b, cluster
 ),
 
+weighed as (
+    select
+        *,
+        n / sum(n) over compared as part,
+        total / sum(n) over compared as share
+    from clusters
+    window compared as (partition by benchmark, rater, criterion, category, model_a, model_b)
+),
+
 rates as (
     select
         benchmark,
@@ -82,13 +91,8 @@ rates as (
         sum(ties)::bigint as ties,
         sum(n_inconsistent)::bigint as n_inconsistent,
         sum(losses)::bigint as losses,
-        sum(total) / sum(n) as win_rate,
-        sqrt(
-            greatest(sum(total * total) - 2 * win_rate * sum(total * n) + win_rate * win_rate * sum(n * n), 0)
-            * count(*) / nullif(count(*) - 1, 0)
-        ) / sum(n) as raw_error,
-        case when win_rate > 0 and win_rate < 1 then raw_error end as standard_error
-    from clusters
+        cluster_spread(part, share) as spread
+    from weighed
     group by benchmark, rater, criterion, category, model_a, model_b
 )
 
@@ -104,7 +108,8 @@ select
     ties,
     n_inconsistent,
     losses,
-    win_rate,
-    case when standard_error is not null then greatest(win_rate - 1.959963984540054 * standard_error, 0) end as low,
-    case when standard_error is not null then least(win_rate + 1.959963984540054 * standard_error, 1) end as high
+    spread.mean as win_rate,
+    share_ends(spread).low as low,
+    share_ends(spread).high as high,
+    share_ends(spread).reason as reason
 from rates

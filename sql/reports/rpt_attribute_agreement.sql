@@ -13,6 +13,7 @@ select
     agreement,
     low,
     high,
+    reason,
     n_models,
     distance_correlation,
     bias_corrected,

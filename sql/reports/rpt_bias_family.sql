@@ -1,6 +1,6 @@
 -- grain: one row per benchmark x judge x criterion x relation (`self`, `family`): share of the win that answers of the judge itself, or of its
--- family, get from it against others' (a tie and orders that differ are half), with the interval of rpt_metrics, cut at 0 and 1 (none where it
--- is 0 or 1). `people_share`: what people gave them on the `n_people` pairs both judged, on which the judge's share is `share_beside_people`
+-- family, get from it against others' (a tie and orders that differ are half), with the interval of rpt_metrics (`reason`: why there
+-- is none). `people_share`: what people gave them on the `n_people` pairs both judged, on which the judge's share is `share_beside_people`
 with families as (
     select
         benchmark,
@@ -76,6 +76,15 @@ clusters as (
     group by benchmark, judge, criterion, relation, cluster
 ),
 
+weighed as (
+    select
+        *,
+        n / sum(n) over judged as part,
+        total / sum(n) over judged as added
+    from clusters
+    window judged as (partition by benchmark, judge, criterion, relation)
+),
+
 shares as (
     select
         benchmark,
@@ -84,15 +93,11 @@ shares as (
         criterion,
         relation,
         sum(n)::bigint as n,
-        sum(total) / sum(n) as share,
+        cluster_spread(part, added) as spread,
         sum(n_people)::bigint as n_people,
         sum(people_total) / nullif(sum(n_people), 0) as people_share,
-        sum(total_beside_people) / nullif(sum(n_people), 0) as share_beside_people,
-        sqrt(
-            greatest(sum(total * total) - 2 * share * sum(total * n) + share * share * sum(n * n), 0) * count(*) / nullif(count(*) - 1, 0)
-        ) / sum(n) as raw_error,
-        case when share > 0 and share < 1 then raw_error end as standard_error
-    from clusters
+        sum(total_beside_people) / nullif(sum(n_people), 0) as share_beside_people
+    from weighed
     group by benchmark, judge, criterion, relation
 )
 
@@ -103,9 +108,10 @@ select
     shares.relation,
     shares.judge_family,
     shares.n,
-    shares.share,
-    case when standard_error is not null then greatest(share - 1.959963984540054 * standard_error, 0) end as low,
-    case when standard_error is not null then least(share + 1.959963984540054 * standard_error, 1) end as high,
+    shares.spread.mean as share,
+    share_ends(shares.spread).low as low,
+    share_ends(shares.spread).high as high,
+    share_ends(shares.spread).reason as reason,
     shares.n_people,
     shares.people_share,
     shares.share_beside_people

@@ -1,6 +1,6 @@
 -- grain: one row per benchmark x judge x its criterion x human criterion x relation (`self`, `family`), on answers that people scored too:
 -- mean scores of answers of the judge itself, or of its family, and of others'. `excess`: by how much more it overrates its own than
--- others', people being the measure, with a cluster-robust 95 % interval
+-- others', people being the measure, with a cluster-robust 95 % interval (`reason`: why there is none)
 with families as (
     select
         benchmark,
@@ -61,17 +61,20 @@ means as (
         sum(people_own_total) / sum(n_own) as people_own_mean,
         sum(people_other_total) / sum(n_other) as people_other_mean,
         any_value(own_gap) - any_value(other_gap) as excess,
-        sqrt(
-            sum(
-                power(
-                    (own_total - people_own_total - own_gap * n_own) / all_own
-                    - (other_total - people_other_total - other_gap * n_other) / all_other,
-                    2
-                )
-            ) * count(*) / nullif(count(*) - 1, 0)
-        ) as standard_error
+        cluster_spread(
+            (n_own / all_own + n_other / all_other) / 2,
+            (own_total - people_own_total - own_gap * n_own) / all_own
+            - (other_total - people_other_total - other_gap * n_other) / all_other
+        ) as spread
     from summed
     group by benchmark, judge, judge_criterion, human_criterion, relation
+),
+
+bounded as (
+    select
+        *,
+        mean_ends(struct_update(spread, mean := excess), -2, 2) as ends
+    from means
 )
 
 select
@@ -88,7 +91,8 @@ select
     people_own_mean,
     people_other_mean,
     excess,
-    excess - 1.959963984540054 * standard_error as low,
-    excess + 1.959963984540054 * standard_error as high
-from means
+    ends.low as low,
+    ends.high as high,
+    ends.reason as reason
+from bounded
 order by benchmark, judge, judge_criterion, human_criterion, relation

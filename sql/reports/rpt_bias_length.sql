@@ -1,6 +1,6 @@
 -- grain: one row per benchmark x judge or metric x its criterion x human criterion: what an answer's length does to its score where people
 -- scored alike. People's scores are parted in tenths; `slope` is the change of the score when an answer is twice as long (in characters)
--- as others of its tenth, by least squares within the tenths, with a cluster-robust 95 % interval; `pearson` the correlation within them
+-- as others of its tenth, by least squares within the tenths, with a cluster-robust 95 % interval (`reason`: why there is none); `pearson` the correlation within them
 with scores as (
     select
         scores.benchmark,
@@ -27,6 +27,8 @@ centred as (
         judge_criterion,
         human_criterion,
         cluster,
+        tenth,
+        count(*) over alike > 1 as is_compared,
         x - avg(x) over alike as x,
         y - avg(y) over alike as y
     from scores
@@ -48,6 +50,34 @@ clusters as (
     group by benchmark, judge, judge_criterion, human_criterion, cluster
 ),
 
+tenths as (
+    select
+        benchmark,
+        judge,
+        judge_criterion,
+        human_criterion,
+        count(*) / nullif(count(*) - count(distinct tenth), 0) as absorbed
+    from centred
+    where is_compared
+    group by benchmark, judge, judge_criterion, human_criterion
+),
+
+weighed as (
+    select
+        clusters.*,
+        tenths.absorbed,
+        clusters.xx / nullif(sum(clusters.xx) over compared, 0) as part,
+        clusters.xy / nullif(sum(clusters.xx) over compared, 0) as share
+    from clusters
+    left join tenths
+        on
+            clusters.benchmark = tenths.benchmark
+            and clusters.judge = tenths.judge
+            and clusters.judge_criterion = tenths.judge_criterion
+            and clusters.human_criterion = tenths.human_criterion
+    window compared as (partition by clusters.benchmark, clusters.judge, clusters.judge_criterion, clusters.human_criterion)
+),
+
 slopes as (
     select
         benchmark,
@@ -55,15 +85,25 @@ slopes as (
         judge_criterion,
         human_criterion,
         sum(n)::bigint as n,
-        case when sum(xx) > 1e-9 then sum(xx) end as spread,
+        case when sum(xx) > 1e-9 then sum(xx) end as length_spread,
         case when sum(yy) > 1e-9 then sum(yy) end as score_spread,
         sum(xy) as products,
-        products / spread as slope,
-        sqrt(
-            greatest(sum(xy * xy) - 2 * slope * sum(xy * xx) + slope * slope * sum(xx * xx), 0) * count(*) / nullif(count(*) - 1, 0)
-        ) / spread as standard_error
-    from clusters
+        any_value(absorbed) as absorbed,
+        cluster_spread(part, share) as slope
+    from weighed
     group by benchmark, judge, judge_criterion, human_criterion
+),
+
+bounded as (
+    select
+        *,
+        case
+            when length_spread is not null
+                -- what the means of the tenths take from the variance of what is left
+                then mean_ends(struct_update(slope, variance := slope.variance * absorbed), '-infinity'::double, 'infinity'::double)
+            else struct_pack(low := null::double, high := null::double, reason := 'no two answers of one tenth differ in length')
+        end as ends
+    from slopes
 )
 
 select
@@ -72,11 +112,12 @@ select
     slopes.judge_criterion,
     slopes.human_criterion,
     slopes.n,
-    slopes.slope,
-    slopes.slope - 1.959963984540054 * slopes.standard_error as low,
-    slopes.slope + 1.959963984540054 * slopes.standard_error as high,
-    slopes.products / sqrt(slopes.spread * slopes.score_spread) as pearson,
+    case when slopes.length_spread is not null then slopes.slope.mean end as slope,
+    slopes.ends.low as low,
+    slopes.ends.high as high,
+    slopes.ends.reason as reason,
+    slopes.products / sqrt(slopes.length_spread * slopes.score_spread) as pearson,
     slopes.judge
-from slopes
+from bounded as slopes
 inner join core_judges as judges on slopes.judge = judges.judge
 order by slopes.benchmark, judges.alias, slopes.judge_criterion, slopes.human_criterion

@@ -1,6 +1,6 @@
 -- grain: one row per benchmark x rater x criterion: how often the longer answer of a pair (in characters) is preferred; a tie and a pair on
 -- which the judge's two orders differ are half a win, pairs of equal length and pairs with a reference are left out. The interval is that of
--- rpt_metrics, cut at 0 and 1; none where no longer answer or every longer one wins. Raters are judges and `human:<annotator>`
+-- rpt_metrics, `reason` why there is none. Raters are judges and `human:<annotator>`
 with lengths as (
     select
         benchmark,
@@ -27,19 +27,23 @@ clusters as (
     group by choices.benchmark, choices.rater, choices.criterion, choices.cluster
 ),
 
+weighed as (
+    select
+        *,
+        n / sum(n) over of_rater as part,
+        total / sum(n) over of_rater as share
+    from clusters
+    window of_rater as (partition by benchmark, rater, criterion)
+),
+
 shares as (
     select
         benchmark,
         rater,
         criterion,
         sum(n)::bigint as n,
-        sum(total) / sum(n) as share_longer,
-        sqrt(
-            greatest(sum(total * total) - 2 * share_longer * sum(total * n) + share_longer * share_longer * sum(n * n), 0)
-            * count(*) / nullif(count(*) - 1, 0)
-        ) / sum(n) as raw_error,
-        case when share_longer > 0 and share_longer < 1 then raw_error end as standard_error
-    from clusters
+        cluster_spread(part, share) as spread
+    from weighed
     group by benchmark, rater, criterion
 )
 
@@ -48,8 +52,9 @@ select
     rater as judge,
     criterion,
     n,
-    share_longer,
-    case when standard_error is not null then greatest(share_longer - 1.959963984540054 * standard_error, 0) end as low,
-    case when standard_error is not null then least(share_longer + 1.959963984540054 * standard_error, 1) end as high
+    spread.mean as share_longer,
+    share_ends(spread).low as low,
+    share_ends(spread).high as high,
+    share_ends(spread).reason as reason
 from shares
 order by benchmark, judge, criterion

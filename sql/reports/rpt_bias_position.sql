@@ -1,5 +1,5 @@
 -- grain: one row per benchmark x rater x criterion of choices whose order is known. `share_first`: of the choices that are no tie, those for
--- the answer shown first, with the interval of rpt_metrics, cut at 0 and 1 (none where it is 0 or 1). It is the judge's doing only where
+-- the answer shown first, with the interval of rpt_metrics (`reason`: why there is none). It is the judge's doing only where
 -- orders are balanced: `balance` is 1 where each pair of models was shown as often in one order as in the other, 0 where always in one.
 -- Of the pairs shown in both orders, `n_inconsistent` got different choices: `n_always_first` the one shown first twice
 with known as (
@@ -20,6 +20,15 @@ clusters as (
     group by benchmark, rater, criterion, cluster
 ),
 
+weighed as (
+    select
+        *,
+        n / nullif(sum(n) over of_rater, 0) as part,
+        total / nullif(sum(n) over of_rater, 0) as share
+    from clusters
+    window of_rater as (partition by benchmark, rater, criterion)
+),
+
 shares as (
     select
         benchmark,
@@ -28,14 +37,8 @@ shares as (
         sum(n_choices)::bigint as n,
         sum(total)::bigint as first_wins,
         (sum(n) - sum(total))::bigint as second_wins,
-        count(*) filter (where n > 0) as n_clusters,
-        sum(total) / nullif(sum(n), 0) as share_first,
-        sqrt(
-            greatest(sum(total * total) - 2 * share_first * sum(total * n) + share_first * share_first * sum(n * n), 0)
-            * n_clusters / nullif(n_clusters - 1, 0)
-        ) / nullif(sum(n), 0) as raw_error,
-        case when share_first > 0 and share_first < 1 then raw_error end as standard_error
-    from clusters
+        cluster_spread(part, share) as spread
+    from weighed
     group by benchmark, rater, criterion
 ),
 
@@ -94,9 +97,10 @@ select
     shares.first_wins,
     shares.n - shares.first_wins - shares.second_wins as ties,
     shares.second_wins,
-    shares.share_first,
-    case when standard_error is not null then greatest(share_first - 1.959963984540054 * standard_error, 0) end as low,
-    case when standard_error is not null then least(share_first + 1.959963984540054 * standard_error, 1) end as high,
+    shares.spread.mean as share_first,
+    share_ends(shares.spread).low as low,
+    share_ends(shares.spread).high as high,
+    share_ends(shares.spread).reason as reason,
     balances.balance,
     coalesce(counted.n_both_orders, 0) as n_both_orders,
     coalesce(counted.n_inconsistent, 0) as n_inconsistent,

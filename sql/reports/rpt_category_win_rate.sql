@@ -14,7 +14,8 @@ select
     losses,
     win_rate,
     low,
-    high
+    high,
+    reason
 from core_win_rates
 where category is not null
 order by benchmark, judge, criterion, category, model_a, model_b

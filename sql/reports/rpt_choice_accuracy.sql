@@ -26,6 +26,7 @@ select
     reported.accuracy,
     reported.low,
     reported.high,
+    reported.reason,
     reported.judge,
     reported.n_undefined,
     reported.resamples,

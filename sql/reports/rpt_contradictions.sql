@@ -9,6 +9,7 @@ select
     share,
     low,
     high,
+    reason,
     coin_flip_share,
     n_simulated,
     n_undefined,

@@ -9,6 +9,7 @@ select
     value,
     low,
     high,
+    reason,
     n_undefined,
     resamples,
     seed,

@@ -15,6 +15,7 @@ select
     value,
     low,
     high,
+    reason,
     n_undefined,
     n_cells,
     resamples,

@@ -12,6 +12,7 @@ with ranked as (
         value,
         low,
         high,
+        reason,
         reported_at,
         count(*) over criteria as n_criteria,
         rank() over (criteria order by value desc) as place,
@@ -39,6 +40,7 @@ select
     value,
     low,
     high,
+    reason,
     case when place = 1 then 'most' when place_from_below = 1 then 'least' else '' end as mark,
     reported_at
 from ranked

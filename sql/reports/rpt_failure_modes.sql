@@ -1,5 +1,5 @@
 -- grain: one row per benchmark x kind of case x labeller x category (LAVE, Table 1): share of the examples it labelled of which the category
--- holds; several may hold of one, so shares need not sum to 1. The interval is that of rpt_metrics, cut at 0 and 1; none where none or all hold
+-- holds; several may hold of one, so shares need not sum to 1. The interval is that of rpt_metrics, `reason` why there is none
 with cases as (
     select * from core_failure_cases
     where case_kind <> 'other'
@@ -49,17 +49,12 @@ clusters as (
     group by benchmark, case_kind, labelled_by, labeller, cluster
 ),
 
-labellers as (
+weighed as (
     select
-        benchmark,
-        case_kind,
-        labelled_by,
-        labeller,
-        sum(n) as n,
-        count(*) as n_clusters,
-        sum(n * n) as squares
+        *,
+        sum(n) over of_labeller as all_n
     from clusters
-    group by benchmark, case_kind, labelled_by, labeller
+    window of_labeller as (partition by benchmark, case_kind, labelled_by, labeller)
 ),
 
 held as (
@@ -75,49 +70,42 @@ held as (
     group by labels.benchmark, labels.case_kind, labels.labelled_by, labels.labeller, labels.category, labels.cluster
 ),
 
-sums as (
-    select
-        held.benchmark,
-        held.case_kind,
-        held.labelled_by,
-        held.labeller,
-        held.category,
-        sum(held.total) as n_holds,
-        sum(held.total * held.total) as total_squares,
-        sum(held.total * clusters.n) as products
+categories as (
+    select distinct
+        benchmark,
+        case_kind,
+        labelled_by,
+        labeller,
+        category
     from held
-    inner join clusters
-        on
-            held.benchmark = clusters.benchmark
-            and held.case_kind = clusters.case_kind
-            and held.labelled_by = clusters.labelled_by
-            and held.labeller = clusters.labeller
-            and held.cluster = clusters.cluster
-    group by held.benchmark, held.case_kind, held.labelled_by, held.labeller, held.category
 ),
 
 shares as (
     select
-        sums.benchmark,
-        sums.case_kind,
-        sums.labelled_by,
-        sums.labeller,
-        sums.category,
-        sums.n_holds,
-        labellers.n,
-        sums.n_holds / labellers.n as share,
-        sqrt(
-            greatest(sums.total_squares - 2 * share * sums.products + share * share * labellers.squares, 0)
-            * labellers.n_clusters / nullif(labellers.n_clusters - 1, 0)
-        ) / labellers.n as raw_error,
-        case when share > 0 and share < 1 then raw_error end as standard_error
-    from sums
-    inner join labellers
+        categories.benchmark,
+        categories.case_kind,
+        categories.labelled_by,
+        categories.labeller,
+        categories.category,
+        coalesce(sum(held.total), 0) as n_holds,
+        sum(weighed.n) as n,
+        cluster_spread(weighed.n / weighed.all_n, coalesce(held.total, 0) / weighed.all_n) as spread
+    from categories
+    inner join weighed
         on
-            sums.benchmark = labellers.benchmark
-            and sums.case_kind = labellers.case_kind
-            and sums.labelled_by = labellers.labelled_by
-            and sums.labeller = labellers.labeller
+            categories.benchmark = weighed.benchmark
+            and categories.case_kind = weighed.case_kind
+            and categories.labelled_by = weighed.labelled_by
+            and categories.labeller = weighed.labeller
+    left join held
+        on
+            categories.benchmark = held.benchmark
+            and categories.case_kind = held.case_kind
+            and categories.labelled_by = held.labelled_by
+            and categories.labeller = held.labeller
+            and categories.category = held.category
+            and weighed.cluster = held.cluster
+    group by categories.benchmark, categories.case_kind, categories.labelled_by, categories.labeller, categories.category
 )
 
 select
@@ -128,8 +116,9 @@ select
     category,
     n_holds::bigint as n_holds,
     n::bigint as n,
-    share,
-    case when standard_error is not null then greatest(share - 1.959963984540054 * standard_error, 0) end as low,
-    case when standard_error is not null then least(share + 1.959963984540054 * standard_error, 1) end as high
+    n_holds / n as share,
+    share_ends(spread).low as low,
+    share_ends(spread).high as high,
+    share_ends(spread).reason as reason
 from shares
 order by benchmark asc, case_kind asc, labelled_by asc, labeller asc, share desc, category asc

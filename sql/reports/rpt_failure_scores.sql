@@ -1,6 +1,6 @@
 -- grain: one row per benchmark x kind of case x labeller x category x judge or metric x its criterion (LAVE, Figure 4): mean score on the
 -- answers of which the category holds, samples averaged. Labeller and category '*': all cases, labelled or not. Of `missed` cases people
--- say correct, so a judge that sides with them gives 1. The interval is that of rpt_metrics
+-- say correct, so a judge that sides with them gives 1. The interval is that of rpt_metrics, `reason` why there is none
 with cases as (
     select * from core_failure_cases
     where case_kind <> 'other'
@@ -78,6 +78,15 @@ clusters as (
         scores.cluster
 ),
 
+weighed as (
+    select
+        *,
+        n / nullif(sum(n) over labelled_alike, 0) as part,
+        total / nullif(sum(n) over labelled_alike, 0) as share
+    from clusters
+    window labelled_alike as (partition by benchmark, case_kind, labelled_by, labeller, category, judge, criterion)
+),
+
 means as (
     select
         benchmark,
@@ -90,12 +99,8 @@ means as (
         criterion,
         sum(n)::bigint as n,
         sum(n_missing)::bigint as n_missing,
-        count(*) filter (where n > 0) as n_clusters,
-        sum(total) / nullif(sum(n), 0) as mean,
-        sqrt(
-            greatest(sum(total * total) - 2 * mean * sum(total * n) + mean * mean * sum(n * n), 0) * n_clusters / nullif(n_clusters - 1, 0)
-        ) / nullif(sum(n), 0) as standard_error
-    from clusters
+        cluster_spread(part, share) as spread
+    from weighed
     group by benchmark, case_kind, labelled_by, labeller, category, judge, criterion
 )
 
@@ -109,9 +114,10 @@ select
     criterion,
     n,
     n_missing,
-    mean,
-    mean - 1.959963984540054 * standard_error as low,
-    mean + 1.959963984540054 * standard_error as high,
+    spread.mean as mean,
+    share_ends(spread).low as low,
+    share_ends(spread).high as high,
+    share_ends(spread).reason as reason,
     judge
 from means
 order by benchmark, case_kind, labelled_by, labeller, category, metric, criterion

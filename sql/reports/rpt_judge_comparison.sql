@@ -15,6 +15,7 @@ select
     value,
     low,
     high,
+    reason,
     least,
     most,
     other,

@@ -1,5 +1,5 @@
 -- grain: one row per benchmark x model ('*' all pooled) x judge or metric x its criterion x human criterion: its mean score less people's on
--- the answers both scored, with the interval of rpt_metrics; above 0 it is more lenient than people
+-- the answers both scored, with the interval of a mean (`reason`: why there is none); above 0 it is more lenient than people
 with clusters as (
     select
         benchmark,
@@ -20,6 +20,15 @@ with clusters as (
         )
 ),
 
+weighed as (
+    select
+        *,
+        n / sum(n) over compared as part,
+        total / sum(n) over compared as share
+    from clusters
+    window compared as (partition by benchmark, model, judge, judge_criterion, human_criterion)
+),
+
 means as (
     select
         benchmark,
@@ -30,12 +39,8 @@ means as (
         sum(n)::bigint as n,
         sum(judge_total) / sum(n) as judge_mean,
         sum(human_total) / sum(n) as human_mean,
-        sum(total) / sum(n) as difference,
-        sqrt(
-            greatest(sum(total * total) - 2 * difference * sum(total * n) + difference * difference * sum(n * n), 0)
-            * count(*) / nullif(count(*) - 1, 0)
-        ) / sum(n) as standard_error
-    from clusters
+        cluster_spread(part, share) as spread
+    from weighed
     group by benchmark, model, judge, judge_criterion, human_criterion
 )
 
@@ -48,9 +53,10 @@ select
     means.n,
     means.judge_mean,
     means.human_mean,
-    means.difference,
-    means.difference - 1.959963984540054 * means.standard_error as low,
-    means.difference + 1.959963984540054 * means.standard_error as high,
+    means.spread.mean as difference,
+    mean_ends(means.spread, -1, 1).low as low,
+    mean_ends(means.spread, -1, 1).high as high,
+    mean_ends(means.spread, -1, 1).reason as reason,
     means.judge
 from means
 inner join core_judges as judges on means.judge = judges.judge

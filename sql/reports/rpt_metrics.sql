@@ -1,5 +1,6 @@
 -- grain: one row per benchmark x model ('*' all pooled) x metric or judge; mean of 0-1 scores with its 95 % interval.
--- The interval is normal with the cluster-robust (sandwich) variance of a mean, clusters being images or items.
+-- The interval has the bias-reduced cluster-robust variance of a mean, clusters being images or items, and Student's t on the scale of log
+-- odds (see the function share_ends); `reason` says why there is none
 select
     means.benchmark,
     means.model,
@@ -7,8 +8,9 @@ select
     means.n,
     means.n_missing,
     means.mean,
-    means.mean - 1.959963984540054 * means.standard_error as low,
-    means.mean + 1.959963984540054 * means.standard_error as high,
+    share_ends(means.spread).low as low,
+    share_ends(means.spread).high as high,
+    share_ends(means.spread).reason as reason,
     judges.judge,
     judges.signature
 from core_mean_scores as means

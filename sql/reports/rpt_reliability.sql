@@ -13,6 +13,7 @@ select
     value,
     low,
     high,
+    reason,
     strength,
     n_undefined,
     resamples,

@@ -12,7 +12,8 @@ select
     losses,
     win_rate,
     low,
-    high
+    high,
+    reason
 from core_win_rates
 where category is null
 order by benchmark, judge, criterion, model_a, model_b

@@ -154,6 +154,7 @@ def list_comparisons(competition: Competition, levels: Sequence[Level]) -> Itera
                         least=bound.low,
                         most=bound.high,
                     ),
+                    "reason": own.reason,
                     **_describe_difference(column, judge, competition.series),
                     "is_best": judge == mark_best(column),
                 }

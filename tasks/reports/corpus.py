@@ -18,7 +18,8 @@ from judgelake.schemas.tables import TABLES
 from judgelake.tasks.digests import digest_json
 from judgelake.tasks.metrics.metric import Metric
 from judgelake.tasks.planning.scores import name_ingests
-from judgelake.tasks.stats.resampling import draw_cluster_weights, expanded_interval
+from judgelake.tasks.stats.few_clusters import LeftOut, find_interval, is_few
+from judgelake.tasks.stats.resampling import draw_cluster_weights
 from judgelake.tasks.suite.suite import Suite
 from judgelake.tasks.types import Identity
 from judgelake.tasks.warehouse.warehouse import select_file, select_frame
@@ -155,8 +156,17 @@ def _describe(corpus: CorpusSums, drawn: Floats) -> Iterator[dict[str, object]]:
         by_cluster = corpus.sums[chosen].sum(axis=0)
         n_clusters = int((by_cluster[:, -1] > 0).sum())
         value = float(score_sums(corpus.metric, by_cluster.sum(axis=0)))
-        interval = expanded_interval(
-            score_sums(corpus.metric, drawn[:, chosen].sum(axis=1)), n_clusters
+        held = by_cluster[by_cluster[:, -1] > 0]
+        sizes = held[:, -1].astype(np.int64)
+        left_out = LeftOut(
+            np.arange(sizes.size), sizes, score_sums(corpus.metric, held.sum(axis=0) - held)
+        )
+        interval = find_interval(
+            value,
+            score_sums(corpus.metric, drawn[:, chosen].sum(axis=1)),
+            left_out if is_few(sizes) else None,
+            sizes,
+            "number",
         )
         ends = {"value": value, "low": interval.low, "high": interval.high}
         yield {
@@ -167,5 +177,6 @@ def _describe(corpus: CorpusSums, drawn: Floats) -> Iterator[dict[str, object]]:
             "n_missing": int(corpus.n_missing[chosen].sum()),
             "n_clusters": n_clusters,
             "n_undefined": interval.n_undefined,
+            "reason": interval.reason,
             **{key: None if np.isnan(end) else end for key, end in ends.items()},
         }

@@ -89,6 +89,9 @@ def combine_otherwise(competition: Competition, judge: int) -> Iterator[LevelCor
             yield POOLED, rule, name, coefficient.summarise()
 
 
+_NO_ENDS = float("nan"), float("nan")
+
+
 def _part_systems(
     x: Floats, y: Floats, models: Indices, clusters: Indices, items: Indices, draws: Draws
 ) -> Correlation:
@@ -101,7 +104,7 @@ def _part_systems(
     )
     soft = soft_pairwise_accuracy(x_table, y_table, clusters[first], len(draws.clusters), rng)
     return Correlation(
-        soft.value, float("nan"), float("nan"), held.size, np.unique(clusters).size, 0
+        soft.value, *_NO_ENDS, held.size, np.unique(clusters).size, 0, "has no interval"
     )
 
 

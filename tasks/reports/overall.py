@@ -32,6 +32,7 @@ from judgelake.tasks.reports.scored_rows import (
     draw_side_by_side,
 )
 from judgelake.tasks.stats.bootstrap import Resampled
+from judgelake.tasks.stats.combining import ClusterTotal
 from judgelake.tasks.stats.correlation import COEFFICIENTS
 from judgelake.tasks.suite.suite import ReportSettings
 
@@ -78,9 +79,11 @@ class _Mean:
     n: int = 0
     n_clusters: int = 0
     n_cells: int = 0
+    clusters: ClusterTotal = field(default_factory=ClusterTotal)
 
-    def add(self, cell: Resampled) -> None:
+    def add(self, cell: Resampled, benchmark: str) -> None:
         """Count a cell in which the coefficient is defined."""
+        self.clusters.add(cell, benchmark)
         self.value += cell.value
         self.drawn = self.drawn + cell.drawn if self.drawn.size else cell.drawn.copy()
         self.n, self.n_cells, self.n_clusters = (
@@ -91,9 +94,9 @@ class _Mean:
 
     def summarise(self) -> Row:
         """The mean with its interval; a resample is undefined where that of any cell is."""
-        mean = Resampled(
-            self.value / self.n_cells, self.drawn / self.n_cells, self.n, self.n_clusters
-        ).summarise()
+        value = self.value / self.n_cells
+        about = self.n, self.n_clusters, *self.clusters.average(value, self.n_cells)
+        mean = Resampled(value, self.drawn / self.n_cells, *about).summarise()
         return {**drop_nan(mean._asdict()), "n_cells": self.n_cells}
 
 
@@ -136,7 +139,7 @@ class Gathered:
                     )
                     for name, correlation in cell.find(judge).items():
                         if not np.isnan(correlation.value):
-                            means[name].add(correlation)
+                            means[name].add(correlation, benchmark)
 
 
 def compare_overall(gathered: Gathered, report: ReportSettings) -> Iterator[Whole]:

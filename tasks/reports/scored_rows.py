@@ -368,8 +368,11 @@ def group_rows(
 
 
 def write_ends(estimate: Estimate, value: str, prefix: str = "") -> Row:
-    """An estimate's value and ends as columns `value`, `<prefix>low`, `<prefix>high`."""
-    return {value: estimate.value, f"{prefix}low": estimate.low, f"{prefix}high": estimate.high}
+    """An estimate's value and ends as columns `value`, `<prefix>low`, `<prefix>high`, and as
+    `<prefix>reason` why it has no ends.
+    """
+    ends = {f"{prefix}low": estimate.low, f"{prefix}high": estimate.high}
+    return {value: estimate.value, **ends, f"{prefix}reason": estimate.reason}
 
 
 def _drop_open(row: Row) -> Row:

@@ -22,7 +22,9 @@ from judgelake.tasks.stats.cluster_sums import (
     slice_resamples,
     sum_groups,
 )
+from judgelake.tasks.stats.correlation import find_levels
 from judgelake.tasks.stats.estimates import Estimate, divide, summarise_draws
+from judgelake.tasks.stats.few_clusters import Scale, add_left_out
 
 Weighting = Literal["nominal", "linear", "quadratic"]
 """How far apart two labels are: 1 if they differ; |difference of their values|; its square (Cohen
@@ -73,7 +75,7 @@ def fold_labels(a: Floats, b: Floats, matchups: Indices | None = None) -> LabelP
     """Fold the rows that both raters labelled; without matchups all rows share one table."""
     _check_labels(a, b, matchups)
     rows = np.flatnonzero(~np.isnan(a) & ~np.isnan(b))
-    levels, level = np.unique(np.concatenate([a[rows], b[rows]]), return_inverse=True)
+    levels, level = find_levels(np.concatenate([a[rows], b[rows]]))  # labels may be means
     names, matchup = np.unique(
         np.zeros_like(rows) if matchups is None else matchups[rows], return_inverse=True
     )
@@ -261,13 +263,19 @@ def _estimate(
     check_clusters(where, clusters, n_rows, weights)
     cluster = clusters[pairs.rows]
     whole = count_cells(pairs.cell, pairs.n_cells, cluster, draw_once(weights.shape[1]))
-    drawn = {name: np.full(len(weights), np.nan) for name in statistics}
-    for part in slice_resamples(8 * (2 * pairs.n_cells + 4 * pairs.n_groups + 1), weights):
-        counts = count_cells(pairs.cell, pairs.n_cells, cluster, weights[part])
+    numbers, more = add_left_out(cluster, weights)
+    drawn = {name: np.full(len(more), np.nan) for name in statistics}
+    for part in slice_resamples(8 * (2 * pairs.n_cells + 4 * pairs.n_groups + 1), more):
+        counts = count_cells(pairs.cell, pairs.n_cells, numbers, more[part])
         for name, statistic in statistics.items():
             drawn[name][part] = statistic(counts)
+    scales: dict[str, Scale] = {
+        name: "coefficient" if name.startswith("kappa") else "share" for name in statistics
+    }
     return {
-        name: summarise_draws(statistic(whole)[0], drawn[name], cluster.size, cluster)
+        name: summarise_draws(
+            statistic(whole)[0], drawn[name], cluster.size, cluster, len(weights), scales[name]
+        )
         for name, statistic in statistics.items()
     }
 

@@ -19,8 +19,15 @@ from judgelake.tasks.stats.cluster_sums import (
     check_clusters,
     draw_once,
 )
-from judgelake.tasks.stats.correlation import COEFFICIENTS, check_pair, pearson
-from judgelake.tasks.stats.resampling import draw_cluster_weights, expanded_interval
+from judgelake.tasks.stats.correlation import COEFFICIENTS, check_pair, find_levels, pearson
+from judgelake.tasks.stats.few_clusters import (
+    LeftOut,
+    Unit,
+    add_left_out,
+    find_interval,
+    split_left_out,
+)
+from judgelake.tasks.stats.resampling import draw_cluster_weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +82,7 @@ def order_rows(x: Floats, y: Floats, clusters: Indices) -> OrderedRows:
     """Sort at least one row; the sides change places where y has more levels (all coefficients are
     symmetric).
     """
-    x_values, x_level = np.unique(x, return_inverse=True)
-    y_values, y_level = np.unique(y, return_inverse=True)
+    (x_values, x_level), (y_values, y_level) = find_levels(x), find_levels(y)
     if y_values.size > x_values.size:
         x, y, x_level, y_level = y, x, y_level, x_level
     present, cluster = _number_clusters(clusters)
@@ -231,10 +237,7 @@ def _spearman(sums: Sums) -> Floats:
     # The variance of mid-ranks needs the tie sizes only: sum n_g (r_g - mean)^2 = (n^3 - sum n_g^3)
     # / 12.
     rho: Floats = (
-        3
-        * sums.rank_product
-        / np.sqrt(sums.n**3 - sums.x_cubes)
-        / np.sqrt(sums.n**3 - sums.y_cubes)
+        3 * sums.rank_product / np.sqrt((sums.n**3 - sums.x_cubes) * (sums.n**3 - sums.y_cubes))
     )
     return rho
 
@@ -248,12 +251,11 @@ def _concordant_minus_discordant(sums: Sums) -> Floats:
 
 
 def _tau_b(sums: Sums) -> Floats:
-    pairs = sums.n**2
+    pairs = sums.n**2  # one root of the product: where both sides rank alike, it is exact
     tau: Floats = (
         2
         * _concordant_minus_discordant(sums)
-        / np.sqrt(pairs - sums.x_squares)
-        / np.sqrt(pairs - sums.y_squares)
+        / np.sqrt((pairs - sums.x_squares) * (pairs - sums.y_squares))
     )
     return tau
 
@@ -276,8 +278,8 @@ _LARGEST_CHUNK = 128
 
 
 class Correlation(NamedTuple):
-    """A coefficient, its 95 % interval, its rows and clusters, and the resamples on which it was
-    undefined.
+    """A coefficient, its 95 % interval, its rows and clusters, the resamples on which it was
+    undefined, and why it has no interval (NaN ends).
     """
 
     value: float
@@ -286,24 +288,33 @@ class Correlation(NamedTuple):
     n: int
     n_clusters: int
     n_undefined: int
+    reason: str | None = None
 
 
 class Resampled(NamedTuple):
     """A coefficient of a sample and, (resamples,), of each resample (NaN where undefined), with its
-    rows and clusters.
+    rows and clusters; where clusters are few, also without each of them.
+
+    `sizes` are the clusters' rows, one each where they are not given. `unit`: at the level of
+    systems the units that are left out are models.
     """
 
     value: float
     drawn: Floats
     n: int
     n_clusters: int
+    sizes: Indices | None = None
+    left_out: LeftOut | None = None
+    unit: Unit = "clusters"
 
     def summarise(self) -> Correlation:
         """The coefficient with its interval."""
-        interval = expanded_interval(self.drawn, self.n_clusters)
-        return Correlation(
-            self.value, interval.low, interval.high, self.n, self.n_clusters, interval.n_undefined
+        sizes = np.ones(self.n_clusters, dtype=np.int64) if self.sizes is None else self.sizes
+        found = find_interval(
+            self.value, self.drawn, self.left_out, sizes, "coefficient", self.unit
         )
+        ends, counts = (found.low, found.high), (self.n, self.n_clusters, found.n_undefined)
+        return Correlation(self.value, *ends, *counts, found.reason)
 
 
 def correlate(
@@ -340,15 +351,21 @@ def resample_correlations(
     them.
     """
     _check_rows("resample_correlations", x, y, clusters, weights)
-    n_clusters = int(np.count_nonzero(np.bincount(clusters)))
+    sizes = np.bincount(clusters)
+    n_clusters = int(np.count_nonzero(sizes))
     if x.size == 0:
         return {
             name: Resampled(float("nan"), np.full(len(weights), np.nan), 0, n_clusters)
             for name in COEFFICIENTS
         }
-    rows = order_rows(x, y, clusters)
-    whole, drawn = _correlate_whole(rows), _correlate_resamples(rows, weights)
-    return {name: Resampled(whole[name], drawn[name], x.size, n_clusters) for name in COEFFICIENTS}
+    numbers, more = add_left_out(clusters, weights)
+    rows = order_rows(x, y, numbers)
+    whole, found = _correlate_whole(rows), _correlate_resamples(rows, more)
+    return {
+        name: Resampled(whole[name], drawn, x.size, n_clusters, sizes[sizes > 0], left_out)
+        for name in COEFFICIENTS
+        for drawn, left_out in [split_left_out(found[name], clusters, len(weights))]
+    }
 
 
 def bootstrap_correlations(

@@ -21,6 +21,7 @@ from judgelake.tasks.stats.cluster_sums import (
 )
 from judgelake.tasks.stats.correlation import COEFFICIENTS
 from judgelake.tasks.stats.estimates import divide
+from judgelake.tasks.stats.few_clusters import LeftOut
 from judgelake.tasks.stats.human_rules import take_mean
 
 SampleRule = Literal["mean_then_correlate", "correlate_then_mean", "pooled"]
@@ -148,12 +149,46 @@ def _average(cells: list[Resampled]) -> MeanCorrelation:
         return MeanCorrelation(
             Resampled(float("nan"), np.full_like(cells[0].drawn, np.nan), 0, 0), 0, len(cells)
         )
-    value = float(np.mean([cell.value for cell in held]))
-    drawn = np.mean([cell.drawn for cell in held], axis=0)
-    mean = Resampled(
-        value, drawn, sum(cell.n for cell in held), max(cell.n_clusters for cell in held)
-    )
+    total = ClusterTotal()
+    for cell in held:
+        total.add(cell, "")
+    value, drawn = (np.mean([getattr(cell, name) for cell in held], axis=0) for name in _AVERAGED)
+    n_clusters = max(cell.n_clusters for cell in held)
+    sizes, left_out = total.average(float(value), len(held))
+    mean = Resampled(float(value), drawn, sum(cell.n for cell in held), n_clusters, sizes, left_out)
     return MeanCorrelation(mean, len(held), len(cells) - len(held))
+
+
+_AVERAGED = "value", "drawn"
+
+
+class ClusterTotal:
+    """What leaving out each cluster changes in a sum of cells' coefficients, cell by cell; cells of
+    one `block` (a benchmark) share clusters.
+    """
+
+    def __init__(self) -> None:
+        self._changes: dict[tuple[str, int], float] = {}
+        self._sizes: dict[tuple[str, int], int] = {}
+        self._is_known = True
+
+    def add(self, cell: Resampled, block: str) -> None:
+        """Count a cell; one without such values leaves the sum without them."""
+        if cell.left_out is None:
+            self._is_known = False
+            return
+        for cluster, size, value in zip(*(part.tolist() for part in cell.left_out), strict=True):
+            key = block, cluster
+            self._changes[key] = self._changes.get(key, 0.0) + value - cell.value
+            self._sizes[key] = self._sizes.get(key, 0) + size
+
+    def average(self, mean: float, n_cells: int) -> tuple[Indices | None, LeftOut | None]:
+        """The clusters' rows and the mean of the cells without each of them, where known."""
+        if not self._is_known or not self._sizes:
+            return None, None
+        sizes = np.array(list(self._sizes.values()), dtype=np.int64)
+        values = mean + np.array(list(self._changes.values())) / n_cells
+        return sizes, LeftOut(np.arange(sizes.size), sizes, values)
 
 
 class Ceiling(NamedTuple):
@@ -204,10 +239,9 @@ def leave_one_out_ceiling(
 
 # memory for the pairs of systems of resamples that are computed together
 _CHUNK_BYTES = 32 << 20
-_DIGITS = 12
-"""Means that agree to so many digits of the largest are a tie: sums of the same scores differ by
-the order of their terms.
-"""
+# Models' means that differ by less than this part of the largest are a tie: sums of the same scores
+# differ by the order of their terms.
+_SAME = 1e-10
 
 
 def correlate_systems(
@@ -225,7 +259,8 @@ def correlate_systems(
     the models: both come from `draw_cluster_weights` and are shared by the judges (Boot-Both of
     Deutsch et al. 2021, TACL 9). System weights of 1 hold the models fixed; the interval then
     speaks of these models only. A resample is undefined where a model was drawn and none of its
-    rows. `n` counts models, `n_clusters` the fewer of models and clusters.
+    rows. `n` counts models, `n_clusters` the fewer of models and clusters. The interval is made of
+    the values without each model in turn, and of fewer than six models there is none.
     """
     check_clusters("correlate_systems", clusters, x.size, weights)
     check_clusters("correlate_systems, systems", systems, x.size, system_weights)
@@ -234,13 +269,26 @@ def correlate_systems(
     table = codes, clusters[scored], (held.size, weights.shape[1])
     x_drawn, y_drawn = (_draw_means(values[scored], *table, weights) for values in (x, y))
     resampled = correlate_weighted(x_drawn, y_drawn, system_weights[:, held].astype(np.float64))
-    whole = [
-        _round_means(np.bincount(codes, values[scored]) / np.bincount(codes)) for values in (x, y)
-    ]
+    x_whole, y_whole = (
+        (np.bincount(codes, values[scored]) / np.bincount(codes))[None] for values in (x, y)
+    )
+    whole = correlate_weighted(x_whole, y_whole, np.ones(x_whole.shape))
     n_units = min(held.size, np.unique(clusters[scored]).size)
+    without = 1.0 - np.eye(held.size)
+    x_left, y_left = (np.repeat(side, held.size, axis=0) for side in (x_whole, y_whole))
+    left = correlate_weighted(x_left, y_left, without)
+    ones = np.ones(held.size, dtype=np.int64)
     return {
-        name: Resampled(coefficient(*whole), resampled[name], held.size, n_units)
-        for name, coefficient in COEFFICIENTS.items()
+        name: Resampled(
+            float(whole[name][0]),
+            resampled[name],
+            held.size,
+            n_units,
+            ones,
+            LeftOut(np.arange(held.size), ones, left[name]),
+            "models",
+        )
+        for name in COEFFICIENTS
     }
 
 
@@ -263,8 +311,9 @@ def correlate_weighted(x: Floats, y: Floats, weights: Floats) -> dict[str, Float
 def _correlate_part(x: Floats, y: Floats, weights: Floats) -> dict[str, Floats]:
     drawn = weights > 0
     is_known = ~(drawn & (np.isnan(x) | np.isnan(y))).any(axis=1)
-    x, y = (_round_means(np.where(drawn & ~np.isnan(side), side, 0.0)) for side in (x, y))
-    x_sign, y_sign = (np.sign(side[:, :, None] - side[:, None, :]) for side in (x, y))
+    x, y = (_scale_means(np.where(drawn & ~np.isnan(side), side, 0.0)) for side in (x, y))
+    x_step, y_step = (side[:, :, None] - side[:, None, :] for side in (x, y))
+    x_sign, y_sign = (np.sign(step) * (np.abs(step) > _SAME) for step in (x_step, y_step))
     excess, x_untied, y_untied = (
         np.einsum("bij,bij,bi,bj->b", a, b, weights, weights)
         for a, b in ((x_sign, y_sign), (x_sign, x_sign), (y_sign, y_sign))
@@ -275,7 +324,7 @@ def _correlate_part(x: Floats, y: Floats, weights: Floats) -> dict[str, Floats]:
         coefficients = {
             "pearson": _pearson(x, y, weights),
             "spearman": _pearson(x_rank, y_rank, weights),
-            "kendall_tau_b": excess / np.sqrt(x_untied) / np.sqrt(y_untied),
+            "kendall_tau_b": excess / np.sqrt(x_untied * y_untied),
             "kendall_tau_c": excess / weights.sum(axis=1) ** 2 * fewest / (fewest - 1),
         }
     is_defined = is_known & (x_untied > 0) & (y_untied > 0)
@@ -295,7 +344,7 @@ def _pearson(x: Floats, y: Floats, weights: Floats) -> Floats:
 
 def _count_levels(values: Floats, drawn: NDArray[np.bool_]) -> Floats:
     levels = np.sort(np.where(drawn, values, np.inf), axis=1)
-    is_new = (levels[:, 1:] > levels[:, :-1]) & np.isfinite(levels[:, 1:])
+    is_new = (levels[:, 1:] > levels[:, :-1] + _SAME) & np.isfinite(levels[:, 1:])
     return np.asarray(1.0 + is_new.sum(axis=1))
 
 
@@ -310,7 +359,7 @@ def _draw_means(
     return divide(sums, counts).T
 
 
-def _round_means(means: Floats) -> Floats:
-    """Means in units of the largest, to as many digits as their sums are sure of."""
+def _scale_means(means: Floats) -> Floats:
+    """Means in units of the largest."""
     largest = np.abs(means).max(initial=0.0)
-    return np.round(means / largest, _DIGITS) if largest > 0 else means
+    return means / largest if largest > 0 else means

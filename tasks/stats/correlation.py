@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
 
 
 def check_pair(where: str, x: Floats, y: Floats) -> None:
@@ -30,6 +31,24 @@ def check_pair(where: str, x: Floats, y: Floats) -> None:
             )
 
 
+# Values that differ by less than this part of their size are equal: sums of the same ratings differ
+# in the sixteenth digit, different means of 100 ratings on 1,000 levels in the eighth.
+_SAME = 1e-12
+
+
+def find_levels(values: Floats) -> tuple[Floats, Indices]:
+    """The distinct values in rising order and each value's place among them, as `np.unique` finds
+    them; values that differ by rounding alone are one, so that equal means are ties.
+    """
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    is_new = np.ones(values.size, dtype=np.bool_)
+    is_new[1:] = np.diff(ordered) > _SAME * np.abs(ordered[1:])
+    places = np.empty(values.size, dtype=np.int64)
+    places[order] = np.cumsum(is_new) - 1
+    return ordered[is_new], places
+
+
 def pearson(x: Floats, y: Floats) -> float:
     """Product-moment correlation."""
     check_pair("pearson", x, y)
@@ -39,6 +58,7 @@ def pearson(x: Floats, y: Floats) -> float:
 def spearman(x: Floats, y: Floats) -> float:
     """Pearson's coefficient of mid-ranks (Spearman 1904)."""
     check_pair("spearman", x, y)
+    x, y = (find_levels(side)[1].astype(np.float64) for side in (x, y))
     return (
         _product_moment(stats.rankdata(x), stats.rankdata(y)) if _is_defined(x, y) else float("nan")
     )
@@ -87,6 +107,7 @@ def _centre(values: Floats) -> Floats:
 
 
 def _kendall(x: Floats, y: Floats, variant: Literal["b", "c"]) -> float:
+    x, y = (find_levels(side)[1].astype(np.float64) for side in (x, y))
     return (
         float(stats.kendalltau(x, y, variant=variant).statistic)
         if _is_defined(x, y)

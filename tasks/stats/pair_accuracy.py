@@ -16,14 +16,17 @@ from judgelake.tasks.stats.cluster_sums import (
     check_clusters,
     draw_once,
 )
-from judgelake.tasks.stats.correlation import check_pair
+from judgelake.tasks.stats.correlation import check_pair, find_levels
 from judgelake.tasks.stats.estimates import Estimate, divide, estimate_mean, summarise_draws
+from judgelake.tasks.stats.few_clusters import add_left_out
 
 MOST_PAIRS = 1 << 22
 """Pairs that are looked at for epsilon; where there are more, so many are drawn."""
 _LARGEST_CHUNK = 128
 # differences are rounded, so that equal ones are ties
 _DIGITS = 12
+# of epsilon: a pair at the very distance of another's is tied with it
+_SLACK = 1 + 1e-9
 
 
 class TieCalibration(NamedTuple):
@@ -78,6 +81,7 @@ def tie_calibrated_accuracy(
     """
     check_pair("tie_calibrated_accuracy", x, y)
     check_clusters("tie_calibrated_accuracy", clusters, x.size, weights)
+    x, y = (levels[level] for levels, level in map(find_levels, (x, y)))
     if groups is None:
         pairs = _list_pairs(x, y, np.zeros(x.size, dtype=np.int64), rng)
         epsilon = _choose_epsilon(pairs)
@@ -85,10 +89,10 @@ def tie_calibrated_accuracy(
             float(_accuracy_of_all(x, y, clusters, draw_once(weights.shape[1]), e)[0])
             for e in (epsilon, 0.0)
         )
-        drawn = _accuracy_of_all(x, y, clusters, weights, epsilon)
-        return TieCalibration(
-            summarise_draws(whole, drawn, x.size, clusters), epsilon, without, pairs.group.size
-        )
+        numbers, more = add_left_out(clusters, weights)
+        drawn = _accuracy_of_all(x, y, numbers, more, epsilon)
+        accuracy = summarise_draws(whole, drawn, x.size, clusters, len(weights), "share")
+        return TieCalibration(accuracy, epsilon, without, pairs.group.size)
     pairs = _list_pairs(x, y, groups, rng)
     epsilon = _choose_epsilon(pairs)
     held, by_group = _accuracy_of_groups(pairs, epsilon)
@@ -111,7 +115,8 @@ def choice_accuracy(
             f"choice_accuracy: {winners.size} winners, {losers.size} losers; expected a pair a "
             f"row; pass them together"
         )
-    lead = winners - losers
+    is_equal = np.isclose(winners, losers, rtol=10.0**-_DIGITS, atol=0)
+    lead = np.where(is_equal, 0.0, winners - losers)
     right = np.where(np.isnan(lead), np.nan, (np.sign(lead) + 1) / 2)
     accuracy = estimate_mean(right, clusters, weights)
     return ChoiceAccuracy(accuracy, int((lead == 0).sum()), int(np.isnan(lead).sum()))
@@ -133,7 +138,9 @@ def _list_pairs(x: Floats, y: Floats, groups: Indices, rng: np.random.Generator)
         b = a + 1 + np.arange(a.size) - np.repeat(np.cumsum(to_come) - to_come, to_come)
         first, second = order[a], order[b]
     x_step, y_step = x[first] - x[second], y[first] - y[second]
-    return _Pairs(np.abs(x_step), y_step == 0, x_step * y_step > 0, group)
+    unit = max(float(np.abs(x).max(initial=0.0)), np.finfo(np.float64).tiny)
+    distance = np.round(np.abs(x_step) / unit, _DIGITS) * unit
+    return _Pairs(distance, y_step == 0, x_step * y_step > 0, group)
 
 
 def _choose_epsilon(pairs: _Pairs) -> float:
@@ -174,7 +181,7 @@ def _accuracy_of_all(
         pair_sums = np.zeros((2, drawn.shape[1]))
         counts = np.zeros((2, values.size + 1, drawn.shape[1]), np.int32)
         count_right_pairs(
-            drawn, x[order], epsilon, levels[order], clusters[order], counts, pair_sums
+            drawn, x[order], epsilon * _SLACK, levels[order], clusters[order], counts, pair_sums
         )
         sums[:, start : start + _LARGEST_CHUNK] = pair_sums
     return divide(*sums)

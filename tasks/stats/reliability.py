@@ -18,6 +18,7 @@ from judgelake.tasks.stats.cluster_sums import (
     sum_columns,
 )
 from judgelake.tasks.stats.estimates import Estimate, divide, summarise_draws
+from judgelake.tasks.stats.few_clusters import add_left_out
 
 _WORTH_COUNTING = 8
 """Units that share a pattern, from which on counting patterns is faster than summing columns of
@@ -174,12 +175,14 @@ def krippendorff_alpha(
     cluster = clusters[is_there][kept]
     patterns = fold_units(unit[kept], values[is_there][kept], cluster)
     added = _find_coincidences(patterns, metric)
-    parts = slice_resamples(8 * (4 * added.features.shape[0] + patterns.tally.shape[1]), weights)
+    numbers, more = add_left_out(patterns.cluster, weights)
+    renumbered = patterns._replace(cluster=numbers)
+    parts = slice_resamples(8 * (4 * added.features.shape[0] + patterns.tally.shape[1]), more)
     drawn = np.concatenate(
         [
             np.empty(0),
             *(
-                _alpha(added, sum_patterns(added.features, patterns, weights[part]), metric)
+                _alpha(added, sum_patterns(added.features, renumbered, more[part]), metric)
                 for part in parts
             ),
         ]
@@ -187,7 +190,7 @@ def krippendorff_alpha(
     value = _alpha(
         added, sum_patterns(added.features, patterns, draw_once(weights.shape[1])), metric
     )[0]
-    alpha = summarise_draws(value, drawn, cluster.size, cluster)
+    alpha = summarise_draws(value, drawn, cluster.size, patterns.cluster, len(weights))
     return KrippendorffAlpha(alpha, int((of_unit >= 2).sum()), int((~kept).sum()))
 
 
@@ -288,10 +291,16 @@ def fleiss_kappa(
     squares = csr_array(patterns.tally.power(2).sum(axis=0)[None])
     features = csr_array(vstack([squares, patterns.tally]))
     value = _kappa(sum_patterns(features, patterns, draw_once(weights.shape[1])), raters)[0]
-    parts = slice_resamples(8 * (2 * features.shape[0] + features.shape[1]), weights)
-    drawn = [_kappa(sum_patterns(features, patterns, weights[part]), raters) for part in parts]
+    numbers, more = add_left_out(patterns.cluster, weights)
+    renumbered = patterns._replace(cluster=numbers)
+    parts = slice_resamples(8 * (2 * features.shape[0] + features.shape[1]), more)
+    drawn = [_kappa(sum_patterns(features, renumbered, more[part]), raters) for part in parts]
     kappa = summarise_draws(
-        value, np.concatenate([np.empty(0), *drawn]), patterns.cluster.size, patterns.cluster
+        value,
+        np.concatenate([np.empty(0), *drawn]),
+        patterns.cluster.size,
+        patterns.cluster,
+        len(weights),
     )
     return FleissKappa(kappa, raters, int(is_full.size - patterns.cluster.size))
 

@@ -1,5 +1,5 @@
 """How bootstrap resamples are drawn and how an interval is read from them. Which statistic is
-resampled lives elsewhere.
+resampled, and what few clusters take, lives elsewhere (`tasks.stats.few_clusters`).
 """
 
 from typing import NamedTuple
@@ -16,13 +16,14 @@ _RESAMPLES_AT_ONCE = 64
 
 
 class Interval(NamedTuple):
-    """Ends of an interval and the number of resamples on which the statistic was undefined; NaN
-    ends where it was on all.
+    """Ends of an interval, the number of resamples on which the statistic was undefined, and why
+    there is none; the ends are then NaN.
     """
 
     low: float
     high: float
     n_undefined: int
+    reason: str | None = None
 
 
 def draw_cluster_weights(n_clusters: int, resamples: int, rng: np.random.Generator) -> Weights:
@@ -53,24 +54,32 @@ def draw_cluster_weights(n_clusters: int, resamples: int, rng: np.random.Generat
 
 
 def percentile_interval(values: NDArray[np.float64], level: float = 0.95) -> Interval:
-    """Percentile interval (Efron 1979; Efron & Tibshirani 1993, chapter 13) over the resamples
-    where the statistic is defined.
+    """Percentile interval (Efron 1979; Efron & Tibshirani 1993, chapter 13).
+
+    Resamples on which the statistic is undefined may lie beyond either end: they count below the
+    lower and above the upper one, and there is no interval where so many are undefined that an end
+    would be one of them.
     """
     if not 0 < level < 1:
         raise ValueError(
             f"percentile_interval: level is {level}; expected a number between 0 and 1; pass "
             f"0.95 for 95 %"
         )
-    defined = values[~np.isnan(values)]
-    n_undefined = int(values.size - defined.size)
-    if defined.size == 0:
-        return Interval(float("nan"), float("nan"), n_undefined)
-    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(float(low), float(high), n_undefined)
+    n_undefined = int(np.isnan(values).sum())
+    if values.size:
+        # ends between two resamples lie on the line between them (Hyndman & Fan 1996, type 7)
+        places = (values.size - 1) * np.array([(1 - level) / 2, (1 + level) / 2])
+        reach = np.array([n_undefined, values.size - 1 - n_undefined])
+        if n_undefined == 0 or (places[0] >= reach[0] and places[1] <= reach[1]):
+            low = np.quantile(np.where(np.isnan(values), -np.inf, values), (1 - level) / 2)
+            high = np.quantile(np.where(np.isnan(values), np.inf, values), (1 + level) / 2)
+            return Interval(float(low), float(high), n_undefined)
+    reason = f"undefined on {n_undefined} of {values.size} resamples"
+    return Interval(float("nan"), float("nan"), n_undefined, reason)
 
 
 def expanded_interval(
-    values: NDArray[np.float64], n_clusters: int, level: float = 0.95
+    values: NDArray[np.float64], n_clusters: float, level: float = 0.95
 ) -> Interval:
     """Percentile interval at the level that makes up for few clusters; without ends where there are
     fewer than two.
@@ -84,7 +93,8 @@ def expanded_interval(
     ones 89 % with 100 clusters).
     """
     if n_clusters < 2:
-        return Interval(float("nan"), float("nan"), int(np.isnan(values).sum()))
+        n_undefined = int(np.isnan(values).sum())
+        return Interval(float("nan"), float("nan"), n_undefined, "fewer than 2 clusters")
     t = special.stdtrit(n_clusters - 1, (1 + level) / 2)
     widened = float(1 - 2 * special.ndtr(-np.sqrt(n_clusters / (n_clusters - 1)) * t))
     # With two or three clusters this rounds to 1: then the ends are the least and the largest

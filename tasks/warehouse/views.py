@@ -2,7 +2,8 @@
 connection starts from; what a lake's part files hold is none of this file's subject.
 
 Each file under `sql/` is one select; its name is the view's name. Files in `sql/queries` and
-`sql/adhoc` are not views: they take parameters.
+`sql/adhoc` are not views: they take parameters. Files in `sql/functions` are macros, which all
+statements may call.
 
 DuckDB binds a view when it is created, with all views below it: seconds for all of them. So they
 are created once for each version of the SQL, over tables without rows, and copied from a file in
@@ -51,6 +52,12 @@ def view_texts() -> Mapping[str, str]:
 def check_texts() -> Mapping[str, str]:
     """Check name -> its SQL, by name; no check reads another."""
     return read_folder("checks")
+
+
+@functools.cache
+def function_texts() -> Mapping[str, str]:
+    """Macro name -> the statement that creates it; what it calls is looked up when it is used."""
+    return read_folder("functions")
 
 
 def read_folder(folder: str) -> dict[str, str]:
@@ -117,7 +124,7 @@ def _template_file() -> Path:
     again.
     """
     schemas = {name: str(table.polars_schema) for name, table in TABLES.items()}
-    texts = [duckdb.__version__, view_texts(), check_texts(), schemas]
+    texts = [duckdb.__version__, function_texts(), view_texts(), check_texts(), schemas]
     return cache_folder() / "views" / f"{digest_json(texts)[:32]}.duckdb"
 
 
@@ -138,14 +145,18 @@ def _write_template(file: Path) -> None:
 
 
 def _create_all(connection: duckdb.DuckDBPyConnection) -> None:
-    """`empty_<table>` and `raw_<table>` without rows, then every view above them and the checks."""
+    """The macros; `empty_<table>` and `raw_<table>` without rows; every view above them and the
+    checks.
+    """
     empty = {f"empty_{name}": _select_nothing(connection, name) for name in TABLES}
     raw = {f"raw_{name}": f"select * from empty_{name}" for name in TABLES}
     ordered = {name: view_texts()[name] for name in view_order()}
     plain = {name: f"select * from stg_{name}" for name in TABLES}
-    for name, text in {**empty, **raw, **ordered, **plain, **check_texts()}.items():
+    views = {**empty, **raw, **ordered, **plain, **check_texts()}
+    created = {name: f"create or replace view {name} as {text}" for name, text in views.items()}
+    for name, text in {**function_texts(), **created}.items():
         try:
-            connection.execute(f"create or replace view {name} as {text}")
+            connection.execute(text)
         except duckdb.Error as error:
             raise QueryError(f"{name}: {error}\n{text}") from None
 

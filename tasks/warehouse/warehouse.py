@@ -31,6 +31,7 @@ from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.snapshot import Snapshot, list_snapshot
 from judgelake.tasks.lake.storage import move_folder
 from judgelake.tasks.warehouse.views import (
+    function_texts,
     list_below,
     list_needed,
     load_views,
@@ -252,7 +253,8 @@ def _kept_views() -> tuple[str, ...]:
 
 def _name_version(made: _Made, name: str, scope: tuple[str, ...]) -> str:
     below = list_below(name)
-    texts = {view: view_texts()[view] for view in below if view in view_texts()}
+    views = {view: view_texts()[view] for view in below if view in view_texts()}
+    texts = {**function_texts(), **views}
     parts = {table: made.parts[table] for table in TABLES if f"raw_{table}" in below}
     return name_version(texts, parts, scope)
 

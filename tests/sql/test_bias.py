@@ -11,6 +11,7 @@ import pytest
 import statsmodels.api as sm
 
 from judgelake.tasks.lake.lake import Lake
+from tests.intervals import fit_mean, fit_slope, odds_ends, plain_ends
 from tests.lakes import (
     Row,
     answer,
@@ -29,7 +30,6 @@ from tests.lakes import (
 from tests.sql.benches import Bench, rate
 
 J, K, L, M = "a" * 16, "b" * 16, "d" * 16, "c" * 16
-Z = 1.959963984540054  # the 97.5 % point of the normal distribution
 VIEWS = (
     "leniency",
     "bias_length",
@@ -145,8 +145,9 @@ def test_leniency_is_the_mean_difference_on_the_answers_both_scored(bench: Bench
         *rate("B.1", 0),
         *rate("C.1", 1),
         *rate("B.1", 1, model="m2"),
+        *rate("E.1", 1, 0),
     ]
-    found = {"A.1": 1.0, "A.2": 1.0, "B.1": 0.0, "C.1": None, "D.1": 1.0}  # nobody rated D.1
+    found = {"A.1": 1.0, "A.2": 1.0, "B.1": 0.0, "C.1": None, "D.1": 1.0, "E.1": 0.75}
     verdicts = [recorded(name, score) for name, score in found.items()] + [
         recorded("B.1", 1.0, answer_id="m2")
     ]
@@ -154,21 +155,21 @@ def test_leniency_is_the_mean_difference_on_the_answers_both_scored(bench: Bench
     rows = {
         row[0]: row[1:]
         for row in bench.rows(
-            "model, n, judge_mean, human_mean, difference, low, high", "rpt_leniency"
+            "model, n, judge_mean, human_mean, difference, low, high, reason", "rpt_leniency"
         )
     }
-    # m1: A.1 1 - 0.5, A.2 1 - 0, B.1 0 - 0: mean 0.5; residuals A 1.5 - 2/2, B 0 - 0.5: squares
-    # 0.5; variance 2/1 * 0.5 / 9
-    error = math.sqrt(2 * 0.5) / 3
+    # m1: A.1 1 - 0.5, A.2 1 - 0, B.1 0 - 0, E.1 0.75 - 0.5; nobody rated D.1, C.1 has no score
+    fit = fit_mean([0.5, 1, 0, 0.25], "AABE")
     assert rows["m1"] == (
-        3,
-        pytest.approx(2 / 3),
-        pytest.approx(0.5 / 3),
-        0.5,
-        *map(pytest.approx, (0.5 - Z * error, 0.5 + Z * error)),
+        4,
+        2.75 / 4,
+        0.25,
+        0.4375,
+        *map(pytest.approx, plain_ends(fit, -1, 1)),
+        None,
     )
-    assert rows["m2"] == (1, 1.0, 1.0, 0.0, None, None)
-    assert (rows["*"][0], rows["*"][3]) == (4, 0.375)
+    assert rows["m2"] == (1, 1.0, 1.0, 0.0, None, None, "fewer than 3 clusters")
+    assert (rows["*"][0], rows["*"][3]) == (5, pytest.approx(0.35))
 
 
 def test_a_criterion_is_compared_with_its_namesake_or_with_each_where_there_is_none(
@@ -219,11 +220,10 @@ def test_the_slope_is_per_doubling_among_answers_that_people_scored_alike(bench:
     (found,) = bench.rows("n, slope, low, high, pearson", "rpt_bias_length")
     # Centred: x -1, 0, 1 | -1/2, 1/2; y -1/6, -1/6, 1/3 | -1/4, 1/4. Sxx 2.5, Sxy 1/6 + 1/3 + 1/8 +
     # 1/8 = 0.75: slope 0.3.
-    # Syy = 2/36 + 1/9 + 2/16 = 7/24. Per cluster xy - slope xx: A 1/6 - 0.3; B 1/3 - 0.3 + 1/8 -
-    # 0.075; C 1/8 - 0.075.
-    scores = [1 / 6 - 0.3, 1 / 3 - 0.3 + 0.05, 0.05]
-    error = math.sqrt(1.5 * sum(score**2 for score in scores)) / 2.5
-    expected = (0.3, 0.3 - Z * error, 0.3 + Z * error, 0.75 / math.sqrt(2.5 * 7 / 24))
+    # Syy = 2/36 + 1/9 + 2/16 = 7/24. Five rows less two means of tenths: variance times 5/3.
+    fit = fit_slope([-1 / 6, -1 / 6, 1 / 3, -1 / 4, 1 / 4], [-1, 0, 1, -1 / 2, 1 / 2], "AABBC")
+    ends = plain_ends(fit._replace(variance=fit.variance * 5 / 3))
+    expected = (0.3, *ends, 0.75 / math.sqrt(2.5 * 7 / 24))
     assert found == (5, *map(pytest.approx, expected))
 
 
@@ -257,20 +257,14 @@ def test_the_slope_and_its_interval_are_those_of_least_squares_with_a_dummy_a_te
             for n in range(60)
         ],
     )
-    design = np.column_stack([np.log2(lengths), *(tenths == level for level in (0, 0.5, 1))])
-    groups = {"groups": clusters, "use_correction": False}
-    fitted = sm.OLS(scores, design).fit(cov_type="cluster", cov_kwds=groups)
-    n_clusters = len(set(clusters))
-    error = fitted.bse[0] * math.sqrt(
-        n_clusters / (n_clusters - 1)
-    )  # without its own correction for small samples, with ours
+    dummies = np.column_stack([tenths == level for level in (0, 0.5, 1)]).astype(float)
+    fitted = sm.OLS(scores, np.column_stack([np.log2(lengths), dummies])).fit()
+    # what the tenths' means leave of both (Frisch & Waugh 1933)
+    y, x = (sm.OLS(side, dummies).fit().resid for side in (scores, np.log2(lengths)))
+    fit = fit_slope(y, x, clusters)
+    ends = plain_ends(fit._replace(variance=fit.variance * 60 / 57))
     (found,) = bench.rows("slope, low, high", "rpt_bias_length")
-    slope = fitted.params[0]
-    assert found == (
-        pytest.approx(slope),
-        pytest.approx(slope - Z * error),
-        pytest.approx(slope + Z * error),
-    )
+    assert found == tuple(map(pytest.approx, (fitted.params[0], *ends)))
 
 
 # ---- rpt_bias_longer
@@ -298,15 +292,9 @@ def test_the_longer_answer_s_share_of_wins(bench: Bench) -> None:
         row[0]: row[1:]
         for row in bench.rows("judge, n, share_longer, low, high", "rpt_bias_longer")
     }
-    # 1, 1 | 0.5 | 0: share 0.625; residuals 2 - 1.25, 0.5 - 0.625, 0 - 0.625: squares 0.96875;
-    # variance 3/2 * that / 16
-    error = math.sqrt(1.5 * 0.96875) / 4
-    assert found["gpt-4"] == (
-        4,
-        0.625,
-        pytest.approx(max(0, 0.625 - Z * error)),
-        pytest.approx(min(1, 0.625 + Z * error)),
-    )
+    # 1, 1 | 0.5 | 0: share 0.625
+    ends = odds_ends(fit_mean([1, 1, 0.5, 0], "AABC"))
+    assert found["gpt-4"] == (4, 0.625, *map(pytest.approx, ends))
     assert found["human:p1"] == (1, 0.0, None, None)
 
 
@@ -334,10 +322,8 @@ def test_a_judge_that_sees_both_orders(bench: Bench) -> None:
     # first wins: A once, B twice, C never, D once of its one choice; seven choices
     assert found == ("chirp", 8, 4, 1, 3, pytest.approx(4 / 7), 1.0, 4, 3, 1, 1, 0.75)
     (interval,) = bench.rows("low, high", "rpt_bias_position")
-    # residuals total - n * 4/7: A 1 - 8/7, B 2 - 8/7, C -8/7, D 1 - 4/7; four clusters, n = 7
-    squares = sum(x * x for x in (1 - 8 / 7, 2 - 8 / 7, -8 / 7, 1 - 4 / 7))
-    error = math.sqrt(4 / 3 * squares) / 7
-    assert interval == (pytest.approx(4 / 7 - Z * error), 1.0)  # cut
+    ends = odds_ends(fit_mean([1, 0, 1, 1, 0, 0, 1], "AABBCCD"))
+    assert interval == tuple(map(pytest.approx, ends))
 
 
 def test_recorded_orders_and_their_balance(bench: Bench) -> None:
@@ -455,14 +441,23 @@ def test_wins_of_a_judge_s_own_family_beside_people_s(bench: Bench) -> None:
         "self": ("gpt", 3, pytest.approx(2.5 / 3), 1, 0.5, 1.0),
         "family": ("gpt", 3, 0.5, 1, 0.5, 1.0),
     }
-    (interval,) = [
-        row[1:]
-        for row in bench.rows("relation, low, high", "rpt_bias_family")
-        if row[0] == "family"
-    ]
-    # clusters A (1, 0.5), C (0): residuals 1.5 - 1 and 0 - 0.5; variance 2/1 * 0.5 / 9; cut at 0
-    # and 1
-    assert interval == (max(0.0, 0.5 - Z / 3), min(1.0, 0.5 + Z / 3))
+    assert (
+        bench.rows("low, high, reason", "rpt_bias_family")
+        == [(None, None, "fewer than 3 clusters")] * 2
+    )
+
+
+def test_the_interval_of_a_family_s_wins_is_over_clusters(bench: Bench) -> None:
+    models = ("gpt-4", "llava")
+    names = ["A.1", "A.2", "B.1", "C.1"]
+    items = [item(name, f"Q {name}", cluster=name.partition(".")[0]) for name in names]
+    answers = [answer(name, f"by {model}", model) for name in names for model in models]
+    won = ("gpt-4", "tie", "llava", "gpt-4")
+    duels = [duel(name, *models, winner) for name, winner in zip(names, won, strict=True)]
+    bench.ingest(items, answers, recorded_duels=duels)
+    found = bench.rows("relation, low, high", "rpt_bias_family")
+    ends = odds_ends(fit_mean([1, 0.5, 0, 1], "AABC"))
+    assert found == [(name, *map(pytest.approx, ends)) for name in ("family", "self")]
 
 
 def test_scores_of_a_judge_s_own_family_beside_people_s(bench: Bench) -> None:
@@ -488,11 +483,9 @@ def test_scores_of_a_judge_s_own_family_beside_people_s(bench: Bench) -> None:
     )
     own, other = bench.rows(columns, "rpt_bias_family_scores")
     # gaps own 1, 0, 0.5 (mean 0.5), others' 0, -1, 0 (mean -1/3): excess 5/6.
-    # Influences ((gap - mean) of own less that of others') / 3: A 0.5 - 1/3, B -0.5 + 2/3, C 0 -
-    # 1/3, each / 3
-    squares = sum((x / 3) ** 2 for x in (1 / 6, 1 / 6, -1 / 3))
-    error = math.sqrt(1.5 * squares)
-    numbers = (2.5 / 3, 1 / 3, 1 / 3, 2 / 3, 5 / 6, 5 / 6 - Z * error, 5 / 6 + Z * error)
+    # One answer each in every cluster: the mean of the differences of the gaps 1, 1, 0.5.
+    ends = plain_ends(fit_mean([1, 1, 0.5], "ABC"))
+    numbers = (2.5 / 3, 1 / 3, 1 / 3, 2 / 3, 5 / 6, *ends)
     assert own == ("family", 3, 3, *map(pytest.approx, numbers))
     assert other[0] == "self"
     assert other[1:] == own[1:]

@@ -47,7 +47,7 @@ def test_every_view_and_query_has_a_test_that_names_it() -> None:
     )
     folders = [
         resources.files("sql").joinpath(folder)
-        for folder in ("core", "reports", "queries", "adhoc", "checks")
+        for folder in ("core", "reports", "queries", "adhoc", "checks", "functions")
     ]
     files = [
         file.name.removesuffix(".sql")

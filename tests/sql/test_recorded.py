@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from judgelake.tasks.lake.lake import Lake, append_records
+from tests.intervals import fit_mean, odds_ends
 from tests.lakes import (
     Row,
     answer,
@@ -316,15 +317,11 @@ def test_the_interval_of_a_win_rate_is_over_clusters(lake: Lake) -> None:
             duel(f"i{k}", choice) for k, choice in enumerate(("a", "a", "tie", "b", "a"))
         ],
     )
-    # m1's shares by image: a 1 + 1 = 2 of 2, b 0.5 of 1, c 0 of 1, d 1 of 1; the mean is 3.5 / 5 =
-    # 0.7. What the images' sums lie from
-    # 0.7 times their pairs: 0.6, -0.2, -0.7, 0.3, whose squares sum to 0.36 + 0.04 + 0.49 + 0.09 =
-    # 0.98. With 4 of 4 - 1 images the error
-    # is sqrt(0.98 * 4 / 3) / 5 = 0.2286190, times 1.959964 = 0.4480851: 0.2519149, and 1.1480851,
-    # which is cut at 1.
+    # m1's shares by image: a 1 + 1 = 2 of 2, b 0.5 of 1, c 0 of 1, d 1 of 1
+    low, high = odds_ends(fit_mean([1, 1, 0.5, 0, 1], "aabcd"))
     first, second = query(lake, "select win_rate, low, high from rpt_win_rate")
-    assert tuple(first.values()) == pytest.approx((0.7, 0.2519149, 1.0), abs=1e-7)
-    assert tuple(second.values()) == pytest.approx((0.3, 0.0, 0.7480851), abs=1e-7)
+    assert tuple(first.values()) == pytest.approx((0.7, low, high), abs=1e-7)
+    assert tuple(second.values()) == pytest.approx((0.3, 1 - high, 1 - low), abs=1e-7)
 
 
 def test_a_model_that_gets_every_win_has_no_interval(lake: Lake) -> None:

@@ -2,12 +2,12 @@
 are counted in: core_mean_scores (rpt_metrics), core_label_pairs (rpt_agreement).
 """
 
-import math
 from pathlib import Path
 
 import pytest
 
 from judgelake.tasks.lake.lake import Lake, append_records
+from tests.intervals import Fit, fit_mean, odds_ends
 from tests.lakes import (
     Row,
     answer,
@@ -24,7 +24,6 @@ from tests.lakes import (
 )
 
 A, M = "a" * 16, "c" * 16
-Z = 1.959963984540054  # the 97.5 % point of the normal distribution
 
 
 @pytest.fixture
@@ -97,13 +96,10 @@ def test_a_mean_has_its_cluster_robust_interval(lake: Lake) -> None:
     )
     found = metrics(lake)["m1"]
     # Scores 1, 0 | 1 | 0.5, missing: n = 4, mean = 2.5 / 4 = 0.625.
-    # Cluster residuals (total - n * mean): 1 - 1.25 = -0.25, 1 - 0.625 = 0.375, 0.5 - 0.625 =
-    # -0.125.
-    # Squares 0.0625 + 0.140625 + 0.015625 = 0.21875; variance = 3/2 * 0.21875 / 4^2.
-    error = math.sqrt(1.5 * 0.21875) / 4
+    low, high = odds_ends(fit_mean([1, 0, 1, 0.5], "AABC"))
     assert (found["n"], found["n_missing"], found["mean"]) == (4, 1, 0.625)
-    assert found["low"] == pytest.approx(0.625 - Z * error, abs=1e-12)
-    assert found["high"] == pytest.approx(0.625 + Z * error, abs=1e-12)
+    assert (found["low"], found["high"]) == pytest.approx((low, high), abs=1e-7)
+    assert found["reason"] is None
     assert (found["benchmark"], found["metric"], found["judge"], found["signature"]) == (
         "b",
         "lave",
@@ -120,11 +116,10 @@ def test_clusters_of_one_answer_give_the_textbook_interval(lake: Lake) -> None:
     )
     found = metrics(lake)["m1"]
     # 1, 1, 0, 0.5: mean 0.625, sample variance (2 * 0.140625 + 0.390625 + 0.015625) / 3 =
-    # 0.22916..., error sqrt(that / 4)
-    error = math.sqrt((2 * 0.140625 + 0.390625 + 0.015625) / 3 / 4)
-    assert (found["low"], found["high"]) == pytest.approx(
-        (0.625 - Z * error, 0.625 + Z * error), abs=1e-12
-    )
+    # 0.22916..., that of the mean a quarter of it, 3 degrees of freedom
+    variance = (2 * 0.140625 + 0.390625 + 0.015625) / 3 / 4
+    ends = odds_ends(Fit(0.625, variance, 3))
+    assert (found["low"], found["high"]) == pytest.approx(ends, abs=1e-7)
 
 
 def test_all_models_are_pooled_under_a_star(lake: Lake) -> None:
@@ -145,13 +140,17 @@ def test_all_models_are_pooled_under_a_star(lake: Lake) -> None:
         "m2": (2, 1, 0.5),
         "*": (4, 1, 0.75),
     }
-    # Pooled clusters A (1, 0) and B (1, 1): residuals 1 - 1.5 = -0.5 and 2 - 1.5 = 0.5; variance
-    # 2/1 * 0.5 / 4^2.
-    error = math.sqrt(2 * 0.5) / 4
-    assert (found["*"]["low"], found["*"]["high"]) == pytest.approx(
-        (0.75 - Z * error, 0.75 + Z * error), abs=1e-12
-    )
-    assert (found["m1"]["low"], found["m1"]["high"]) == (1.0, 1.0)
+    for row in found.values():
+        assert (row["low"], row["high"]) == (None, None)
+        assert row["reason"] == "fewer than 3 clusters"
+
+
+def test_where_all_scores_are_1_the_interval_goes_down(lake: Lake) -> None:
+    append_records(lake, "judges", [judge_row("lave", A)])
+    give(lake, [(f"c{number}", f"i{number}", "m1", 3) for number in range(10)])
+    found = metrics(lake)["m1"]
+    # Clopper & Pearson 1934: a share of .025^(1/10) gives ten of ten in 2.5 % of samples
+    assert (found["low"], found["high"]) == (pytest.approx(0.025**0.1), 1.0)
 
 
 def test_one_cluster_has_no_interval_and_no_score_no_mean(lake: Lake) -> None:

@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 def share_right(x: Floats, y: Floats, epsilon: float) -> float:
     pairs = list(itertools.combinations(range(x.size), 2))
     right = [
-        y[i] == y[j] if abs(x[i] - x[j]) <= epsilon else (x[i] - x[j]) * (y[i] - y[j]) > 0
+        y[i] == y[j] if round(abs(x[i] - x[j]), 9) <= round(epsilon, 9) else (x[i] - x[j]) * (y[i] - y[j]) > 0
         for i, j in pairs
     ]  # fmt: skip
     return float(np.mean(right))
@@ -35,7 +35,14 @@ def calibrate_slowly(x: Floats, y: Floats, groups: NDArray[np.int64]) -> tuple[f
         if (groups == group).sum() > 1
     ]
     epsilons = sorted(
-        {0.0, *(float(abs(a - b)) for part, _ in parts for a, b in itertools.combinations(part, 2))}
+        {
+            0.0,
+            *(
+                round(float(abs(a - b)), 9)
+                for part, _ in parts
+                for a, b in itertools.combinations(part, 2)
+            ),
+        }
     )
     accuracies = [
         np.round(np.mean([share_right(*part, epsilon) for part in parts]), 12)

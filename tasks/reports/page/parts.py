@@ -35,6 +35,7 @@ class Agreement:
     low: float | None
     high: float | None
     n: int
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +155,7 @@ def label_agreements(
         )
         value, low, high = (keep_finite(row[field]) for field in ("value", "low", "high"))
         agreements.setdefault(_shorten_judge(row["judge"], metrics), []).append(
-            Agreement(label, value, low, high, row["n"])
+            Agreement(label, value, low, high, row["n"], row.get("reason"))
         )
     return agreements
 
@@ -270,13 +271,14 @@ ROWS_SHOWN = 400
 @dataclass(frozen=True)
 class PageColumn:
     """One column: a field of the view, its heading, and how it is shown. `interval` names the
-    fields of its interval's ends.
+    fields of its interval's ends, `reason` that which says why there is none.
     """
 
     field: str
     heading: str
     kind: Kind = "key"
     interval: tuple[str, str] | None = None
+    reason: str | None = None
 
 
 @dataclass(frozen=True)
@@ -307,7 +309,7 @@ class Section:
             dict.fromkeys(
                 field
                 for column in self.columns
-                for field in (column.field, *(column.interval or ()))
+                for field in (column.field, *(column.interval or ()), *_list_reason(column))
             )
         )
         keys = ", ".join(column.field for column in self.columns if column.kind == "key")
@@ -315,3 +317,7 @@ class Section:
             f"select {fields} from {self.view} where {chosen} and {self.where} order by "
             f"{keys} limit {ROWS_SHOWN + 1}"
         )
+
+
+def _list_reason(column: PageColumn) -> tuple[str, ...]:
+    return () if column.reason is None else (column.reason,)

@@ -237,11 +237,14 @@ def _format_interval(
     high: float | None,
     factor: float = 1.0,
     decimals: int = 3,
+    reason: str | None = None,
 ) -> str:
-    """An interval as its distances below and above: `-1.20/+1.15`; empty without one."""
+    """An interval as its distances below and above: `-1.20/+1.15`; without one the reason, where
+    there is one.
+    """
     value, low, high = map(keep_finite, (value, low, high))
     if low is None or value is None or high is None:
-        return ""
+        return f"no interval: {reason}" if reason and value is not None else ""
     return f"-{factor * (value - low):.{decimals}f}/+{factor * (high - value):.{decimals}f}"
 
 
