@@ -127,9 +127,9 @@ def test_it_says_why_cases_are_fewer_than_answers_what_items_lack_and_which_key(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Five questions: of one both models say the same, one has no reference, two no rubric, one is
-    a caption's.
+    a caption's (`queries/left_out.sql`, `queries/lacking_cases.sql`).
     """
-    records = [
+    records: list[dict[str, Any]] = [
         {"id": f"q{n}", "q": "What?", "task": "caption" if n == 4 else "vqa", "m1": "x", "m2": "y"}
         for n in range(5)
     ]
