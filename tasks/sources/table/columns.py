@@ -107,7 +107,7 @@ def list_uses(part: Any) -> Iterator[Use]:
     yield from list_mapped(part)
     yield from (Use(key, column, "text") for key, column in part.shaping_columns)
     for name, joined in part.join.items():
-        yield from (Use(f"join.{name}.on", column, "text") for column in joined.on)
+        yield from (Use(f"join.{name}.keys", column, "text") for column in joined.keys)
 
 
 def list_mapped(part: Any) -> Iterator[Use]:

@@ -311,7 +311,7 @@ class PartSettings(RowSettings):
             for path, kind in self.wanted().items()
             if path.startswith(prefix)
         }
-        return kinds | dict.fromkeys(self.join[name].on.values(), "text")
+        return kinds | dict.fromkeys(self.join[name].keys.values(), "text")
 
     def wanted_of_join(self, name: str) -> dict[str, Kind]:
         """Column -> shape of what is read of a joined file."""

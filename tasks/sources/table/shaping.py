@@ -148,16 +148,16 @@ class RowSettings(FileSettings):
 
 @frozen_settings
 class JoinSettings(RowSettings):
-    """Another file, of which each row here gets the one row that fits: `on` says which column here
-    equals which there (several: all of them). Its columns are `<name of the join>.<column>`.
+    """Another file, of which each row here gets the one row that fits: `keys` says which column
+    here equals which there (several: all of them). Its columns are `<name of the join>.<column>`.
     """
 
-    on: Mapping[str, str] = field(default_factory=dict)
+    keys: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         need(self.file is not None, "file", "missing; expected the path of the other file; add it")
-        need(bool(self.on), "on", "missing; expected {column here: column there}; add it")
+        need(bool(self.keys), "keys", "missing; expected {column here: column there}; add it")
 
 
 def number_rows(frame: pl.DataFrame, name: str | None, start: int) -> pl.DataFrame:
@@ -230,7 +230,7 @@ def join_rows(
     several, are reported.
     """
     file = settings.file.name if settings.file else name
-    here, keys = list(settings.on), [f"{name}.{column}" for column in settings.on.values()]
+    here, keys = list(settings.keys), [f"{name}.{column}" for column in settings.keys.values()]
     there = there.drop(FILE, LOCATOR).rename(lambda column: f"{name}.{column}")
     once = there.filter(~pl.struct(keys).is_duplicated())
     for rows, reason, remedy in (
@@ -238,7 +238,7 @@ def join_rows(
         (
             once,
             f"several rows of {file} have this key",
-            "join by more columns under `on:`, or make them one by `group:` in the join",
+            "join by more columns under `keys:`, or make them one by `group:` in the join",
         ),
     ):
         bad = frame.join(rows, left_on=here, right_on=keys, how="anti", maintain_order="left")

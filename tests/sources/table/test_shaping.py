@@ -71,7 +71,7 @@ def test_another_file_is_joined_by_a_key(tmp_path: Path) -> None:
         "names": ["place", "q", "ref"],
         "parse": {"place": "{image}.jpg#{number}"},
         "group": "image",
-        "on": {"id": "image"},
+        "keys": {"id": "image"},
     }
     frames = read(tmp_path, **JOINED, join={"own": own})
     assert frames.items.select("item_id", "prompt", "references").rows() == [
@@ -87,7 +87,7 @@ def test_another_file_is_joined_by_a_key(tmp_path: Path) -> None:
 def test_a_key_that_stands_in_several_rows_is_reported(tmp_path: Path) -> None:
     write(tmp_path, "answers.csv", "id,a\n1,x\n2,y\n,z\n")
     write(tmp_path, "items.csv", "k,q,ref\n1,A?,r\n1,A?,s\n2,B?,t\n")
-    frames = read(tmp_path, **JOINED, join={"own": {"file": "items.csv", "on": {"id": "k"}}})
+    frames = read(tmp_path, **JOINED, join={"own": {"file": "items.csv", "keys": {"id": "k"}}})
     assert frames.items["item_id"].to_list() == ["2"]
     assert reasons(frames) == [
         ("answers.csv", "line 4", "id", "", "no row of items.csv has this key"),
@@ -98,7 +98,7 @@ def test_a_key_that_stands_in_several_rows_is_reported(tmp_path: Path) -> None:
 def test_a_joined_file_is_part_of_the_source(tmp_path: Path) -> None:
     write(tmp_path, "answers.csv", "id,a\n1,x\n")
     write(tmp_path, "items.csv", "k,q,ref\n1,A?,r\n")
-    mapping = {**JOINED, "join": {"own": {"file": "items.csv", "on": {"id": "k"}}}}
+    mapping = {**JOINED, "join": {"own": {"file": "items.csv", "keys": {"id": "k"}}}}
     settings = write_suite(tmp_path, mapping).benchmarks["b"].settings
     before = source_digest(settings)
     write(tmp_path, "items.csv", "k,q,ref\n1,A?,another\n")
@@ -229,8 +229,8 @@ def test_blocks_of_keys_and_values(tmp_path: Path) -> None:
         ({"parse": {"a": "x"}}, 6, "'x'; expected parts such as {id}"),
         ({"parse": {"a": "{x}{y}"}}, 6, "has parts side by side"),
         ({"parse": {"a": "{x}-{x}"}}, 6, "two columns are named 'x'"),
-        ({"join": {"own": {"file": "b.csv"}}}, 6, "on: missing; expected {column here: column"),
-        ({"join": {"own": {"on": {"a": "b"}}}}, 6, "file: missing; expected the path of the other"),
+        ({"join": {"own": {"file": "b.csv"}}}, 6, "keys: missing; expected {column here: column"),
+        ({"join": {"own": {"keys": {"a": "b"}}}}, 6, "file: missing; expected the path of the other"),
     ],
 )  # fmt: skip
 def test_what_would_be_ignored_is_refused_with_its_line(
