@@ -176,6 +176,20 @@ judges:
     assert images.startswith("no score: 5 of 5 items (")
 
 
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_plan_is_no_wider_than_the_terminal(
+    suite_file: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    width: int,
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = plan(capsys, suite_file, "--lake", suite_file.parent / "lake").splitlines()
+    assert max(map(len, lines)) <= width
+    assert " ".join("\n".join(lines).split()).startswith("judge lave model standin/rules items 40")
+    assert "calls          80" in lines
+
+
 def test_a_budget_is_held_against_the_estimate(
     suite_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
