@@ -151,17 +151,17 @@ def _as_regex(text: str) -> str:
 
 def _read_part(part: PartSettings) -> RowMaker:
     files = find_files(part, part.newest)
-    wanted = part.wanted()
+    mapped = part.mapped()
     is_text = find_format(files[0].path, part) in ("csv", "tsv", "blocks")
     nulls = ("",) if part.nulls is None else tuple(part.nulls)
     text_nulls = nulls if is_text or part.nulls is not None else ()
-    lists = frozenset(path for path, kind in wanted.items() if kind != "text")
+    lists = frozenset(path for path, kind in mapped.items() if kind != "text")
     maker = RowMaker(part, lists, nulls, text_nulls)
     table = next(iter(_tables(part)), "items")
     joined = {name: _read_join(part, name, table, maker.rejected) for name in part.join}
     try:
         rows = _Rows(part, part.wanted_of_file(), table, maker.rejected, joined)
-        for frame in rows.read(files, part.mapped()):
+        for frame in rows.read(files, mapped):
             maker.add(frame)
     except AbsentColumnsError as error:
         raise SourceError(" ".join([str(error), *part.explain_columns(error.absent)])) from None
@@ -214,7 +214,9 @@ class _Rows:
         AbsentColumnsError where no file has a wanted column.
         """
         frames: Iterator[pl.DataFrame] = (
-            self._shape(frame) for file in files for frame in self._numbered(file)
+            _as_lists(self._shape(frame), mapped)
+            for file in files
+            for frame in self._numbered(file)
         )
         if self.settings.group:
             whole = pl.concat(list(frames))
@@ -240,6 +242,16 @@ class _Rows:
         for file, locator, value in rows.select(FILE, LOCATOR, column).iter_rows():
             shown = None if value is None else value[:200]
             self.rejected.append(Rejected(self.table, file, locator, column, shown, reason, remedy))
+
+
+def _as_lists(frame: pl.DataFrame, mapped: Mapping[str, Kind]) -> pl.DataFrame:
+    """The frame with lists of one text in columns that are mapped as lists and were read as a text,
+    since the rows were shaped by it.
+    """
+    texts = [
+        path for path, kind in mapped.items() if kind != "text" and frame.schema[path] == pl.String
+    ]
+    return frame.with_columns(pl.concat_list(path).alias(path) for path in texts)
 
 
 class _FileReader:

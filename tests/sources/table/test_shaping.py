@@ -123,6 +123,15 @@ def test_named_parts_of_a_text_are_columns(tmp_path: Path) -> None:
     assert reasons(frames) == [("a.csv", "line 4", "key", "no", reason)]
 
 
+def test_parts_and_compared_columns_can_be_elements_of_lists(tmp_path: Path) -> None:
+    file = write(tmp_path, "a.csv", "key,q,ref\n1_x,A?,r\n1_y,A?,s\n1_z,A?,no\n2_x,B?,r\n")
+    shape = {"parse": {"key": "{id}_{part}"}, "where": {"ref": {"!=": "no"}}, "group": "id"}
+    for column, found in (("part", [["x", "y"], ["x"]]), ("ref", [["r", "s"], ["r"]])):
+        frames = read(tmp_path, file=file, columns={**ITEM, "references": column}, **shape)
+        assert frames.items["references"].to_list() == found
+        assert frames.rejected == ()
+
+
 def test_one_element_of_a_split(tmp_path: Path) -> None:
     file = write(tmp_path, "a.csv", "key,q\nx | y|z,A?\none,B?\n")
     columns = {
