@@ -45,7 +45,8 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from importlib.metadata import version
 
-        parser.exit(0, f"judgelake {version('judgelake')}\n")
+        sys.stdout.write(f"judgelake {version('judgelake')}\n")
+        parser.exit(0)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -5,7 +5,9 @@ a row written to the lake.
 import argparse
 import dataclasses
 import json
+import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,8 @@ from judgelake.tasks.planning.dry_lake import lake_to_plan
 from judgelake.tasks.planning.estimate import CostEstimate, JudgeEstimate, estimate_suite
 from judgelake.tasks.suite.suite import Scope, Suite, narrow, read_suite
 
+_ANY_WIDTH = 10_000
+"""Columns where the output is no terminal."""
 _HEAD = (
     "judge",
     "model",
@@ -45,7 +49,7 @@ def run_plan(options: argparse.Namespace) -> int:
     text = (
         json.dumps(as_plain(estimate, suite), indent=2)
         if options.format == "json"
-        else as_text(estimate, suite)
+        else as_text(estimate, suite, shutil.get_terminal_size((_ANY_WIDTH, 40)).columns)
     )
     sys.stdout.write(f"{text}\n")
     return 0
@@ -94,20 +98,26 @@ def _total(judges: Sequence[JudgeEstimate]) -> dict[str, float | None]:
     return total
 
 
-def as_text(estimate: CostEstimate, suite: Suite) -> str:
-    """An estimate as text: a table, its legend, and notes on what is not known."""
+def as_text(estimate: CostEstimate, suite: Suite, width: int = _ANY_WIDTH) -> str:
+    """An estimate as text no wider than `width`: a table (a block of lines for each judge where it
+    does not fit), its legend, and notes on what is not known.
+    """
     rows = [_row(judge) for judge in estimate.judges]
     if len(rows) > 1:
         rows.append(_total_row(estimate.judges))
     lines = (
-        [*_align([_HEAD, *rows]), "", _LEGEND]
+        [*_fit(rows, width), "", _LEGEND]
         if rows
         else ["the suite has no judge: no request is sent"]
     )
     if estimate.n_scores:
         lines.append(f"metrics: {estimate.n_scores:,} scores to compute here; they send no request")
     lines += _describe_notes(estimate.judges)
-    return "\n".join([*lines, *_describe_money(estimate, suite)])
+    wrapped = (
+        textwrap.fill(line, width, subsequent_indent="  ") if len(line) > width else line
+        for line in [*lines, *_describe_money(estimate, suite)]
+    )
+    return "\n".join(wrapped)
 
 
 def _describe_notes(judges: Sequence[JudgeEstimate]) -> list[str]:
@@ -193,6 +203,22 @@ def _duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s" if seconds >= 1 or seconds == 0 else "1 s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _fit(rows: Sequence[Sequence[str]], width: int) -> list[str]:
+    """The rows under their heads, or each row as lines of a head and a cell where they are too
+    wide.
+    """
+    table = _align([_HEAD, *rows])
+    if len(table[0]) <= width:
+        return table
+    room = max(map(len, _HEAD)) + 2
+    return [
+        f"{head:{room}}{cell}"
+        for row in rows
+        for head, cell in zip(_HEAD, row, strict=True)
+        if cell
+    ]
 
 
 def _align(rows: Sequence[Sequence[str]]) -> list[str]:

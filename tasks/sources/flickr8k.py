@@ -169,7 +169,8 @@ def _refuse_crowd(file: Path, lines: list[Line]) -> None:
         raise SourceError(
             f"{file}:{crowd[0].number}: holds shares and counts of yes and no, as "
             f"CrowdFlowerAnnotations.txt does; expected three ratings from 1 to 4; write the path "
-            f"of ExpertAnnotations.txt, or read this file by source table"
+            f"of ExpertAnnotations.txt, or read this file by source table "
+            f"(`judgelake init --example flickr8k_crowd`)"
         )
 
 

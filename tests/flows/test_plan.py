@@ -127,9 +127,9 @@ def test_it_says_why_cases_are_fewer_than_answers_what_items_lack_and_which_key(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Five questions: of one both models say the same, one has no reference, two no rubric, one is
-    a caption's.
+    a caption's (`queries/left_out.sql`, `queries/lacking_cases.sql`).
     """
-    records = [
+    records: list[dict[str, Any]] = [
         {"id": f"q{n}", "q": "What?", "task": "caption" if n == 4 else "vqa", "m1": "x", "m2": "y"}
         for n in range(5)
     ]
@@ -174,6 +174,20 @@ judges:
     (images,) = [line for line in lines if "the item has no image" in line]
     assert images.endswith("(looks)")
     assert images.startswith("no score: 5 of 5 items (")
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_plan_is_no_wider_than_the_terminal(
+    suite_file: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    width: int,
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = plan(capsys, suite_file, "--lake", suite_file.parent / "lake").splitlines()
+    assert max(map(len, lines)) <= width
+    assert " ".join("\n".join(lines).split()).startswith("judge lave model standin/rules items 40")
+    assert "calls          80" in lines
 
 
 def test_a_budget_is_held_against_the_estimate(

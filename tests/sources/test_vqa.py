@@ -405,7 +405,7 @@ def test_answers_to_unknown_questions_and_repeats_are_reported_by_the_ingest(
     key = {"column_name": "item_id, answer_id", "reason": "rows with the same key differ in text"}
     remedy = "the model may have answered again: give each its `sample` or `answer_id`, or keep "
     differ = {**key, "remedy": remedy + "one of the rows"}
-    other = "8, model/short/0 (other row: model.json:record {})"
+    other = "8, m/short/0 (other row: m.json:record {})"
     assert reported[:2] == [
         {"locator": "record 2", "value": other.format(3), **differ},
         {"locator": "record 3", "value": other.format(2), **differ},

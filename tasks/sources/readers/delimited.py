@@ -42,7 +42,7 @@ def read_cells(
 ) -> Iterator[Cells]:
     """The rows of a file, blank lines left out."""
     csv.field_size_limit(1 << 30)
-    source = _Source(_decoded(file, encoding, report_line))
+    source = _Source(decode_lines(file, encoding, report_line))
     quoting: Literal[0, 3] = 0 if quotes else 3  # csv.QUOTE_MINIMAL, csv.QUOTE_NONE
     reader = csv.reader(source, delimiter=separator, quoting=quoting, strict=quotes)
     while True:
@@ -102,7 +102,7 @@ class _Source:
         return self._row[0]
 
 
-def _decoded(file: Path, encoding: str, report_line: ReportLine) -> Iterator[tuple[int, str]]:
+def decode_lines(file: Path, encoding: str, report_line: ReportLine) -> Iterator[tuple[int, str]]:
     """(line number, text with its line feed) of the lines that are text."""
     number = 0
     try:

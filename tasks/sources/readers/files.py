@@ -14,7 +14,12 @@ import pyarrow.parquet as pq
 
 from judgelake.tasks.errors import SourceError, nearest
 from judgelake.tasks.settings import OneOrMany, SuitePath, frozen_settings
-from judgelake.tasks.sources.readers.delimited import Cells, ReportLine, read_cells
+from judgelake.tasks.sources.readers.delimited import (
+    Cells,
+    ReportLine,
+    decode_lines,
+    read_cells,
+)
 from judgelake.tasks.sources.readers.lines import (
     DamagedFileError,
     plain_suffix,
@@ -23,7 +28,7 @@ from judgelake.tasks.sources.readers.lines import (
 )
 from judgelake.tasks.sources.readers.record_paths import Record, explode_record, find_path, root_of
 
-Format = Literal["csv", "tsv", "jsonl", "json", "parquet"]
+Format = Literal["csv", "tsv", "jsonl", "json", "parquet", "blocks"]
 FORMATS: tuple[str, ...] = get_args(Format)
 _SUFFIXES: Mapping[str, Format] = {
     ".ndjson": "jsonl",
@@ -31,6 +36,15 @@ _SUFFIXES: Mapping[str, Format] = {
     ".pq": "parquet",
     ".tab": "tsv",
 }
+_DELIMITED = ("csv", "tsv")
+_TAKEN_BY: Mapping[str, tuple[str, ...]] = {
+    "records": ("json",),
+    "names": _DELIMITED,
+    "separator": (*_DELIMITED, "blocks"),
+    "quotes": _DELIMITED,
+    "encoding": (*_DELIMITED, "jsonl", "json", "blocks"),
+}
+"""Settings that only some formats heed."""
 # records read at a time, which bounds memory
 _BATCH = 50_000
 _AGAIN = "correct the line in the file and ingest again"
@@ -49,7 +63,8 @@ class FileSettings:
     the column `key`). `explode`: one record per element of this nested list or map, or of several,
     one within the other. `names`: the columns of a CSV or TSV without a header. `separator` and
     `quotes` (false where a quotation mark is only a sign): CSV and TSV. `json`: columns whose cells
-    hold JSON text.
+    hold JSON text. The format `blocks` has lines `key : value` (`separator` is between them), and
+    blank lines between records.
     """
 
     file: SuitePath | None = None
@@ -61,6 +76,18 @@ class FileSettings:
     separator: str | None = None
     quotes: bool = True
     json: Names = ()
+
+    def check_file(self) -> None:
+        """Raises ValueError for a setting that files of this format do not heed."""
+        suffix = plain_suffix(self.file) if self.file else ""
+        kind = self.format or _SUFFIXES.get(suffix) or suffix.removeprefix(".")
+        for name, formats in _TAKEN_BY.items():
+            is_given = getattr(self, name) != type(self).__dataclass_fields__[name].default
+            if kind in FORMATS and kind not in formats and is_given:
+                raise ValueError(
+                    f"{name}: says nothing about a file of the format {kind}; expected "
+                    f"{' or '.join(formats)}; remove it, or write another `format:`"
+                )
 
 
 class AbsentColumnsError(SourceError):
@@ -102,6 +129,7 @@ def read_batches(
         "jsonl": _read_json_lines,
         "json": _read_json,
         "parquet": _read_parquet,
+        "blocks": _read_blocks,
     }
     rows = readers[find_format(file, settings)](file, settings, tuple(wanted), report_line)
     if settings.json:
@@ -306,6 +334,32 @@ def _broken_parquet(file: Path, error: Exception) -> SourceError:
         f"{file}: cannot be read as Parquet ({reason}); expected a whole Parquet file; fetch "
         f"it again"
     )
+
+
+def _read_blocks(
+    file: Path, settings: FileSettings, _: Sequence[str], report_line: ReportLine
+) -> Iterator[tuple[Record, str]]:
+    separator = settings.separator or ":"
+    start, block = 0, dict[str, str]()
+    for number, text in decode_lines(file, settings.encoding, report_line):
+        if not text.strip():
+            if block:
+                yield block, f"line {start}"
+            block = {}
+            continue
+        start = start if block else number
+        name, found, value = (part.strip() for part in text.partition(separator))
+        if not found or not name or name in block:
+            reason = (
+                "the key stands twice in its block"
+                if found and name
+                else f"the line is not `key {separator} value`"
+            )
+            report_line(f"line {number}", None, text.strip()[:200], reason, _AGAIN)
+        else:
+            block[name] = value
+    if block:
+        yield block, f"line {start}"
 
 
 def _parse_cells(

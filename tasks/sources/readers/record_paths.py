@@ -24,8 +24,11 @@ DTYPES: Mapping[Kind, pl.DataType] = {
     "texts": pl.List(pl.String),
     "elements": pl.List(pl.String),
 }
-# One step of a path: `[3]` or `[*]` in a list, or a key, which begins the path or follows a dot.
-_STEP = re.compile(r"\[(\d+|\*)\]|(?:^|\.)([^.\[\]]+)")
+# One step of a path: `[3]` or `[*]` in a list, `[keys]` of a map, or a key, which begins the path
+# or follows a dot.
+_STEP = re.compile(r"\[(\d+|\*|keys)\]|(?:^|\.)([^.\[\]]+)")
+_KEYS = object()
+"""The step `[keys]`; a key of a record may be called so too."""
 _ABSENT: Any = object()
 _ARROW = {
     "text": pa.large_string(),
@@ -71,10 +74,11 @@ def flatten(records: Sequence[Record], wanted: Mapping[str, Kind]) -> Flattened:
 
 def find_path(path: str) -> Callable[[Record], Any]:
     """A function from a record to what stands at `path`; lists under `[*]` give a list of what was
-    there.
+    there, `[keys]` of a map a list of its keys.
     """
     steps = [
-        int(number) if number.isdigit() else number or name for number, name in _STEP.findall(path)
+        int(number) if number.isdigit() else _KEYS if number == "keys" else number or name
+        for number, name in _STEP.findall(path)
     ]
     if len(steps) < 2:
         return lambda record: record.get(path, _ABSENT)
@@ -111,8 +115,10 @@ def explode_record(record: Record, path: str) -> Iterator[tuple[Record, str]]:
         )
 
 
-def _walk(value: Any, steps: Sequence[int | str]) -> Any:
+def _walk(value: Any, steps: Sequence[Any]) -> Any:
     for number, step in enumerate(steps):
+        if step is _KEYS:
+            return list(value) if isinstance(value, Mapping) else _ABSENT
         if step == "*":
             if not isinstance(value, list):
                 return None if value is None else _ABSENT
@@ -121,7 +127,7 @@ def _walk(value: Any, steps: Sequence[int | str]) -> Any:
             return [
                 part
                 for element in present
-                for part in (element if "*" in steps[number + 1 :] else [element])
+                for part in (element if {"*", _KEYS} & set(steps[number + 1 :]) else [element])
             ]
         if isinstance(step, int):
             if not isinstance(value, list) or step >= len(value):

@@ -62,8 +62,6 @@ class RowMaker:
 
     def add(self, batch: pl.DataFrame) -> None:
         """Make the rows of one batch: a frame of the wanted paths and the two place columns."""
-        for name, values in self.part.where.items():
-            batch = batch.filter(pl.col(name).fill_null("").is_in(list(values)))
         if any(name in self.part.columns for name in _GIVES_ITEMS):
             self._make("items", batch, self._item())
             self._reject_gaps(batch)

@@ -2,21 +2,27 @@
 `values`, files `tasks.sources.readers.files`.
 """
 
-import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal
 
 from judgelake.tasks.errors import nearest
 from judgelake.tasks.settings import OneOrMany, frozen_settings
-from judgelake.tasks.sources.readers.files import FileSettings, Names
+from judgelake.tasks.sources.readers.files import Names
 from judgelake.tasks.sources.readers.record_paths import Kind, root_of
+from judgelake.tasks.sources.table.columns import (
+    find_kinds,
+    list_mapped,
+    list_uses,
+    refuse_ignored,
+)
 from judgelake.tasks.sources.table.judges import (
     DuelSettings,
     FailureSettings,
     LabelSettings,
     VerdictSettings,
 )
+from judgelake.tasks.sources.table.shaping import JoinSettings, RowSettings
 from judgelake.tasks.sources.table.values import Name, Value, check_scale, need
 
 ITEM_COLUMNS = ("task", "prompt", "references", "images", "regions", "category", "split", "cluster")
@@ -28,32 +34,6 @@ MODEL_COLUMNS = (
     "vision_encoder_parameters_b",
     "training_loss",
 )
-_LISTS: Mapping[str, Kind] = {
-    "references": "texts",
-    "levels": "texts",
-    "labels": "texts",
-    "answers": "texts",
-    "images": "elements",
-    "regions": "elements",
-}
-
-_COLUMN_NAMES = ("where", "annotators", "criteria", "scores", "columns")
-"""Settings that list columns by their names alone."""
-_WORDS = (
-    "annotator",
-    "labeller",
-    "task",
-    "model",
-    "style",
-    "category",
-    "split",
-    "cluster",
-    "set",
-    "answer_a",
-    "answer_b",
-    "shown_first",
-)
-"""Values for which a suite may mean the text itself where it writes what is taken for a column."""
 
 
 @frozen_settings
@@ -194,20 +174,20 @@ class PublishedSettings:
 
 
 @frozen_settings
-class PartSettings(FileSettings):
-    """One file (or glob) and what its columns are.
+class PartSettings(RowSettings):
+    """One file (or glob), how its rows are shaped, and what their columns are.
 
     `columns`: item_id, task, prompt, references, images, regions, category, split, cluster; answer,
     answer_id, model, style, sample. A part with `prompt`, `references` or `images` gives items, one
     with `answer` or `answers` gives answers; the same row over and over is one row. `nulls`: texts
-    that mean missing (else the blank). `where`: column -> the value or values of rows to keep.
+    that mean missing (else the blank). `join`: name -> another file whose columns a row gets.
     `newest: date` reads, of files whose paths differ in `{date}` alone, only the one whose date
     sorts last.
     """
 
     nulls: Names | None = None
     newest: str | None = None
-    where: Mapping[str, Names] = field(default_factory=dict)
+    join: Mapping[str, JoinSettings] = field(default_factory=dict)
     task: Literal["vqa", "caption", "document", "referring", "instruction"] = "vqa"
     columns: Mapping[str, Value] = field(default_factory=dict)
     answers: Annotated[tuple[AnswerSettings, ...], OneOrMany()] = ()
@@ -226,6 +206,8 @@ class PartSettings(FileSettings):
     benchmark_scores: Annotated[tuple[PublishedSettings, ...], OneOrMany()] = ()
 
     def __post_init__(self) -> None:
+        super().__post_init__()
+        refuse_ignored(self)
         placed = self.newest is None or f"{{{self.newest}}}" in str(self.file)
         need(
             placed,
@@ -305,12 +287,38 @@ class PartSettings(FileSettings):
         return names.index(model)
 
     def wanted(self) -> dict[str, Kind]:
-        """Path -> shape of every column that is read."""
-        kinds: dict[str, Kind] = {}
-        for use in _uses(self):
-            if use.path not in kinds or use.kind == "text":
-                kinds[use.path] = use.kind
-        return kinds
+        """Path -> shape of every column that is read, of whatever file."""
+        return find_kinds(list_uses(self))
+
+    def mapped(self) -> dict[str, Kind]:
+        """Those of `wanted` that are mapped to tables; the others only shape the rows."""
+        return find_kinds(list_mapped(self))
+
+    def wanted_of_file(self) -> dict[str, Kind]:
+        """Those of `wanted` that the part's own file holds."""
+        prefixes = tuple(f"{name}." for name in self.join)
+        return {
+            path: kind
+            for path, kind in self.wanted().items()
+            if path not in self.made_columns and not (prefixes and path.startswith(prefixes))
+        }
+
+    def mapped_of_join(self, name: str) -> dict[str, Kind]:
+        """Column -> shape of what rows get from a joined file, and of its keys."""
+        prefix = f"{name}."
+        kinds = {
+            path.removeprefix(prefix): kind
+            for path, kind in self.wanted().items()
+            if path.startswith(prefix)
+        }
+        return kinds | dict.fromkeys(self.join[name].keys.values(), "text")
+
+    def wanted_of_join(self, name: str) -> dict[str, Kind]:
+        """Column -> shape of what is read of a joined file."""
+        settings = self.join[name]
+        kinds = self.mapped_of_join(name)
+        kinds |= dict.fromkeys((column for _, column in settings.shaping_columns), "text")
+        return {path: kind for path, kind in kinds.items() if path not in settings.made_columns}
 
     def explain_columns(self, absent: Sequence[str]) -> list[str]:
         """Which keys take these for columns, and how to write the text itself where that may be
@@ -321,7 +329,7 @@ class PartSettings(FileSettings):
             f"text itself)"
             if use.is_word
             else f"(`{use.key}` takes {use.path!r} for a column)"
-            for use in _uses(self)
+            for use in list_uses(self)
             if use.path in absent or root_of(use.path) in absent
         ]
 
@@ -358,44 +366,7 @@ def _as_name(value: Value | None) -> Name | None:
     return (
         None
         if value is None
-        else Name(value.columns, value.pattern, value.constant, value.values, value.split)
+        else Name(
+            value.columns, value.pattern, value.constant, value.values, value.split, value.element
+        )
     )
-
-
-class _Use(NamedTuple):
-    """A column that a key of the suite reads; `is_word` where a text may be meant instead."""
-
-    key: str
-    path: str
-    kind: Kind
-    is_word: bool = False
-
-
-def _uses(settings: Any, section: str = "") -> Iterator[_Use]:
-    """Every column that is read, by a value anywhere in the settings or by its name alone."""
-    for part in dataclasses.fields(settings):
-        inner = getattr(settings, part.name)
-        key = f"{section}{part.name}"
-        if part.name == "parts":
-            continue
-        if isinstance(inner, Value):
-            yield from _uses_of(key, inner)
-        elif isinstance(inner, Mapping):
-            for name, value in inner.items():
-                if isinstance(value, Value):
-                    yield from _uses_of(f"{key}.{name}", value)
-                elif part.name in _COLUMN_NAMES:
-                    yield _Use(key, name, "text")
-        elif part.name in _COLUMN_NAMES:
-            yield from (_Use(key, path, "text") for path in inner)
-        elif isinstance(inner, tuple):
-            for value in inner:
-                if dataclasses.is_dataclass(value):
-                    yield from _uses(value, f"{key}.")
-
-
-def _uses_of(key: str, value: Value) -> Iterator[_Use]:
-    name = key.rpartition(".")[2]
-    kind = "text" if value.pattern else _LISTS.get(name, "text")
-    is_word = name in _WORDS and len(value.columns) == 1
-    return (_Use(key, path, kind, is_word) for path in value.paths)

@@ -8,8 +8,9 @@ finds the files and puts these together.
 import difflib
 import glob
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import polars as pl
@@ -19,6 +20,7 @@ from judgelake.tasks.sources.frames import Rejected, SourceFrames
 from judgelake.tasks.sources.kind import Source
 from judgelake.tasks.sources.readers.files import (
     AbsentColumnsError,
+    FileSettings,
     RecordBatch,
     check_columns,
     find_format,
@@ -28,6 +30,14 @@ from judgelake.tasks.sources.readers.files import (
 from judgelake.tasks.sources.readers.record_paths import DTYPES, FILE, LOCATOR, Kind, flatten
 from judgelake.tasks.sources.table.rows import RowMaker
 from judgelake.tasks.sources.table.settings import PartSettings, TableSettings
+from judgelake.tasks.sources.table.shaping import (
+    RowSettings,
+    group_rows,
+    join_rows,
+    keep_rows,
+    number_rows,
+    parse_columns,
+)
 
 VERSION = 2
 # a larger cell is an embedded file or a broken quotation, not a text
@@ -48,7 +58,12 @@ class InputFile(NamedTuple):
 
 def source_files(settings: TableSettings) -> list[Path]:
     """All files this source reads; raises SourceError where one is absent or a glob finds none."""
-    return [file.path for part in settings.every_part for file in find_files(part)]
+    return [
+        file.path
+        for part in settings.every_part
+        for files in (find_files(part, part.newest), *map(find_files, part.join.values()))
+        for file in files
+    ]
 
 
 def read_table(settings: TableSettings) -> SourceFrames:
@@ -65,11 +80,11 @@ def read_table(settings: TableSettings) -> SourceFrames:
     return SourceFrames(**frames, rejected=rejected)
 
 
-def find_files(part: PartSettings) -> list[InputFile]:
-    """The file of a part, or those that its glob finds, sorted by path; `{name}` parts of the path
-    are columns.
+def find_files(settings: FileSettings, newest: str | None = None) -> list[InputFile]:
+    """The file of some settings, or those that its glob finds, sorted by path; `{name}` parts of
+    the path are columns. Of files that differ in the part `newest` alone only the last.
     """
-    pattern = part.file or Path()
+    pattern = settings.file or Path()
     text = str(pattern)
     fixed = re.split(r"[{*]", text, maxsplit=1)[0]
     if fixed == text:
@@ -95,7 +110,7 @@ def find_files(part: PartSettings) -> list[InputFile]:
         raise SourceError(
             f"{pattern}: no file matches; expected at least one; check the path in the suite"
         )
-    return files if part.newest is None else _keep_newest(files, part.newest)
+    return files if newest is None else _keep_newest(files, newest)
 
 
 def _keep_newest(files: list[InputFile], name: str) -> list[InputFile]:
@@ -135,35 +150,124 @@ def _as_regex(text: str) -> str:
 
 
 def _read_part(part: PartSettings) -> RowMaker:
-    files = find_files(part)
-    wanted = part.wanted()
-    is_text = find_format(files[0].path, part) in ("csv", "tsv")
+    files = find_files(part, part.newest)
+    mapped = part.mapped()
+    is_text = find_format(files[0].path, part) in ("csv", "tsv", "blocks")
     nulls = ("",) if part.nulls is None else tuple(part.nulls)
     text_nulls = nulls if is_text or part.nulls is not None else ()
-    maker = RowMaker(
-        part, frozenset(path for path, kind in wanted.items() if kind != "text"), nulls, text_nulls
-    )
-    reader = _PartReader(part, wanted, maker.rejected)
+    lists = frozenset(path for path, kind in mapped.items() if kind != "text")
+    maker = RowMaker(part, lists, nulls, text_nulls)
+    table = next(iter(_tables(part)), "items")
+    joined = {name: _read_join(part, name, table, maker.rejected) for name in part.join}
     try:
-        for file in files:
-            for frame in reader.read(file):
-                maker.add(frame)
-        reader.check_present(files[0].path)
+        rows = _Rows(part, part.wanted_of_file(), table, maker.rejected, joined)
+        for frame in rows.read(files, mapped):
+            maker.add(frame)
     except AbsentColumnsError as error:
         raise SourceError(" ".join([str(error), *part.explain_columns(error.absent)])) from None
     return maker
 
 
-class _PartReader:
-    """Frames of a part's wanted columns, with the place of each row."""
+def _read_join(part: PartSettings, name: str, table: str, rejected: list[Rejected]) -> pl.DataFrame:
+    settings, mapped = part.join[name], part.mapped_of_join(name)
+    rows = _Rows(settings, part.wanted_of_join(name), table, rejected)
+    try:
+        frames = list(rows.read(find_files(settings), mapped))
+    except AbsentColumnsError as error:
+        keys = part.explain_columns([f"{name}.{column}" for column in error.absent])
+        raise SourceError(
+            " ".join([str(error), *(keys or [f"(`join.{name}` reads it)"])])
+        ) from None
+    return pl.concat(frames)
+
+
+class _Rows:
+    """The rows of some settings' files, shaped."""
 
     def __init__(
-        self, part: PartSettings, wanted: Mapping[str, Kind], rejected: list[Rejected]
+        self,
+        settings: RowSettings,
+        wanted: Mapping[str, Kind],
+        table: str,
+        rejected: list[Rejected],
+        joined: Mapping[str, pl.DataFrame] = MappingProxyType({}),
+    ) -> None:
+        self.settings, self.joined = settings, joined
+        self.table, self.rejected = table, rejected
+        self.reader = _FileReader(settings, wanted, table, rejected)
+        here = set(wanted)
+        self.early = {
+            column: condition
+            for column, condition in settings.where.items()
+            if {column, *condition.columns} <= here
+        }
+        self.late = {
+            column: condition
+            for column, condition in settings.where.items()
+            if column not in self.early
+        }
+
+    def read(
+        self, files: Sequence[InputFile], mapped: Mapping[str, Kind]
+    ) -> Iterator[pl.DataFrame]:
+        """Frames of shaped rows with the columns that are `mapped` to tables; raises
+        AbsentColumnsError where no file has a wanted column.
+        """
+        frames: Iterator[pl.DataFrame] = (
+            _as_lists(self._shape(frame), mapped)
+            for file in files
+            for frame in self._numbered(file)
+        )
+        if self.settings.group:
+            whole = pl.concat(list(frames))
+            frames = iter([group_rows(whole, self.settings.group, mapped, self._report)])
+        yield from frames
+        self.reader.check_present(files[0].path)
+
+    def _numbered(self, file: InputFile) -> Iterator[pl.DataFrame]:
+        n_before = 0
+        for frame in self.reader.read(file):
+            yield number_rows(frame, self.settings.row_number, n_before)
+            n_before += frame.height
+
+    def _shape(self, frame: pl.DataFrame) -> pl.DataFrame:
+        frame = keep_rows(frame, self.early, self._report)
+        frame = parse_columns(frame, self.settings.parse, self._report)
+        for name, there in self.joined.items():
+            join = self.settings.join[name]  # type: ignore[attr-defined]  # only a part has joins
+            frame = join_rows(frame, name, join, there, self._report)
+        return keep_rows(frame, self.late, self._report)
+
+    def _report(self, rows: pl.DataFrame, column: str, reason: str, remedy: str) -> None:
+        for file, locator, value in rows.select(FILE, LOCATOR, column).iter_rows():
+            shown = None if value is None else value[:200]
+            self.rejected.append(Rejected(self.table, file, locator, column, shown, reason, remedy))
+
+
+def _as_lists(frame: pl.DataFrame, mapped: Mapping[str, Kind]) -> pl.DataFrame:
+    """The frame with lists of one text in columns that are mapped as lists and were read as a text,
+    since the rows were shaped by it.
+    """
+    texts = [
+        path for path, kind in mapped.items() if kind != "text" and frame.schema[path] == pl.String
+    ]
+    return frame.with_columns(pl.concat_list(path).alias(path) for path in texts)
+
+
+class _FileReader:
+    """Frames of the wanted columns of files, with the place of each row."""
+
+    def __init__(
+        self,
+        part: FileSettings,
+        wanted: Mapping[str, Kind],
+        table: str,
+        rejected: list[Rejected],
     ) -> None:
         self.part, self.wanted, self.rejected = part, wanted, rejected
         self.present: set[str] = set()
         self.keys: set[str] = set()
-        self.table = next(iter(_tables(part)), "items")
+        self.table = table
 
     def read(self, file: InputFile) -> Iterator[pl.DataFrame]:
         inner = {path: kind for path, kind in self.wanted.items() if path not in file.columns}

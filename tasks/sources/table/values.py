@@ -15,9 +15,9 @@ from judgelake.tasks.errors import nearest
 from judgelake.tasks.settings import FORM, TEXT_SCHEMA, frozen_settings
 from judgelake.tasks.sources.readers.record_paths import FILE, LOCATOR
 
-_PART = re.compile(r"\{([^{}]+?)(?::0(\d+))?\}")
+PATTERN = re.compile(r"\{([^{}]+?)(?::0(\d+))?\}")
 """A column within a pattern; `{id:012}` fills it up with zeros to 12 digits."""
-_KEYS = ("from", "constant", "values", "split")
+_KEYS = ("from", "constant", "values", "split", "element")
 
 
 def need(holds: bool, key: str, what: str) -> None:
@@ -39,7 +39,8 @@ def check_scale(scale: tuple[float, ...]) -> None:
 class Value:
     """Where a value comes from: `column` (or a path such as `a.b[0].c`, `a[*].b`), `[column,
     column]` (the first that is filled; as a list all of them), a pattern `"{a}-{b:012}"`, or
-    `{from: <one of those>, values: {Yes: 1, No: 0}, split: "|"}`, `{constant: text}`.
+    `{from: <one of those>, values: {Yes: 1, No: 0}, split: "|"}`, `{constant: text}`. `element`
+    takes one piece of a split (0 the first, -1 the last).
     """
 
     columns: tuple[str, ...] = ()
@@ -47,6 +48,7 @@ class Value:
     constant: str | None = None
     values: Mapping[str, str | None] | None = None
     split: str | None = None
+    element: int | None = None
     is_plain_constant: ClassVar[bool] = False
 
     @model_validator(mode="before")
@@ -70,6 +72,7 @@ class Value:
                 "additionalProperties": {"anyOf": [TEXT_SCHEMA, {"type": "null"}]},
             },
             "split": TEXT_SCHEMA,
+            "element": {"type": "integer"},
         }
         forms = [{"required": ["from"]}, {"required": ["constant"]}]
         form = {"type": "object", "properties": keys, "additionalProperties": False, "oneOf": forms}
@@ -80,13 +83,13 @@ class Value:
         return (
             self
             if values is None
-            else Value(self.columns, self.pattern, self.constant, values, self.split)
+            else Value(self.columns, self.pattern, self.constant, values, self.split, self.element)
         )
 
     @property
     def paths(self) -> tuple[str, ...]:
         """The columns that it reads."""
-        return (*self.columns, *(name for name, _ in _PART.findall(self.pattern or "")))
+        return (*self.columns, *(name for name, _ in PATTERN.findall(self.pattern or "")))
 
     @property
     def name(self) -> str:
@@ -111,7 +114,7 @@ def _read_text(value: Any, is_plain_constant: bool = False) -> dict[str, Any]:
         raise PydanticCustomError("string_type", "expected text")
     if is_plain_constant:
         return {"constant": value}
-    return {"pattern": value} if _PART.search(value) else {"columns": (value,)}
+    return {"pattern": value} if PATTERN.search(value) else {"columns": (value,)}
 
 
 def _read_keys(value: dict[str, Any]) -> dict[str, Any]:
@@ -127,7 +130,7 @@ def _read_keys(value: dict[str, Any]) -> dict[str, Any]:
     if "constant" in value:
         return {"constant": value["constant"] or ""}
     return _read_text(value["from"]) | {
-        key: value[key] for key in ("values", "split") if key in value
+        key: value[key] for key in ("values", "split", "element") if key in value
     }
 
 
@@ -230,13 +233,20 @@ _CORRECT = "correct the value in the file"
 
 
 def _text(value: Value, nulls: tuple[str, ...]) -> pl.Expr:
+    if value.split is not None and value.element is not None:
+        pieces = _whole_text(value, nulls).str.split(value.split)
+        return _mark(pieces.list.get(value.element, null_on_oob=True).str.strip_chars(), nulls)
+    return _whole_text(value, nulls)
+
+
+def _whole_text(value: Value, nulls: tuple[str, ...]) -> pl.Expr:
     if value.constant is not None:
         return pl.lit(value.constant, pl.String)
     if value.pattern is not None:
-        literals = [pl.lit(text) for text in _PART.split(value.pattern)[::3]]
+        literals = [pl.lit(text) for text in PATTERN.split(value.pattern)[::3]]
         parts = [
             _mark(pl.col(name), nulls).str.zfill(int(width or 0))
-            for name, width in _PART.findall(value.pattern)
+            for name, width in PATTERN.findall(value.pattern)
         ]
         return pl.concat_str(
             [piece for pair in zip(literals, [*parts, pl.lit("")], strict=True) for piece in pair]

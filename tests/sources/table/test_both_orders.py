@@ -95,6 +95,19 @@ def test_orders_of_a_recorded_judge(tmp_path: Path) -> None:
             ("2", None, "failed", None, None),
         )
     ]
+    found = query(
+        lake,
+        "select item_id, shown_first, status, choice from core_ordered_choices where rater = 'k' "
+        "order by all",
+    )
+    assert [tuple(row.values()) for row in found] == [
+        ("0", "a", "ok", "a"),
+        ("0", "b", "ok", "a"),
+        ("1", "a", "ok", "a"),
+        ("1", "b", "ok", "b"),
+        ("2", "a", "ok", "b"),
+        ("2", "b", "failed", None),
+    ]
     columns = "judge, n, first_wins, n_both_orders, n_inconsistent, n_always_first"
     found = query(lake, f"select {columns} from rpt_bias_position order by judge")
     # orders with a verdict: 0 a/a, 1 a/b, 2 b: shown first won in 0 (first), 1 (both): 3 of 5

@@ -254,3 +254,41 @@ def test_perception_bench(data: Path, tmp_path: Path) -> None:
     ]
     assert len(rows(lake, "item_rubrics")) == 1
     assert faults(lake) == []
+
+
+def test_flickr8k_crowd(data: Path, tmp_path: Path) -> None:
+    folder = data / "flickr8k"
+    captions = {
+        "a.jpg#0": 'A "dog .',
+        "a.jpg#1": "One dog .",
+        "b.jpg#0": "A cat .",
+        "c.jpg#0": "A cow .",
+    }
+    lines = "".join(f"{key}\t{text}\n" for key, text in captions.items())
+    write_bytes(folder / "Flickr8k.token.txt", lines.encode())
+    judged = [
+        ("a.jpg", "b.jpg#0", 1 / 3, 1, 2),
+        ("b.jpg", "a.jpg#0", 0, 0, 3),
+        ("b.jpg", "b.jpg#0", 1, 3, 0),  # its own
+        ("c.jpg", "d.jpg#0", 1, 3, 0),  # there is no such caption
+        ("c.jpg", "d.jpg", 1, 3, 0),
+    ]
+    text = "".join("\t".join(map(str, row)) + "\n" for row in judged)
+    write_bytes(folder / "CrowdFlowerAnnotations.txt", text.encode())
+    lake = ingest_suite("flickr8k_crowd", tmp_path)
+    assert pick(lake, "items", "item_id", "task", "references") == [
+        ("a.jpg", "caption", ['A "dog .', "One dog ."]),
+        ("b.jpg", "caption", ["A cat ."]),
+    ]
+    assert pick(lake, "answers", "item_id", "answer_id", "text") == [
+        ("a.jpg", "b.jpg#0", "A cat ."),
+        ("b.jpg", "a.jpg#0", 'A "dog .'),
+    ]
+    assert sorted(pick(lake, "human_ratings", "annotator", "rating")) == [
+        ("crowd", 0.0),
+        ("crowd", 1 / 3),
+    ]
+    assert sorted(pick(lake, "quarantine", "value", "reason"))[-2:] == [
+        ("d.jpg", "the text is not of the form {of_image}#{number}"),
+        ("d.jpg#0", "no row of Flickr8k.token.txt has this key"),
+    ]
