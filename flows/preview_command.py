@@ -4,11 +4,11 @@ quarantine. The lake is neither read nor written.
 
 import argparse
 import sys
-import tempfile
 from pathlib import Path
 
 import polars as pl
 
+from judgelake.tasks.lake.processes import own_folder
 from judgelake.tasks.lake.storage import LakePath, open_place
 from judgelake.tasks.sources.ingestion import check_source
 from judgelake.tasks.sources.registry import BenchmarkSettings
@@ -33,7 +33,7 @@ def run_preview(options: argparse.Namespace) -> int:
 def _preview(
     suite: Suite, benchmark: BenchmarkSettings, limit: int | None, images: LakePath
 ) -> None:
-    with tempfile.TemporaryDirectory() as drawn:  # for a source that draws its own images
+    with own_folder("preview") as drawn:  # for a source that draws its own images
         root = Path(drawn) if benchmark.source == "demo" else suite.images or images
         tables = check_source(benchmark, root, limit, suite.limits.images).tables
     counts = ", ".join(f"{name} {frame.height:,}" for name, frame in tables.items() if frame.height)

@@ -20,7 +20,7 @@ from judgelake.tasks.lake.stop_flag import HALT, STOP, set_stop, stop_file
 from judgelake.tasks.lake.storage import LakePath, has_file
 from judgelake.tasks.reports.exports import is_fresh, page_path
 from judgelake.tasks.runs.lease_names import name_leases, name_report_leases
-from judgelake.tasks.runs.left import STAGES, find_left
+from judgelake.tasks.runs.left import STAGES, expect_ingested, find_left
 from judgelake.tasks.runs.log import (
     DEFAULT_OPTIONS,
     RunOptions,
@@ -65,6 +65,8 @@ def run_suite(options: argparse.Namespace) -> RunEnd:
         new_run_id(),
         RunOptions(options.wait, options.log_format),
     )
+    if stages == ("judge",):
+        expect_ingested(lake, suite)
     left = find_left(lake, full, scope, stages, retry)
     if left not in ((), ("report",)):
         with hold_for_run(lake, name_leases(suite, left), suite.name, run_id, run_options) as held:

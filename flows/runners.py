@@ -11,7 +11,6 @@ import secrets
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from judgelake.flows.prefect_database import NAME, copy_kept, drop_kept, keep_database
 from judgelake.tasks.errors import ClusterError, JudgelakeError
+from judgelake.tasks.lake.processes import own_folder
 
 if TYPE_CHECKING:
     from distributed import Security
@@ -106,7 +106,7 @@ def prefect_server(
         meanwhile()
         yield configured
         return
-    temporary = tempfile.TemporaryDirectory(prefix="judgelake-prefect-", ignore_cleanup_errors=True)
+    temporary = own_folder("prefect")
     host = _route_to(scheduler) if scheduler else _LOOPBACK
     with temporary as home, ExitStack() as stack:
         is_kept = copy_kept(Path(home))

@@ -7,11 +7,13 @@ waits for it fails, and the run ends with the worker's last error.
 """
 
 import asyncio
+import os
+import signal
 import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +28,8 @@ PATIENCE_S = 60.0
 """How long a worker that was up is restarted: one that is killed repeatedly may be killed while it
 starts.
 """
+START_S = 180.0
+"""How long a worker may take to start: on a busy machine its imports alone take a minute."""
 _LOOK_S, _PAUSE_S = 2.0, 1.0
 """The pause between two looks at the nannies, and before a start that follows a failed one."""
 # seconds after which the scheduler fails work that waits for a worker
@@ -37,23 +41,35 @@ class WatchedNanny(Nanny):
 
     def __init__(self, *arguments: Any, watch: "WorkerWatch", **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._watch, self._end = watch, ""
+        self._watch, self._end, self._is_hung = watch, "", False
 
     async def instantiate(self) -> Status:
-        """Start a worker process; after a start that failed, a moment later."""
+        """Start a worker process; after a start that failed, a moment later. One that hangs is
+        killed.
+        """
         await asyncio.sleep(_PAUSE_S if self._watch.has_failed(self.name) else 0)
         if self.status in (Status.closing, Status.closed):  # meanwhile
             return self.status
+        hung = asyncio.get_running_loop().call_later(START_S, self._kill_hung)
         try:
             status: Status = await super().instantiate()
         except Exception as error:
             self._watch.note_failure(self.name, f"{type(error).__name__}: {error}")
             raise
+        finally:
+            hung.cancel()
         if status == Status.running:
             self._watch.note_start(self.name)
         else:
             self._watch.note_failure(self.name, self._end)
         return status
+
+    def _kill_hung(self) -> None:
+        process = self.process.process if self.process else None
+        if process is not None and process.pid:
+            self._is_hung = True
+            with suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGKILL)
 
     def _on_worker_exit_sync(self, exitcode: int) -> None:
         self._end = (
@@ -61,6 +77,8 @@ class WatchedNanny(Nanny):
             if exitcode < 0
             else f"it ended with status {exitcode}"
         )
+        if self._is_hung:
+            self._is_hung, self._end = False, f"it was not up after {START_S:g} s"
         super()._on_worker_exit_sync(exitcode)
 
 

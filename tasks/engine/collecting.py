@@ -8,7 +8,6 @@ again.
 
 import asyncio
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ from judgelake.tasks.backends.openai.settings import OpenAISettings
 from judgelake.tasks.engine.ledger import FLUSH_REPLIES, Ledger
 from judgelake.tasks.engine.shard import ShardResult, sum_up
 from judgelake.tasks.lake.lake import Lake
+from judgelake.tasks.lake.processes import own_folder
 from judgelake.tasks.lake.stop_flag import StopFlag
 from judgelake.tasks.suite.judges import JudgeSettings
 from judgelake.tasks.types import Identity, Reply, Request
@@ -175,7 +175,7 @@ class _Collector:
             self._book.end(batch, "failed", reason, refusals)
             self._print_once(f"{batch.name} failed: {reason}")
             return
-        with tempfile.TemporaryDirectory(prefix="judgelake-batch-") as folder:
+        with own_folder("batch") as folder:
             refusals, n_free = await self._keep(batch, _fetch(api, news, Path(folder)))
         short = (
             f"{news.status}: {n_free:,} of {len(batch.requests):,} requests were not answered"

@@ -9,6 +9,7 @@ import math
 
 from judgelake.tasks.judging.protocol import Protocol
 from judgelake.tasks.judging.templates import digest_prompts, render_prompt
+from judgelake.tasks.judging.token_reading import are_probabilities
 from judgelake.tasks.settings import SuitePath, frozen_settings
 from judgelake.tasks.types import (
     JUDGE,
@@ -78,6 +79,10 @@ def read_verdict(reply: Reply | Failure) -> Verdict:
     if not logprobs:
         return Verdict(
             "unparsed", reason="the endpoint gave no log-probability of any token of the response"
+        )
+    if not all(map(are_probabilities, reply.top_logprobs)):
+        return Verdict(
+            "unparsed", reason="a log-probability of the response is above 0, which is none"
         )
     mean = math.fsum(logprobs) / len(logprobs)
     if not math.isfinite(mean):

@@ -14,6 +14,8 @@ from judgelake.tasks.types import TokenLogprobs
 _SPACES = str.maketrans({"▁": " ", "Ġ": " ", "Ċ": "\n"})
 """How tokenisers spell a blank and a line's end."""
 _EMPHASIS = "*_ "
+_ROUNDING = 1e-6
+"""A probability of 1 may come out as much above 0 in single precision."""
 
 
 def round_single(value: float) -> float:
@@ -54,10 +56,19 @@ class ChoiceRead(NamedTuple):
     captured_mass: float
 
 
+def are_probabilities(position: TokenLogprobs) -> bool:
+    """Whether log-probabilities can be such: one above 0 is none, and casts doubt on those beside
+    it.
+    """
+    return all(logprob <= _ROUNDING for _, logprob in position if not math.isnan(logprob))
+
+
 def read_token_shares(position: TokenLogprobs, labels: Iterable[str]) -> TokenShares | None:
     """The shares of `labels` at one position, a label's variants (`5`, ` 5`) summed; None where
-    none of them is among the alternatives.
+    none of them is among the alternatives, or where these are no probabilities.
     """
+    if not are_probabilities(position):
+        return None
     mass = dict.fromkeys(labels, 0.0)
     for token, logprob in position:
         label = token.translate(_SPACES).strip()
@@ -76,6 +87,8 @@ def read_choice_probability(position: TokenLogprobs, first: str, second: str) ->
     AlpacaEval's weighted preference is 1 + this share; its tokens `m` and `M` differ in case only,
     and ` M` is neither.
     """
+    if not are_probabilities(position):
+        return None
     mass = {first: 0.0, second: 0.0}
     for token, logprob in position:
         if token in mass and not math.isnan(logprob):

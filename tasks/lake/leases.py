@@ -17,10 +17,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 from judgelake.tasks.errors import LakeError, LeaseError
 from judgelake.tasks.lake.lake import Lake
+from judgelake.tasks.lake.processes import find_birth, name_place
 from judgelake.tasks.lake.storage import (
     LakePath,
     create_exclusively,
@@ -52,45 +52,6 @@ def name_lease_of_run(run_id: str) -> str:
 def name_benchmark_leases(benchmark: str) -> list[str]:
     """The leases of all stages that write rows of a benchmark, except judges and reports."""
     return [f"ingest-{benchmark}", f"metrics-{benchmark}", f"matchups-{benchmark}"]
-
-
-def find_birth(pid: int) -> int | None:
-    """When a process of this machine was started, in ticks since the machine booted (setting the
-    clock does not change it); None where there is no such process.
-
-    Without /proc (not Linux) it is 0 for every process that is alive.
-    """
-    try:
-        after_name = (
-            Path(f"/proc/{pid}/stat")
-            .read_text(encoding="ascii", errors="replace")
-            .rpartition(")")[2]
-            .split()
-        )
-    except OSError:
-        return None if Path("/proc/self/stat").exists() else _find_any(pid)
-    return None if after_name[0] == "Z" else int(after_name[19])  # proc(5): fields 3 and 22
-
-
-def _find_any(pid: int) -> int | None:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return None
-    except PermissionError:
-        pass
-    return 0
-
-
-def name_place() -> str:
-    """Names a process table: this boot of this machine, and the container. A host name is not
-    enough, since many containers have the same one.
-    """
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-        return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
-    except OSError:  # not Linux
-        return socket.gethostname()
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from judgelake.tasks.lake.buckets import (
     remove_keys,
     replace_keys,
 )
+from judgelake.tasks.lake.processes import own_folder
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -67,7 +68,7 @@ def local_copy(path: LakePath) -> Iterator[Path]:
     if isinstance(path, Path):
         yield path
         return
-    with tempfile.TemporaryDirectory(prefix="judgelake-") as folder:
+    with own_folder("copy") as folder:
         file = Path(folder) / path.name
         try:
             with explain_bucket(path):
@@ -106,7 +107,7 @@ def whole_file(path: LakePath) -> Iterator[Path]:
             yield beside
         return
     try:
-        with tempfile.TemporaryDirectory(prefix="judgelake-") as folder:
+        with own_folder("copy") as folder:
             beside = Path(folder) / path.name
             yield beside
             with explain_bucket(path):
@@ -233,7 +234,7 @@ def filled_folder(folder: LakePath) -> Iterator[Path]:
         folder.mkdir(parents=True, exist_ok=True)
         yield folder
         return
-    with tempfile.TemporaryDirectory(prefix="judgelake-") as name:
+    with own_folder("copy") as name:
         yield Path(name)
         replace_keys(folder, Path(name))
 

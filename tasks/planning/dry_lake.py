@@ -4,13 +4,13 @@ real lake's part files and holds new ingests of those benchmarks.
 What is estimated from it is in `tasks.planning.estimate`. The real lake is only read.
 """
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from judgelake.schemas.tables import TABLES
 from judgelake.tasks.lake.lake import Lake, open_lake
+from judgelake.tasks.lake.processes import own_folder
 from judgelake.tasks.lake.snapshot import Snapshot
 from judgelake.tasks.lake.storage import LakePath, has_file
 from judgelake.tasks.sources.ingestion import find_current, ingest_benchmark
@@ -33,7 +33,7 @@ def lake_to_plan(root: LakePath, suite: Suite, limit: int | None) -> Iterator[La
     if real is not None and not stale:
         yield real
         return
-    with tempfile.TemporaryDirectory(prefix="judgelake-plan-") as folder:
+    with own_folder("plan") as folder:
         lake = open_lake(Path(folder) / "lake", create=True)
         if snapshot is not None:
             _link_parts(snapshot, lake, {benchmark.name for benchmark in stale})

@@ -1,6 +1,5 @@
 """A suite's report: correlations with people into the lake, the page beside them."""
 
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -12,6 +11,7 @@ import polars as pl
 from judgelake.schemas.tables import TABLES
 from judgelake.tasks.failures.labels import label_failures
 from judgelake.tasks.lake.lake import Lake, append_rows, retire
+from judgelake.tasks.lake.processes import own_folder
 from judgelake.tasks.lake.snapshot import Snapshot
 from judgelake.tasks.lake.storage import LakePath, filled_folder, write_whole
 from judgelake.tasks.reports.corpus import score_corpora
@@ -105,7 +105,7 @@ def _open_for(
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection to what the suite's report shows of a snapshot, its core tables computed."""
     with (
-        tempfile.TemporaryDirectory(prefix="judgelake-") as spill,
+        own_folder("report") as spill,
         open_warehouse(snapshot, lazy=lazy) as connection,
     ):
         bound_memory(connection, Path(spill))

@@ -1,5 +1,6 @@
 """Finds which stages of a suite have something to do, without a server, prefect or dask."""
 
+from judgelake.tasks.errors import SuiteError
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.snapshot import Snapshot
 from judgelake.tasks.planning.cases import find_work
@@ -29,6 +30,20 @@ def find_left(
     if "report" in stages and (left or not is_fresh(lake, suite, snapshot)):
         left.append("report")
     return tuple(left)
+
+
+def expect_ingested(lake: Lake, suite: Suite) -> None:
+    """Raise a SuiteError where `suite` (already narrowed) has a benchmark that was never ingested:
+    there is nothing to judge.
+    """
+    text = "select distinct benchmark from stg_ingests"
+    held = run_sql(open_warehouse(lake, lazy=True), text, "ingested benchmarks").fetchall()
+    missing = [name for name in suite.benchmarks if (name,) not in held]
+    if missing:
+        raise SuiteError(
+            f"{lake.root}: has no answers of {', '.join(missing)}; expected an ingested "
+            f"benchmark; run ingest first: judgelake ingest {suite.file} --lake {lake.root}"
+        )
 
 
 def is_ingest_left(snapshot: Snapshot, suite: Suite, scope: Scope) -> bool:

@@ -32,6 +32,7 @@ from judgelake.tasks.lake.leases import (
     name_lease_of_run,
     remove_lease,
 )
+from judgelake.tasks.lake.processes import remove_abandoned_folders
 from judgelake.tasks.lake.stop_flag import LOST, stop_file
 from judgelake.tasks.lake.storage import LakePath, read_file, remove_folder
 from judgelake.tasks.sources.ingestion import IngestSummary
@@ -208,7 +209,7 @@ def record_run(
     """Write the run's row at its start and again at its end, failed or not; remove its work folder
     and part files that were replaced long ago.
 
-    Also writes the last row of each lost run.
+    Also writes the last row of each lost run, and removes temporary folders of killed processes.
     """
     clock = SteadyClock()
     started = clock.now()
@@ -218,6 +219,7 @@ def record_run(
 
     record = RunRecord(run_id, stages, stop_file(lake, run_id), write, clock=clock)
     end_lost_runs(lake)
+    remove_abandoned_folders()
     try:
         with show_life(lake, run_id, suite.name) if stages else contextlib.nullcontext():
             if stages:

@@ -60,10 +60,9 @@ def end_run(lake: Lake, suite: Suite, stages: tuple[str, ...], record: RunRecord
             parts.append(_describe_pauses(connection, suite))
         parts.append(_describe_checks(lake, connection))
         if "report" in stages:
-            parts += [
-                _EndSection(ExitCode.DONE, _name_places(lake, suite)),
-                _describe_coverage(connection, suite),
-            ]
+            parts.append(_EndSection(ExitCode.DONE, _name_places(lake, suite)))
+        if {"judge", "report"} & {*stages}:
+            parts.append(_describe_coverage(connection, suite))
     log = log_file(lake, record.run_id)
     parts.append(_EndSection(ExitCode.DONE, [f"log: {log}"] if has_file(log) else []))
     record.code = combine_codes(part.code for part in parts)

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import IO, Self
 
 from judgelake.tasks.errors import BackendError
+from judgelake.tasks.lake.processes import own_folder
 
 _START_S = 120.0
 """A busy machine imports for a minute; one that has ended is met at once."""
@@ -78,7 +79,7 @@ def start_standin(
     options += ["--retry-after", str(retry_after_s)] if retry_after_s is not None else []
     options += ["--log", str(log)] if log is not None else []
     with (
-        tempfile.TemporaryDirectory(prefix="judgelake-standin-") as folder,
+        own_folder("standin") as folder,
         tempfile.TemporaryFile() as errors,
     ):
         port_file = Path(folder) / "port"

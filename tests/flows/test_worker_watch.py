@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from distributed import Client, Scheduler, SpecCluster
 
+from judgelake.flows import worker_watch
 from judgelake.flows.worker_watch import MOST_STARTS, WatchedNanny, WorkerWatch, keep_workers
 from judgelake.tasks.errors import ClusterError
 
@@ -64,6 +65,17 @@ def test_a_worker_that_never_starts_is_an_error_in_its_own_words(tmp_path: Path)
     with (
         pytest.raises(ClusterError, match=words),
         one_worker(WorkerWatch(), PRELOAD.format(flag=str(flag))),
+    ):
+        pytest.fail("it is up")
+
+
+@pytest.mark.full
+def test_a_worker_that_hangs_at_its_start_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_watch, "START_S", 2.0)
+    words = r"worker one: did not start 3 times in a row \(at last: it was not up after 2 s\)"
+    with (
+        pytest.raises(ClusterError, match=words),
+        one_worker(WorkerWatch(), "import time\ntime.sleep(600)\n"),
     ):
         pytest.fail("it is up")
 

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judgelake.tasks.judging import lave, likelihood
+from judgelake.tasks.judging.lave import LaveOptions
 from judgelake.tasks.judging.reading import read_rating_at_end
 from judgelake.tasks.judging.token_reading import (
     find_position,
@@ -14,7 +16,7 @@ from judgelake.tasks.judging.token_reading import (
     read_token_shares,
     round_single,
 )
-from judgelake.tasks.types import TokenLogprobs
+from judgelake.tasks.types import Reply, TokenLogprobs
 
 LABELS = ("1", "2", "3")
 
@@ -133,3 +135,23 @@ def test_no_tokens_make_the_search_raise(
 ) -> None:
     found = find_position(text, positions, offset)
     assert found is None or 0 <= found < len(positions)
+
+
+@pytest.mark.parametrize("wrong", [0.5, 1e-3, 12.0, math.inf])
+def test_a_log_probability_above_0_is_no_probability(wrong: float) -> None:
+    position = (("2", -0.7), ("3", wrong))
+    assert read_token_shares(position, "123") is None
+    assert read_token_shares((("2", -0.7), ("x", wrong)), "123") is None
+    assert read_choice_probability((("m", -0.1), ("M", wrong)), "m", "M") is None
+    scored = Reply("", top_logprobs=((("a", -1.0),), (("cat", wrong),)))
+    verdict = likelihood.read_verdict(scored)
+    assert (verdict.status, verdict.score_0_1) == ("unparsed", None)
+    options = LaveOptions(rating="weighted", top_logprobs=5)
+    reply = Reply("So rating=3", top_logprobs=((("So rating=", -0.1),), position))
+    assert lave.read_verdict(reply, options).status == "unparsed"
+
+
+def test_a_certain_token_may_be_rounded() -> None:
+    shares = read_token_shares((("3", 1e-7), ("2", -20.0)), "123")
+    assert shares is not None
+    assert shares.probabilities["3"] == pytest.approx(1.0)

@@ -25,12 +25,11 @@ from judgelake.tasks.lake.leases import (
     FOLDER,
     HERE,
     Surroundings,
-    find_birth,
     hold_leases,
     is_stale,
     list_leases,
-    name_place,
 )
+from judgelake.tasks.lake.processes import find_birth, name_place
 from judgelake.tasks.lake.storage import write_whole
 from tests.bucket_server import Bucket
 from tests.conftest import CHECKOUT

@@ -5,9 +5,12 @@ stands for.
 import itertools
 import pickle
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from judgelake.flows.cli import make_parser
+from judgelake.flows.run_command import run_suite
 from judgelake.tasks.engine.shard import ShardResult
 from judgelake.tasks.errors import (
     MEANINGS,
@@ -25,12 +28,29 @@ from judgelake.tasks.errors import (
 from judgelake.tasks.lake.lake import Lake, append_records
 from judgelake.tasks.lake.stop_flag import LOST, set_stop
 from judgelake.tasks.lake.storage import has_file, write_whole
+from judgelake.tasks.planning.cases import register_judges
 from judgelake.tasks.runs import summary as run_end
+from judgelake.tasks.runs.left import expect_ingested
 from judgelake.tasks.runs.log import DEFAULT_OPTIONS, log_step
 from judgelake.tasks.runs.record import RunRecord, record_run
 from judgelake.tasks.runs.summary import end_run
+from judgelake.tasks.suite.suite import identify_all
 from judgelake.tasks.warehouse.checks import Finding
-from tests.lakes import Row, at, ingest, item, make_lake, make_suite, query, reply_row, verdict_row
+from tests.lakes import (
+    Row,
+    answer,
+    at,
+    case_row,
+    digest_of,
+    ingest,
+    item,
+    lave_judge,
+    make_lake,
+    make_suite,
+    query,
+    reply_row,
+    verdict_row,
+)
 
 A = "a" * 16
 ALL = ("ingest", "judge", "report")
@@ -184,7 +204,8 @@ def test_the_highest_code_stands(
     is_wrong: bool,
     is_thin: bool,
 ) -> None:
-    """Coverage is reported for whole runs alone, checks of every stage."""
+    """Coverage is reported where judging or reporting was a stage, checks of every stage."""
+    is_covered = {"judge", "report"} & {*stages}
     thin = (
         run_end._EndSection(ExitCode.COVERAGE, ["coverage: lave"])
         if is_thin
@@ -192,10 +213,52 @@ def test_the_highest_code_stands(
     )
     monkeypatch.setattr(run_end, "_describe_coverage", lambda *_: thin)
     monkeypatch.setattr(run_end, "check_lake", lambda *_: [WRONG] if is_wrong else [])
-    expected = 5 if is_wrong else 3 if is_thin and "report" in stages else 0
+    expected = 5 if is_wrong else 3 if is_thin and is_covered else 0
     ended = end(lake, stages=stages)
     assert ended.code == expected
-    assert ("coverage: lave" in ended.lines) == (is_thin and "report" in stages)
+    assert ("coverage: lave" in ended.lines) == bool(is_thin and is_covered)
+
+
+def test_judging_alone_that_failed_ends_as_a_run_does(tmp_path: Path) -> None:
+    """4 of 4 failed: `judge` ended with 0."""
+    lake, suite = make_lake(tmp_path), make_suite(lave_judge())
+    items = [item(f"i{number}") for number in range(4)]
+    ingest(lake, items, [answer(f"i{number}", "x") for number in range(4)])
+    register_judges(lake, suite)
+    (one,) = identify_all(suite)
+    digest = digest_of(items[0], "x")
+    failed: dict[str, Any] = {"reading": one.reading, "status": "failed", "reason": "500 boom"}
+    for table, rows in (
+        ("cases", [case_row(one.judge_id, row["item_id"], digest) for row in items]),
+        (
+            "verdicts",
+            [verdict_row(one.judge_id, row["item_id"], digest, None, **failed) for row in items],
+        ),
+    ):
+        append_records(lake, table, rows)
+    ends = []
+    for stages in (("judge",), ALL):
+        with record_run(lake, suite, "r", stages) as record:
+            ends.append(end_run(lake, suite, stages, record))
+    assert [ended.code for ended in ends] == [3, 3]
+    (line,) = [line for line in ends[0].lines if line.startswith("coverage: ")]
+    assert line.startswith("coverage: lave has 0.0 % of its scores on b; expected 98.0 %")
+    assert "4 failed, most with: 500 boom; run again to ask for them" in line
+    assert line in ends[1].lines
+
+
+def test_judging_an_empty_lake_says_what_to_do_first(tmp_path: Path) -> None:
+    lake, suite = make_lake(tmp_path), make_suite(lave_judge(), benchmarks=("b", "c"))
+    ingest(lake, [item("1")], [answer("1", "x")])
+    with pytest.raises(SuiteError, match=r"has no answers of c; expected .*; run ingest first: "):
+        expect_ingested(lake, suite)
+    ingest(lake, [item("1")], [answer("1", "x")], benchmark="c")
+    expect_ingested(lake, suite)
+    file = tmp_path / "suite.yaml"
+    file.write_text("name: s\nbenchmarks: {demo: {source: demo}}\n")
+    words = ["judge", str(file), "--lake", str(tmp_path / "none")]
+    with pytest.raises(SuiteError, match=r"none: has no answers of demo; .*run ingest first"):
+        run_suite(make_parser().parse_args(words))
 
 
 def test_checks_are_reported_with_the_view_that_shows_the_rows(lake: Lake) -> None:

@@ -10,7 +10,6 @@ Calls are few, so the openai package sends them (its errors carry the key and st
 import asyncio
 import contextlib
 import os
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -41,6 +40,7 @@ from judgelake.tasks.backends.openai.format import (
 )
 from judgelake.tasks.backends.openai.throttle import BackOff
 from judgelake.tasks.errors import BackendError
+from judgelake.tasks.lake.processes import own_folder
 from judgelake.tasks.types import QUEUED, Failure, Pending, Reply, Request
 
 T = TypeVar("T")
@@ -342,7 +342,7 @@ class BatchBackend:
         self._adaptation, self._refusals = standing.adaptation, standing.refusals
         here = [batch for batch in standing.open if batch.base_url == self._endpoint.base_url]
         self._open = {key: batch.name for batch in here for key in batch.requests}
-        self._folder = tempfile.TemporaryDirectory(prefix="judgelake-batch-")
+        self._folder = own_folder("batch")
         self._files: list[_File] = []
 
     async def reply(self, request: Request) -> Reply | Failure | Pending:

@@ -12,7 +12,6 @@ what lets one process keep 256 requests of 200 ms in flight.
 import asyncio
 import dataclasses
 import functools
-import re
 import resource
 import time
 from collections.abc import Callable, Mapping
@@ -43,6 +42,7 @@ from judgelake.tasks.backends.openai.format import (
     read_error,
     read_error_code,
 )
+from judgelake.tasks.backends.openai.health import EQUAL_REFUSALS, OUTAGE_S, Health
 from judgelake.tasks.backends.openai.throttle import (
     LONGEST_WAIT_S,
     BackOff,
@@ -52,17 +52,12 @@ from judgelake.tasks.backends.openai.throttle import (
     read_retry_after,
 )
 from judgelake.tasks.errors import BackendError
+from judgelake.tasks.lake.storage import LakePath
 from judgelake.tasks.types import Failure, Image, Pending, Reply, Request
 
 BREAKING_STATUSES = (401, 403, 404)
 """The key or the model is wrong: the next request would fail as well."""
 
-# in a row and in the same words: by then the cause is not the single request
-EQUAL_REFUSALS = 20
-OUTAGE_S = 60.0
-"""Seconds: an endpoint that restarts answers again by then. After a longer time without a reply the
-requests that are left fail unsent.
-"""
 # 529 is Anthropic's `overloaded_error`
 PUSH_BACKS = (429, 503, 529)
 # Azure's code, and OpenAI's for images
@@ -199,22 +194,16 @@ class _Setback(NamedTuple):
     passes: bool = False
 
 
-class _Streak(NamedTuple):
-    """Failures in a row in the same words, and when the first of them was."""
-
-    words: str
-    n: int
-    since_s: float
-
-
 class OpenAIBackend:
     """Asks a chat-completions endpoint; at most `concurrency` requests are under way at once, fewer
     where it does not take so many.
 
     `timeout_s` is that of one attempt. After a model's first 401, 403, 404 or exhausted quota, or
     twenty equal refusals in a row, its further requests fail unsent; also where twenty in a row
-    ended all their attempts in the same words and `outage_s` passed without a reply. What a model
-    does not take (`temperature`, a system message, ...) is learnt from its first refusal.
+    ended all their attempts in the same words and `outage_s` passed without a reply, and where the
+    endpoint answers nothing at all for minutes. Other shards of the run read that in `health_file`.
+    What a model does not take (`temperature`, a system message, ...) is learnt from its first
+    refusal.
     `has_image`: whether `encode_image` of an image takes no time; else it runs in a thread.
     """
 
@@ -230,6 +219,7 @@ class OpenAIBackend:
         *,
         back_off: BackOff | None = None,
         outage_s: float = OUTAGE_S,
+        health_file: LakePath | None = None,
         encode_image: EncodeImage | None = None,
         has_image: Callable[[Image], bool] = lambda _: True,
     ) -> None:
@@ -238,14 +228,13 @@ class OpenAIBackend:
         _allow_open_files(concurrency)
         self._wire = Wire(self._endpoint, concurrency)
         self._timeout_s, self._max_attempts = timeout_s, max_attempts
-        self._back_off, self._outage_s = back_off or BackOff(), outage_s
+        self._back_off = back_off or BackOff()
+        self._health = Health(health_file, timeout_s, outage_s)
         self._encode_image, self._has_image = encode_image or _refuse_image, has_image
         self._fetching: dict[Image, asyncio.Task[str]] = {}
         self._throttle = Throttle(concurrency)
         self._pacer = Pacer(requests_per_minute)
         self._adaptations: dict[str, Adaptation] = {}
-        self._broken: dict[str, str] = {}
-        self._refusals: dict[str, _Streak] = {}
 
     async def reply(self, request: Request) -> Reply | Failure | Pending:
         """The reply, or the last attempt's failure in the endpoint's own words."""
@@ -255,8 +244,9 @@ class OpenAIBackend:
             outcome = await self._attempt(request, again=attempt > 1)
             if not isinstance(outcome, _Setback):
                 return outcome
-            if not outcome.again or attempt >= self._max_attempts:
-                return self._give_up(request, outcome, attempt)
+            silence = self._health.find_silence()
+            if silence or not outcome.again or attempt >= self._max_attempts:
+                return self._give_up(request, outcome, attempt, silence)
             await asyncio.sleep(self._back_off.wait_s(attempt, outcome.retry_after_s))
 
     def set_limits(self, concurrency: int, requests_per_minute: float | None) -> None:
@@ -268,6 +258,7 @@ class OpenAIBackend:
 
     async def close(self) -> None:
         """Closes the connections."""
+        self._health.save()
         await self._wire.close()
 
     async def _attempt(self, request: Request, again: bool) -> Reply | Failure | _Setback:
@@ -276,8 +267,8 @@ class OpenAIBackend:
         outcome: Reply | Failure | _Setback | None = None
         try:
             while outcome is None:
-                if request.model in self._broken:
-                    return Failure(self._broken[request.model])
+                if request.model in self._health.faults:
+                    return Failure(self._health.faults[request.model])
                 try:
                     missing = {
                         image
@@ -325,6 +316,8 @@ class OpenAIBackend:
         """
         started = time.perf_counter()
         route = echo_format.ROUTE if request.scored else "/chat/completions"
+        answer: HttpAnswer | None = None
+        self._health.note_sent()
         try:
             async with asyncio.timeout(self._timeout_s):
                 answer = await self._wire.post(body, route)
@@ -332,6 +325,8 @@ class OpenAIBackend:
             return _Setback(f"no answer within {self._timeout_s:g} s", again=True, pushes_back=True)
         except WireError as error:
             return _Setback(str(error), again=not isinstance(error, TooLongError))
+        finally:
+            self._health.note_end(answered=answer is not None)
         latency_ms = 1000 * (time.perf_counter() - started)
         outcome: Reply | _Setback | None
         tokens: int | None = None
@@ -349,7 +344,7 @@ class OpenAIBackend:
     ) -> Reply | _Setback | None:
         """What an answer that is no success means; None as in `_exchange`."""
         if is_filtered(answer):
-            self._refusals.pop(request.model, None)
+            self._health.note_reply(request.model)
             return Reply(
                 "",
                 "content_filter",
@@ -377,7 +372,7 @@ class OpenAIBackend:
             return _Setback(
                 f"{answer.status} {error}", again=not isinstance(error, echo_format.NoEchoError)
             )
-        self._refusals.pop(request.model, None)
+        self._health.note_reply(request.model)
         known = self._adaptations.get(request.model, AS_IT_IS)
         if request.decoding.top_logprobs and not request.scored:
             known = note_unheeded(known, request.decoding.top_logprobs, reply)
@@ -396,39 +391,29 @@ class OpenAIBackend:
             return True
         return self._encode(request) != body
 
-    def _give_up(self, request: Request, setback: _Setback, attempt: int) -> Failure:
+    def _give_up(
+        self, request: Request, setback: _Setback, attempt: int, silence: str | None
+    ) -> Failure:
         tried = f"attempt {attempt} of {self._max_attempts}: " if attempt > 1 else ""
         failure = dataclasses.replace(
             self._fail(request, tried + setback.reason), is_final=setback.breaks
         )
         if setback.breaks:
-            self._broken.setdefault(request.model, failure.reason)
+            self._health.give_up(request.model, failure.reason)
+        elif silence is not None:
+            self._health.give_up(request.model, self._fail(request, silence).reason)
         elif self._fails_all(request.model, setback):
             words = (
                 f"not asked, as the last {EQUAL_REFUSALS} requests failed with: {setback.reason}"
             )
-            self._broken.setdefault(request.model, self._fail(request, words).reason)
+            self._health.give_up(request.model, self._fail(request, words).reason)
         return failure
 
     def _fails_all(self, model: str, setback: _Setback) -> bool:
-        """Whether this is the twentieth failure in a row in the same words, numbers and ids apart;
-        of what can pass, for long enough.
-        """
-        if setback.passes or (
-            setback.pushes_back and self._throttle.limit >= 2
-        ):  # fewer at once may fare better
+        """Whether the model fails every request; fewer at once may fare better."""
+        if setback.passes or (setback.pushes_back and self._throttle.limit >= 2):
             return False
-        words, now_s = re.sub(r"\w*[0-9]\w*", "", setback.reason), time.monotonic()
-        streak = self._refusals.get(model)
-        streak = (
-            streak._replace(n=streak.n + 1)
-            if streak and streak.words == words
-            else _Streak(words, 1, now_s)
-        )
-        self._refusals[model] = streak
-        return streak.n >= EQUAL_REFUSALS and now_s - streak.since_s >= (
-            self._outage_s if setback.again else 0
-        )
+        return self._health.fails_all(model, setback.reason, passes=setback.again)
 
     def _fail(self, request: Request, reason: str) -> Failure:
         return Failure(

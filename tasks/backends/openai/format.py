@@ -112,6 +112,7 @@ class _Completion(msgspec.Struct):
 
 
 _MOST_TOKENS = 2**40
+_MOST_WORDS = 100
 _Kind = TypeVar("_Kind")
 _COMPLETIONS = msgspec.json.Decoder(_Completion)
 """As objects of the SDK, the log-probabilities, twenty a token, would cost more than all the
@@ -207,13 +208,24 @@ def _read_loosely(content: bytes) -> _Completion:
         if isinstance(message.get("content"), list):
             message["content"] = _join_parts(message["content"])
         parts = {
-            "choices": [{**choice, "logprobs": _convert(choice.get("logprobs"), _Logprobs)}],
+            "choices": [
+                {
+                    "message": {**message, "refusal": _read_words(message.get("refusal"))},
+                    "finish_reason": _read_words(choice.get("finish_reason")),
+                    "logprobs": _convert(choice.get("logprobs"), _Logprobs),
+                }
+            ],
             "model": _convert(values.get("model"), str),
             "usage": _read_usage(values.get("usage")),
         }
         return msgspec.convert(parts, _Completion)
     except (AttributeError, IndexError, TypeError, KeyError, msgspec.ValidationError):
         raise ValueError(f"the answer is no chat completion: {read_error(content)}") from None
+
+
+def _read_words(value: object) -> str | None:
+    """A word of another server; one of another type is shown, so that nobody takes it for none."""
+    return value if isinstance(value, str | None) else str(value)[:_MOST_WORDS]
 
 
 def _read_usage(usage: object) -> _Usage | None:
@@ -334,7 +346,7 @@ def decode_scores(request: Request, content: bytes, latency_ms: float) -> Reply:
         )
         kept = _find_scored(tokens, offsets, make_prompt(request), request.scored)
         scored = tuple(_entry(tokens[at], values[at]) for at in kept if values[at] is not None)
-    except (KeyError, IndexError, TypeError, AttributeError):
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError):
         scored = ()
     if not scored:
         raise NoEchoError(f"the answer has no log-probabilities of the text that was sent; {NEEDS}")
@@ -342,6 +354,8 @@ def decode_scores(request: Request, content: bytes, latency_ms: float) -> Reply:
 
 
 def _entry(token: str, logprob: float) -> TokenLogprobs:
+    if not isinstance(token, str):
+        raise TypeError(f"a token is {token!r}")
     return ((token, float(logprob)),)
 
 
@@ -349,12 +363,12 @@ def _make_echo_reply(
     completion: dict[str, Any], scored: tuple[TokenLogprobs, ...], latency_ms: float
 ) -> Reply:
     usage, model = completion.get("usage"), completion.get("model")
-    prompt_tokens = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+    counts = _read_usage(usage) or _Usage()
     return Reply(
         text="",
         top_logprobs=scored,
         resolved_model=model if isinstance(model, str) else "",
-        prompt_tokens=prompt_tokens if isinstance(prompt_tokens, int) else None,
+        prompt_tokens=_count(counts.prompt_tokens),
         completion_tokens=0,
         latency_ms=latency_ms,
     )

@@ -12,6 +12,7 @@ from judgelake.tasks.backends.endpoint import (
     expect,
 )
 from judgelake.tasks.backends.prices import BATCH_SHARE, Price, find_host, find_price
+from judgelake.tasks.digests import digest_json
 from judgelake.tasks.errors import JudgelakeError
 from judgelake.tasks.settings import frozen_settings
 
@@ -124,6 +125,9 @@ def _ask_live(
         max_attempts=settings.max_attempts,
         encode_image=order.encoder.encode,
         has_image=order.encoder.has,
+        health_file=order.contact_file.with_name(
+            f"{digest_json([base_url, settings.model])[:16]}.health"
+        ),
     )
     backend.set_limits(*order.share)
     return FirstContact(backend, order.contact_file)

@@ -1,0 +1,143 @@
+"""An endpoint that answers nothing is given up for the whole run, and what one shard has met counts
+in the next. The backend asks a scripted endpoint over HTTP.
+"""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from judgelake.tasks.backends.openai import health
+from judgelake.tasks.backends.openai.client import OpenAIBackend
+from judgelake.tasks.backends.openai.health import Health
+from judgelake.tasks.backends.openai.throttle import BackOff
+from judgelake.tasks.types import Failure, Pending, Reply
+from tests.backends.asking import completion, rating_request, scripted_endpoint
+
+MODEL = "standin/rules"
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds that `Health` sees, moved by the test."""
+    now = [1000.0]
+    monkeypatch.setattr("judgelake.tasks.backends.openai.health.time.time", lambda: now[0])
+    return now
+
+
+def time_out(kept: Health, clock: list[float], *ends_s: float) -> None:
+    for end_s in ends_s:
+        kept.note_sent()
+        clock[0] = 1000.0 + end_s
+        kept.note_end(answered=False)
+
+
+def test_three_minutes_without_any_answer_end_the_asking(clock: list[float]) -> None:
+    kept = Health(None, timeout_s=120)
+    time_out(kept, clock, 120, 121)
+    assert kept.find_silence() is None
+    time_out(kept, clock, 179)
+    assert kept.find_silence() is None
+    clock[0] = 1180.0
+    assert kept.find_silence() == "not asked, as it has answered nothing for 180 s"
+    kept.note_sent()
+    kept.note_end(answered=True)  # an error is a sign of life, too
+    assert kept.find_silence() is None
+
+
+def test_a_pause_without_requests_is_no_silence(clock: list[float]) -> None:
+    kept = Health(None, timeout_s=120)
+    clock[0] = 9000.0
+    kept.note_sent()
+    assert kept.find_silence() is None
+    clock[0] = 9119.0
+    for _ in range(3):
+        kept.note_end(answered=False)
+        kept.note_sent()
+    assert kept.find_silence() is None
+
+
+def test_a_longer_timeout_is_waited_for(clock: list[float]) -> None:
+    kept = Health(None, timeout_s=600)
+    time_out(kept, clock, 300, 400, 599)
+    assert kept.find_silence() is None
+    time_out(kept, clock, 601)
+    assert kept.find_silence() is not None
+
+
+def test_silence_counts_over_the_shards_of_a_run(clock: list[float], tmp_path: Path) -> None:
+    file = tmp_path / "x.health"
+    first = Health(file, timeout_s=50)
+    time_out(first, clock, 50, 100)
+    first.save()
+    second = Health(file, timeout_s=50)
+    time_out(second, clock, 185)
+    assert second.find_silence() == "not asked, as it has answered nothing for 185 s"
+    second.give_up(MODEL, "hangs")
+    assert Health(file, timeout_s=50).faults == {MODEL: "hangs"}
+
+
+def test_an_answer_in_another_shard_is_a_sign_of_life(clock: list[float], tmp_path: Path) -> None:
+    silent, answered = (Health(tmp_path / "x.health", timeout_s=50) for _ in range(2))
+    time_out(silent, clock, 50, 100, 150)
+    answered.note_sent()
+    answered.note_end(answered=True)
+    answered.save()
+    clock[0] = 1190.0
+    assert silent.find_silence() is None  # 40 s since the other's answer
+    clock[0] = 1331.0
+    assert silent.find_silence() is not None
+
+
+def test_failures_of_an_earlier_shard_are_counted(clock: list[float], tmp_path: Path) -> None:
+    file = tmp_path / "x.health"
+    first = Health(file, timeout_s=10)
+    assert not any(first.fails_all(MODEL, f"500 request {n}", True) for n in range(12))
+    first.save()
+    clock[0] += 61.0
+    second = Health(file, timeout_s=10)
+    assert [second.fails_all(MODEL, f"500 request {n}", True) for n in range(8)] == [
+        *[False] * 7,
+        True,
+    ]
+
+
+def test_a_hung_endpoint_is_asked_by_no_later_shard(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(health, "SILENCE_S", 0.3)
+    asked = 0
+
+    async def hang(_request: web.Request) -> web.Response:
+        nonlocal asked
+        asked += 1
+        await asyncio.sleep(5)
+        return web.json_response(completion())
+
+    async def ask_all(base_url: str) -> list[Reply | Failure | Pending]:
+        backend = OpenAIBackend(
+            MODEL,
+            base_url,
+            concurrency=4,
+            timeout_s=0.1,
+            max_attempts=1000,
+            back_off=BackOff(first_s=0.01),
+            health_file=tmp_path / "x.health",
+        )
+        try:
+            requests = map(rating_request, range(20))
+            return list(await asyncio.gather(*map(backend.reply, requests)))
+        finally:
+            await backend.close()
+
+    async def drive() -> list[list[Reply | Failure | Pending]]:
+        async with scripted_endpoint(hang) as base_url:
+            return [await ask_all(base_url), await ask_all(base_url)]
+
+    first, second = asyncio.run(drive())
+    assert asked < 100
+    assert all(isinstance(one, Failure) and not one.is_final for one in first + second)
+    reasons = {one.reason for one in second if isinstance(one, Failure)}
+    assert len(reasons) == 1
+    assert "not asked, as it has answered nothing for 0 s" in reasons.pop()

@@ -1,0 +1,164 @@
+"""A reply with any field of any type, from the endpoint's bytes through the ledger to the lake: it is
+kept or refused, and no other reply is lost with it.
+"""
+
+import asyncio
+import contextlib
+import copy
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgelake.tasks.backends.base import request_digest
+from judgelake.tasks.backends.openai.format import decode_reply, decode_scores
+from judgelake.tasks.engine.ledger import Ledger, load_replies
+from judgelake.tasks.judging.lave import LaveOptions, read_verdict
+from judgelake.tasks.types import Case, Message, Reply, Request
+from tests.lakes import make_lake, query
+
+JUDGE = "a" * 16
+ENTRY = {"token": "So", "logprob": -0.5, "top_logprobs": [{"token": "so", "logprob": -1.0}]}
+WHOLE: dict[str, Any] = {
+    "id": "x",
+    "object": "chat.completion",
+    "created": 1,
+    "model": "snapshot-1",
+    "service_tier": None,
+    "choices": [
+        {
+            "index": 0,
+            "finish_reason": "stop",
+            "message": {"role": "assistant", "content": "So rating=3", "refusal": None},
+            "logprobs": {"content": [ENTRY], "refusal": None},
+        }
+    ],
+    "usage": {
+        "prompt_tokens": 10,
+        "completion_tokens": 3,
+        "total_tokens": 13,
+        "prompt_tokens_details": {"cached_tokens": 4},
+    },
+}
+SCORED: dict[str, Any] = {
+    "model": "snapshot-1",
+    "choices": [
+        {"logprobs": {"tokens": ["Q", " a"], "token_logprobs": [None, -1.0], "text_offset": [0, 1]}}
+    ],
+    "usage": {"prompt_tokens": 10, "completion_tokens": 0},
+}
+ODD: tuple[Any, ...] = (
+    None, True, -1, 10**18, 10**19, -(10**19), 1e308, "", "many", "\x00\x1b\ud7ff", [], [None], ["a", 1], {}, {"a": {"b": []}},
+    {"text": "a", "type": "text"}, [{"type": "text", "text": 5}],
+)  # fmt: skip
+
+
+def list_places(value: Any) -> Iterator[tuple[str | int, ...]]:
+    """The path of each field in a body."""
+    pairs: Any = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
+    for key, inner in pairs:
+        yield (key,)
+        yield from ((key, *rest) for rest in list_places(inner))
+
+
+def replace_at(body: Any, place: tuple[str | int, ...], value: Any) -> Any:
+    changed = copy.deepcopy(body)
+    holder = changed
+    for key in place[:-1]:
+        holder = holder[key]
+    holder[place[-1]] = value
+    return changed
+
+
+def list_odd(body: Any) -> list[bytes]:
+    """The body with each of its fields replaced by each odd value, and left out."""
+    bodies = [replace_at(body, place, odd) for place in list_places(body) for odd in ODD]
+    return [json.dumps(one).encode() for one in bodies]
+
+
+def decode_all(decode: Callable[[bytes], Reply], bodies: list[bytes]) -> list[Reply]:
+    """The replies that could be read; each other body must be refused with a ValueError."""
+    replies = []
+    for body in bodies:
+        with contextlib.suppress(ValueError):
+            replies.append(decode(body))
+    return replies
+
+
+def decode_score(body: bytes) -> Reply:
+    return decode_scores(Request("m", (Message("user", "Q"),), scored=" a"), body, 1.0)
+
+
+def test_any_field_of_any_type_costs_no_other_reply(tmp_path: Path) -> None:
+    lake = make_lake(tmp_path)
+    ledger = Ledger(lake, "run-1", JUDGE, "r1")
+    odd = list_odd(WHOLE)
+    replies = decode_all(decode_reply, odd) + decode_all(decode_score, list_odd(SCORED))
+    good = decode_reply(json.dumps(WHOLE).encode())
+    # beside the text, its message and the choices no field costs the reply
+    texts = [
+        replace_at(WHOLE, place, value)
+        for place in list_places(WHOLE)
+        if place[:1] in (("model",), ("usage",), ("id",))
+        or "finish_reason" in place
+        or "logprobs" in place
+        for value in ODD
+    ]
+    kept = decode_all(decode_reply, [json.dumps(one).encode() for one in texts])
+    assert len(kept) == len(texts)
+    assert {reply.text for reply in kept} == {"So rating=3"}
+    for number, reply in enumerate([good, *replies, good]):
+        request = Request("m", (Message("user", f"Q{number}"),))
+        digest = request_digest(request)
+        ledger.keep_reply(digest, request, reply)
+        case = Case("b", f"i{number}", "vqa", "Q", ("r",), "a", f"{number:016}")
+        verdict = read_verdict(reply, LaveOptions())
+        ledger.keep_verdicts(case, [verdict], [digest])
+    asyncio.run(ledger.flush())
+    n = len(replies) + 2
+    assert len(replies) > 300
+    assert query(lake, "select count(*) as n from stg_replies") == [{"n": n}]
+    assert query(lake, "select count(*) as n from stg_verdicts") == [{"n": n}]
+    stored = load_replies(lake, JUDGE)
+    assert len([stored[key] for key in stored]) == n
+
+
+def test_an_end_of_another_type_is_never_scored() -> None:
+    for odd in (5, True, [], {"a": 1}, ["stop"]):
+        body = replace_at(WHOLE, ("choices", 0, "finish_reason"), odd)
+        reply = decode_reply(json.dumps(body).encode())
+        assert read_verdict(reply, LaveOptions()).status == "unparsed"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=9),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["content", "token", "logprob", "text", "a"]), inner)
+    ),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=150)
+@given(st.sampled_from(list(list_places(WHOLE))), JSON)
+def test_random_values_are_read_or_refused(place: tuple[str | int, ...], value: Any) -> None:
+    body = json.dumps(replace_at(WHOLE, place, value), allow_nan=True).encode()
+    for reply in decode_all(decode_reply, [body]):
+        assert read_verdict(reply, LaveOptions()).status in ("ok", "unparsed", "refused", "truncated", "filtered")  # fmt: skip
+
+
+@pytest.mark.parametrize("decode", [decode_reply, decode_score])
+@pytest.mark.parametrize("opening", [b"[", b'{"choices": [', b'{"a": '])
+def test_depth_ends_no_run(decode: Callable[[bytes], Reply], opening: bytes) -> None:
+    assert decode_all(decode, [opening * 100_000]) == []
