@@ -10,6 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
+Numbers = Sequence[float] | np.ndarray
+Codes = Sequence[object] | np.ndarray
+
 
 class Fit(NamedTuple):
     """A mean or a slope, its variance and the variance's degrees of freedom."""
@@ -19,15 +22,15 @@ class Fit(NamedTuple):
     degrees: float
 
 
-def fit_mean(values: Sequence[float], clusters: Sequence[object] | str) -> Fit:
+def fit_mean(values: Numbers, clusters: Codes) -> Fit:
     """The mean of rows in clusters."""
     return fit_slope(values, np.ones(len(values)), clusters)
 
 
 def fit_slope(
-    y: Sequence[float] | np.ndarray,
-    x: Sequence[float] | np.ndarray,
-    clusters: Sequence[object] | str,
+    y: Numbers,
+    x: Numbers,
+    clusters: Codes,
 ) -> Fit:
     """y = b x, rows in clusters; both centred beforehand where there is an intercept."""
     y, x = np.asarray(y, dtype=float), np.asarray(x, dtype=float)[:, None]
@@ -52,6 +55,14 @@ def plain_ends(fit: Fit, least: float = -math.inf, most: float = math.inf) -> tu
     """Student's interval, cut."""
     reach = stats.t.ppf(0.975, fit.degrees) * math.sqrt(fit.variance)
     return max(fit.value - reach, least), min(fit.value + reach, most)
+
+
+def left_out_ends(value: float, others: Sequence[float], effective: float) -> tuple[float, float]:
+    """Jackknife of a coefficient in Fisher's z: its values without each cluster in turn."""
+    steps = np.arctanh(np.asarray(others)) - math.atanh(value)
+    variance = (len(others) - 1) / len(others) * float((steps**2).sum())
+    low, high = plain_ends(Fit(math.atanh(value), variance, effective - 1))
+    return math.tanh(low), math.tanh(high)
 
 
 def odds_ends(fit: Fit) -> tuple[float, float]:

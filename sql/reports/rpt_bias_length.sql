@@ -1,6 +1,7 @@
 -- grain: one row per benchmark x judge or metric x its criterion x human criterion: what an answer's length does to its score where people
 -- scored alike. People's scores are parted in tenths; `slope` is the change of the score when an answer is twice as long (in characters)
--- as others of its tenth, by least squares within the tenths, with a cluster-robust 95 % interval (`reason`: why there is none); `pearson` the correlation within them
+-- as others of its tenth, by least squares within the tenths, with a cluster-robust 95 % interval (`reason`: why there is none); `pearson`
+-- the correlation within them
 with scores as (
     select
         scores.benchmark,

@@ -40,13 +40,12 @@ def find_levels(values: Floats) -> tuple[Floats, Indices]:
     """The distinct values in rising order and each value's place among them, as `np.unique` finds
     them; values that differ by rounding alone are one, so that equal means are ties.
     """
-    order = np.argsort(values, kind="stable")
-    ordered = values[order]
-    is_new = np.ones(values.size, dtype=np.bool_)
-    is_new[1:] = np.diff(ordered) > _SAME * np.abs(ordered[1:])
-    places = np.empty(values.size, dtype=np.int64)
-    places[order] = np.cumsum(is_new) - 1
-    return ordered[is_new], places
+    distinct, places = np.unique(values, return_inverse=True)
+    is_new = np.ones(distinct.size, dtype=np.bool_)
+    is_new[1:] = np.diff(distinct) > _SAME * np.abs(distinct[1:])
+    return (
+        (distinct, places) if is_new.all() else (distinct[is_new], (np.cumsum(is_new) - 1)[places])
+    )
 
 
 def pearson(x: Floats, y: Floats) -> float:

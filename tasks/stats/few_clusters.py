@@ -28,7 +28,10 @@ _LEAST_EFFECTIVE = 3.0
 _MANY = 40.0
 # more clusters than these are not left out one by one
 _MOST_LEFT_OUT = 400
+# Fisher's z of it is 7.3; that of 1 has no end
 _NEAR_ONE = 1 - 1e-6
+# a coefficient that differs from 1 by less is 1
+_ROUNDING = 1e-9
 _LEVEL = 0.95
 
 
@@ -116,11 +119,11 @@ def find_interval(
     if reason is not None:
         return Interval(float("nan"), float("nan"), n_undefined, reason)
     least_value, largest_value = _RANGES[scale]
-    if value <= least_value or value >= largest_value:
+    if value < least_value + _ROUNDING or value > largest_value - _ROUNDING:
         missed = (largest_value - least_value) * (1 - 0.025 ** (1 / effective))
-        if value >= largest_value:
-            return Interval(value - missed, value, n_undefined)
-        return Interval(value, value + missed, n_undefined)
+        if value > largest_value - _ROUNDING:
+            return Interval(largest_value - missed, largest_value, n_undefined)
+        return Interval(least_value, least_value + missed, n_undefined)
     if left_out is None:
         found = expanded_interval(drawn, effective)
         low, high = max(found.low, least_value), min(found.high, largest_value)
@@ -134,8 +137,8 @@ _RANGES = {"coefficient": (-1.0, 1.0), "share": (0.0, 1.0), "number": (-np.inf, 
 
 
 def _spread_coefficient(value: float, others: Floats, t: float) -> tuple[float, float]:
-    middle = np.arctanh(value)
-    steps = np.arctanh(np.clip(others, -_NEAR_ONE, _NEAR_ONE)) - middle
+    middle, *rest = np.arctanh(np.clip([value, *others], -_NEAR_ONE, _NEAR_ONE))
+    steps = np.asarray(rest) - middle
     reach = t * np.sqrt((steps**2).sum())
     return np.tanh(middle - reach), np.tanh(middle + reach)
 

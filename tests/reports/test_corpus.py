@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgelake.tasks.digests import digest_json
 from judgelake.tasks.lake.lake import Lake, append_rows
 from judgelake.tasks.metrics.metric import ALL_TASKS, Metric, Scored
 from judgelake.tasks.metrics.rows import ScoreRows
@@ -19,8 +18,9 @@ from judgelake.tasks.metrics.shard import run_metric_shard
 from judgelake.tasks.planning.cases import register_judges
 from judgelake.tasks.planning.scores import write_scores
 from judgelake.tasks.reports.corpus import Floats, resample_sums, score_corpora, score_sums
-from judgelake.tasks.stats.resampling import draw_cluster_weights, expanded_interval
+from judgelake.tasks.stats.resampling import draw_cluster_weights
 from judgelake.tasks.suite.suite import ReportSettings, Scope, Suite
+from tests.intervals import Fit, plain_ends
 from tests.lakes import Row, answer, ingest, item, make_lake, make_suite, query, warehouse
 
 REPORT = ReportSettings(resamples=40, seed=0)
@@ -30,7 +30,7 @@ MODELS = ("m1", "m2")
 
 
 def plant(lake: Lake, suite: Suite = SUITE) -> list[Row]:
-    """Twelve items on four images and one without references, answered by two models; all
+    """Twelve items on six images and one without references, answered by two models; all
     scored.
     """
     rng = np.random.default_rng(5)
@@ -38,7 +38,7 @@ def plant(lake: Lake, suite: Suite = SUITE) -> list[Row]:
         item(
             f"i{k:02}",
             references=(" ".join(rng.permutation(WORDS)), "a red cat"),
-            image=f"{k % 4}.png",
+            image=f"{k % 6}.png",
         )
         for k in range(12)
     ]
@@ -56,7 +56,7 @@ def plant(lake: Lake, suite: Suite = SUITE) -> list[Row]:
     return [
         {
             **row,
-            "image": int(row["item_id"][1:]) % 4,
+            "image": int(row["item_id"][1:]) % 6,
             "references": items[int(row["item_id"][1:])]["references"],
         }
         for row in answers
@@ -85,18 +85,17 @@ def test_a_corpus_score_and_its_interval_are_those_of_the_rows_scored_again(lake
         (row["metric"], row["model"]): row
         for row in score_corpora(warehouse(lake), SUITE).to_dicts()
     }
-    weights = draw_cluster_weights(5, 40, np.random.default_rng([0, int(digest_json("b")[:8], 16)]))
     for model in ("*", *MODELS):
         own = [row for row in rows if model in ("*", row["model"])]
-        drawn = [
-            rescore([row for row in own for _ in range(weight[row["image"]])]) for weight in weights
-        ]
-        low, high, _ = expanded_interval(np.array(drawn), 4)
+        others = [rescore([row for row in own if row["image"] != image]) for image in range(6)]
+        value = rescore(own)
+        variance = 5 / 6 * sum((other - value) ** 2 for other in others)
+        low, high = plain_ends(Fit(value, variance, 5))
         bleu = found["sacrebleu", model]
         assert (bleu["value"], bleu["low"], bleu["high"]) == pytest.approx(
-            (rescore(own), low, high), abs=1e-12
+            (value, low, high), abs=1e-12
         )
-        assert (bleu["n"], bleu["n_clusters"], bleu["n_undefined"]) == (len(own), 4, 0)
+        assert (bleu["n"], bleu["n_clusters"], bleu["n_undefined"]) == (len(own), 6, 0)
         # One item has no references, and m1 alone answered it.
         assert bleu["n_missing"] == (0 if model == "m2" else 1)
 

@@ -13,6 +13,7 @@ from judgelake.tasks.reports.correlations import Agreements, correlate_judges
 from judgelake.tasks.reports.scored_rows import draw_resamples, draw_side_by_side
 from judgelake.tasks.stats.difference_tests import permute_both, williams_test
 from judgelake.tasks.suite.suite import ReportSettings
+from tests.intervals import left_out_ends
 from tests.lakes import (
     Row,
     answer,
@@ -106,8 +107,6 @@ def test_the_interval_resamples_clusters_within_benchmarks(agreements: Agreement
     np.testing.assert_array_equal(weights[:, :15], draw_resamples("b", 15, 2, REPORT).clusters)
     assert (weights[:, :15].sum(axis=1) == 15).all()
     assert (weights[:, 15:].sum(axis=1) == 20).all()
-    # Resample 3 written out: its coefficient for every resample is what the interval is read from,
-    # so compare one percentile.
     clusters = np.concatenate([np.repeat(np.arange(30) // 2, 2), 15 + np.arange(40) // 2])
     # Pictures are numbered by name, "10.png" before "2.png": order clusters as the lake does.
     names = [
@@ -115,13 +114,14 @@ def test_the_interval_resamples_clusters_within_benchmarks(agreements: Agreement
         sorted(range(20), key=lambda k: f"{k}.png"),
     ]
     code = np.concatenate([np.argsort(names[0]), 15 + np.argsort(names[1])])
-    drawn = []
-    for counts in weights:
-        rows = np.repeat(np.arange(100), counts[code[clusters]])
-        drawn.append(stats.spearmanr(pool(SCORES["close"])[rows], pool(PEOPLE)[rows]).statistic)
-    row = pick(agreements, "*")["close"]
-    assert min(drawn) <= row["low"] <= np.quantile(drawn, 0.025)
-    assert np.quantile(drawn, 0.975) <= row["high"] <= max(drawn)
+    x, y, row = pool(SCORES["close"]), pool(PEOPLE), pick(agreements, "*")["close"]
+    others = [
+        stats.spearmanr(x[rest], y[rest]).statistic
+        for rest in (code[clusters] != left_out for left_out in range(35))
+    ]
+    # 15 pictures of four rows and 20 of two
+    ends = left_out_ends(row["value"], others, 100**2 / (15 * 16 + 20 * 4))
+    assert (row["low"], row["high"]) == pytest.approx(ends, abs=1e-12)
 
 
 def test_the_mean_of_cells_weighs_every_model_of_a_benchmark_alike(agreements: Agreements) -> None:
@@ -141,7 +141,7 @@ def test_the_mean_of_cells_weighs_every_model_of_a_benchmark_alike(agreements: A
     assert (found["once"]["n_cells"], found["once"]["n"]) == (2, 60)
 
 
-def test_the_view_shows_the_mean_of_cells_and_its_interval_of_resamples_written_out(
+def test_the_view_shows_the_mean_of_cells_and_its_interval_without_each_picture(
     agreements: Agreements, tmp_path: Path
 ) -> None:
     lake = make_lake(tmp_path)
@@ -151,22 +151,21 @@ def test_the_view_shows_the_mean_of_cells_and_its_interval_of_resamples_written_
         lake,
         text + "where judge = 'noisy' and coefficient = 'kendall_tau_b' and human_rule = 'mean'",
     )
-    cells = []  # each cell's coefficient on the sample, then on every resample, its rows repeated
-    for name, m in (("b", 0), ("b", 1), ("c", 0)):
-        n = SIZES[name][0]
-        pictures = sorted({str(k // 2) + ".png" for k in range(n)})  # numbered by name
-        code = np.array([pictures.index(f"{k // 2}.png") for k in range(n)])
-        weights = draw_resamples(name, n // 2, len(SIZES[name][1]), REPORT).clusters
-        x, y = SCORES["noisy"][name][:, m], PEOPLE[name][:, m]
-        drawn = [np.repeat(np.arange(n), counts[code]) for counts in weights]
-        cells.append(
-            [stats.kendalltau(x[rows], y[rows]).statistic for rows in (np.arange(n), *drawn)]
-        )
-    value, *drawn_means = np.mean(cells, axis=0)
-    # The larger cells have 20 pictures: the percentiles at Phi(-+ sqrt(20 / 19) t), t of 19 degrees
-    # (Hesterberg 2015).
-    outside = stats.norm.cdf(-np.sqrt(20 / 19) * stats.t.ppf(0.975, 19))
-    low, high = np.quantile(drawn_means, [outside, 1 - outside])
+    cells = [("b", 0), ("b", 1), ("c", 0)]
+
+    def average(left_out: tuple[str, int] | None) -> float:
+        """The mean of the cells' coefficients without a benchmark's picture."""
+        taus = []
+        for name, m in cells:
+            pictures = np.arange(SIZES[name][0]) // 2
+            kept = pictures != (left_out[1] if left_out and left_out[0] == name else -1)
+            x, y = SCORES["noisy"][name][kept, m], PEOPLE[name][kept, m]
+            taus.append(stats.kendalltau(x, y).statistic)
+        return float(np.mean(taus))
+
+    value = average(None)
+    others = [average((name, k)) for name, n in (("b", 15), ("c", 20)) for k in range(n)]
+    low, high = left_out_ends(value, others, 100**2 / (15 * 16 + 20 * 4))
     assert tuple(row.values()) == pytest.approx((value, low, high, 3, 0), abs=1e-12)
 
 

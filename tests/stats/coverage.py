@@ -2,6 +2,7 @@
 population's value; an interval that says why it is not there counts as neither.
 """
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import stats
 
-from judgelake.tasks.stats.agreement import agree_raters
+from judgelake.tasks.stats.agreement import Weighting, agree_raters
 from judgelake.tasks.stats.bootstrap import resample_correlations
 from judgelake.tasks.stats.combining import correlate_systems
 from judgelake.tasks.stats.correlation import COEFFICIENTS
@@ -22,6 +23,10 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 Layout = Callable[[int, np.random.Generator], Codes]
 """(clusters, generator) -> rows of each cluster."""
+ClusterDraw = Callable[[Codes], tuple[Floats, Floats, float]]
+"""Rows of each cluster -> each cluster's rows (or squares), its sum, and what is multiplied with the
+variance.
+"""
 Population = Callable[[Codes, np.random.Generator], tuple[Floats, Floats, Codes]]
 """(rows of each cluster, generator) -> judge, people, cluster of each row."""
 
@@ -130,6 +135,14 @@ SEVERAL_ROWS: dict[str, Population] = {
 }
 
 
+@functools.cache
+def find_truth(population: Population) -> dict[str, float]:
+    """The population's coefficients, from one very large sample."""
+    rng = np.random.default_rng(17)
+    x, y, _ = population(LAYOUTS["equal"](_CLUSTERS_OF_TRUTH, rng), rng)
+    return {name: coefficient(x, y) for name, coefficient in COEFFICIENTS.items()}
+
+
 def measure_coverage(
     population: Population,
     layout: Layout,
@@ -138,11 +151,8 @@ def measure_coverage(
     resamples: int,
     rng: np.random.Generator,
 ) -> dict[str, Coverage]:
-    """Coverage of 95 % intervals of each coefficient over many samples; the truth comes from one
-    very large sample.
-    """
-    x, y, _ = population(LAYOUTS["equal"](_CLUSTERS_OF_TRUTH, rng), rng)
-    truth = {name: coefficient(x, y) for name, coefficient in COEFFICIENTS.items()}
+    """Coverage of 95 % intervals of each coefficient over many samples."""
+    truth = find_truth(population)
     tallies = {name: Tally() for name in COEFFICIENTS}
     for sample in range(samples):
         if sample % _SAMPLES_A_DRAW == 0:
@@ -158,7 +168,7 @@ def measure_kappas(
     layout: Layout, n_clusters: int, samples: int, resamples: int, rng: np.random.Generator
 ) -> dict[str, Coverage]:
     """The same of raw agreement and of kappas of two raters on three levels."""
-    weightings = ("nominal", "quadratic")
+    weightings: tuple[Weighting, ...] = ("nominal", "quadratic")
     names = ("agreement", "kappa_nominal", "kappa_quadratic")
 
     def draw(sizes: Codes) -> tuple[Floats, Floats, Codes]:
@@ -249,16 +259,14 @@ select ends.low as low, ends.high as high, ends.reason as reason from ended
 
 def measure_views(
     kind: str,
-    draw: Callable[[Codes], tuple[Floats, Floats, float]],
+    draw: ClusterDraw,
     truth: float,
     layout: Layout,
     n_clusters: int,
     samples: int,
     rng: np.random.Generator,
 ) -> Coverage:
-    """The same of what the views compute: `draw` gives each cluster's rows (or squares) and its
-    sum, and what is multiplied with the variance.
-    """
+    """The same of what the views compute."""
     parts = [
         pl.DataFrame({"n": n, "total": total}).with_columns(sample=sample, absorbed=absorbed)
         for sample in range(samples)
@@ -276,7 +284,7 @@ def measure_views(
     return tally.close()
 
 
-def draw_shares(p: float, rho: float, rng: np.random.Generator) -> Callable[..., object]:
+def draw_shares(p: float, rho: float, rng: np.random.Generator) -> ClusterDraw:
     """Of each cluster's rows those that hold: a share p, and rho the correlation within clusters."""
 
     def draw(sizes: Codes) -> tuple[Floats, Floats, float]:
@@ -290,19 +298,19 @@ def draw_shares(p: float, rho: float, rng: np.random.Generator) -> Callable[...,
     return draw
 
 
-def draw_differences(rho: float, rng: np.random.Generator) -> Callable[..., object]:
+def draw_differences(rho: float, rng: np.random.Generator) -> ClusterDraw:
     """Means of differences of two scores, from -1 to 1, with mean .1."""
 
     def draw(sizes: Codes) -> tuple[Floats, Floats, float]:
         clusters = np.repeat(np.arange(sizes.size), sizes)
         noise = np.sqrt(rho) * rng.normal(size=sizes.size)[clusters]
         values = 0.1 + 0.2 * (noise + np.sqrt(1 - rho) * rng.normal(size=clusters.size))
-        return sizes.astype(np.float64), np.bincount(clusters, values), 1.0
+        return sizes.astype(np.float64), np.bincount(clusters, values).astype(np.float64), 1.0
 
     return draw
 
 
-def draw_slopes(rho: float, rng: np.random.Generator) -> Callable[..., object]:
+def draw_slopes(rho: float, rng: np.random.Generator) -> ClusterDraw:
     """Scores on lengths: a slope of .3, which differs between clusters as much as rho says."""
 
     def draw(sizes: Codes) -> tuple[Floats, Floats, float]:
@@ -312,7 +320,8 @@ def draw_slopes(rho: float, rng: np.random.Generator) -> Callable[..., object]:
         y = slope * x + np.sqrt(1 - rho) * rng.normal(size=clusters.size)
         x, y = x - x.mean(), y - y.mean()
         absorbed = clusters.size / (clusters.size - 1)
-        return np.bincount(clusters, x * x), np.bincount(clusters, x * y), absorbed
+        squares, products = (np.bincount(clusters, x * side) for side in (x, y))
+        return squares.astype(np.float64), products.astype(np.float64), absorbed
 
     return draw
 

@@ -5,9 +5,11 @@ import math
 import numpy as np
 import pytest
 
+from judgelake.tasks.stats.cluster_sums import draw_once
 from judgelake.tasks.stats.comparisons import count_meetings, count_wins, select_comparisons
 from judgelake.tasks.stats.estimates import estimate_mean
 from judgelake.tasks.stats.resampling import draw_cluster_weights
+from tests.intervals import fit_mean, odds_ends
 
 NAN = math.nan
 # Rows of three models (code 2 meets nobody but 1): 0 beats 1 twice, loses once, one tie; 1 beats 2;
@@ -32,15 +34,38 @@ def test_wins_by_hand() -> None:
     np.testing.assert_array_equal(count_meetings(found), expected + expected.T)
 
 
-def test_means_of_resamples_are_means_of_repeated_rows() -> None:
+def test_a_share_has_the_interval_of_the_views() -> None:
     rng = np.random.default_rng(0)
-    values, clusters = rng.normal(size=60), rng.integers(0, 12, 60)
+    values, clusters = rng.random(60), rng.integers(0, 12, 60)
     values[::7] = NAN
-    for one in draw_cluster_weights(12, 20, rng):
-        found = estimate_mean(values, clusters, one[None])
-        assert found.low == pytest.approx(np.nanmean(np.repeat(values, one[clusters])), abs=1e-12)
-        assert found.value == pytest.approx(np.nanmean(values), abs=1e-12)
-        assert found.n == np.count_nonzero(~np.isnan(values))
+    held = ~np.isnan(values)
+    found = estimate_mean(values, clusters, draw_cluster_weights(12, 20, rng))
+    fit = fit_mean(values[held], clusters[held])
+    assert (found.low, found.high) == pytest.approx(odds_ends(fit), abs=1e-12)
+    assert found.value == pytest.approx(fit.value, abs=1e-12)
+    assert (found.n, found.n_undefined, found.reason) == (held.sum(), 0, None)
+
+
+@pytest.mark.parametrize(
+    ("values", "ends"),
+    [
+        # Clopper & Pearson 1934: all or none of ten
+        (np.ones(10), (0.025**0.1, 1.0)),
+        (np.zeros(10), (0.0, 1 - 0.025**0.1)),
+        # all clusters alike: Wilson's interval of ten rows with t of 9 degrees, 2.262157
+        (np.full(10, 0.5), (0.209093, 0.790907)),
+    ],
+)
+def test_shares_without_spread(values: np.ndarray, ends: tuple[float, float]) -> None:
+    found = estimate_mean(values, np.arange(10), draw_once(10))
+    assert (found.low, found.high) == pytest.approx(ends, abs=1e-6)
+
+
+def test_a_share_of_one_large_cluster_has_no_interval() -> None:
+    clusters = np.append(np.zeros(97, dtype=np.int64), [1, 2, 3])
+    found = estimate_mean(np.tile([0.0, 1.0], 50), clusters, draw_once(4))
+    assert (found.value, found.reason) == (0.5, "almost all rows are in one cluster")
+    assert math.isnan(found.low)
 
 
 @pytest.mark.parametrize(

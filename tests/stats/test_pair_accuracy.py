@@ -114,9 +114,6 @@ def test_agrees_with_every_pair(rows: list[tuple[int, int, int]]) -> None:
     assert (pooled.accuracy.value, pooled.epsilon) == pytest.approx(
         calibrate_slowly(x, y, np.zeros_like(groups)), abs=1e-12
     )
-    assert pooled.accuracy.low == pytest.approx(
-        pooled.accuracy.value, abs=1e-12
-    )  # the one resample is the sample
     if np.bincount(groups).max() > 1:
         by_group = tie_calibrated_accuracy(x, y, groups, groups, weights, rng)
         assert (by_group.accuracy.value, by_group.epsilon) == pytest.approx(
@@ -126,18 +123,18 @@ def test_agrees_with_every_pair(rows: list[tuple[int, int, int]]) -> None:
 
 def test_resamples_leave_out_pairs_of_a_row_with_itself() -> None:
     rng = np.random.default_rng(1)
-    y = rng.integers(0, 3, 40).astype(np.float64)
-    x, clusters = np.round(y + rng.normal(size=40), 1), np.arange(40) // 2
-    weights = draw_cluster_weights(20, 200, rng)
+    y = rng.integers(0, 3, 90).astype(np.float64)
+    x, clusters = np.round(y + rng.normal(size=90), 1), np.arange(90) // 2
+    weights = draw_cluster_weights(45, 200, rng)
     found = tie_calibrated_accuracy(x, y, None, clusters, weights, rng)
-    i, j = np.array(list(itertools.combinations(range(40), 2))).T
+    i, j = np.array(list(itertools.combinations(range(90), 2))).T
     right = np.array(
         [share_right(x[[a, b]], y[[a, b]], found.epsilon) for a, b in zip(i, j, strict=True)]
     )
     times = weights[:, clusters].astype(np.float64)
     expected = (times[:, i] * times[:, j]) @ right / (times[:, i] * times[:, j]).sum(axis=1)
     assert (found.accuracy.low, found.accuracy.high) == pytest.approx(
-        expanded_interval(expected, 20)[:2], abs=1e-12
+        expanded_interval(expected, 45)[:2], abs=1e-12
     )
 
 
@@ -193,9 +190,7 @@ def test_best_of_three_by_hand() -> None:
         2,
         1,
     )
-    # Resamples: 2.5 of 4, and the first choice twice: 3 of 4. Two clusters: the ends are the least
-    # and the largest.
-    assert (found.accuracy.low, found.accuracy.high) == pytest.approx((0.625, 0.75), abs=1e-3)
+    assert found.accuracy.reason == "fewer than 3 clusters"
 
 
 def test_a_winner_without_its_loser_is_refused() -> None:

@@ -36,11 +36,11 @@ SCRIPT = "<script>alert(1)</script>"
 RIGHT_TO_LEFT = "מטריה אדומה \u202egnp.exe"
 TABLES = """
 create table rpt_metrics (benchmark varchar, model varchar, metric varchar, n bigint, n_missing bigint, mean double, low double,
-    high double, signature varchar);
+    high double, signature varchar, reason varchar);
 create table rpt_coverage (benchmark varchar, judge varchar, status varchar, n bigint);
 create table rpt_correlation (benchmark varchar, model varchar, judge varchar, judge_criterion varchar, human_criterion varchar,
     human_rule varchar, sample_rule varchar, against varchar, coefficient varchar, n bigint, n_clusters bigint, value double,
-    low double, high double);
+    low double, high double, reason varchar);
 create table core_scores (judge varchar, alias varchar, judge_id varchar, reading varchar, benchmark varchar, item_id varchar,
     answer_id varchar, model varchar, criterion varchar, sample integer, status varchar, rating double, score_0_1 double,
     rationale varchar, reason varchar);
@@ -54,6 +54,7 @@ create table rpt_quarantine (benchmark varchar, source_file varchar, reason varc
 create table core_runs (run_id varchar, suite varchar, started_at timestamptz, ended_at timestamptz, outcome varchar,
     n_calls bigint, n_replies_reused bigint, prompt_tokens bigint, completion_tokens bigint, n_failed bigint);
 """
+FEW = "fewer than 3 clusters"
 VOID = {"meta", "br", "input", "link", "img", "hr"}
 
 
@@ -217,8 +218,8 @@ def add_correlation(lake: duckdb.DuckDBPyConnection, row: dict[str, Any]) -> Non
         "benchmark model judge judge_criterion human_criterion human_rule sample_rule "
         "against coefficient"
     )
-    order += " n n_clusters value low high"
-    insert_row(lake, "rpt_correlation", *(row[field] for field in order.split()))
+    order += " n n_clusters value low high reason"
+    insert_row(lake, "rpt_correlation", *(row.get(field) for field in order.split()))
 
 
 def render(
@@ -234,8 +235,8 @@ def render(
 def test_headline_shows_means_intervals_coverage_and_agreement(
     lake: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:
-    insert_row(lake, "rpt_metrics", "vqa", "m1", "lave", 970, 30, 0.84123, 0.82, 0.86, "s")
-    insert_row(lake, "rpt_metrics", "vqa", "*", "lave", 995, 5, 0.5, None, None, "s")
+    insert_row(lake, "rpt_metrics", "vqa", "m1", "lave", 970, 30, 0.84123, 0.82, 0.86, "s", None)
+    insert_row(lake, "rpt_metrics", "vqa", "*", "lave", 995, 5, 0.5, None, None, "s", FEW)
     add_correlation(lake, correlation("lave", 0.7124))
     page = render(lake, tmp_path)
     heads, row = page.table_with("Agreement with people")
@@ -246,7 +247,7 @@ def test_headline_shows_means_intervals_coverage_and_agreement(
         "lave",
         "0.712 -0.020/+0.010 n = 900",
         "84.12 -2.12/+1.88 ⚠ 97.0 %: 970 of 1,000",
-        "50.00 995 of 1,000",
+        "50.00 no interval: fewer than 3 clusters 995 of 1,000",
     ]
     assert "Closest to people: lave , Spearman 0.712 (-0.020/+0.010), n = 900." in page.text
 
@@ -254,8 +255,8 @@ def test_headline_shows_means_intervals_coverage_and_agreement(
 def test_a_mean_without_scores_is_not_a_number(
     lake: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:
-    insert_row(lake, "rpt_metrics", "vqa", "m1", "lave", 0, 10, None, None, None, "s")
-    insert_row(lake, "rpt_metrics", "vqa", "m2", "lave", 10, 0, float("nan"), None, None, "s")
+    insert_row(lake, "rpt_metrics", "vqa", "m1", "lave", 0, 10, None, None, None, "s", None)
+    insert_row(lake, "rpt_metrics", "vqa", "m2", "lave", 10, 0, float("nan"), None, None, "s", None)
     page = render(lake, tmp_path)
     assert page.table_with("m1")[1] == ["lave", "no score ⚠ 0.0 %: 0 of 10", "no score 10 of 10"]
     assert "nan" not in page.text.lower()
@@ -264,8 +265,8 @@ def test_a_mean_without_scores_is_not_a_number(
 def test_judges_are_ordered_by_agreement_and_one_without_means_has_a_line(
     lake: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:
-    insert_row(lake, "rpt_metrics", "vqa", "m1", "acc", 9, 0, 0.5, 0.4, 0.6, "acc|v:1")
-    insert_row(lake, "rpt_metrics", "vqa", "m1", "a_judge", 9, 0, 0.5, 0.4, 0.6, "s")
+    insert_row(lake, "rpt_metrics", "vqa", "m1", "acc", 9, 0, 0.5, 0.4, 0.6, "acc|v:1", None)
+    insert_row(lake, "rpt_metrics", "vqa", "m1", "a_judge", 9, 0, 0.5, 0.4, 0.6, "s", None)
     for row in (
         correlation("metric:acc|v:1", 0.4),
         correlation("a_judge", None),
@@ -433,7 +434,8 @@ def test_untrusted_text_stays_text(lake: duckdb.DuckDBPyConnection, tmp_path: Pa
     add_score(lake, "1", "b" + SCRIPT, None, reason=f'" onmouseover="alert(1)" {SCRIPT}')
     add_human(lake, "1", 1.0)
     lake.execute(
-        "insert into rpt_metrics values ('vqa', $1, $2, 1, 1, 0.5, 0.4, 0.6, $2)", [model, SCRIPT]
+        "insert into rpt_metrics values ('vqa', $1, $2, 1, 1, 0.5, 0.4, 0.6, $2, null)",
+        [model, SCRIPT],
     )
     lake.execute(
         "insert into rpt_coverage values ('vqa', $1, 'ok', 1), ('vqa', $1, 'failed', 1)", [model]
@@ -457,8 +459,8 @@ def test_untrusted_text_stays_text(lake: duckdb.DuckDBPyConnection, tmp_path: Pa
 
 
 def test_page_needs_nothing_from_outside(lake: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
-    insert_row(lake, "rpt_metrics", "vqa", "m1", "lave", 9, 1, 0.5, 0.4, 0.6, "s")
-    insert_row(lake, "rpt_metrics", "other", "m1", "lave", 9, 1, 0.5, 0.4, 0.6, "s")
+    insert_row(lake, "rpt_metrics", "vqa", "m1", "lave", 9, 1, 0.5, 0.4, 0.6, "s", None)
+    insert_row(lake, "rpt_metrics", "other", "m1", "lave", 9, 1, 0.5, 0.4, 0.6, "s", None)
     page = render(lake, tmp_path)
     links = [
         str(value)
@@ -508,8 +510,8 @@ def test_notice_time_runs_and_chosen_benchmarks(
         None,
         0,
     )
-    insert_row(lake, "rpt_metrics", "vqa", "m1", "lave", 9, 1, 0.5, 0.4, 0.6, "s")
-    insert_row(lake, "rpt_metrics", "hidden", "m1", "lave", 9, 1, 0.5, 0.4, 0.6, "s")
+    insert_row(lake, "rpt_metrics", "vqa", "m1", "lave", 9, 1, 0.5, 0.4, 0.6, "s", None)
+    insert_row(lake, "rpt_metrics", "hidden", "m1", "lave", 9, 1, 0.5, 0.4, 0.6, "s", None)
     page = render(lake, tmp_path, "Synthetic scenes with oracle ratings", ["vqa"])
     assert "Synthetic scenes with oracle ratings" in page.text
     assert "2026-11-20 03:04 UTC" in page.text
@@ -541,11 +543,11 @@ def test_agreement_and_win_rates_are_shown_once_a_pair(
     )
     lake.execute(
         "insert into rpt_win_rate values ('vqa', 'gpt-4', 'overall', 'alpaca', 'davinci', 805, "
-        "205, 16, 3, 584, 0.264596, 0.2341, 0.2951)"
+        "205, 16, 3, 584, 0.264596, 0.2341, 0.2951, null)"
     )
     lake.execute(
         "insert into rpt_win_rate values ('vqa', 'gpt-4', 'overall', 'davinci', 'alpaca', 805, "
-        "584, 16, 3, 205, 0.735404, 0.7049, 0.7659)"
+        "584, 16, 3, 205, 0.735404, 0.7049, 0.7659, null)"
     )
     page = render(lake, tmp_path)
     assert page.table_with("Kappa")[1] == [
