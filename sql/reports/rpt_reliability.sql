@@ -14,6 +14,7 @@ select
     low,
     high,
     strength,
+    reason,
     n_undefined,
     resamples,
     seed,
