@@ -15,7 +15,7 @@ from judgelake.schemas.judging import Strict
 
 RATING_METHODS = ("bradley_terry", "elo")
 RELIABILITIES = ("fleiss_kappa", "alpha_nominal", "alpha_ordinal", "alpha_interval")
-CHANCE_TERMS = ("nominal", "matchups", "linear", "quadratic")
+CHANCE_TERMS = ("nominal", "matchups", "linear", "quadratic", "none")
 
 
 class ResampledTable(Strict):
@@ -81,7 +81,9 @@ class Kappas(ResampledTable):
     (scores of three levels and more) weight by distance. `n_inconsistent` rows are left out.
     `strength` is Landis and Koch's word; `n_undefined` is that of kappa. People as one rater are
     `human:* (majority)`, the label of more than half of them, and for scores of three levels and
-    more `human:* (mean)`.
+    more `human:* (mean)`. Raters whose scales have unlike spans (1 to 3, 1 to 5) have no labels in
+    common, so no agreement and no kappa: their row has the chance term `none`, Spearman's and
+    Kendall's tau-b correlation of their scores instead, and a `reason`.
     """
 
     rater_a: str
@@ -100,6 +102,13 @@ class Kappas(ResampledTable):
     kappa_high: pl.Float64 = pa.Field(nullable=True)
     kappa_reason: str = pa.Field(nullable=True)
     strength: str
+    spearman: pl.Float64 = pa.Field(nullable=True)
+    spearman_low: pl.Float64 = pa.Field(nullable=True)
+    spearman_high: pl.Float64 = pa.Field(nullable=True)
+    kendall_tau_b: pl.Float64 = pa.Field(nullable=True)
+    kendall_tau_b_low: pl.Float64 = pa.Field(nullable=True)
+    kendall_tau_b_high: pl.Float64 = pa.Field(nullable=True)
+    reason: str = pa.Field(nullable=True)
 
 
 class Reliabilities(ResampledTable):
@@ -110,7 +119,9 @@ class Reliabilities(ResampledTable):
     shown no image or another). Fleiss' kappa is over the units of exactly `per_unit` labels, alpha
     over those of two and more; `n_left_out` units have others. Inconsistent choices are no labels,
     raters of more than 21 different scores are left out, and labels of more than 25 levels together
-    have the alpha for intervals alone. `strength` is Landis and Koch's word for a kappa.
+    have the alpha for intervals alone; so have raters on scales of unlike spans, whose positions
+    between the ends are compared, with a `reason`. `strength` is Landis and Koch's word for a
+    kappa.
     """
 
     raters: str
@@ -126,6 +137,7 @@ class Reliabilities(ResampledTable):
     high: pl.Float64 = pa.Field(nullable=True)
     reason: str = pa.Field(nullable=True)
     strength: str = pa.Field(nullable=True)
+    reason: str = pa.Field(nullable=True)
 
 
 class Contradictions(ResampledTable):

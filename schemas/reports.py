@@ -59,12 +59,15 @@ class JudgeComparisons(Strict):
 
     `benchmark` and `model` are those of `correlations`: '*' pools, a model's name is its rows
     alone, '(mean of models)' compares inside the models, '(systems)' the models' means (`n` and
-    `n_common` count models). `value` is of the judge's
-    own `n` rows, `least` and `most` what it could be were its `n_missing` scores there; null for
-    metrics, and where none is missing. `other` is the judge of the highest value, for that judge
-    the runner-up: `common_value`, `other_value` and their `difference` are of the `n_common` rows
-    both scored. `p_holm` is corrected for all that the leader is compared with; `n_undefined`
-    resamples had no difference. `reason` says why `value` has no interval.
+    `n_common` count models). `value` is of the judge's own `n` rows. Were its `n_missing` scores
+    there, it could be no less than `least` and no more than `most` (worst cases); null for metrics,
+    and where none is missing. `other` is the judge of the highest value, for that judge the
+    runner-up: `common_value`, `other_value` and their `difference` are of the `n_common` rows both
+    scored, with an interval that holds for all differences of the column at once. `p_holm` is
+    corrected for all pairs of judges (Holm's step-down, the largest difference in place of
+    Bonferroni's sum: Romano & Wolf 2005); with fewer than 5 clusters it is 1, and there is no
+    interval. `n_undefined` resamples had no difference. `reason` says why `value`
+    has no interval.
     """
 
     suite: str
@@ -105,11 +108,12 @@ class DifferenceTests(Strict):
     compared with the leader, `judge`.
 
     `benchmark` and `model` are those of `judge_comparisons`. `williams`: t of `degrees`, for
-    independent and jointly normal rows. `perm_both`: systems and items swapped at random,
+    independent and jointly normal rows; null with a `reason` where rows share a cluster.
+    `perm_both`: whole clusters, at '(systems)' whole models, swapped at random,
     `resamples` times, `n_undefined` of them without a coefficient. `replicates`: LAVE's t-test
     between bootstrap replicates, whose p falls with the number of resamples. All are of the
-    `n_common` rows (models, at '(systems)') that both scored; `p_holm` is corrected for all judges
-    that the leader is compared with by the same test.
+    `n_common` rows (models, at '(systems)') that both scored; `p_holm` is corrected for all pairs
+    of judges by the same test, since the leader is chosen from the same data.
     """
 
     suite: str
@@ -131,6 +135,7 @@ class DifferenceTests(Strict):
     p: pl.Float64 = pa.Field(nullable=True)
     p_holm: pl.Float64 = pa.Field(nullable=True)
     n_undefined: pl.Int64 = pa.Field(nullable=True)
+    reason: str = pa.Field(nullable=True)
     resamples: pl.Int64
     seed: pl.Int64
     reported_at: Instant

@@ -1,7 +1,7 @@
 -- grain: one row per rater x answer or pair x criterion of one benchmark that has a label, sample 0: kind `score` or `choice`. A choice's
 -- label is 0 for a, 1 for b, 2 for a tie, 3 for inconsistent, and so it is where a rater's rows of one pair differ; models are null for scores.
 -- Raters who give more than 21 different scores are left out, for they hardly ever give two answers the same, and those alone on a criterion.
--- `is_control`: a judge that is shown no image, or another one
+-- `is_control`: a judge that is shown no image, or another one; `span`: that of its scale (core_rater_scales), null for choices
 with controls as (
     select judge
     from core_judges
@@ -76,13 +76,16 @@ raters as (
 -- strings are joined and sorted here and where units are numbered; from then on codes stand for them
 numbered as (
     select
-        kind,
-        criterion,
-        rater,
-        rater in (select judge from controls) as is_control,
-        row_number() over (order by kind, criterion, rater) as rater_code,
-        dense_rank() over (order by kind, criterion) as scale_code
+        raters.kind,
+        raters.criterion,
+        raters.rater,
+        scales.span,
+        raters.rater in (select judge from controls) as is_control,
+        row_number() over (order by raters.kind, raters.criterion, raters.rater) as rater_code,
+        dense_rank() over (order by raters.kind, raters.criterion) as scale_code
     from raters
+    left join core_rater_scales as scales
+        on scales.benchmark = $benchmark and raters.kind = 'score' and raters.criterion = scales.criterion and raters.rater = scales.rater
 ),
 
 kept as materialized (
@@ -148,6 +151,7 @@ select
     numbered.criterion,
     numbered.rater,
     numbered.is_control,
+    numbered.span,
     once.model_a,
     once.model_b,
     case when numbered.kind = 'score' then mean_label when least_label = largest_label then least_label else 3.0 end as label,

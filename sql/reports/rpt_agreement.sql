@@ -1,8 +1,23 @@
 -- grain: one row per benchmark x pair of raters x criterion: raw agreement and Cohen's kappa on what both labelled.
 -- Raters are judges and `human:<annotator>`; labels are scores of answers or choices between two answers; sample 0 of each.
--- Raters of more than 21 different labels are left out
+-- Raters of more than 21 different labels are left out; two on unlike scales have no label in common, and `reason` says so
 with cells as (
     select * from core_label_pairs
+),
+
+scales as (
+    select * from core_rater_scales
+),
+
+unlike as (
+    select
+        a.benchmark,
+        a.criterion,
+        a.rater as judge_a,
+        b.rater as judge_b,
+        printf('scales of unlike spans, %g and %g: no label in common; rpt_kappas has correlations', a.span, b.span) as reason
+    from scales as a
+    inner join scales as b on a.benchmark = b.benchmark and a.criterion = b.criterion and a.rater < b.rater and a.span <> b.span
 ),
 
 observed as (
@@ -65,10 +80,21 @@ select
     observed.judge_b,
     observed.criterion,
     observed.n::bigint as n,
-    observed.agreement,
-    (observed.agreement - coalesce(chance.product, 0) / (observed.n * observed.n))
-    / nullif(1 - coalesce(chance.product, 0) / (observed.n * observed.n), 0) as kappa
+    case when unlike.judge_a is null then observed.agreement end as agreement,
+    case
+        when unlike.judge_a is null
+            then
+                (observed.agreement - coalesce(chance.product, 0) / (observed.n * observed.n))
+                / nullif(1 - coalesce(chance.product, 0) / (observed.n * observed.n), 0)
+    end as kappa,
+    unlike.reason
 from observed
+left join unlike
+    on
+        observed.benchmark = unlike.benchmark
+        and observed.judge_a = unlike.judge_a
+        and observed.judge_b = unlike.judge_b
+        and observed.criterion = unlike.criterion
 left join chance
     on
         observed.benchmark = chance.benchmark

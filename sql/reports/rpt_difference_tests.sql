@@ -19,6 +19,7 @@ select
     p,
     p_holm,
     n_undefined,
+    reason,
     resamples,
     seed,
     reported_at,

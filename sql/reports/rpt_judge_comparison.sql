@@ -1,5 +1,5 @@
 -- grain: one row per benchmark x model x target (criterion, rule) x coefficient x judge and criterion, beside the best of the others, as the
--- last report of any suite computed it; `is_best` only where it beats every other after Holm's correction. `model` '*' is all rows pooled,
+-- last report of any suite computed it; `is_best` only where it beats every other, corrected for all pairs. `model` '*' is all rows pooled,
 -- '(mean of models)' inside the models, '(systems)' the models' means; `benchmark` '*' all benchmarks of one suite, so one per suite too
 select
     benchmark,

@@ -1,4 +1,5 @@
--- grain: one row per benchmark x pair of raters x criterion x chance term: agreement and kappa with intervals, as last reported
+-- grain: one row per benchmark x pair of raters x criterion x chance term: agreement and kappa with intervals, or of raters
+-- on scales of unlike spans (chance term `none`) correlations, as last reported
 select
     benchmark,
     rater_a,
@@ -17,6 +18,13 @@ select
     kappa_high,
     kappa_reason,
     strength,
+    spearman,
+    spearman_low,
+    spearman_high,
+    kendall_tau_b,
+    kendall_tau_b_low,
+    kendall_tau_b_high,
+    reason,
     n_undefined,
     resamples,
     seed,

@@ -15,6 +15,7 @@ select
     high,
     reason,
     strength,
+    reason,
     n_undefined,
     resamples,
     seed,

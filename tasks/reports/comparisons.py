@@ -5,6 +5,7 @@ The tests of differences are `tasks.stats.judge_comparison`'s, the bounds
 `tasks.stats.missing_bounds`'s.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -332,6 +333,8 @@ def _keep_numbers(**values: float) -> Row:
 
 _LEAST_ROWS = 4
 """Williams' test has n - 3 degrees of freedom."""
+DEPENDENT_ROWS = "rows share images or items: Williams' test needs one row of each"
+FEW_ROWS = "fewer than 4 rows that both scored"
 
 
 class _ScorePair(NamedTuple):
@@ -347,10 +350,11 @@ class _ScorePair(NamedTuple):
 def list_difference_tests(
     competition: Competition, levels: Sequence[Level], tests: Sequence[DifferenceTest]
 ) -> Iterator[Row]:
-    """Each test of each column's leader with each other judge, Holm-corrected over those others.
+    """Each test of each column's leader with each other judge, Holm-corrected over all pairs of
+    judges, since the leader is chosen from the same data.
 
-    Williams' test and LAVE's test are done on all rows and on each model's rows, PERM-BOTH on all
-    rows; Williams' and PERM-BOTH on the models' means.
+    Williams' test and LAVE's test are done on all rows and on each model's rows, permutations of
+    clusters on all rows; Williams' test and permutations of models on the models' means.
     """
     for test in tests:
         for level in levels:
@@ -364,8 +368,11 @@ def list_difference_tests(
                     else _test_pair(test, competition, level, name, difference)
                     for difference in column.differences
                 ]
+                n_pairs = math.comb(len(column.differences) + 1, 2)
                 about: Row = {"model": level.model, "test": test, "coefficient": name}
-                for difference, row in zip(column.differences, _correct(results), strict=True):
+                for difference, row in zip(
+                    column.differences, _correct(results, n_pairs), strict=True
+                ):
                     yield {**about, **_describe(competition, difference), **drop_nan(row)}
 
 
@@ -396,8 +403,11 @@ def _test_pair(
     x, other, y = (
         _mean_systems(side, pair.models) if level.model == SYSTEMS else side for side in pair[:3]
     )
+    nothing = _write(compared, float("nan"), float("nan"), float("nan"))
+    if level.model != SYSTEMS and np.unique(pair.clusters).size < pair.clusters.size:
+        return {**nothing, "reason": DEPENDENT_ROWS}
     if y.size < _LEAST_ROWS:
-        return _write(compared, float("nan"), float("nan"), float("nan"))
+        return {**nothing, "reason": FEW_ROWS}
     return _write(
         compared,
         *williams_test(compared.value, compared.other_value, COEFFICIENTS[name](x, other), y.size),
@@ -405,7 +415,7 @@ def _test_pair(
 
 
 def _permute_pairs(competition: Competition, level: Level) -> dict[tuple[int, int], dict[str, Row]]:
-    """PERM-BOTH of each pair that some coefficient compares."""
+    """The permutation test of each pair that some coefficient compares."""
     permuted: dict[tuple[int, int], dict[str, Row]] = {}
     compared = {
         (difference.judge, difference.other): difference
@@ -448,11 +458,11 @@ def _write_permuted(test: PermutationTest) -> Row:
     return {"difference": test.difference, "p": test.p, "n_undefined": test.n_undefined}
 
 
-def _correct(rows: list[Row]) -> list[Row]:
-    """The rows with p corrected over those that have one."""
+def _correct(rows: list[Row], n_pairs: int) -> list[Row]:
+    """The rows with p corrected for all pairs of judges."""
     p = np.array([row["p"] for row in rows], dtype=np.float64)
     corrected = np.full(p.size, np.nan)
-    corrected[~np.isnan(p)] = adjust_holm(p[~np.isnan(p)])
+    corrected[~np.isnan(p)] = adjust_holm(p[~np.isnan(p)], n_pairs)
     return [{**row, "p_holm": value} for row, value in zip(rows, corrected.tolist(), strict=True)]
 
 

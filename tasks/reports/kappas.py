@@ -3,7 +3,7 @@ benchmark. The statistics are `tasks.stats`.
 """
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import duckdb
 import numpy as np
@@ -27,6 +27,7 @@ from judgelake.tasks.stats.agreement import (
     landis_koch,
     spread_labels,
 )
+from judgelake.tasks.stats.bootstrap import resample_correlations
 from judgelake.tasks.stats.cluster_sums import Floats
 from judgelake.tasks.stats.comparisons import Preference, orient_matchups
 from judgelake.tasks.stats.estimates import Estimate
@@ -52,6 +53,7 @@ def measure_kappas(frame: pl.DataFrame, resamples: Resamples) -> Iterator[Row]:
         )
         of_units = rows[spread.first_row]
         measure = _compare_choices if key["kind"] == "choice" else _compare_scores
+        spans = _read_spans(rows, raters)
         pairs = [
             (str(raters[a]), str(raters[b]), spread.labels[a], spread.labels[b])
             for a, b in _pair_raters(spread.labels)
@@ -65,10 +67,54 @@ def measure_kappas(frame: pl.DataFrame, resamples: Resamples) -> Iterator[Row]:
                 "rater_b": max(rater, other),
                 "criterion": key["criterion"],
             }
+            if reason := _explain_unlike([spans[rater], spans[other]]):
+                yield {**names, **_correlate(a, b, of_units, resamples), "reason": reason}
+                continue
             for row in measure(a, b, of_units, resamples):
                 # A mean is hardly ever equal to a label: only what weighs distances applies.
                 if other != MEAN_OF_PEOPLE or row["chance"] != "nominal":
                     yield {**names, **row}
+
+
+_MIXED = -1.0
+"""Stands for the span of people who use several scales: that of no rater."""
+
+
+def _read_spans(rows: pl.DataFrame, raters: Names) -> dict[str, float | None]:
+    """The span of each rater's scale, and of all people's; None is not known."""
+    held = dict(rows.select("rater", "span").unique("rater").iter_rows())
+    of_people = {held[rater] for rater in raters if rater.startswith("human:")} - {None}
+    people = next(iter(of_people), None) if len(of_people) < 2 else _MIXED
+    return {**held, MAJORITY_OF_PEOPLE: people, MEAN_OF_PEOPLE: people}
+
+
+def _explain_unlike(spans: Iterable[float | None]) -> str | None:
+    """Why raters of these spans have no label in common, None where they do."""
+    known = sorted({span for span in spans if span is not None})
+    if len(known) < 2:
+        return None
+    given = " and ".join("several" if span == _MIXED else f"{span:g}" for span in known)
+    return f"scales of unlike spans, {given}: no label in common, so no kappa of labels"
+
+
+def _correlate(a: Floats, b: Floats, of_units: pl.DataFrame, resamples: Resamples) -> Row:
+    """Correlations of two raters' scores in place of agreement and kappa."""
+    both = ~np.isnan(a) & ~np.isnan(b)
+    clusters = of_units["cluster_code"].to_numpy()[both]
+    drawn = resample_correlations(a[both], b[both], clusters, resamples.weights)
+    row: Row = {}
+    for name in ("spearman", "kendall_tau_b"):
+        found = drawn[name].summarise()
+        row |= {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
+    return {
+        **row,
+        "chance": "none",
+        "n": found.n,
+        "n_clusters": found.n_clusters,
+        "n_inconsistent": 0,
+        "strength": landis_koch(float("nan")),
+        "n_undefined": found.n_undefined,
+    }
 
 
 def _pair_with_people(
@@ -244,7 +290,8 @@ def _measure_group(labels: pl.DataFrame, is_choice: bool, resamples: Resamples) 
         labels[name].to_numpy() for name in ("unit_code", "cluster_code", "label")
     )
     n_levels = np.unique(values).size
-    if n_levels <= MOST_LEVELS:
+    reason = _explain_unlike(labels["span"].unique())
+    if n_levels <= MOST_LEVELS and not reason:
         per_unit = _most_frequent_size(units)
         kappa, _, left_out = fleiss_kappa(units, values, per_unit, clusters, resamples.weights)
         yield {
@@ -257,7 +304,7 @@ def _measure_group(labels: pl.DataFrame, is_choice: bool, resamples: Resamples) 
             "strength": landis_koch(kappa.value),
             "n_undefined": kappa.n_undefined,
         }
-    for metric in _choose_metrics(n_levels, is_choice):
+    for metric in ("interval",) if reason else _choose_metrics(n_levels, is_choice):
         alpha, n_units, left_out = krippendorff_alpha(
             units, values, metric, clusters, resamples.weights
         )
@@ -269,6 +316,7 @@ def _measure_group(labels: pl.DataFrame, is_choice: bool, resamples: Resamples) 
             "n_clusters": alpha.n_clusters,
             **write_ends(alpha, "value"),
             "strength": None,
+            "reason": reason and f"{reason}; their positions between the ends are compared",
             "n_undefined": alpha.n_undefined,
         }
 

@@ -268,9 +268,8 @@ def _sum_products(
             held = np.bincount(place, leverage.ravel()[pair], minlength=at_once)
             large = np.flatnonzero(held > _LEVERAGE)
             own = _find_information(large, place, pair, chance * (1 - chance))
-            exact += _multiply(
-                np.linalg.solve(information - own, by_cluster[large, :, None])[..., 0]
-            )
+            shifts = np.linalg.solve(information - own, by_cluster[large, :, None])
+            exact += _multiply(np.asarray(shifts[..., 0], dtype=np.float64))
             by_cluster[large] = 0
         total += _multiply(by_cluster)
     n_clusters = np.count_nonzero(np.bincount(comparisons.clusters))

@@ -1,9 +1,10 @@
 """Which judge of a column agrees best with a target: paired cluster bootstrap on the rows both
-scored, corrected by Holm.
+scored, corrected for all pairs of judges.
 
 Other tests of two judges, each with assumptions of its own, live in `tasks.stats.difference_tests`.
 """
 
+import itertools
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -11,27 +12,29 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from judgelake.tasks.stats.bootstrap import Correlation, Resampled, resample_correlations
 from judgelake.tasks.stats.cluster_sums import AnyWeights, Floats, Indices
 from judgelake.tasks.stats.combining import MeanCorrelation, average_correlations
 from judgelake.tasks.stats.correlation import COEFFICIENTS
-from judgelake.tasks.stats.resampling import expanded_interval
 
 Rows = NDArray[np.bool_]
 Found = dict[str, Resampled]
 
+# a smaller spread is rounding error
+_SPREADLESS = 1e-12
 # the compiled loops run without the interpreter's lock
 _THREADS = 2
 
 
 class PairedDifference(NamedTuple):
-    """A coefficient of `judge` less that of `other`, on the rows both scored, with its 95 %
-    interval.
+    """A coefficient of `judge` less that of `other`, on the rows both scored.
 
-    `p` is two-sided: 2 (c + 1) / (resamples + 1) for the c resamples whose difference has not the
-    sign of the sample's, the undefined ones among them. `p_holm` is corrected for all judges that
-    `judge` is compared with.
+    `low` and `high` are simultaneous 95 % intervals: in 95 % of samples all differences of the
+    column's judges lie inside theirs. `p_holm` is two-sided and corrected for all pairs of judges
+    that compete, since the leader is chosen from the same data (`correct_pairs`). Ends are NaN and
+    `p_holm` is 1 where fewer than 5 clusters have rows of both.
     """
 
     judge: int
@@ -45,7 +48,6 @@ class PairedDifference(NamedTuple):
     n_clusters: int
     n_cells: int
     n_undefined: int
-    p: float
     p_holm: float
 
 
@@ -158,25 +160,73 @@ def compare_cells(
 
 
 def mark_best(column: Column, level: float = 0.05) -> int | None:
-    """The leader if it is better than every other judge at this level after Holm's correction, else
-    None.
-
-    Its 95 % intervals, which make up for few clusters where p-values do not, must lie above 0 as
-    well.
+    """The leader if it is better than every other judge at this level after the correction for all
+    pairs, else None.
     """
-    ahead = [difference.low > 0 and difference.p_holm <= level for difference in column.differences]
+    ahead = [difference.p_holm <= level for difference in column.differences]
     return column.leader if ahead and all(ahead) else None
 
 
-def adjust_holm(p: Floats) -> Floats:
+def adjust_holm(p: Floats, family: int | None = None) -> Floats:
     """Holm's step-down correction (1979, Scandinavian Journal of Statistics 6): the family-wise
     error stays below the level.
+
+    `family` is how many tests there are in all, where `p` are some of them, chosen from the data:
+    each then has at least the place among all that it has among these.
     """
     order = np.argsort(p, kind="stable")
-    stepped = np.maximum.accumulate(p[order] * np.arange(p.size, 0, -1))
+    count = p.size if family is None else family
+    stepped = np.maximum.accumulate(p[order] * np.arange(count, count - p.size, -1))
     adjusted = np.empty(p.size)
     adjusted[order] = np.minimum(stepped, 1.0)
     return adjusted
+
+
+class CorrectedPairs(NamedTuple):
+    """Of each pair of judges: the corrected p, and half of its simultaneous 95 % interval."""
+
+    p_holm: Floats
+    half: Floats
+
+
+# with fewer clusters resamples are too few different ones to say how far differences vary
+_LEAST_CLUSTERS = 5
+
+
+def correct_pairs(pairs: Sequence[Resampled]) -> CorrectedPairs:
+    """Holm's step-down over differences that depend on each other: the largest of the studentised
+    differences left takes the place of Bonferroni's sum (Romano & Wolf 2005, JASA 100).
+
+    Each difference is divided by its standard deviation over resamples; the distribution of the
+    largest |draw - difference| comes from the same resamples, widened as an interval from so few
+    clusters is (Hesterberg 2015). p is (c + 1) / (resamples + 1), c being the resamples in which it
+    is as large, and those in which the pair's own difference is undefined. An interval is as wide
+    as the largest of all pairs asks. Without a difference, or with fewer than 5 clusters, p is 1
+    and the width NaN.
+    """
+    p, half = np.ones(len(pairs)), np.full(len(pairs), np.nan)
+    held = [
+        k
+        for k, pair in enumerate(pairs)
+        if pair.n_clusters >= _LEAST_CLUSTERS and not np.isnan(pair.drawn).all()
+    ]
+    if not held:
+        return CorrectedPairs(p, half)
+    values = np.array([pairs[k].value for k in held])
+    drawn = np.stack([pairs[k].drawn for k in held])
+    spread = np.nanstd(drawn, axis=1)
+    clusters = np.array([pairs[k].n_clusters for k in held])
+    widening = np.sqrt(clusters / (clusters - 1)) * special.stdtrit(clusters - 1, 0.975)
+    unit = np.where(spread > _SPREADLESS, spread, np.inf) / (widening / special.ndtri(0.975))
+    distance = np.nan_to_num(np.abs(drawn - values[:, None]) / unit[:, None], nan=0.0)
+    size = np.abs(values) / np.where(spread > _SPREADLESS, spread, np.inf)
+    order = np.argsort(-size, kind="stable")
+    largest = np.maximum.accumulate(distance[order][::-1], axis=0)[::-1]
+    against = (largest >= size[order, None]).sum(axis=1) + np.isnan(drawn[order]).sum(axis=1)
+    stepped = np.maximum.accumulate((against + 1) / (drawn.shape[1] + 1))
+    p[np.array(held)[order]] = np.minimum(stepped, 1.0)
+    half[held] = spread * np.quantile(largest[0], 0.95)
+    return CorrectedPairs(p, half)
 
 
 def _make_cell(x: Floats, y: Floats, clusters: Indices, weights: AnyWeights) -> Cell:
@@ -219,14 +269,7 @@ def _make_column(
     others = [
         other for other in compared if other != leader and not np.isnan(own[other][name].mean.value)
     ]
-    differences = (
-        [] if leader is None else [_subtract(name, leader, other, cells) for other in others]
-    )
-    adjusted = adjust_holm(np.array([difference.p for difference in differences]))
-    corrected = [
-        difference._replace(p_holm=float(p))
-        for difference, p in zip(differences, adjusted, strict=True)
-    ]
+    differences = [] if leader is None else _correct(name, leader, others, own, cells)
     # An undefined coefficient of one cell keeps the cell's counts.
     alone = (
         [cells[0].find(judge)[name].summarise() for judge in range(len(own))]
@@ -237,37 +280,66 @@ def _make_column(
         alone or [by_coefficient[name].summarise() for by_coefficient in own],
         [by_coefficient[name].n_cells for by_coefficient in own],
         leader,
-        corrected,
+        differences,
     )
 
 
-def _subtract(name: str, judge: int, other: int, cells: Sequence[Cell]) -> PairedDifference:
-    """The difference over the cells in which both are defined; `p_holm` is not yet corrected."""
+def _correct(
+    name: str,
+    leader: int,
+    others: list[int],
+    own: list[dict[str, MeanCorrelation]],
+    cells: Sequence[Cell],
+) -> list[PairedDifference]:
+    """The leader's differences, corrected for all pairs. Those of two others, which are not shown,
+    are taken of the rows that each scored: on the rows that both did each would be measured anew.
+    """
+    sides = [_pair_sides(name, leader, other, cells) for other in others]
+    shown = [_subtract(one.first, one.second) for one in sides]
+    hidden = [
+        _subtract(own[a][name].mean, own[b][name].mean)
+        for a, b in itertools.combinations(others, 2)
+    ]
+    corrected = correct_pairs([*shown, *hidden])
+    return [
+        PairedDifference(
+            leader,
+            other,
+            side.first.value,
+            side.second.value,
+            difference.value,
+            difference.value - half,
+            difference.value + half,
+            difference.n,
+            difference.n_clusters,
+            side.n_cells,
+            int(np.isnan(difference.drawn).sum()),
+            p,
+        )
+        for other, side, difference, p, half in zip(
+            others, sides, shown, corrected.p_holm.tolist(), corrected.half.tolist(), strict=False
+        )
+    ]
+
+
+class _Sides(NamedTuple):
+    """A coefficient of two judges over the `n_cells` cells in which both are defined."""
+
+    first: Resampled
+    second: Resampled
+    n_cells: int
+
+
+def _pair_sides(name: str, judge: int, other: int, cells: Sequence[Cell]) -> _Sides:
     pairs = [(cell.find(judge, other), cell.find(other, judge)) for cell in cells]
     both = [(a, b) for a, b in pairs if not np.isnan(a[name].value - b[name].value)]
     if not both:
-        unknown, n_undefined = float("nan"), pairs[0][0][name].drawn.size
-        return PairedDifference(
-            judge,
-            other,
-            unknown,
-            unknown,
-            unknown,
-            unknown,
-            unknown,
-            0,
-            0,
-            0,
-            n_undefined,
-            1.0,
-            1.0,
-        )
+        unknown = Resampled(float("nan"), np.full_like(pairs[0][0][name].drawn, np.nan), 0, 0)
+        return _Sides(unknown, unknown, 0)
     first, second = (average_correlations(side)[name].mean for side in zip(*both, strict=True))
-    drawn, difference = first.drawn - second.drawn, first.value - second.value
-    interval = expanded_interval(drawn, first.n_clusters)
-    against = drawn.size - int((drawn * np.sign(difference) > 0).sum())
-    p = min(1.0, 2 * (against + 1) / (drawn.size + 1))
-    values = first.value, second.value, difference, interval.low, interval.high
-    return PairedDifference(
-        judge, other, *values, first.n, first.n_clusters, len(both), interval.n_undefined, p, p
-    )
+    return _Sides(first, second, len(both))
+
+
+def _subtract(first: Resampled, second: Resampled) -> Resampled:
+    n_clusters = min(first.n_clusters, second.n_clusters)
+    return Resampled(first.value - second.value, first.drawn - second.drawn, first.n, n_clusters)

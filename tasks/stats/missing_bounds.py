@@ -1,21 +1,19 @@
-"""How far missing verdicts could move a correlation: the least and the largest value over scores
-that could have been given.
+"""How far missing verdicts could move a correlation: no score that could have been given leads
+beyond the ends.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize
+from scipy import optimize, stats
 
-from judgelake.tasks.stats.bootstrap import bootstrap_correlations, correlate_rows
+from judgelake.tasks.stats.bootstrap import correlate_rows
 from judgelake.tasks.stats.cluster_sums import Floats, Indices
-from judgelake.tasks.stats.correlation import COEFFICIENTS
+from judgelake.tasks.stats.correlation import pearson
 
 Flags = NDArray[np.bool_]
 
-# of many cuts of the target so many, evenly spread, are tried
-_MOST_CUTS = 129
 # a smaller spread is rounding error
 _SPREADLESS = 1e-12
 # means are rounded, so that equal ones are ties whatever the order of their sum
@@ -23,8 +21,8 @@ _DIGITS = 12
 
 
 class MissingBounds(NamedTuple):
-    """Both ends are reached by some filling-in; where `is_exact`, none goes beyond them (up to the
-    optimiser's digits).
+    """No filling-in goes beyond the ends (up to the optimiser's digits); where `is_exact`, some
+    reach them.
     """
 
     low: float
@@ -39,10 +37,9 @@ def bound_missing(x: Floats, y: Floats, scale: tuple[float, float]) -> dict[str,
 
     Worst-case bounds (Manski 1990, American Economic Review 80): they cover a judge's unparsed,
     refused and failed verdicts, and nothing of sampling. Pearson's are exact where any number of
-    the scale may be a score, and hold on a scale of levels. Those of the rank coefficients are by
-    construction, not exact: the extremes over fillings-in at the scale's ends, high above a cut of
-    the target and low below it or the other way round, for every cut (129 of them where there are
-    more), and those of Pearson's.
+    the scale may be a score, and hold on a scale of levels. Those of the rank coefficients hold,
+    and may be wider than what scores can reach: each pair with a missing score counts as if it
+    could be ordered by itself, each rank as if it could be chosen by itself.
     """
     scored = x[~np.isnan(x)]
     least, largest = (float(scored.min()), float(scored.max())) if scored.size else scale
@@ -61,15 +58,19 @@ def bound_missing(x: Floats, y: Floats, scale: tuple[float, float]) -> dict[str,
     ):  # nothing to fill in, or nothing that a score could change
         whole = correlate_rows(np.nan_to_num(unit), target)
         return {name: MissingBounds(value, value, n_missing, True) for name, value in whole.items()}
-    extremes = _correlate_cuts(unit, target, is_missing)
     ends = np.where(is_missing, 0.0, unit), np.where(is_missing, 1.0, unit)
-    for filled in (_fill_towards(*ends, target), _fill_towards(*ends, -target)):
-        for name, value in correlate_rows(filled, target).items():
-            extremes[name] = np.append(extremes[name], value)
-    extremes["pearson"] = np.append(
-        extremes["pearson"], _correlate_corners(unit, target, is_missing)
-    )
-    return {name: _bound(values, n_missing, name == "pearson") for name, values in extremes.items()}
+    filled = [pearson(_fill_towards(*ends, side), target) for side in (target, -target)]
+    products = np.append(filled, _correlate_corners(unit, target, is_missing))
+    known, n = unit[~is_missing], unit.size
+    ranks = np.zeros(n)
+    ranks[~is_missing] = stats.rankdata(known) if known.size else 0.0
+    first, last = np.where(is_missing, 1.0, ranks), np.where(is_missing, n, ranks + n_missing)
+    signs = _count_signs(known, target[~is_missing], target)
+    return {
+        "pearson": _bound(products, n_missing, True),
+        "spearman": _bound_ranks(first, last, target, n_missing),
+        **_bound_kendall(signs, n_missing, np.unique(known).size),
+    }
 
 
 def bound_systems(
@@ -79,9 +80,8 @@ def bound_systems(
     scores anywhere on the `scale`.
 
     A model's mean then lies between those with all its missing scores at one end and at the other.
-    Ends are by construction, not exact: the extremes over models high above a cut of the target and
-    low below it or the other way round, for every cut, over means that rise, or fall, with the
-    target as far as they can, and over those of Pearson's.
+    The bounds hold, as those of `bound_missing` do; Pearson's are reached where they lie on the far
+    side of 0.
     """
     held, codes = np.unique(systems, return_inverse=True)
     counts = np.bincount(codes)
@@ -89,28 +89,116 @@ def bound_systems(
         np.bincount(codes, side) / counts
         for side in (*(np.where(np.isnan(x), end, x) for end in scale), y)
     )
-    order = np.argsort(target, kind="stable")
-    low, high, target = low[order], high[order], target[order]
     low, high, target = (
         np.round(means, _DIGITS) for means in (low, high, target)
     )  # equal means are a tie
-    places = np.arange(held.size)
-    fillings = [
-        np.where((places >= cut) == upwards, high, low)
-        for cut in range(held.size + 1)
-        for upwards in (True, False)
-    ]
-    fillings += [
-        np.minimum(np.maximum.accumulate(low), high),
-        np.maximum(np.minimum.accumulate(high), low),
-    ]
-    fillings += [_fill_towards(low, high, target), _fill_towards(low, high, -target)]
-    n_missing = int(np.isnan(x).sum())
-    extremes = {
-        name: np.array([measure(filled, target) for filled in fillings])
-        for name, measure in COEFFICIENTS.items()
+    n, n_missing = held.size, int(np.isnan(x).sum())
+    is_same = (low[:, None] == high) & (high[:, None] == low)
+    ties = (is_same.sum(axis=1) - 1) / 2
+    first = 1 + (high < low[:, None]).sum(axis=1) + ties
+    last = n - (low > high[:, None]).sum(axis=1) - ties
+    order = np.sign(target[:, None] - target)
+    above = (low[:, None] > high).astype(np.int64) - (high[:, None] < low)
+    is_open = (above == 0) & ~is_same
+    signs = _Signs(
+        n,
+        float((above * order).sum()),
+        float(np.abs(above).sum()),
+        float((is_open & (order != 0)).sum()),
+        float((is_open & (order == 0)).sum()),
+        float(np.abs(order).sum()),
+        np.unique(target).size,
+    )
+    n_known = np.unique(low[low == high]).size
+    middle = float((low + high).mean()) / 2
+    widest = np.maximum(np.abs(low - middle), np.abs(high - middle))
+    return {
+        "pearson": _bound_products(low, high, target, float((widest**2).mean()), n_missing),
+        "spearman": _bound_ranks(first, last, target, n_missing),
+        **_bound_kendall(signs, int((low < high).sum()), n_known, n_missing),
     }
-    return {name: _bound(values, n_missing, False) for name, values in extremes.items()}
+
+
+class _Signs(NamedTuple):
+    """Pairs of n rows, each counted in both orders: the sum of the products of signs of those whose
+    order by x is known, how many of them differ in x, how many others differ in y and do not, how
+    many of all differ in y, and the levels of y.
+    """
+
+    n: int
+    excess: float
+    untied: float
+    open: float
+    open_ties: float
+    y_untied: float
+    y_levels: int
+
+
+def _count_signs(known: Floats, known_y: Floats, y: Floats) -> _Signs:
+    """Of rows whose x is known, and the y of all."""
+    untied, known_untied, y_untied = (_count_untied(side) for side in (known, known_y, y))
+    tau = correlate_rows(known, known_y)["kendall_tau_b"]
+    excess = (
+        0.0 if np.isnan(tau) else float(np.round(tau * np.sqrt(untied) * np.sqrt(known_untied)))
+    )
+    n_open = y.size**2 - y.size - known.size**2 + known.size
+    is_open = y_untied - known_untied
+    levels = np.unique(y).size
+    return _Signs(y.size, excess, untied, is_open, n_open - is_open, y_untied, levels)
+
+
+def _count_untied(values: Floats) -> float:
+    counts = np.unique(values, return_counts=True)[1].astype(np.float64)
+    return float(values.size**2 - (counts**2).sum())
+
+
+def _bound_kendall(
+    signs: _Signs, n_open: int, n_known: int, n_missing: int | None = None
+) -> dict[str, MissingBounds]:
+    """Bounds of tau-b and tau-c: at the ends all open pairs count for, or against.
+
+    `n_open` values of x are not known, the others have `n_known` levels.
+    """
+    fewest = max(min(n_known, signs.y_levels), 2)
+    most = max(min(n_known + n_open, signs.y_levels), 2)
+    ends: dict[str, list[float]] = {"kendall_tau_b": [], "kendall_tau_c": []}
+    for side in (-1, 1):
+        excess = side * signs.excess + signs.open
+        # An excess that stays below 0 is least where most pairs are counted.
+        pairs = signs.untied + signs.open + (signs.open_ties if excess < 0 else 0.0)
+        size = np.sqrt(pairs) * np.sqrt(signs.y_untied)
+        levels = fewest if excess >= 0 else most
+        stuart = excess / signs.n**2 * levels / (levels - 1)
+        ends["kendall_tau_b"].append(side * min(excess / size, 1.0) if size > 0 else np.nan)
+        ends["kendall_tau_c"].append(side * min(stuart, 1.0) if size > 0 else np.nan)
+    missing = n_open if n_missing is None else n_missing
+    return {name: _bound(np.array(values), missing, False) for name, values in ends.items()}
+
+
+def _bound_ranks(first: Floats, last: Floats, y: Floats, n_missing: int) -> MissingBounds:
+    """Bounds of Spearman's coefficient, each mid-rank being somewhere from `first` to `last`."""
+    # Ranks without a tie vary most.
+    return _bound_products(first, last, stats.rankdata(y), (y.size**2 - 1) / 12, n_missing)
+
+
+def _bound_products(
+    low: Floats, high: Floats, y: Floats, variance: float, n_missing: int
+) -> MissingBounds:
+    """Bounds of Pearson's coefficient of scores each from its `low` to its `high`, of at most this
+    variance.
+    """
+    ends = []
+    for side in (-1.0, 1.0):
+        target = side * (y - y.mean())
+        covariance = float(np.maximum(low * target, high * target).mean())
+        if covariance > 0:
+            found = pearson(_fill_towards(low, high, target), target)
+            highest = 1.0 if np.isnan(found) else found
+        else:
+            size = float(target.std()) * np.sqrt(variance)
+            highest = covariance / size if size > 0 else np.nan
+        ends.append(side * highest)
+    return _bound(np.array(ends), n_missing, False)
 
 
 def _bound(values: Floats, n_missing: int, is_exact: bool) -> MissingBounds:
@@ -169,22 +257,3 @@ def _correlate_corners(x: Floats, y: Floats, is_missing: Flags) -> Floats:
     ):  # not `@`, which would wake threads for one sum
         r = ((known * unit[~is_missing]).sum() + gained) / np.sqrt(squares * x.size)
     return np.where(squares > _SPREADLESS * x.size, r, np.nan).ravel()
-
-
-def _correlate_cuts(x: Floats, y: Floats, is_missing: Flags) -> dict[str, Floats]:
-    """Each coefficient for each filling-in at the ends: a missing row stands in the list twice,
-    once at 0 and once at 1.
-    """
-    targets = y[is_missing]
-    cuts = np.append(-np.inf, np.unique(targets))
-    cuts = cuts[
-        np.unique(np.linspace(0, cuts.size - 1, min(cuts.size, _MOST_CUTS)).astype(np.int64))
-    ]
-    is_high = np.concatenate([targets > cuts[:, None], targets <= cuts[:, None]])
-    scores = np.concatenate([x[~is_missing], np.zeros(targets.size), np.ones(targets.size)])
-    weights = np.concatenate(
-        [np.ones((len(is_high), x.size - targets.size)), ~is_high, is_high], axis=1
-    ).astype(np.uint16)
-    return bootstrap_correlations(
-        scores, np.concatenate([y[~is_missing], targets, targets]), np.arange(scores.size), weights
-    )

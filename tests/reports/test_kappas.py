@@ -175,9 +175,9 @@ def test_labels_are_reported_once_a_pair(lake: Lake) -> None:
     give_preferences(lake, {(1, "m1", "m2", "p1"): "b"}, recorded=recorded)
     frame = select_file(warehouse(lake), "queries/rater_labels.sql", {"benchmark": "b"})
     assert frame.rows() == [
-        ("choice", "overall", "gpt", False, "m1", "m2", 3.0, 0, 0),
-        ("choice", "overall", "gpt", False, "m1", "m2", 2.0, 1, 1),
-        ("choice", "overall", "human:p1", False, "m1", "m2", 1.0, 1, 1),
+        ("choice", "overall", "gpt", False, None, "m1", "m2", 3.0, 0, 0),
+        ("choice", "overall", "gpt", False, None, "m1", "m2", 2.0, 1, 1),
+        ("choice", "overall", "human:p1", False, None, "m1", "m2", 1.0, 1, 1),
     ]
 
 

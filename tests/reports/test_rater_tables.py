@@ -115,7 +115,8 @@ def give_grades(lake: Lake, graded: list[int], human: list[list[float]]) -> None
         lake, "cases", [case_row(JUDGE, f"i{n}", digest) for n, digest in enumerate(digests)]
     )
     rows = [
-        verdict_row(JUDGE, f"i{n}", digest, 1 + 2 * graded[n]) for n, digest in enumerate(digests)
+        {**verdict_row(JUDGE, f"i{n}", digest, 1 + 2 * graded[n]), "rating": graded[n]}
+        for n, digest in enumerate(digests)
     ]
     append_records(lake, "verdicts", rows)
 

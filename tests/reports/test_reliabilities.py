@@ -10,6 +10,7 @@ import pytest
 
 from judgelake.tasks.lake.lake import Lake, append_records, append_rows
 from judgelake.tasks.reports.kappas import MOST_LEVELS, measure_agreement
+from judgelake.tasks.stats.correlation import COEFFICIENTS
 from judgelake.tasks.suite.suite import ReportSettings
 from tests.lakes import (
     Row,
@@ -41,9 +42,10 @@ def give_ratings(
     ratings: np.ndarray,
     judge: np.ndarray | None = None,
     scale: tuple[float, float] = (1, 5),
+    judge_scale: tuple[float, float] | None = None,
 ) -> None:
     """(annotators, answers), NaN where blank; three answers share an image. A judge's ratings are
-    on the same scale.
+    on the same scale unless it has its own.
     """
     items = [item(f"i{n:03}", f"Q{n}", image=f"{n // 3}.png") for n in range(ratings.shape[1])]
     ends: Row = {"scale_low": scale[0], "scale_high": scale[1]}
@@ -53,7 +55,8 @@ def give_ratings(
     ]  # fmt: skip
     said: list[Row] = [] if judge is None else [
         {"item_id": items[n]["item_id"], "answer_id": "m1", "judge": "gpt", "criterion": "correctness", "sample": 0, "status": "ok",
-         "rating": float(value), "text": None, "reason": None, **ends}
+         "rating": float(value), "text": None, "reason": None,
+         **dict(zip(ends, judge_scale or scale, strict=True))}
         for n, value in enumerate(judge)
     ]  # fmt: skip
     ingest(
@@ -129,7 +132,7 @@ def test_many_levels_are_a_measure(lake: Lake) -> None:
 
 
 def test_judges_among_themselves(lake: Lake) -> None:
-    give_ratings(lake, np.array([[1.0, 1, 5]]), np.array([1.0, 5, 5]))
+    give_ratings(lake, np.array([[1.0, 1, 3]]), np.array([1.0, 3, 3]), scale=(1, 3))
     blind = "b" * 16
     append_records(
         lake,
@@ -157,6 +160,31 @@ def test_judges_among_themselves(lake: Lake) -> None:
         "select raters, n, value from rpt_reliability where statistic = 'alpha_nominal' and "
         "raters = 'judges'",
     ) == [{"raters": "judges", "n": 3, "value": 1.0}]
+
+
+def test_raters_on_unlike_scales_are_compared_by_position_with_a_reason(lake: Lake) -> None:
+    # The judge's 1 to 3 and the people's 1 to 5 share the labels 0, 0.5 and 1 by accident alone.
+    people = np.array([[1.0, 2, 3, 4, 5, 4], [1, 3, 3, 5, 5, 4]])
+    give_ratings(lake, people, np.array([1.0, 1, 2, 3, 3, 2]), judge_scale=(1, 3))
+    found = measure(lake)
+    assert {key for key in found if key[0] != "people"} == {("people and gpt", "alpha_interval")}
+    row = found["people and gpt", "alpha_interval"]
+    assert row["reason"].startswith("scales of unlike spans, 2 and 4: no label in common")
+    assert found["people", "alpha_ordinal"]["reason"] is None
+    pairs = kappas(lake)
+    assert {chance for rater, _, chance in pairs if rater == "gpt"} == {"none"}
+    row = pairs["gpt", "human:p0", "none"]
+    assert (row["agreement"], row["kappa"], row["n"]) == (None, None, 6)
+    for name in ("spearman", "kendall_tau_b"):
+        expected = COEFFICIENTS[name](np.array([1.0, 1, 2, 3, 3, 2]), people[0])
+        assert row[name] == pytest.approx(expected)
+    assert row["reason"].startswith("scales of unlike spans, 2 and 4: no label in common")
+    assert pairs["gpt", "human:* (majority)", "none"]["kappa"] is None
+    # People among themselves have labels in common, and by SQL alone it is the same.
+    assert pairs["human:p0", "human:p1", "quadratic"]["spearman"] is None
+    live = query(lake, "select judge_a, judge_b, kappa, reason from rpt_agreement order by all")
+    assert [row["kappa"] is None for row in live] == [True, True, False]
+    assert [row["reason"] is None for row in live] == [False, False, True]
 
 
 def kappas(lake: Lake) -> dict[tuple[str, str, str], Row]:

@@ -270,10 +270,24 @@ def test_agreement_counts_the_first_sample_of_the_same_criterion(lake: Lake) -> 
         recorded("i0", 1, sample=1),
         recorded("i1", 5, criterion="fluency"),
     ]
-    ingest(lake, ITEMS, ANSWERS, [rating("i0", 1.0), rating("i1", 1.0)], recorded_verdicts=verdicts)
+    people = [rating(name, 5.0, scale_low=1.0, scale_high=5.0) for name in ("i0", "i1")]
+    ingest(lake, ITEMS, ANSWERS, people, recorded_verdicts=verdicts)
     assert rows(lake, "select judge_a, judge_b, criterion, n, agreement from rpt_agreement") == [
         ("gpt", "human:p1", "correctness", 1, 1.0)
     ]
+
+
+# ---- core_rater_scales
+
+
+def test_the_span_of_a_scale_is_read_from_its_ends_or_from_two_ratings(lake: Lake) -> None:
+    verdicts = [recorded("i0", 5), recorded("i1", 2), recorded("i0", 5, judge="once")]
+    verdicts += [recorded("i1", 5, judge="once")]
+    people = [rating("i0", 1.0), rating("i1", 2.0, "p2", scale_low=1.0, scale_high=3.0)]
+    ingest(lake, ITEMS, ANSWERS, people, recorded_verdicts=verdicts)
+    assert rows(lake, "select rater, span from core_rater_scales order by rater") == [
+        ("gpt", 4.0), ("human:p1", 1.0), ("human:p2", 2.0), ("once", None)
+    ]  # fmt: skip
 
 
 # ---- rpt_win_rate, core_win_rates

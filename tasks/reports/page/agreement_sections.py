@@ -86,11 +86,11 @@ AGREEMENT_SECTIONS: tuple[Section, ...] = (
         "Tests on request",
         "rpt_difference_tests",
         "The leader of each column against every other judge, by the tests that the suite asks "
-        "for, each with assumptions of its own: Williams’ "
-        "takes rows for independent and normal, PERM-BOTH standardised scores for "
-        "exchangeable, and LAVE’s t-test replicates for "
-        "observations (its p falls with the number of resamples). Holm’s correction is over "
-        "the other judges.",
+        "for, each with assumptions of its own: Williams’ takes rows for independent and normal "
+        "(none where rows share an image or item), permutations of clusters or models take "
+        "standardised scores for exchangeable, and LAVE’s t-test replicates for observations "
+        "(its p falls with the number of resamples). Holm’s correction is for all pairs of "
+        "judges.",
         (
             _BENCHMARK,
             _MODELS,
@@ -105,6 +105,7 @@ AGREEMENT_SECTIONS: tuple[Section, ...] = (
             PageColumn("statistic", "t", "number"),
             PageColumn("p", "p", "number"),
             PageColumn("p_holm", "p (Holm)", "number"),
+            PageColumn("reason", "Note"),
         ),
         where="coefficient = 'spearman' and model in ('*', '(systems)')",
     ),

@@ -36,7 +36,8 @@ RATER_SECTIONS: tuple[Section, ...] = (
         "Agreement and kappa of two raters with intervals, chance computed anew in each "
         "resample: of all labels together (`nominal`), by "
         "matchup of models, or weighted by the labels’ distance. Inconsistent pairs are left "
-        "out and counted.",
+        "out and counted. Raters on unlike scales (1 to 3, 1 to 5) have no labels in common: "
+        "their correlation stands in place of kappa (`none`).",
         (
             _BENCHMARK,
             PageColumn("rater_a", "Rater"),
@@ -54,6 +55,10 @@ RATER_SECTIONS: tuple[Section, ...] = (
             ),
             PageColumn("kappa", "Kappa", "number", ("kappa_low", "kappa_high"), "kappa_reason"),
             PageColumn("strength", "Landis and Koch", "key"),
+            PageColumn(
+                "kendall_tau_b", "Tau-b", "number", ("kendall_tau_b_low", "kendall_tau_b_high")
+            ),
+            PageColumn("reason", "Note"),
             _UNDEFINED,
         ),
     ),

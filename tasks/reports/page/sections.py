@@ -48,6 +48,7 @@ SECTIONS: tuple[Section, ...] = (
             _N,
             PageColumn("agreement", "Agreement", "number"),
             PageColumn("kappa", "Kappa", "number"),
+            PageColumn("reason", "Note"),
         ),
         nothing="No two raters labelled the same answers or pairs.",
     ),

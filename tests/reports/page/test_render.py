@@ -539,7 +539,7 @@ def test_agreement_and_win_rates_are_shown_once_a_pair(
     add_answer(lake, "1", text="a")
     lake.execute(
         "insert into rpt_agreement values ('vqa', 'gpt-4', 'human:p1', 'overall', 1480, 0.847, "
-        "0.6934)"
+        "0.6934, null)"
     )
     lake.execute(
         "insert into rpt_win_rate values ('vqa', 'gpt-4', 'overall', 'alpaca', 'davinci', 805, "
@@ -558,6 +558,7 @@ def test_agreement_and_win_rates_are_shown_once_a_pair(
         "1,480",
         "0.847",
         "0.693",
+        "–",
     ]
     rows = page.table_with("Losses")
     assert rows[1:] == [
@@ -604,7 +605,7 @@ def test_a_long_table_is_cut_and_says_where_the_rest_is(
     lake: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:
     lake.execute(
-        "insert into rpt_agreement select 'vqa', 'a', 'b' || range, 'overall', 1, 0.5, 0.5 "
+        "insert into rpt_agreement select 'vqa', 'a', 'b' || range, 'overall', 1, 0.5, 0.5, null "
         "from range($n)",
         {"n": ROWS_SHOWN + 1},
     )
