@@ -120,7 +120,7 @@ class Reliabilities(ResampledTable):
     over those of two and more; `n_left_out` units have others. Inconsistent choices are no labels,
     raters of more than 21 different scores are left out, and labels of more than 25 levels together
     have the alpha for intervals alone; so have raters on scales of unlike spans, whose positions
-    between the ends are compared, with a `reason`. `strength` is Landis and Koch's word for a
+    between the ends are compared, which `note` says. `strength` is Landis and Koch's word for a
     kappa.
     """
 
@@ -137,7 +137,7 @@ class Reliabilities(ResampledTable):
     high: pl.Float64 = pa.Field(nullable=True)
     reason: str = pa.Field(nullable=True)
     strength: str = pa.Field(nullable=True)
-    reason: str = pa.Field(nullable=True)
+    note: str = pa.Field(nullable=True)
 
 
 class Contradictions(ResampledTable):

@@ -15,7 +15,7 @@ select
     high,
     reason,
     strength,
-    reason,
+    note,
     n_undefined,
     resamples,
     seed,

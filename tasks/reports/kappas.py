@@ -290,8 +290,8 @@ def _measure_group(labels: pl.DataFrame, is_choice: bool, resamples: Resamples) 
         labels[name].to_numpy() for name in ("unit_code", "cluster_code", "label")
     )
     n_levels = np.unique(values).size
-    reason = _explain_unlike(labels["span"].unique())
-    if n_levels <= MOST_LEVELS and not reason:
+    unlike = _explain_unlike(labels["span"].unique())
+    if n_levels <= MOST_LEVELS and not unlike:
         per_unit = _most_frequent_size(units)
         kappa, _, left_out = fleiss_kappa(units, values, per_unit, clusters, resamples.weights)
         yield {
@@ -304,7 +304,7 @@ def _measure_group(labels: pl.DataFrame, is_choice: bool, resamples: Resamples) 
             "strength": landis_koch(kappa.value),
             "n_undefined": kappa.n_undefined,
         }
-    for metric in ("interval",) if reason else _choose_metrics(n_levels, is_choice):
+    for metric in ("interval",) if unlike else _choose_metrics(n_levels, is_choice):
         alpha, n_units, left_out = krippendorff_alpha(
             units, values, metric, clusters, resamples.weights
         )
@@ -316,7 +316,7 @@ def _measure_group(labels: pl.DataFrame, is_choice: bool, resamples: Resamples) 
             "n_clusters": alpha.n_clusters,
             **write_ends(alpha, "value"),
             "strength": None,
-            "reason": reason and f"{reason}; their positions between the ends are compared",
+            "note": unlike and f"{unlike}; their positions between the ends are compared",
             "n_undefined": alpha.n_undefined,
         }
 

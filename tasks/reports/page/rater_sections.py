@@ -80,6 +80,7 @@ RATER_SECTIONS: tuple[Section, ...] = (
             PageColumn("n_left_out", "Left out", "count"),
             PageColumn("value", "Value", "number", ("low", "high"), "reason"),
             PageColumn("strength", "Landis and Koch"),
+            PageColumn("note", "Note"),
             _UNDEFINED,
         ),
     ),
