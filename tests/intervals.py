@@ -57,10 +57,14 @@ def plain_ends(fit: Fit, least: float = -math.inf, most: float = math.inf) -> tu
     return max(fit.value - reach, least), min(fit.value + reach, most)
 
 
-def left_out_ends(value: float, others: Sequence[float], effective: float) -> tuple[float, float]:
+def left_out_ends(
+    value: float, others: Sequence[float], sizes: Sequence[int]
+) -> tuple[float, float]:
     """Jackknife of a coefficient in Fisher's z: its values without each cluster in turn."""
+    parts = np.asarray(sizes) / sum(sizes)
+    effective = 1 / float((parts**2).sum())
     steps = np.arctanh(np.asarray(others)) - math.atanh(value)
-    variance = (len(others) - 1) / len(others) * float((steps**2).sum())
+    variance = float(((1 - parts) * steps**2).sum())
     low, high = plain_ends(Fit(math.atanh(value), variance, effective - 1))
     return math.tanh(low), math.tanh(high)
 

@@ -97,8 +97,9 @@ def find_interval(
 ) -> Interval:
     """The 95 % interval of a statistic of rows in clusters of these sizes, or why there is none.
 
-    Few clusters: v -+ t sqrt((G - 1) / G sum (v_g - v)^2) on the scale, v_g being the values
-    without cluster g (Efron & Stein 1981, Annals of Statistics 9) and t Student's quantile with one
+    Few clusters: v -+ t sqrt(sum (1 - p_g) (v_g - v)^2) on the scale, v_g being the values without
+    cluster g and p_g its part of the rows (the jackknife of Efron & Stein 1981, Annals of
+    Statistics 9, where parts are equal; of a mean it is CR2), and t Student's quantile with one
     degree of freedom less than effective clusters. Many: the expanded percentile interval. At the
     end of the scale, where resamples say nothing, the other end is what a share 1 - .025^(1/G) of
     rows that say the opposite would make of it, the largest share that G effective clusters can
@@ -129,28 +130,29 @@ def find_interval(
         low, high = max(found.low, least_value), min(found.high, largest_value)
         return found if found.reason else found._replace(low=low, high=high)
     t = float(special.stdtrit(effective - 1, (1 + _LEVEL) / 2))
-    low, high = _SPREAD[scale](value, left_out.values, t * np.sqrt(1 - 1 / left_out.sizes.size))
+    rest = 1 - left_out.sizes / left_out.sizes.sum()
+    low, high = _SPREAD[scale](value, left_out.values, t * np.sqrt(rest))
     return Interval(float(low), float(high), n_undefined)
 
 
 _RANGES = {"coefficient": (-1.0, 1.0), "share": (0.0, 1.0), "number": (-np.inf, np.inf)}
 
 
-def _spread_coefficient(value: float, others: Floats, t: float) -> tuple[float, float]:
+def _spread_coefficient(value: float, others: Floats, t: Floats) -> tuple[float, float]:
     middle, *rest = np.arctanh(np.clip([value, *others], -_NEAR_ONE, _NEAR_ONE))
     steps = np.asarray(rest) - middle
-    reach = t * np.sqrt((steps**2).sum())
+    reach = np.sqrt(((t * steps) ** 2).sum())
     return np.tanh(middle - reach), np.tanh(middle + reach)
 
 
-def _spread_share(value: float, others: Floats, t: float) -> tuple[float, float]:
-    reach = t * np.sqrt(((others - value) ** 2).sum()) / (value * (1 - value))
+def _spread_share(value: float, others: Floats, t: Floats) -> tuple[float, float]:
+    reach = np.sqrt(((t * (others - value)) ** 2).sum()) / (value * (1 - value))
     middle = special.logit(value)
     return special.expit(middle - reach), special.expit(middle + reach)
 
 
-def _spread_number(value: float, others: Floats, t: float) -> tuple[float, float]:
-    reach = t * np.sqrt(((others - value) ** 2).sum())
+def _spread_number(value: float, others: Floats, t: Floats) -> tuple[float, float]:
+    reach = np.sqrt(((t * (others - value)) ** 2).sum())
     return value - reach, value + reach
 
 

@@ -23,7 +23,7 @@ from tests.stats.coverage import (
     measure_systems,
 )
 
-SAMPLES, RESAMPLES, ITEMS = 200, 400, 50
+SAMPLES, RESAMPLES, ITEMS = 60, 400, 50
 MODELS = (3, 5, 6, 8, 10, 15, 30)
 
 
