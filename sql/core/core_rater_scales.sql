@@ -1,5 +1,6 @@
--- grain: one row per benchmark x criterion x rater of scores: `span`, how far apart the ends of its scale are in its own ratings (4 for 1 to 5),
--- null where no two ratings differ or scores are no straight line of ratings. Raters of unlike spans give no common labels: 0.5 is the middle of 1 to 3 and no level of 1 to 4
+-- grain: one row per benchmark x criterion x rater of scores: `span`, how far apart the ends of its scale are in its own ratings (4 for 1 to
+-- 5), null where no two ratings differ or scores are no straight line of ratings. Raters of unlike spans give no common labels: 0.5 is the
+-- middle of 1 to 3 and no level of 1 to 4
 select
     benchmark,
     criterion,
