@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import special
 from scipy.sparse import csr_array
 
 from judgelake.tasks.stats.bootstrap import bootstrap_correlations
@@ -73,9 +73,9 @@ def replicate_t_test(drawn: Floats, other_drawn: Floats) -> TTest:
     towards 0 for any difference, so it measures how many resamples were drawn rather than how sure
     the difference is. Here to compare with the paper only.
     """
-    welch = stats.ttest_ind(
-        drawn[~np.isnan(drawn)], other_drawn[~np.isnan(other_drawn)], equal_var=False
-    )
+    from scipy.stats import ttest_ind  # takes a second to import
+
+    welch = ttest_ind(drawn[~np.isnan(drawn)], other_drawn[~np.isnan(other_drawn)], equal_var=False)
     return TTest(float(welch.statistic), float(welch.df), float(welch.pvalue))
 
 

@@ -5,7 +5,7 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 from scipy.sparse import csr_array
 
 from judgelake.tasks.stats.cluster_sums import (
@@ -155,4 +155,4 @@ def _check_sample(where: str, n_yes: int, n: int, level: float) -> float:
             f"{where}: {n_yes} of {n} at level {level}; expected 0 <= count <= sample and a "
             f"level between 0 and 1"
         )
-    return float(stats.norm.ppf((1 + level) / 2))
+    return float(special.ndtri((1 + level) / 2))

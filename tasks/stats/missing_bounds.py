@@ -6,11 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize, stats
 
 from judgelake.tasks.stats.bootstrap import correlate_rows
 from judgelake.tasks.stats.cluster_sums import Floats, Indices
-from judgelake.tasks.stats.correlation import pearson
+from judgelake.tasks.stats.correlation import mid_ranks, pearson
 
 Flags = NDArray[np.bool_]
 
@@ -63,7 +62,7 @@ def bound_missing(x: Floats, y: Floats, scale: tuple[float, float]) -> dict[str,
     products = np.append(filled, _correlate_corners(unit, target, is_missing))
     known, n = unit[~is_missing], unit.size
     ranks = np.zeros(n)
-    ranks[~is_missing] = stats.rankdata(known) if known.size else 0.0
+    ranks[~is_missing] = mid_ranks(known) if known.size else 0.0
     first, last = np.where(is_missing, 1.0, ranks), np.where(is_missing, n, ranks + n_missing)
     signs = _count_signs(known, target[~is_missing], target)
     return {
@@ -178,7 +177,7 @@ def _bound_kendall(
 def _bound_ranks(first: Floats, last: Floats, y: Floats, n_missing: int) -> MissingBounds:
     """Bounds of Spearman's coefficient, each mid-rank being somewhere from `first` to `last`."""
     # Ranks without a tie vary most.
-    return _bound_products(first, last, stats.rankdata(y), (y.size**2 - 1) / 12, n_missing)
+    return _bound_products(first, last, mid_ranks(y), (y.size**2 - 1) / 12, n_missing)
 
 
 def _bound_products(
@@ -226,7 +225,9 @@ def _fill_towards(low: Floats, high: Floats, y: Floats) -> Floats:
 
     bounds: list[tuple[float | None, float | None]] = [(None, None), (0.0, None)]
     start = np.array([0.0, 1.0])
-    optimum = optimize.minimize(
+    from scipy.optimize import minimize  # rarely needed, and slow to import
+
+    optimum = minimize(
         sum_squares,
         start,
         jac=True,

@@ -13,6 +13,8 @@ Weights = NDArray[np.uint16]
 
 # resamples drawn at a time, which bounds memory
 _RESAMPLES_AT_ONCE = 64
+_FEW = 200
+"""Clusters up to which draws are counted without compiled code."""
 
 
 class Interval(NamedTuple):
@@ -38,19 +40,28 @@ def draw_cluster_weights(n_clusters: int, resamples: int, rng: np.random.Generat
             f"draw_cluster_weights: {n_clusters} clusters, {resamples} resamples; expected 0 "
             f"or more; count again"
         )
-    from judgelake.tasks.stats.kernels.counts import count_draws
-
     # Held with one cluster's draws side by side, the order in which `bootstrap_correlations` reads
     # them.
     by_cluster = np.zeros((n_clusters, resamples), dtype=np.uint16)
     for start in range(0, resamples if n_clusters else 0, _RESAMPLES_AT_ONCE):
         stop = min(start + _RESAMPLES_AT_ONCE, resamples)
-        counts = np.zeros((n_clusters, stop - start), dtype=np.uint16)
-        count_draws(
-            rng.integers(n_clusters, size=(stop - start, n_clusters), dtype=np.uint32), counts
-        )
-        by_cluster[:, start:stop] = counts
+        drawn = rng.integers(n_clusters, size=(stop - start, n_clusters), dtype=np.uint32)
+        by_cluster[:, start:stop] = _count(drawn, n_clusters, is_many=n_clusters > _FEW)
     return by_cluster.T
+
+
+def _count(drawn: NDArray[np.uint32], n_clusters: int, *, is_many: bool) -> NDArray[np.uint16]:
+    """(clusters, resamples): how often each resample drew each cluster."""
+    resamples = drawn.shape[0]
+    if not is_many:  # numba takes longer to be imported than numpy to count them
+        places = drawn + np.arange(resamples)[:, None] * n_clusters
+        counted = np.bincount(places.ravel(), minlength=resamples * n_clusters)
+        return counted.reshape(resamples, n_clusters).T.astype(np.uint16)
+    from judgelake.tasks.stats.kernels.counts import count_draws
+
+    counts = np.zeros((n_clusters, resamples), dtype=np.uint16)
+    count_draws(drawn, counts)
+    return counts
 
 
 def percentile_interval(values: NDArray[np.float64], level: float = 0.95) -> Interval:
