@@ -169,8 +169,8 @@ def test_raters_on_unlike_scales_are_compared_by_position_with_a_reason(lake: La
     found = measure(lake)
     assert {key for key in found if key[0] != "people"} == {("people and gpt", "alpha_interval")}
     row = found["people and gpt", "alpha_interval"]
-    assert row["reason"].startswith("scales of unlike spans, 2 and 4: no label in common")
-    assert found["people", "alpha_ordinal"]["reason"] is None
+    assert row["note"].startswith("scales of unlike spans, 2 and 4: no label in common")
+    assert found["people", "alpha_ordinal"]["note"] is None
     pairs = kappas(lake)
     assert {chance for rater, _, chance in pairs if rater == "gpt"} == {"none"}
     row = pairs["gpt", "human:p0", "none"]

@@ -61,7 +61,7 @@ def test_everything_that_can_be_asked_is_listed_once() -> None:
 def test_a_listed_grain_is_that_of_what_the_name_shows() -> None:
     says = {one.name: (one.says, one.options) for one in list_all()}
     assert says["verdicts"] == (
-        "one row per judge x reading x case",
+        "one row per judge x reading x case: `ok` first, else the latest attempt",
         "",
     )  # the current one, not every attempt
     assert says["rpt_coverage"] == ("one row per benchmark x judge x status", "")
