@@ -126,9 +126,11 @@ class Mark(NamedTuple):
 
 def is_own(text: str, start: int, end: int) -> bool:
     """Whether what stands from `start` to `end` is said by the judge itself, as a fact."""
-    before = text[max(0, start - _BEFORE_CHARS) : start].rstrip(" \t\n")
+    whole = text[max(0, start - _BEFORE_CHARS) : start]
+    before = whole.rstrip(" \t\n")
+    is_apart = whole.count("\n", len(before)) > 1 and not before.endswith((":", ","))
     ends = [match.end() for match in _SENTENCE_END.finditer(before, 0, max(0, len(before) - 1))]
-    if before.endswith((".", "!", "?")):
+    if is_apart or before.endswith((".", "!", "?")):
         ends.append(len(before))
     sentence = before[ends[-1] if ends else 0 :].translate(_MARKDOWN).lower()
     sentence = " ".join(sentence.split())

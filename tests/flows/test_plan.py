@@ -31,6 +31,12 @@ def suite_file(tmp_path: Path) -> Path:
     return write_suite(tmp_path, "http://127.0.0.1:1/v1", concurrency=4)
 
 
+@pytest.fixture(autouse=True)
+def wide_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever the tests run; one that needs another width sets it."""
+    monkeypatch.setenv("COLUMNS", "400")
+
+
 def plan(capsys: pytest.CaptureFixture[str], *words: object) -> str:
     assert run_plan(make_parser().parse_args(["plan", *map(str, words)])) == 0
     return capsys.readouterr().out

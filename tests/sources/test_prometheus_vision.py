@@ -71,17 +71,19 @@ def test_an_evaluation_row(tmp_path: Path) -> None:
 
 def test_training_rows_of_one_question_are_one_item_with_verdicts(tmp_path: Path) -> None:
     said = [
-        ("Poor. So the overall score is 2.\n[RESULT] 1", "A dog."),
+        ("Poor. So the overall score is 1.\n[RESULT] 1", "A dog."),
+        ("Poor. So the overall score is 2.\n[RESULT] 1", "Two dogs."),
         ("Fine. So the overall score is 4.", "A cat?"),
         ("Who knows", "Hm."),
     ]
     frames = read(tmp_path, [], [train(feedback, response) for feedback, response in said])
-    assert (frames.items["item_id"].n_unique(), frames.answers["answer_id"].n_unique()) == (1, 3)
+    assert (frames.items["item_id"].n_unique(), frames.answers["answer_id"].n_unique()) == (1, 4)
     verdicts = frames.recorded_verdicts
     assert list(
         verdicts.select("status", "rating", "judge", "scale_low", "scale_high").iter_rows()
     ) == [
         ("ok", 1.0, "gpt-4v", 1.0, 5.0),
+        ("unparsed", None, "gpt-4v", 1.0, 5.0),
         ("ok", 4.0, "gpt-4v", 1.0, 5.0),
         ("unparsed", None, "gpt-4v", 1.0, 5.0),
     ]

@@ -64,7 +64,7 @@ def test_a_listed_grain_is_that_of_what_the_name_shows() -> None:
         "one row per judge x reading x case: `ok` first, else the latest attempt",
         "",
     )  # the current one, not every attempt
-    assert says["rpt_coverage"] == ("one row per benchmark x judge x status", "")
+    assert says["rpt_coverage"][0].startswith("one row per benchmark x judge x status: ")
     assert says["low_mass"][1] == "benchmark=, below=0.9"
 
 
