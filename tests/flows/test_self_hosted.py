@@ -21,10 +21,10 @@ benchmarks:
   demo: {{source: demo, seed: 7, scenes: 40}}
 metrics: []
 judges:
-  lave-served: {{protocol: lave, backend: openai, model: {llama}, base_url: "{url}/v1", max_tokens: 6, max_attempts: 1}}
-  harmonic-served: {{protocol: harmonic, backend: openai, model: {llava}, base_url: "{url}", max_tokens: 6, max_attempts: 1}}
-  lave-local: {{protocol: lave, backend: transformers, model: {llama}, max_tokens: 6}}
-  harmonic-local: {{protocol: harmonic, backend: transformers, model: {llava}, max_tokens: 6}}
+  lave-served: {{protocol: lave, backend: openai, model: {llama}, base_url: "{url}/v1", max_tokens: 6, max_attempts: 1, on_unreadable: go on}}
+  harmonic-served: {{protocol: harmonic, backend: openai, model: {llava}, base_url: "{url}", max_tokens: 6, max_attempts: 1, on_unreadable: go on}}
+  lave-local: {{protocol: lave, backend: transformers, model: {llama}, max_tokens: 6, on_unreadable: go on}}
+  harmonic-local: {{protocol: harmonic, backend: transformers, model: {llava}, max_tokens: 6, on_unreadable: go on}}
 report: {{resamples: 100, seed: 7}}
 """
 STATED = """
