@@ -3,7 +3,6 @@ of one cluster know each other, and the file of Dask's configuration that names 
 """
 
 import argparse
-import contextlib
 import os
 import sys
 from pathlib import Path
@@ -53,7 +52,6 @@ def _write(folder: Path) -> None:
             "comm": {"require-encryption": True, "default-scheme": "tls", "tls": tls},
             # Status pages over HTTP know no certificate.
             "scheduler": {"http": {"routes": []}},
-            "worker": {"http": {"routes": []}},
         }
     }
     texts = {
@@ -64,9 +62,8 @@ def _write(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for name, text in texts.items():
-            with contextlib.closing(
-                os.fdopen(os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w")
-            ) as file:
+            made = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(made, "w") as file:
                 file.write(text)
     except OSError as error:
         raise SuiteError(

@@ -45,7 +45,7 @@ _SLOW_START = "300 s"
 """How long Dask waits for a worker that starts again: on a busy machine that takes longer than
 Dask's 15 s.
 """
-_WITHOUT_PAGES: Mapping[str, object] = {
+WITHOUT_PAGES: Mapping[str, object] = {
     # Dask's status pages over HTTP know no certificate.
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
@@ -173,7 +173,7 @@ def workers_here(slots: Collection[str] = (ENDPOINT_SLOT, METRIC_SLOT)) -> Itera
         for slot in slots
     }
     with (
-        dask.config.set(_WITHOUT_PAGES),
+        dask.config.set(WITHOUT_PAGES),
         SpecCluster(workers, {"cls": Scheduler, "options": here}, silence_logs=50) as cluster,
     ):
         yield cluster.scheduler_address
@@ -217,7 +217,7 @@ def local_cluster(
         "cls": Scheduler,
         "options": {**loopback, "port": 0, "allowed_failures": _LIVES},
     }
-    settings = {"distributed.deploy.lost-worker-timeout": _SLOW_START, **_WITHOUT_PAGES}
+    settings = {"distributed.deploy.lost-worker-timeout": _SLOW_START, **WITHOUT_PAGES}
     with (
         dask.config.set(settings),
         SpecCluster(scheduler=scheduler, security=security, silence_logs=50) as cluster,

@@ -7,7 +7,6 @@ import csv
 import functools
 import io
 import itertools
-import json
 import re
 import shutil
 import sys
@@ -26,11 +25,11 @@ from judgelake.tasks.lake.lake import open_lake
 from judgelake.tasks.warehouse.catalog import (
     CatalogLine,
     find_recipe,
-    keep_finite,
     list_all,
     markdown_line,
     plain_cell,
     quote_formula,
+    show_json,
 )
 from judgelake.tasks.warehouse.reading import refuse_writing
 from judgelake.tasks.warehouse.warehouse import open_warehouse, renew
@@ -303,14 +302,8 @@ def _print_csv(relation: duckdb.DuckDBPyRelation, *, is_raw: bool = False) -> No
 
 def _print_json(relation: duckdb.DuckDBPyRelation) -> None:
     names = _distinct_names(relation)
-    rows = [
-        {name: keep_finite(value) for name, value in zip(names, row, strict=True)}
-        for row in relation.fetchall()
-    ]
-    text = json.dumps(rows, ensure_ascii=False, indent=1, default=str)
-    # json escapes the control characters below U+0020 alone
-    text = re.sub("[\x7f-\x9f]", lambda control: f"\\u{ord(control[0]):04x}", text)
-    sys.stdout.write(f"{text}\n")
+    rows = [dict(zip(names, row, strict=True)) for row in relation.fetchall()]
+    sys.stdout.write(f"{show_json(rows, indent=1)}\n")
 
 
 def _print_markdown(relation: duckdb.DuckDBPyRelation) -> None:

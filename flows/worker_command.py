@@ -14,6 +14,7 @@ from judgelake.flows.runners import (
     ENDPOINT_SLOT,
     GPU_SLOT,
     METRIC_SLOT,
+    WITHOUT_PAGES,
     quieten_prefect,
     refuse_open_scheduler,
 )
@@ -42,11 +43,14 @@ def run_worker(options: argparse.Namespace) -> int:
         )
     refuse_open_scheduler(options.scheduler, without_tls=options.without_tls)
     quieten_prefect()  # before anything imports prefect; the worker process inherits it
+    import dask
+
     from judgelake.flows.cluster import refuse_other_code
 
     refuse_other_code(options.scheduler)
     name = options.name or f"{socket.gethostname()}-{'-'.join(slots).lower()}"
-    return asyncio.run(_work(options.scheduler, name, slots))
+    with dask.config.set(WITHOUT_PAGES):
+        return asyncio.run(_work(options.scheduler, name, slots))
 
 
 async def _work(scheduler: str, name: str, slots: dict[str, int]) -> int:

@@ -126,9 +126,12 @@ def test_csv_gives_a_spreadsheet_no_formula(answers: duckdb.DuckDBPyConnection) 
     assert show(answers, "csv-raw", HOSTILE) == b"text,n\n=1+1,-1\n@x,2\na=b,3\n"
 
 
+@pytest.mark.parametrize("nested", [False, True])
 @pytest.mark.parametrize("form", ["table", "csv", "json", "markdown"])
-def test_text_gives_a_terminal_no_command(answers: duckdb.DuckDBPyConnection, form: str) -> None:
-    shown = show(answers, form, ESCAPE)
+def test_text_gives_a_terminal_no_command(
+    answers: duckdb.DuckDBPyConnection, form: str, nested: bool
+) -> None:
+    shown = show(answers, form, f"select [text] as texts from ({ESCAPE})" if nested else ESCAPE)
     assert b"gone" in shown
     assert not {"\x1b", "\x9b", "\x7f"} & {*shown.decode()}
 

@@ -31,11 +31,12 @@ _ALONE = re.compile(r"[\s*_`]*(?P<value>[0-9]+)")
 _LIST_NUMBER = re.compile(r"^[ \t]*([0-9]{1,2})[.)][ \t]", re.MULTILINE)
 # the marker of the prompts, and the one of Prometheus-Vision's own feedback
 _MARKER = re.compile(r"\[RESULT\]|\b(?:so[ \t]+)?the\s+overall\s+score\s+is\b", re.IGNORECASE)
-# possessive (`*+`), so that long runs of blanks take linear time
+# what every marker has: a reply without it is searched no further
 _MARKER_WORD = re.compile(r"(?i)result\]|overall")
-MOST_MARKERS = 4 * MOST_MARKS
+_MOST_MARKERS = 4 * MOST_MARKS
 """Many may be passed over, as words of the prompt; a reply with more of them repeats itself."""
 _TOO_LONG = f"it is longer than {LONGEST_CHARS:,} characters"
+# possessive (`*+`), so that long runs of blanks take linear time
 _GAP = r"[\s*_:=]*+(?:(?:score|rating)\b[\s*_:=]*+)?+[(\[]?[ \t]*+"
 # `gap` to `other`: what stands around the number decides whether it is a score of the scale
 _SCORE = re.compile(
@@ -231,9 +232,9 @@ def _settle_markers(
         return Settled(None, _TOO_LONG)
     if not _MARKER_WORD.search(text):  # most of a long reply is searched once, and quickly
         return Settled(None)
-    markers = [*islice(_MARKER.finditer(text), MOST_MARKERS + 1)]
-    if len(markers) > MOST_MARKERS:
-        return Settled(None, f"it has more than {MOST_MARKERS} markers")
+    markers = [*islice(_MARKER.finditer(text), _MOST_MARKERS + 1)]
+    if len(markers) > _MOST_MARKERS:
+        return Settled(None, f"it has more than {_MOST_MARKERS} markers")
     marks, wrapped = [], _is_wrapped(text)
     for marker in markers:
         value = read_value(marker)

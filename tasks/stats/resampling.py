@@ -46,14 +46,14 @@ def draw_cluster_weights(n_clusters: int, resamples: int, rng: np.random.Generat
     for start in range(0, resamples if n_clusters else 0, _RESAMPLES_AT_ONCE):
         stop = min(start + _RESAMPLES_AT_ONCE, resamples)
         drawn = rng.integers(n_clusters, size=(stop - start, n_clusters), dtype=np.uint32)
-        by_cluster[:, start:stop] = _count(drawn, n_clusters, is_many=n_clusters > _FEW)
+        by_cluster[:, start:stop] = _count(drawn, n_clusters)
     return by_cluster.T
 
 
-def _count(drawn: NDArray[np.uint32], n_clusters: int, *, is_many: bool) -> NDArray[np.uint16]:
+def _count(drawn: NDArray[np.uint32], n_clusters: int) -> NDArray[np.uint16]:
     """(clusters, resamples): how often each resample drew each cluster."""
     resamples = drawn.shape[0]
-    if not is_many:  # numba takes longer to be imported than numpy to count them
+    if n_clusters <= _FEW:  # numba takes longer to be imported than numpy to count them
         places = drawn + np.arange(resamples)[:, None] * n_clusters
         counted = np.bincount(places.ravel(), minlength=resamples * n_clusters)
         return counted.reshape(resamples, n_clusters).T.astype(np.uint16)

@@ -160,11 +160,14 @@ def plain_cell(value: object) -> object:
         return ""
     if isinstance(value, str):
         return show_controls(value)
-    return (
-        json.dumps(keep_finite(value), ensure_ascii=False, default=str)
-        if isinstance(value, list | dict | tuple)
-        else value
-    )
+    return show_json(value) if isinstance(value, list | dict | tuple) else value
+
+
+def show_json(value: object, indent: int | None = None) -> str:
+    """A value as JSON without control characters; numbers that are not finite are null."""
+    text = json.dumps(keep_finite(value), ensure_ascii=False, indent=indent, default=str)
+    # json escapes those below U+0020 alone
+    return re.sub("[\x7f-\x9f]", lambda control: f"\\u{ord(control[0]):04x}", text)
 
 
 def quote_formula(value: object) -> object:

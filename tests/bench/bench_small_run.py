@@ -17,31 +17,9 @@ from pathlib import Path
 from statistics import median
 
 from tests.bench.bench_api import canned_endpoint
-from tests.bench.bench_whole_run import completion, find_inspect
+from tests.bench.bench_whole_run import PEER, completion, find_inspect
 
 _RUNS, _ANSWERS = 3, 4
-_PEER = """
-import sys
-from inspect_ai import Task, eval
-from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.model import ModelOutput
-from inspect_ai.scorer import model_graded_qa
-from inspect_ai.solver import solver
-
-@solver
-def recorded():
-    async def solve(state, generate):
-        state.output = ModelOutput.from_content("recorded", state.metadata["answer"])
-        return state
-    return solve
-
-rows = [(f"What is in photo {n}?", f"cat {n}") for n in range(int(sys.argv[1]))]
-samples = [Sample(input=q, target="a cat", metadata={"answer": a}) for q, a in rows]
-scorer = model_graded_qa(model="openai/gpt-bench")
-task = Task(dataset=MemoryDataset(samples), solver=recorded(), scorer=scorer)
-(log,) = eval(task, model="mockllm/model", display="none", log_dir=sys.argv[2])
-assert log.status == "success", log.error
-"""
 
 
 def main() -> None:
@@ -59,7 +37,7 @@ def main() -> None:
             judgelake["edited"].append(time_process(run))
             judgelake["nothing to do"].append(time_process(run))
         script = folder / "peer.py"
-        script.write_text(_PEER)
+        script.write_text(PEER)
         peer = [find_inspect(folder / "inspect"), str(script), str(_ANSWERS), str(folder / "logs")]
         keys = {"OPENAI_BASE_URL": base_url, "OPENAI_API_KEY": "bench"}
         inspect = [time_process(peer, keys) for _ in range(_RUNS)]

@@ -18,7 +18,7 @@ from tests.bench.bench_api import canned_endpoint
 _CASES, _PEER_CASES = 20_000, 1_000
 _LATENCY_MS, _CONCURRENCY = 200, 256
 _TEXT = "GRADE: C. The candidate names the same object. So rating=3"
-_PEER = """
+PEER = """
 import sys, time
 from inspect_ai import Task, eval
 from inspect_ai.dataset import MemoryDataset, Sample
@@ -87,7 +87,7 @@ def _run_judgelake(folder: Path, base_url: str, cases: int) -> float:
 def _run_inspect(folder: Path, base_url: str) -> float:
     python = find_inspect(folder / "inspect")
     script = folder / "peer.py"
-    script.write_text(_PEER)
+    script.write_text(PEER)
     ended = subprocess.run(
         [python, str(script), str(_PEER_CASES), str(folder / "logs")],
         env={**os.environ, "OPENAI_BASE_URL": base_url, "OPENAI_API_KEY": "bench"},

@@ -40,10 +40,6 @@ class ControlTokens:
         self._break_ids = self._find_break_ids()
         self._break_one = lru_cache(None)(self._find_broken)
 
-    def are_in(self, texts: Sequence[str]) -> bool:
-        """Whether one of the texts spells a control token."""
-        return self._marks is not None and any(self._marks.search(text) for text in texts)
-
     def break_spelling(self, text: str) -> str:
         """`text` in which no control token is spelled."""
         if self._marks is None:
@@ -73,7 +69,7 @@ class ControlTokens:
     def tokenise(self, text: str) -> list[int]:
         """The ids of a text without any control token."""
         ids = self._tokenise(self.break_spelling(text))
-        return [ids[at] for at in self.find_kept(ids)] if self.are_in([text]) else ids
+        return [ids[at] for at in self.find_kept(ids)]
 
     def _find_broken(self, mark: str) -> str:
         broken = mark[0] + _BREAK + mark[1:]

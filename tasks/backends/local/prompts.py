@@ -68,14 +68,12 @@ class Prompter:
             raise ValueError(
                 "a text cannot be scored after images; expected messages without images"
             )
-        messages, to_score = request.messages, request.scored
-        if self._control.are_in([*(message.text for message in messages), to_score]):
-            messages = self._control.break_messages(messages)
-            to_score = self._control.break_spelling(to_score)
-        text, is_templated, adapted = self._render(messages)
+        text, is_templated, adapted = self._render(self._control.break_messages(request.messages))
         if images:
             return self._look(text, images, adapted)
-        ids, scored = self._tokenise(text, to_score, special=not is_templated)
+        ids, scored = self._tokenise(
+            text, self._control.break_spelling(request.scored), special=not is_templated
+        )
         if not ids:
             raise ValueError("the prompt is empty; expected at least one token")
         return Prompt(ids, ids, scored, adapted=adapted)
