@@ -67,7 +67,7 @@ spread as (
         clusters.mean_hash,
         sum(clusters.n)::bigint as n,
         sum(clusters.n_missing)::bigint as n_missing,
-        cluster_spread(clusters.n / nullif(sizes.all_n, 0), clusters.total / nullif(sizes.all_n, 0)) as spread
+        cluster_spread(clusters.n, clusters.total, sizes.all_n) as spread
     from clusters
     inner join sizes on clusters.mean_hash = sizes.mean_hash
     group by clusters.mean_hash

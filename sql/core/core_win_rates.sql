@@ -72,8 +72,7 @@ clusters as (
 weighed as (
     select
         *,
-        n / sum(n) over compared as part,
-        total / sum(n) over compared as share
+        sum(n) over compared as all_n
     from clusters
     window compared as (partition by benchmark, rater, criterion, category, model_a, model_b)
 ),
@@ -91,7 +90,7 @@ rates as (
         sum(ties)::bigint as ties,
         sum(n_inconsistent)::bigint as n_inconsistent,
         sum(losses)::bigint as losses,
-        cluster_spread(part, share) as spread
+        cluster_spread(n, total, all_n) as spread
     from weighed
     group by benchmark, rater, criterion, category, model_a, model_b
 )

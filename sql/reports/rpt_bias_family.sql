@@ -79,8 +79,7 @@ clusters as (
 weighed as (
     select
         *,
-        n / sum(n) over judged as part,
-        total / sum(n) over judged as added
+        sum(n) over judged as all_n
     from clusters
     window judged as (partition by benchmark, judge, criterion, relation)
 ),
@@ -93,7 +92,7 @@ shares as (
         criterion,
         relation,
         sum(n)::bigint as n,
-        cluster_spread(part, added) as spread,
+        cluster_spread(n, total, all_n) as spread,
         sum(n_people)::bigint as n_people,
         sum(people_total) / nullif(sum(n_people), 0) as people_share,
         sum(total_beside_people) / nullif(sum(n_people), 0) as share_beside_people

@@ -64,7 +64,8 @@ means as (
         cluster_spread(
             (n_own / all_own + n_other / all_other) / 2,
             (own_total - people_own_total - own_gap * n_own) / all_own
-            - (other_total - people_other_total - other_gap * n_other) / all_other
+            - (other_total - people_other_total - other_gap * n_other) / all_other,
+            1
         ) as spread
     from summed
     group by benchmark, judge, judge_criterion, human_criterion, relation

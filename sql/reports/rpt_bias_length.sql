@@ -67,8 +67,7 @@ weighed as (
     select
         clusters.*,
         tenths.absorbed,
-        clusters.xx / nullif(sum(clusters.xx) over compared, 0) as part,
-        clusters.xy / nullif(sum(clusters.xx) over compared, 0) as share
+        sum(clusters.xx) over compared as all_xx
     from clusters
     left join tenths
         on
@@ -90,7 +89,7 @@ slopes as (
         case when sum(yy) > 1e-9 then sum(yy) end as score_spread,
         sum(xy) as products,
         any_value(absorbed) as absorbed,
-        cluster_spread(part, share) as slope
+        cluster_spread(xx, xy, all_xx) as slope
     from weighed
     group by benchmark, judge, judge_criterion, human_criterion
 ),

@@ -30,8 +30,7 @@ clusters as (
 weighed as (
     select
         *,
-        n / sum(n) over of_rater as part,
-        total / sum(n) over of_rater as share
+        sum(n) over of_rater as all_n
     from clusters
     window of_rater as (partition by benchmark, rater, criterion)
 ),
@@ -42,7 +41,7 @@ shares as (
         rater,
         criterion,
         sum(n)::bigint as n,
-        cluster_spread(part, share) as spread
+        cluster_spread(n, total, all_n) as spread
     from weighed
     group by benchmark, rater, criterion
 )

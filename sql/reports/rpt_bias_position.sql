@@ -23,8 +23,7 @@ clusters as (
 weighed as (
     select
         *,
-        n / nullif(sum(n) over of_rater, 0) as part,
-        total / nullif(sum(n) over of_rater, 0) as share
+        sum(n) over of_rater as all_n
     from clusters
     window of_rater as (partition by benchmark, rater, criterion)
 ),
@@ -37,7 +36,7 @@ shares as (
         sum(n_choices)::bigint as n,
         sum(total)::bigint as first_wins,
         (sum(n) - sum(total))::bigint as second_wins,
-        cluster_spread(part, share) as spread
+        cluster_spread(n, total, all_n) as spread
     from weighed
     group by benchmark, rater, criterion
 ),

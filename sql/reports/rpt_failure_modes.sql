@@ -89,7 +89,7 @@ shares as (
         categories.category,
         coalesce(sum(held.total), 0) as n_holds,
         sum(weighed.n) as n,
-        cluster_spread(weighed.n / weighed.all_n, coalesce(held.total, 0) / weighed.all_n) as spread
+        cluster_spread(weighed.n, coalesce(held.total, 0), weighed.all_n) as spread
     from categories
     inner join weighed
         on

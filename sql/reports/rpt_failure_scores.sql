@@ -81,8 +81,7 @@ clusters as (
 weighed as (
     select
         *,
-        n / nullif(sum(n) over labelled_alike, 0) as part,
-        total / nullif(sum(n) over labelled_alike, 0) as share
+        sum(n) over labelled_alike as all_n
     from clusters
     window labelled_alike as (partition by benchmark, case_kind, labelled_by, labeller, category, judge, criterion)
 ),
@@ -99,7 +98,7 @@ means as (
         criterion,
         sum(n)::bigint as n,
         sum(n_missing)::bigint as n_missing,
-        cluster_spread(part, share) as spread
+        cluster_spread(n, total, all_n) as spread
     from weighed
     group by benchmark, case_kind, labelled_by, labeller, category, judge, criterion
 )

@@ -23,8 +23,7 @@ with clusters as (
 weighed as (
     select
         *,
-        n / sum(n) over compared as part,
-        total / sum(n) over compared as share
+        sum(n) over compared as all_n
     from clusters
     window compared as (partition by benchmark, model, judge, judge_criterion, human_criterion)
 ),
@@ -39,7 +38,7 @@ means as (
         sum(n)::bigint as n,
         sum(judge_total) / sum(n) as judge_mean,
         sum(human_total) / sum(n) as human_mean,
-        cluster_spread(part, share) as spread
+        cluster_spread(n, total, all_n) as spread
     from weighed
     group by benchmark, model, judge, judge_criterion, human_criterion
 )

@@ -15,7 +15,7 @@ from tests.intervals import fit_mean, odds_ends, plain_ends
 from tests.stats.coverage import CLUSTERS, LAYOUTS, draw_shares, measure_views
 
 SPREAD = (
-    "select cluster_spread(n / all_n, total / all_n) as spread from "
+    "select cluster_spread(n, total, all_n) as spread from "
     "(select unnest($n::double[]) as n, unnest($total::double[]) as total, $all_n as all_n)"
 )
 

@@ -229,7 +229,7 @@ _ENDS = """
 with summed as (
     select
         sample,
-        cluster_spread(n / all_n, total / all_n) as spread,
+        cluster_spread(n, total, all_n) as spread,
         any_value(absorbed) as absorbed
     from (
         select *, sum(n) over (partition by sample) as all_n
