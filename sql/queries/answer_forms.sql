@@ -61,13 +61,12 @@ kept as (
     qualify bool_and(is_binary) over (partition by judge, criterion)
 )
 
--- clusters are numbered once rows are left out: a row that went would leave a gap among their codes
 select
     judge,
     criterion,
     model,
     long_form,
     short_form,
-    dense_rank() over (order by cluster) - 1 as cluster_code
+    cluster_key($benchmark, cluster) as cluster_key
 from kept
 order by judge, criterion, model, item_id, sample

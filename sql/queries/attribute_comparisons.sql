@@ -35,7 +35,7 @@ select
     a.amount as a,
     b.amount as b,
     choices.preference_b,
-    dense_rank() over (order by choices.cluster) - 1 as cluster_code
+    cluster_key($benchmark, choices.cluster) as cluster_key
 from choices
 inner join known as a on choices.model_a = a.model
 inner join known as b on choices.model_b = b.model and a.attribute = b.attribute

@@ -30,7 +30,7 @@ select
     human.criterion as human_criterion,
     scores.score_0_1 as judge_score,
     human.human_score,
-    dense_rank() over (order by scores.cluster) - 1 as cluster_code
+    cluster_key($benchmark, scores.cluster) as cluster_key
 from scores
 inner join human on scores.item_id = human.item_id and scores.answer_id = human.answer_id
 order by scores.judge, scores.criterion, human.criterion, scores.item_id, scores.answer_id

@@ -78,7 +78,7 @@ select
     pairs.choice_code,
     winners.score as winner_score,
     losers.score as loser_score,
-    dense_rank() over (order by items.cluster) - 1 as cluster_code
+    cluster_key($benchmark, items.cluster) as cluster_key
 from pairs
 inner join compared on pairs.human_criterion = compared.human_criterion
 inner join stg_items as items on items.benchmark = $benchmark and pairs.item_id = items.item_id

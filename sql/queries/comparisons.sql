@@ -42,6 +42,6 @@ select
     preference_b,
     case when choice = 'a' then 0.0 when choice = 'b' then 1.0 when status in ('ok', 'inconsistent') then 0.5 end as side,
     dense_rank() over (order by item_id) - 1 as question_code,
-    dense_rank() over (order by cluster) - 1 as cluster_code
+    cluster_key($benchmark, cluster) as cluster_key
 from raters
 order by rater, criterion, item_id, answer_a, answer_b, sample, preference_b, model_a

@@ -1,5 +1,5 @@
 -- grain: one row per model x cluster x position of a metric's statistics (the score where it has none): their sum over $benchmark's answers.
--- `n` answers have a score; `n_missing`, given at position 1, have none. Clusters are numbered over all answers of the benchmark.
+-- `n` answers have a score; `n_missing`, given at position 1, have none. Clusters are numbered by their keys over all answers of the benchmark
 with answers as (
     select * from core_answers
     where benchmark = $benchmark and list_contains($tasks, task)
@@ -8,7 +8,7 @@ with answers as (
 clusters as (
     select
         cluster,
-        row_number() over (order by cluster) - 1 as cluster_code
+        row_number() over (order by cluster_key($benchmark, cluster)) - 1 as cluster_code
     from (select distinct cluster from core_answers where benchmark = $benchmark) as named
 ),
 

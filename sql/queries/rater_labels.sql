@@ -117,7 +117,7 @@ subjects as (
 clusters as (
     select
         cluster,
-        row_number() over (order by cluster) - 1 as cluster_code
+        cluster_key($benchmark, cluster) as cluster_key
     from subjects
     group by cluster
 ),
@@ -125,7 +125,7 @@ clusters as (
 units as (
     select
         subjects.*,
-        clusters.cluster_code,
+        clusters.cluster_key,
         row_number() over (partition by subjects.scale_code order by subjects.item_id, subjects.subject) - 1 as unit_code
     from subjects
     inner join clusters on subjects.cluster = clusters.cluster
@@ -135,7 +135,7 @@ once as (
     select
         kept.rater_code,
         units.unit_code,
-        any_value(units.cluster_code) as cluster_code,
+        any_value(units.cluster_key) as cluster_key,
         any_value(units.model_a) as model_a,
         any_value(units.model_b) as model_b,
         avg(kept.label) as mean_label,
@@ -156,7 +156,7 @@ select
     once.model_b,
     case when numbered.kind = 'score' then mean_label when least_label = largest_label then least_label else 3.0 end as label,
     once.unit_code,
-    once.cluster_code
+    once.cluster_key
 from once
 inner join numbered on once.rater_code = numbered.rater_code
 order by once.rater_code, once.unit_code

@@ -15,11 +15,10 @@ import numpy.typing as npt
 import polars as pl
 
 from judgelake.schemas.tables import TABLES
-from judgelake.tasks.digests import digest_json
 from judgelake.tasks.metrics.metric import Metric
 from judgelake.tasks.planning.scores import name_ingests
 from judgelake.tasks.stats.few_clusters import LeftOut, find_interval, is_few
-from judgelake.tasks.stats.resampling import draw_cluster_weights
+from judgelake.tasks.stats.resampling import Keys, Weights, draw_keyed_weights
 from judgelake.tasks.suite.suite import Suite
 from judgelake.tasks.types import Identity
 from judgelake.tasks.warehouse.warehouse import select_file, select_frame
@@ -57,13 +56,9 @@ def score_corpora(connection: duckdb.DuckDBPyConnection, suite: Suite) -> pl.Dat
     rows: list[dict[str, object]] = []
     for benchmark in sorted(suite.benchmarks):
         all_sums = list(_sum_benchmark(connection, suite, benchmark, ingests))
-        n_clusters = _count_clusters(connection, benchmark)
-        rng = np.random.default_rng(
-            [suite.report.seed, int(digest_json(benchmark)[:8], 16)]
-        )  # a benchmark's draws are its own
-        resampled = resample_sums(
-            [metric_sums.sums for metric_sums in all_sums], n_clusters, suite.report.resamples, rng
-        )
+        keys = _read_keys(connection, benchmark)
+        weights = draw_keyed_weights(keys, suite.report.resamples, suite.report.seed)
+        resampled = resample_sums([metric_sums.sums for metric_sums in all_sums], weights)
         for metric_sums, drawn in zip(all_sums, resampled, strict=True):
             rows += [
                 {**stamp, "benchmark": benchmark, **row} for row in _describe(metric_sums, drawn)
@@ -71,19 +66,16 @@ def score_corpora(connection: duckdb.DuckDBPyConnection, suite: Suite) -> pl.Dat
     return pl.DataFrame(rows, schema=TABLES["corpus_scores"].polars_schema)
 
 
-def resample_sums(
-    sums: list[Floats], n_clusters: int, resamples: int, rng: np.random.Generator
-) -> list[Floats]:
-    """Of each (models, clusters, k) array the sums over drawn clusters, (resamples, models, k); the
-    draws are the same for all.
-    """
+def resample_sums(sums: list[Floats], weights: Weights) -> list[Floats]:
+    """Of each (models, clusters, k) array the sums over drawn clusters, (resamples, models, k)."""
+    resamples, n_clusters = weights.shape
     flat = [part.transpose(1, 0, 2).reshape(n_clusters, -1) for part in sums]
     drawn = [np.empty((resamples, part.shape[1])) for part in flat]
     for start in range(0, resamples if sums else 0, RESAMPLES_AT_ONCE):
         stop = min(start + RESAMPLES_AT_ONCE, resamples)
-        weights = draw_cluster_weights(n_clusters, stop - start, rng).astype(np.float64)
+        some = weights[start:stop].astype(np.float64)
         for part, out in zip(flat, drawn, strict=True):
-            out[start:stop] = weights @ part
+            out[start:stop] = some @ part
     return [
         out.reshape(resamples, *np.array(part.shape)[[0, 2]])
         for out, part in zip(drawn, sums, strict=True)
@@ -118,7 +110,7 @@ def _sum_benchmark(
                 }
                 frame = select_file(connection, "queries/corpus_sums.sql", parameters)
                 if frame.height:
-                    yield _arrange(frame, metric, identity, _count_clusters(connection, benchmark))
+                    yield _arrange(frame, metric, identity, _read_keys(connection, benchmark).size)
 
 
 def _arrange(
@@ -141,9 +133,12 @@ def _arrange(
     return CorpusSums(metric, identity, models.to_list(), sums, n_missing)
 
 
-def _count_clusters(connection: duckdb.DuckDBPyConnection, benchmark: str) -> int:
-    text = "select count(distinct cluster) from core_answers where benchmark = $benchmark"
-    return int(select_frame(connection, text, "clusters", {"benchmark": benchmark}).item())
+def _read_keys(connection: duckdb.DuckDBPyConnection, benchmark: str) -> Keys:
+    text = (
+        "select cluster_key($benchmark, cluster) as key from core_answers "
+        "where benchmark = $benchmark group by cluster order by key"
+    )
+    return select_frame(connection, text, "clusters", {"benchmark": benchmark})["key"].to_numpy()
 
 
 def _describe(corpus: CorpusSums, drawn: Floats) -> Iterator[dict[str, object]]:

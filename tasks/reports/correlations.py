@@ -143,8 +143,8 @@ def correlate_judges(connection: duckdb.DuckDBPyConnection, suite: Suite) -> Agr
     collected, gathered = AgreementRows([], [], []), Gathered(len(suite.benchmarks) > 1)
     for benchmark in sorted(suite.benchmarks):
         scored = read_scored(connection, benchmark, report.against, report.against_samples)
-        draws = draw_resamples(benchmark, scored.n_clusters, len(scored.models), report)
-        gathered.n_clusters[benchmark] = scored.n_clusters
+        draws = draw_resamples(benchmark, scored.keys, len(scored.models), report)
+        gathered.keys[benchmark] = scored.keys
         own = {**stamp, "benchmark": benchmark}
         for target in scored.targets:
             competition = enter_judges(scored, target, draws)

@@ -32,7 +32,12 @@ from judgelake.tasks.stats.cluster_sums import Floats
 from judgelake.tasks.stats.comparisons import Preference, orient_matchups
 from judgelake.tasks.stats.estimates import Estimate
 from judgelake.tasks.stats.human_rules import take_majority, take_mean
-from judgelake.tasks.stats.reliability import Metric, fleiss_kappa, krippendorff_alpha
+from judgelake.tasks.stats.reliability import (
+    Metric,
+    fleiss_kappa,
+    krippendorff_alpha,
+    most_frequent_size,
+)
 from judgelake.tasks.suite.suite import Suite
 
 MAJORITY_OF_PEOPLE, MEAN_OF_PEOPLE = "human:* (majority)", "human:* (mean)"
@@ -292,7 +297,7 @@ def _measure_group(labels: pl.DataFrame, is_choice: bool, resamples: Resamples) 
     n_levels = np.unique(values).size
     unlike = _explain_unlike(labels["span"].unique())
     if n_levels <= MOST_LEVELS and not unlike:
-        per_unit = _most_frequent_size(units)
+        per_unit = most_frequent_size(units)
         kappa, _, left_out = fleiss_kappa(units, values, per_unit, clusters, resamples.weights)
         yield {
             "statistic": "fleiss_kappa",
@@ -326,15 +331,6 @@ def _choose_metrics(n_levels: int, is_choice: bool) -> tuple[Metric, ...]:
     if n_levels > MOST_LEVELS:
         return ("interval",)
     return ("nominal",) if is_choice or n_levels < 3 else ("nominal", "ordinal", "interval")
-
-
-def _most_frequent_size(units: np.ndarray) -> int:
-    """How many labels most units have that have several; of equally frequent numbers the
-    largest.
-    """
-    sizes = np.bincount(np.unique(units, return_counts=True)[1])
-    sizes[:2] = 0
-    return int(sizes.size - 1 - np.argmax(sizes[::-1]))
 
 
 def measure_agreement(

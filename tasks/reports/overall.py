@@ -1,7 +1,7 @@
 """All benchmarks of a suite together: rows pooled, LAVE's "Overall", and the mean of benchmark x
 model cells.
 
-Clusters are resampled within benchmarks, by the draws that the benchmarks' own figures rest on.
+Clusters are resampled by the draws that the benchmarks' own figures rest on.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,11 +29,11 @@ from judgelake.tasks.reports.scored_rows import (
     Indices,
     Series,
     Target,
-    draw_side_by_side,
 )
 from judgelake.tasks.stats.bootstrap import Resampled
 from judgelake.tasks.stats.combining import ClusterTotal
 from judgelake.tasks.stats.correlation import COEFFICIENTS
+from judgelake.tasks.stats.resampling import Keys, draw_keyed_weights
 from judgelake.tasks.suite.suite import ReportSettings
 
 MEAN_OF_CELLS = "(mean of cells)"
@@ -107,7 +107,7 @@ class Gathered:
     """
 
     keeps: bool
-    n_clusters: dict[str, int] = field(default_factory=dict)
+    keys: dict[str, Keys] = field(default_factory=dict)
     parts: dict[_TARGET, list[_TargetRows]] = field(default_factory=dict)
     means: dict[tuple[_TARGET, _JUDGED], dict[str, _Mean]] = field(default_factory=dict)
 
@@ -147,9 +147,9 @@ def compare_overall(gathered: Gathered, report: ReportSettings) -> Iterator[Whol
     shared = {key: parts for key, parts in gathered.parts.items() if len(parts) > 1}
     if not shared:
         return
-    weights = draw_side_by_side(gathered.n_clusters, report)
-    sizes = list(gathered.n_clusters.values())
-    starts = dict(zip(gathered.n_clusters, np.cumsum([0, *sizes]).tolist(), strict=False))
+    keys = list(gathered.keys.values())
+    weights = draw_keyed_weights(np.concatenate(keys), report.resamples, report.seed)
+    starts = dict(zip(gathered.keys, np.cumsum([0, *map(len, keys)]).tolist(), strict=False))
     draws = Draws(weights, weights[:, :0], [report.seed])
     for key, parts in shared.items():
         judged = list(dict.fromkeys(judge_key for part in parts for judge_key in part.judged))

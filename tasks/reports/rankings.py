@@ -265,7 +265,7 @@ def _compare_benchmark(frame: pl.DataFrame, resamples: Resamples, scale: EloScal
         if not comparisons.preference_b.size:
             continue
         prefers_more = key["attribute"] != _LESS_IS_BETTER
-        agreed = agree_with_attribute(comparisons, attribute, prefers_more, resamples.weights)
+        agreed = agree_with_attribute(comparisons, attribute, prefers_more)
         rng = resamples.seed_rng(*key.values())
         ratings = permute_elo(comparisons, scale, PERMUTATIONS, rng).band.mean
         distance = correlate_distances(ratings, attribute, len(resamples.weights), rng)
@@ -292,14 +292,12 @@ def score_choices(connection: duckdb.DuckDBPyConnection, suite: Suite) -> pl.Dat
     )
 
 
-def _score_choices(frame: pl.DataFrame, resamples: Resamples) -> Iterator[Row]:
+def _score_choices(frame: pl.DataFrame, _: Resamples) -> Iterator[Row]:
     for key, rows in group_rows(frame, ("judge", "judge_criterion", "human_criterion")):
         winners, losers = (
             rows[name].fill_null(np.nan).to_numpy() for name in ("winner_score", "loser_score")
         )
-        chosen = choice_accuracy(
-            winners, losers, rows["cluster_code"].to_numpy(), resamples.weights
-        )
+        chosen = choice_accuracy(winners, losers, rows["cluster_code"].to_numpy())
         yield {
             **key,
             "n_choices": rows["choice_code"].n_unique(),
@@ -344,7 +342,6 @@ def _describe_benchmark(frame: pl.DataFrame, resamples: Resamples) -> Iterator[R
         share = estimate_mean(
             contradictions.has_cycle.astype(np.float64),
             cluster_of[contradictions.questions],
-            resamples.weights,
         )
         flips = flip_coins(graphs, FLIPS, resamples.seed_rng(*key.values()))
         yield {
@@ -400,7 +397,7 @@ def score_forms(connection: duckdb.DuckDBPyConnection, suite: Suite) -> pl.DataF
     )
 
 
-def _score_forms(frame: pl.DataFrame, resamples: Resamples) -> Iterator[Row]:
+def _score_forms(frame: pl.DataFrame, _: Resamples) -> Iterator[Row]:
     for key, rows in group_rows(frame, ("judge", "criterion")):
         for model, own in (
             ("*", rows),
@@ -409,7 +406,7 @@ def _score_forms(frame: pl.DataFrame, resamples: Resamples) -> Iterator[Row]:
             long, short, clusters = (
                 own[name].to_numpy() for name in ("long_form", "short_form", "cluster_code")
             )
-            scores = superscore(long, short, clusters, resamples.weights)
+            scores = superscore(long, short, clusters)
             yield {
                 **key,
                 "model": model,

@@ -20,7 +20,13 @@ from judgelake.tasks.stats.cluster_sums import AnyWeights
 from judgelake.tasks.stats.combining import split_samples
 from judgelake.tasks.stats.estimates import Estimate
 from judgelake.tasks.stats.human_rules import tabulate_scores, take_mean
-from judgelake.tasks.stats.resampling import Weights, draw_cluster_weights
+from judgelake.tasks.stats.resampling import (
+    Keys,
+    Weights,
+    draw_cluster_weights,
+    draw_keyed_weights,
+    key_clusters,
+)
 from judgelake.tasks.suite.suite import ReportSettings, Suite
 from judgelake.tasks.warehouse.warehouse import open_warehouse, select_file, select_frame
 
@@ -108,8 +114,8 @@ class Target(NamedTuple):
 
 
 class ScoredAnswers(NamedTuple):
-    """A benchmark's answers, as codes of their model (-1: not named), item and cluster, with all
-    that scored them.
+    """A benchmark's answers, as codes of their model (-1: not named), item and cluster (its place
+    among the `keys` that resamples are drawn by), with all that scored them.
 
     `ratings` are people's, by criterion: (answers, annotators), NaN where blank; of a crowd (over
     20) the columns are no persons but an answer's first, second, third annotator by name.
@@ -119,14 +125,10 @@ class ScoredAnswers(NamedTuple):
     model: Indices
     item: Indices
     cluster: Indices
+    keys: Keys
     series: list[Series]
     targets: list[Target]
     ratings: dict[str, Floats]
-
-    @property
-    def n_clusters(self) -> int:
-        """Clusters of answers that have a target."""
-        return int(self.cluster.max(initial=-1)) + 1
 
 
 def read_scored(
@@ -161,11 +163,13 @@ def read_scored(
     located = _locate(people, answers)
     models = answers["model"].drop_nulls().unique().sort().to_list()
     codes = {model: code for code, model in enumerate(models)}
+    keys, cluster = _key_clusters(benchmark, answers["cluster"])
     scored = ScoredAnswers(
         models,
         np.array([codes.get(model, -1) for model in answers["model"]], dtype=np.int64),
         _code(answers["item_id"]),
-        _code(answers["cluster"]),
+        cluster,
+        keys,
         series,
         [],
         {},
@@ -195,6 +199,16 @@ def _locate(frame: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
 
 def _code(column: pl.Series) -> Indices:
     return (column.rank("dense") - 1).to_numpy().astype(np.int64)
+
+
+def _key_clusters(benchmark: str, names: pl.Series) -> tuple[Keys, Indices]:
+    """The keys of clusters in rising order, and each name's place among them."""
+    distinct = names.unique()
+    keys = pl.Series("key", key_clusters(f"{benchmark}/{name}" for name in distinct))
+    order = keys.arg_sort()
+    places = pl.Series(np.arange(len(order)))
+    coded = names.replace_strict(distinct[order], places, return_dtype=pl.Int64)
+    return keys[order].to_numpy(), coded.to_numpy()
 
 
 def _rows(frame: pl.DataFrame) -> Indices:
@@ -270,24 +284,11 @@ class Draws(NamedTuple):
     seed: list[int]
 
 
-def draw_resamples(benchmark: str, n_clusters: int, n_models: int, report: ReportSettings) -> Draws:
-    """Draw the clusters, and apart from them the models, of a benchmark; its draws are its own."""
-    seed = [report.seed, int(digest_json(benchmark)[:8], 16)]
-    rng = np.random.default_rng(seed)
-    clusters = draw_cluster_weights(n_clusters, report.resamples, rng)
-    return Draws(clusters, draw_cluster_weights(n_models, report.resamples, rng), seed)
-
-
-def draw_side_by_side(n_clusters: dict[str, int], report: ReportSettings) -> AnyWeights:
-    """The same draws of several benchmarks' clusters, (resamples, all clusters): resampled within
-    each benchmark.
-    """
-    block = np.empty((sum(n_clusters.values()), report.resamples), dtype=np.uint16)
-    start = 0
-    for benchmark, size in n_clusters.items():
-        block[start : start + size] = draw_resamples(benchmark, size, 0, report).clusters.T
-        start += size
-    return block.T
+def draw_resamples(benchmark: str, keys: Keys, n_models: int, report: ReportSettings) -> Draws:
+    """Draw the clusters of a benchmark, and apart from them its models."""
+    seed = [report.seed, _hash_name(benchmark)]
+    models = draw_cluster_weights(n_models, report.resamples, np.random.default_rng(seed))
+    return Draws(draw_keyed_weights(keys, report.resamples, report.seed), models, seed)
 
 
 Row = dict[str, object]
@@ -341,12 +342,11 @@ def build_tables(
     for benchmark in sorted(suite.benchmarks):
         frame = select_file(connection, query[0], {"benchmark": benchmark, **query[1]})
         if frame.height:
-            n_clusters = frame["cluster_code"].n_unique()  # codes are dense
-            seeds = (suite.report.seed, _hash_name(benchmark))  # a benchmark's draws are its own
-            weights = draw_cluster_weights(
-                n_clusters, suite.report.resamples, np.random.default_rng(seeds)
-            )
-            resamples = Resamples(weights, seeds)
+            keys = frame["cluster_key"].unique().sort()
+            codes = pl.col("cluster_key").rank("dense").cast(pl.Int64) - 1
+            frame = frame.select(pl.exclude("cluster_key"), codes.alias("cluster_code"))
+            weights = draw_keyed_weights(keys.to_numpy(), suite.report.resamples, suite.report.seed)
+            resamples = Resamples(weights, (suite.report.seed, _hash_name(benchmark)))
             for table, own in rows.items():
                 own += [
                     _drop_open({**stamp, "benchmark": benchmark, **row})

@@ -32,8 +32,8 @@ from judgelake.tasks.stats.resampling import draw_cluster_weights
 
 @dataclass(frozen=True, slots=True)
 class OrderedRows:
-    """Rows sorted by x then y (`x` is the side with more levels) and by y. Clusters are numbered
-    anew, without gaps.
+    """Rows sorted by x then y (`x` is the side with more levels), then cluster, and by y. Clusters
+    are numbered anew, without gaps. Equal rows in another order give the same.
 
     Rows that are equal, cluster and all, are one row counted so many `times`. A cell is one x with
     one y, a group all cells of one x. `cell_starts` point into `clusters_by_x`, `group_starts` into
@@ -84,7 +84,7 @@ def order_rows(x: Floats, y: Floats, clusters: Indices) -> OrderedRows:
     """
     (x_values, x_level), (y_values, y_level) = find_levels(x), find_levels(y)
     if y_values.size > x_values.size:
-        x, y, x_level, y_level = y, x, y_level, x_level
+        x_values, y_values, x_level, y_level = y_values, x_values, y_level, x_level
     present, cluster = _number_clusters(clusters)
     by_x, by_y = _sort_rows(x_level, y_level, cluster), _sort_rows(y_level, cluster)
     x_rows, y_rows = (
@@ -92,6 +92,7 @@ def order_rows(x: Floats, y: Floats, clusters: Indices) -> OrderedRows:
         _find_starts(y_level[by_y], cluster[by_y]),
     )
     times = np.diff(x_rows)
+    x, y, of_rows = x_values[x_level[by_x]], y_values[y_level[by_x]], cluster[by_x]
     by_x, by_y = by_x[x_rows[:-1]], by_y[y_rows[:-1]]
     cell_starts = _find_starts(x_level[by_x], y_level[by_x])
     first_rows = by_x[cell_starts[:-1]]
@@ -101,7 +102,7 @@ def order_rows(x: Floats, y: Floats, clusters: Indices) -> OrderedRows:
     return OrderedRows(
         x=x,
         y=y,
-        clusters=cluster,
+        clusters=of_rows,
         present=present,
         clusters_by_x=cluster[by_x],
         times_by_x=times,
@@ -279,7 +280,7 @@ _LARGEST_CHUNK = 128
 
 class Correlation(NamedTuple):
     """A coefficient, its 95 % interval, its rows and clusters, the resamples on which it was
-    undefined, and why it has no interval (NaN ends).
+    undefined, why it has no interval (NaN ends), and how that was found.
     """
 
     value: float
@@ -289,6 +290,7 @@ class Correlation(NamedTuple):
     n_clusters: int
     n_undefined: int
     reason: str | None = None
+    method: str | None = None
 
 
 class Resampled(NamedTuple):
@@ -314,7 +316,7 @@ class Resampled(NamedTuple):
             self.value, self.drawn, self.left_out, sizes, "coefficient", self.unit
         )
         ends, counts = (found.low, found.high), (self.n, self.n_clusters, found.n_undefined)
-        return Correlation(self.value, *ends, *counts, found.reason)
+        return Correlation(self.value, *ends, *counts, found.reason, found.method)
 
 
 def correlate(

@@ -6,14 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import special
-from scipy.sparse import csr_array
 
 from judgelake.tasks.stats.cluster_sums import (
-    AnyWeights,
     Floats,
     Indices,
-    check_clusters,
-    sum_columns,
 )
 from judgelake.tasks.stats.few_clusters import Scale, find_interval, split_left_out
 
@@ -21,11 +17,12 @@ from judgelake.tasks.stats.few_clusters import Scale, find_interval, split_left_
 _LEAST_DEGREES = 1.4
 # a share that differs from 0 or 1 by rounding alone
 _NOTHING = 1e-12
+_OF_MEAN = "variance of clusters (CR2), Satterthwaite's t"
 
 
 class Estimate(NamedTuple):
     """A statistic, its 95 % interval, its rows and clusters, the resamples on which it was
-    undefined, and why it has no interval (NaN ends).
+    undefined, why it has no interval (NaN ends), and how that was found.
     """
 
     value: float
@@ -35,6 +32,7 @@ class Estimate(NamedTuple):
     n_clusters: int
     n_undefined: int
     reason: str | None = None
+    method: str | None = None
 
 
 def summarise_draws(
@@ -53,29 +51,35 @@ def summarise_draws(
     interval = find_interval(float(value), own, left_out, sizes, scale)
     ends = interval.low, interval.high
     n_clusters = int(np.count_nonzero(sizes))
-    return Estimate(float(value), *ends, n, n_clusters, interval.n_undefined, interval.reason)
+    about = interval.n_undefined, interval.reason, interval.method
+    return Estimate(float(value), *ends, n, n_clusters, *about)
 
 
-def estimate_mean(values: Floats, clusters: Indices, weights: AnyWeights) -> Estimate:
-    """Mean of values from 0 to 1 that are there (NaN is missing), a share for instance; undefined
-    where a resample holds none. Its interval is that of the views (`sql/functions/share_ends.sql`).
+def estimate_mean(values: Floats, clusters: Indices, scale: Scale = "share") -> Estimate:
+    """Mean of the values that are there (NaN is missing), with the interval of the views: of a
+    share, or of scores from 0 to 1, that of `sql/functions/share_ends.sql`; of any number that of
+    `mean_ends.sql`. No resample is drawn.
     """
-    check_clusters("estimate_mean", clusters, values.size, weights)
+    if clusters.shape != values.shape:
+        raise ValueError(
+            f"estimate_mean: {clusters.size} cluster codes for {values.size} rows; expected one a "
+            f"row; pass them together"
+        )
     is_there = ~np.isnan(values)
     held, cluster = values[is_there], clusters[is_there]
-    at = (np.zeros(held.size, dtype=np.int64), cluster)
-    table = csr_array((np.ones(held.size), at), shape=(1, weights.shape[1]))
-    n_undefined = int(np.count_nonzero(sum_columns(table, weights)[0] == 0))
     sizes = np.bincount(cluster)
     n_clusters = int(np.count_nonzero(sizes))
     value = float(held.mean()) if held.size else float("nan")
-    low, high, reason = _bound_share(sizes, np.bincount(cluster, held).astype(np.float64))
-    return Estimate(value, low, high, held.size, n_clusters, n_undefined, reason)
+    totals = np.bincount(cluster, held).astype(np.float64)
+    low, high, reason = _bound_mean(sizes, totals, scale)
+    method = None if reason else _OF_MEAN
+    return Estimate(value, low, high, held.size, n_clusters, 0, reason, method)
 
 
-def _bound_share(sizes: Indices, totals: Floats) -> tuple[float, float, str | None]:
-    """The ends of a share from each cluster's rows and sum, and why there are none: what
-    `cluster_spread` and `share_ends` of `sql/functions` do, where the sources are named.
+def _bound_mean(sizes: Indices, totals: Floats, scale: Scale) -> tuple[float, float, str | None]:
+    """The ends of a mean from each cluster's rows and sum, and why there are none: what
+    `cluster_spread` and `share_ends` or `mean_ends` of `sql/functions` do, where the sources are
+    named.
     """
     nowhere = float("nan"), float("nan")
     if np.count_nonzero(sizes) < 3:
@@ -88,6 +92,8 @@ def _bound_share(sizes: Indices, totals: Floats) -> tuple[float, float, str | No
         return *nowhere, "almost all rows are in one cluster"
     effective, t = 1 / (part**2).sum(), float(special.stdtrit(degrees, 0.975))
     variance = ((share - mean * part) ** 2 / rest).sum()
+    if scale == "number":
+        return mean - t * float(np.sqrt(variance)), mean + t * float(np.sqrt(variance)), None
     missed = 0.025 ** (1 / effective)
     if mean < _NOTHING:
         return 0.0, float(1 - missed), None

@@ -123,18 +123,21 @@ def find_interval(
     if value < least_value + _ROUNDING or value > largest_value - _ROUNDING:
         missed = (largest_value - least_value) * (1 - 0.025 ** (1 / effective))
         if value > largest_value - _ROUNDING:
-            return Interval(largest_value - missed, largest_value, n_undefined)
-        return Interval(least_value, least_value + missed, n_undefined)
+            return Interval(largest_value - missed, largest_value, n_undefined, None, _AT_THE_END)
+        return Interval(least_value, least_value + missed, n_undefined, None, _AT_THE_END)
     if left_out is None:
         found = expanded_interval(drawn, effective)
         low, high = max(found.low, least_value), min(found.high, largest_value)
-        return found if found.reason else found._replace(low=low, high=high)
+        return found if found.reason else Interval(low, high, n_undefined, None, _BOOTSTRAP)
     t = float(special.stdtrit(effective - 1, (1 + _LEVEL) / 2))
     rest = 1 - left_out.sizes / left_out.sizes.sum()
     low, high = _SPREAD[scale](value, left_out.values, t * np.sqrt(rest))
-    return Interval(float(low), float(high), n_undefined)
+    return Interval(float(low), float(high), n_undefined, None, _JACKKNIFE)
 
 
+_BOOTSTRAP = "bootstrap of clusters, expanded percentiles"
+_JACKKNIFE = "jackknife of clusters, Student's t"
+_AT_THE_END = "Clopper-Pearson of effective clusters"
 _RANGES = {"coefficient": (-1.0, 1.0), "share": (0.0, 1.0), "number": (-np.inf, np.inf)}
 
 

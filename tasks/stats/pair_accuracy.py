@@ -68,23 +68,25 @@ def tie_calibrated_accuracy(
     clusters: Indices,
     weights: AnyWeights,
     rng: np.random.Generator,
+    *,
+    calibrates: bool = True,
 ) -> TieCalibration:
     """acc_eq of a judge's scores `x` for people's `y` after tie calibration (Deutsch et al. 2023,
     EMNLP, "Ties Matter").
 
     acc_eq is the share of pairs that both rank alike or both tie; a judge ties a pair when its
     scores are at most epsilon apart, and epsilon (0, or the distance of a pair) is the one of
-    highest accuracy. Pairs are of rows of one group (an item, say), and the mean over groups
-    counts; groups None pairs all rows. Epsilon is chosen on the sample and kept on the resamples,
-    so the interval does not hold what choosing adds. More than `MOST_PAIRS` pairs are drawn by
-    `rng`.
+    highest accuracy; it is 0 where `calibrates` is False. Pairs are of rows of one group (an item,
+    say), and the mean over groups counts; groups None pairs all rows. Epsilon is chosen on the
+    sample and kept on the resamples, so the interval does not hold what choosing adds. More than
+    `MOST_PAIRS` pairs are drawn by `rng`.
     """
     check_pair("tie_calibrated_accuracy", x, y)
     check_clusters("tie_calibrated_accuracy", clusters, x.size, weights)
     x, y = (levels[level] for levels, level in map(find_levels, (x, y)))
     if groups is None:
         pairs = _list_pairs(x, y, np.zeros(x.size, dtype=np.int64), rng)
-        epsilon = _choose_epsilon(pairs)
+        epsilon = _choose_epsilon(pairs) if calibrates else 0.0
         whole, without = (
             float(_accuracy_of_all(x, y, clusters, draw_once(weights.shape[1]), e)[0])
             for e in (epsilon, 0.0)
@@ -94,16 +96,14 @@ def tie_calibrated_accuracy(
         accuracy = summarise_draws(whole, drawn, x.size, clusters, len(weights), "share")
         return TieCalibration(accuracy, epsilon, without, pairs.group.size)
     pairs = _list_pairs(x, y, groups, rng)
-    epsilon = _choose_epsilon(pairs)
+    epsilon = _choose_epsilon(pairs) if calibrates else 0.0
     held, by_group = _accuracy_of_groups(pairs, epsilon)
     without = float(_accuracy_of_groups(pairs, 0.0)[1].mean()) if held.size else float("nan")
-    accuracy = estimate_mean(by_group, _find_clusters(groups, clusters)[held], weights)
+    accuracy = estimate_mean(by_group, _find_clusters(groups, clusters)[held])
     return TieCalibration(accuracy, epsilon, without, pairs.group.size)
 
 
-def choice_accuracy(
-    winners: Floats, losers: Floats, clusters: Indices, weights: AnyWeights
-) -> ChoiceAccuracy:
+def choice_accuracy(winners: Floats, losers: Floats, clusters: Indices) -> ChoiceAccuracy:
     """Accuracy over the pairs winner-loser of best-of-n choices (HarmonicEval, appendix D.3: pairs
     from best-of-three).
 
@@ -118,7 +118,7 @@ def choice_accuracy(
     is_equal = np.isclose(winners, losers, rtol=10.0**-_DIGITS, atol=0)
     lead = np.where(is_equal, 0.0, winners - losers)
     right = np.where(np.isnan(lead), np.nan, (np.sign(lead) + 1) / 2)
-    accuracy = estimate_mean(right, clusters, weights)
+    accuracy = estimate_mean(right, clusters)
     return ChoiceAccuracy(accuracy, int((lead == 0).sum()), int(np.isnan(lead).sum()))
 
 

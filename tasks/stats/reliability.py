@@ -257,6 +257,15 @@ def _alpha(added: _Coincidences, sums: Floats, metric: Metric) -> Floats:
     return 1 - divide(observed * (n - 1), expected)
 
 
+def most_frequent_size(units: Indices) -> int:
+    """How many labels most units have that have several; of equally frequent numbers the largest;
+    0 where none has several.
+    """
+    sizes = np.bincount(np.unique(units, return_counts=True)[1], minlength=2)
+    sizes[:2] = 0
+    return int(sizes.size - 1 - np.argmax(sizes[::-1])) if sizes.any() else 0
+
+
 class FleissKappa(NamedTuple):
     """Kappa (its n are units) and the units left out because they have another number of labels
     than `raters`.

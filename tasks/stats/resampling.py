@@ -2,6 +2,8 @@
 resampled, and what few clusters take, lives elsewhere (`tasks.stats.few_clusters`).
 """
 
+import hashlib
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -18,14 +20,15 @@ _FEW = 200
 
 
 class Interval(NamedTuple):
-    """Ends of an interval, the number of resamples on which the statistic was undefined, and why
-    there is none; the ends are then NaN.
+    """Ends of an interval, the number of resamples on which the statistic was undefined, why there
+    is none (the ends are then NaN), and how it was found.
     """
 
     low: float
     high: float
     n_undefined: int
     reason: str | None = None
+    method: str | None = None
 
 
 def draw_cluster_weights(n_clusters: int, resamples: int, rng: np.random.Generator) -> Weights:
@@ -62,6 +65,57 @@ def _count(drawn: NDArray[np.uint32], n_clusters: int) -> NDArray[np.uint16]:
     counts = np.zeros((n_clusters, resamples), dtype=np.uint16)
     count_draws(drawn, counts)
     return counts
+
+
+Keys = NDArray[np.uint64]
+"""(clusters,): a number for each cluster that follows from its name alone."""
+
+
+def key_clusters(names: Iterable[str]) -> Keys:
+    """The last 64 bits of each name's MD5, what `md5_number_lower` of SQL gives."""
+    digests = (hashlib.md5(name.encode(), usedforsecurity=False).digest() for name in names)
+    return np.array([int.from_bytes(digest[8:], "little") for digest in digests], dtype=np.uint64)
+
+
+def draw_keyed_weights(keys: Keys, resamples: int, seed: int) -> Weights:
+    """How often each resample draws each cluster, shape (resamples, clusters): Poisson numbers of
+    mean 1 that follow from the seed, the cluster's key and the resample alone.
+
+    So a cluster is drawn alike for every judge, in every part of a benchmark, in any order of rows,
+    and in SQL as in a report. For ratios, which all statistics here are, this bootstrap equals the
+    multinomial one of `draw_cluster_weights` (Hanley & MacGibbon 2006, "Creating non-parametric
+    bootstrap samples using Poisson frequencies"; Owen & Eckles 2012, Annals of Applied Statistics
+    6).
+    """
+    if resamples < 0:
+        raise ValueError(
+            f"draw_keyed_weights: {resamples} resamples; expected 0 or more; count again"
+        )
+    by_cluster = np.zeros((keys.size, resamples), dtype=np.uint16)
+    starts = _mix(keys + _mix(np.array([seed % (1 << 64)], dtype=np.uint64)))
+    if keys.size > _FEW:
+        from judgelake.tasks.stats.kernels.counts import draw_poisson
+
+        draw_poisson(starts, _STEP, _POISSON, by_cluster)
+        return by_cluster.T
+    steps = np.arange(1, resamples + 1, dtype=np.uint64) * _STEP
+    for counts, start in zip(by_cluster, starts, strict=True):
+        uniform = (_mix(start + steps) >> np.uint64(11)) * 2.0**-53
+        counts[:] = np.searchsorted(_POISSON, uniform, side="right")
+    return by_cluster.T
+
+
+# SplitMix64 (Steele, Lea & Flood 2014, "Fast splittable pseudorandom number generators")
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+# the distribution function of Poisson's law of mean 1 at 0, 1, ...; 53 bits reach no further
+_POISSON = np.cumsum(np.exp(-1) / np.cumprod([1.0, *range(1, 18)]))
+_POISSON[-1] = 1.0
+
+
+def _mix(bits: Keys) -> Keys:
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))
 
 
 def percentile_interval(values: NDArray[np.float64], level: float = 0.95) -> Interval:

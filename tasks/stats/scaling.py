@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from judgelake.tasks.stats.cluster_sums import AnyWeights, Floats, Indices
+from judgelake.tasks.stats.cluster_sums import Floats, Indices
 from judgelake.tasks.stats.comparisons import Comparisons
 from judgelake.tasks.stats.estimates import Estimate, estimate_mean
 
@@ -32,7 +32,7 @@ class Superscore(NamedTuple):
 
 
 def agree_with_attribute(
-    comparisons: Comparisons, attribute: Floats, prefers_more: bool, weights: AnyWeights
+    comparisons: Comparisons, attribute: Floats, prefers_more: bool
 ) -> AttributeAgreement:
     """Share of the wins that go to the model with more of `attribute`, (models,), or with less of
     it; a tie is half.
@@ -44,12 +44,12 @@ def agree_with_attribute(
     is_b = gap > 0 if prefers_more else gap < 0
     is_known = ~np.isnan(gap) & (gap != 0)
     share = np.where(is_b, comparisons.preference_b, 1 - comparisons.preference_b)
-    agreement = estimate_mean(np.where(is_known, share, np.nan), comparisons.clusters, weights)
+    agreement = estimate_mean(np.where(is_known, share, np.nan), comparisons.clusters)
     n_ties = int(np.count_nonzero(comparisons.preference_b[is_known] == 0.5))
     return AttributeAgreement(agreement, int(np.count_nonzero(~is_known)), n_ties)
 
 
-def superscore(long: Floats, short: Floats, clusters: Indices, weights: AnyWeights) -> Superscore:
+def superscore(long: Floats, short: Floats, clusters: Indices) -> Superscore:
     """Right if the long or the short answer is (CHIRP, section 5.2.1); 1 right, 0 wrong, NaN
     missing.
 
@@ -58,7 +58,7 @@ def superscore(long: Floats, short: Floats, clusters: Indices, weights: AnyWeigh
     """
     has_both = ~np.isnan(long) & ~np.isnan(short)
     forms = (np.where(has_both, form, np.nan) for form in (long, short, np.maximum(long, short)))
-    return Superscore(*(estimate_mean(form, clusters, weights) for form in forms))
+    return Superscore(*(estimate_mean(form, clusters) for form in forms))
 
 
 _NOTHING = 1e-20

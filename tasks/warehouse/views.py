@@ -27,12 +27,13 @@ from judgelake.schemas.tables import TABLES
 from judgelake.tasks.digests import digest_json
 from judgelake.tasks.errors import QueryError
 from judgelake.tasks.lake.mirror import cache_folder
+from judgelake.tasks.warehouse.functions import add_functions, macro_texts
 from judgelake.tasks.warehouse.staging import derive_views
 
 # A view's name anywhere in SQL; comments are taken out first, since they name views too.
 _REFERENCE = re.compile(r"\b(?:raw|stg|core|rpt|chk)_\w+")
 _COMMENT = re.compile(r"--[^\n]*")
-_FOLDERS = ("staging", "core", "reports")
+_FOLDERS = ("staging", "core", "views", "reports")
 _UNUSED_S = 30 * 86400.0
 """Seconds after which the file of another version of the SQL is removed; who still uses that
 version makes it again.
@@ -46,6 +47,12 @@ def view_texts() -> Mapping[str, str]:
     """
     files = {name: text for folder in _FOLDERS for name, text in read_folder(folder).items()}
     return {**derive_views(), **files}
+
+
+@functools.cache
+def named_views() -> tuple[str, ...]:
+    """The views for people, of plain names (`sql/views`). SQL of ours reads none of them."""
+    return tuple(read_folder("views"))
 
 
 @functools.cache
@@ -87,8 +94,11 @@ def view_order() -> tuple[str, ...]:
 def list_needed(statement: str) -> frozenset[str]:
     """The views that a statement names, plain table names too, and all views below them."""
     text = _COMMENT.sub("", statement)
-    plain = {name for name in TABLES if re.search(rf"\b{name}\b", text)}
-    named = {*_find_named(text), *(f"stg_{name}" for name in plain)}
+    plain = {name for name in (*TABLES, *named_views()) if re.search(rf"\b{name}\b", text)}
+    named = {
+        *_find_named(text),
+        *(name if name in view_texts() else f"stg_{name}" for name in plain),
+    }
     return frozenset().union(*map(list_below, named))
 
 
@@ -114,6 +124,7 @@ def load_views(connection: duckdb.DuckDBPyConnection) -> None:
             connection.execute("copy from database template to memory")
         finally:
             connection.execute("detach template")
+        add_functions(connection)
         return
     _create_all(connection)
 
@@ -124,7 +135,8 @@ def _template_file() -> Path:
     again.
     """
     schemas = {name: str(table.polars_schema) for name, table in TABLES.items()}
-    texts = [duckdb.__version__, function_texts(), view_texts(), check_texts(), schemas]
+    macros = {**macro_texts(), **function_texts()}
+    texts = [duckdb.__version__, macros, view_texts(), check_texts(), schemas]
     return cache_folder() / "views" / f"{digest_json(texts)[:32]}.duckdb"
 
 
@@ -151,10 +163,11 @@ def _create_all(connection: duckdb.DuckDBPyConnection) -> None:
     empty = {f"empty_{name}": _select_nothing(connection, name) for name in TABLES}
     raw = {f"raw_{name}": f"select * from empty_{name}" for name in TABLES}
     ordered = {name: view_texts()[name] for name in view_order()}
-    plain = {name: f"select * from stg_{name}" for name in TABLES}
+    plain = {name: f"select * from stg_{name}" for name in TABLES if name not in ordered}
     views = {**empty, **raw, **ordered, **plain, **check_texts()}
     created = {name: f"create or replace view {name} as {text}" for name, text in views.items()}
-    for name, text in {**function_texts(), **created}.items():
+    add_functions(connection)
+    for name, text in {**macro_texts(), **function_texts(), **created}.items():
         try:
             connection.execute(text)
         except duckdb.Error as error:

@@ -159,8 +159,8 @@ def test_all_arrays_share_the_draws_whatever_the_chunks(
     n_clusters: int, models: int, k: int, resamples: int, seed: int
 ) -> None:
     sums = [np.random.default_rng(number).random((models, n_clusters, k)) for number in range(2)]
-    drawn = resample_sums([*sums, sums[0]], n_clusters, resamples, np.random.default_rng(seed))
     weights = draw_cluster_weights(n_clusters, resamples, np.random.default_rng(seed))
+    drawn = resample_sums([*sums, sums[0]], weights)
     for part, out in zip([*sums, sums[0]], drawn, strict=True):
         np.testing.assert_allclose(
             out, np.einsum("rc,mck->rmk", weights.astype(float), part), rtol=1e-12

@@ -10,7 +10,6 @@ from scipy import stats
 
 from judgelake.tasks.lake.lake import Lake, append_records, append_rows
 from judgelake.tasks.reports.correlations import Agreements, correlate_judges
-from judgelake.tasks.reports.scored_rows import draw_resamples, draw_side_by_side
 from judgelake.tasks.stats.difference_tests import permute_both, williams_test
 from judgelake.tasks.suite.suite import ReportSettings
 from tests.intervals import left_out_ends
@@ -104,22 +103,12 @@ def test_overall_pools_the_rows_of_all_benchmarks(agreements: Agreements) -> Non
     assert found["close"]["low"] < found["close"]["value"] < found["close"]["high"]
 
 
-def test_the_interval_resamples_clusters_within_benchmarks(agreements: Agreements) -> None:
-    weights = draw_side_by_side({"b": 15, "c": 20}, REPORT)
-    np.testing.assert_array_equal(weights[:, :15], draw_resamples("b", 15, 2, REPORT).clusters)
-    assert (weights[:, :15].sum(axis=1) == 15).all()
-    assert (weights[:, 15:].sum(axis=1) == 20).all()
+def test_the_interval_leaves_out_clusters_of_both_benchmarks(agreements: Agreements) -> None:
     clusters = np.concatenate([np.repeat(np.arange(30) // 2, 2), 15 + np.arange(40) // 2])
-    # Pictures are numbered by name, "10.png" before "2.png": order clusters as the lake does.
-    names = [
-        sorted(range(15), key=lambda k: f"{k}.png"),
-        sorted(range(20), key=lambda k: f"{k}.png"),
-    ]
-    code = np.concatenate([np.argsort(names[0]), 15 + np.argsort(names[1])])
     x, y, row = pool(SCORES["close"]), pool(PEOPLE), pick(agreements, "*")["close"]
     others = [
         stats.spearmanr(x[rest], y[rest]).statistic
-        for rest in (code[clusters] != left_out for left_out in range(35))
+        for rest in (clusters != left_out for left_out in range(35))
     ]
     # 15 pictures of four rows and 20 of two
     ends = left_out_ends(row["value"], others, [4] * 15 + [2] * 20)

@@ -84,8 +84,7 @@ def test_sql_and_python_say_the_same(
     connection: duckdb.DuckDBPyConnection, values: np.ndarray, clusters: np.ndarray
 ) -> None:
     low, high, reason = find_ends(connection, "share_ends(spread)", values, clusters)
-    once = np.ones((1, int(clusters.max()) + 1), dtype=np.uint16)
-    found = estimate_mean(values, clusters, once)
+    found = estimate_mean(values, clusters)
     assert reason == found.reason
     if reason is None:
         assert (low, high) == pytest.approx((found.low, found.high), rel=1e-6)

@@ -181,8 +181,7 @@ def test_best_of_three_by_hand() -> None:
     # 5 4 1: wrong and right.
     nan = math.nan
     winners, losers = np.array([3.0, 3, nan, nan, 4, 4]), np.array([2.0, 3, 1, 2, 5, 1])
-    weights = np.array([[1, 1, 1], [2, 0, 0], [0, 3, 0]])
-    found = choice_accuracy(winners, losers, np.repeat(np.arange(3), 2), weights)
+    found = choice_accuracy(winners, losers, np.repeat(np.arange(3), 2))
     assert found.accuracy.value == pytest.approx((1 + 0.5 + 0 + 1) / 4)
     assert (found.accuracy.n, found.n_ties, found.n_missing, found.accuracy.n_undefined) == (
         4,
@@ -195,6 +194,4 @@ def test_best_of_three_by_hand() -> None:
 
 def test_a_winner_without_its_loser_is_refused() -> None:
     with pytest.raises(ValueError, match="2 winners, 1 losers"):
-        choice_accuracy(
-            np.zeros(2), np.zeros(1), np.zeros(2, dtype=np.int64), np.ones((1, 1), dtype=np.int64)
-        )
+        choice_accuracy(np.zeros(2), np.zeros(1), np.zeros(2, dtype=np.int64))

@@ -2,12 +2,16 @@
 
 import math
 
+import duckdb
 import numpy as np
 import pytest
+from scipy import stats
 
 from judgelake.tasks.stats.resampling import (
     draw_cluster_weights,
+    draw_keyed_weights,
     expanded_interval,
+    key_clusters,
     percentile_interval,
 )
 
@@ -92,3 +96,34 @@ def test_one_cluster_has_no_interval() -> None:
     assert math.isnan(interval.low)
     assert math.isnan(interval.high)
     assert interval.n_undefined == 1
+
+
+def test_keys_are_those_of_sql() -> None:
+    names = ["okvqa/image 1", "okvqa/Bild 2", "", "\u00e9"]
+    with duckdb.connect() as connection:
+        text = "select md5_number_lower(unnest($names))"
+        expected = [key for (key,) in connection.execute(text, {"names": names}).fetchall()]
+    assert key_clusters(names).tolist() == expected
+
+
+@pytest.mark.parametrize("n_clusters", [30, 300], ids=["numpy", "compiled"])
+def test_keyed_draws_are_poisson_and_independent(n_clusters: int) -> None:
+    drawn = draw_keyed_weights(key_clusters(map(str, range(n_clusters))), 4000, 7)
+    assert drawn.shape == (4000, n_clusters)
+    shares = np.bincount(drawn.ravel(), minlength=6)[:6] / drawn.size
+    np.testing.assert_allclose(shares, stats.poisson.pmf(range(6), 1), atol=4 / drawn.size**0.5)
+    between = np.corrcoef(drawn.T) - np.eye(n_clusters)
+    assert np.abs(between).max() < 6 / 4000**0.5
+    after = np.corrcoef(drawn[:-1, 0], drawn[1:, 0])[0, 1]
+    assert abs(after) < 5 / 4000**0.5
+
+
+def test_keyed_draws_follow_from_key_resample_and_seed_alone() -> None:
+    keys = key_clusters(map(str, range(300)))
+    all_drawn = draw_keyed_weights(keys, 50, 7)
+    some = [200, 3, 77]
+    np.testing.assert_array_equal(draw_keyed_weights(keys[some], 50, 7), all_drawn[:, some])
+    np.testing.assert_array_equal(draw_keyed_weights(keys[some], 20, 7), all_drawn[:20, some])
+    assert (draw_keyed_weights(keys[some], 50, 8) != all_drawn[:, some]).any()
+    with pytest.raises(ValueError, match="-1 resamples; expected 0 or more"):
+        draw_keyed_weights(keys, -1, 7)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from judgelake.tasks.stats.comparisons import select_comparisons
-from judgelake.tasks.stats.resampling import draw_cluster_weights
 from judgelake.tasks.stats.scaling import agree_with_attribute, superscore
 
 NAN = math.nan
@@ -18,11 +17,10 @@ def test_agreement_with_size_by_hand() -> None:
     sizes = np.array([1.0, 2, 2, NAN])
     a, b = np.array([0, 1, 0, 2, 1, 0]), np.array([1, 0, 2, 0, 2, 3])
     drawn = select_comparisons(a, b, np.array([1.0, 1.0, 0.5, 0.0, 1.0, 0.0]), np.arange(6), 4)
-    weights = draw_cluster_weights(6, 200, np.random.default_rng(0))
-    larger = agree_with_attribute(drawn, sizes, prefers_more=True, weights=weights)
+    larger = agree_with_attribute(drawn, sizes, prefers_more=True)
     assert larger.agreement.value == 2.5 / 4
     assert (larger.agreement.n, larger.n_left_out, larger.n_ties) == (4, 2, 1)
-    smaller = agree_with_attribute(drawn, sizes, prefers_more=False, weights=weights)
+    smaller = agree_with_attribute(drawn, sizes, prefers_more=False)
     assert smaller.agreement.value == 1.5 / 4
     assert smaller.agreement.low == pytest.approx(1 - larger.agreement.high)
 
@@ -32,9 +30,7 @@ def test_superscore_by_hand() -> None:
     # lack a form.
     long = np.array([1.0, 1, 0, 0, 0, 1, NAN])
     short = np.array([0.0, 1, 1, 0, 0, NAN, 1])
-    found = superscore(
-        long, short, np.arange(7), draw_cluster_weights(7, 300, np.random.default_rng(0))
-    )
+    found = superscore(long, short, np.arange(7))
     assert (found.long.value, found.short.value, found.either.value) == (2 / 5, 2 / 5, 3 / 5)
     assert found.either.n == 5
     assert found.either.low < 0.6 < found.either.high

@@ -72,3 +72,24 @@ def count_draws(clusters: NDArray[np.uint32], counts: NDArray[np.integer[Any]]) 
     for b in range(clusters.shape[0]):
         for i in range(clusters.shape[1]):
             counts[clusters[b, i], b] += 1
+
+
+@compile_loop
+def draw_poisson(
+    starts: NDArray[np.uint64], step: np.uint64, reached: Floats, counts: NDArray[np.uint16]
+) -> None:
+    """Fill (clusters, resamples) with the places of uniform numbers in a distribution function,
+    `reached`, which ends with 1; cluster c's stream of SplitMix64 begins at starts[c].
+    """
+    for c in range(starts.size):
+        state = starts[c]
+        for b in range(counts.shape[1]):
+            state += step
+            bits = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            bits ^= bits >> np.uint64(31)
+            uniform = np.float64(bits >> np.uint64(11)) * 2.0**-53
+            place = 0
+            while uniform >= reached[place]:
+                place += 1
+            counts[c, b] = place

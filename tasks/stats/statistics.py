@@ -1,0 +1,437 @@
+"""The statistics by name, of columns of one table: what SQL, reports and Python call alike.
+
+Rows with a missing number are left out and counted. Rows are put in one order first, so that a
+figure does not depend on theirs; clusters are drawn by name
+(`tasks.stats.resampling.draw_keyed_weights`).
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple, get_args
+
+import numpy as np
+
+from judgelake.tasks.stats.agreement import Weighting, agree_raters
+from judgelake.tasks.stats.bootstrap import correlate_rows, resample_correlations
+from judgelake.tasks.stats.bradley_terry import Anchor, fit_bradley_terry
+from judgelake.tasks.stats.cluster_sums import AnyWeights, Floats, Indices, draw_once
+from judgelake.tasks.stats.comparisons import Comparisons, select_comparisons
+from judgelake.tasks.stats.correlation import COEFFICIENTS
+from judgelake.tasks.stats.elo import EloScale, bootstrap_elo, permute_elo
+from judgelake.tasks.stats.estimates import Estimate, estimate_mean
+from judgelake.tasks.stats.few_clusters import Scale
+from judgelake.tasks.stats.human_rules import tabulate_scores
+from judgelake.tasks.stats.pair_accuracy import soft_pairwise_accuracy, tie_calibrated_accuracy
+from judgelake.tasks.stats.reliability import (
+    Metric,
+    fleiss_kappa,
+    krippendorff_alpha,
+    most_frequent_size,
+)
+from judgelake.tasks.stats.resampling import Keys, draw_keyed_weights, key_clusters
+from judgelake.tasks.stats.scaling import correlate_distances
+from judgelake.tasks.stats.signatures import SIGNATURES, Kind
+
+
+class Texts(NamedTuple):
+    """A column of texts: the distinct ones, rising, and each row's place among them, -1 where it
+    has none.
+    """
+
+    names: list[str]
+    codes: Indices
+
+
+Column = Floats | Texts
+Columns = Mapping[str, Any]
+"""Numbers as float64 with NaN where one is missing, else `Texts`."""
+Options = Mapping[str, Any]
+Ratings = dict[str, float]
+
+# orders of the comparisons over which an Elo rating is averaged
+ELO_ORDERS = 200
+
+
+class Measured(NamedTuple):
+    """A statistic, its 95 % interval, the rows and clusters behind it, the resamples on which it
+    was undefined, the rows left out for a missing number, how the interval was found, and why
+    there is no value or no interval.
+    """
+
+    value: float
+    low: float
+    high: float
+    n: int
+    n_clusters: int
+    n_undefined: int
+    n_missing: int
+    method: str | None
+    reason: str | None
+
+
+class Rated(NamedTuple):
+    """A model's rating with its interval; the n are its comparisons."""
+
+    model: str
+    value: float
+    low: float
+    high: float
+    n: int
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class _Form:
+    """How a statistic is computed: `measure` the value alone, `estimate` with an interval from
+    clusters.
+    """
+
+    measure: Callable[[Columns, Options], Any]
+    estimate: Callable[[Columns, Indices, AnyWeights, Options], Any]
+    takes_any_order: bool = False
+    """Whether the kernel itself puts the rows in one order."""
+
+
+def measure(name: str, columns: Columns, options: Options | None = None) -> Any:
+    """The value, NaN where it is undefined; of ratings, model -> rating.
+
+    Raises ValueError for an option outside its choices.
+    """
+    chosen = {**SIGNATURES[name].options, **(options or {})}
+    kept, _, _ = _prepare(name, columns, None)
+    return _FORMS[name].measure(kept, chosen)
+
+
+def estimate(
+    name: str,
+    columns: Columns,
+    clusters: Texts,
+    resamples: int = 1000,
+    seed: int = 0,
+    options: Options | None = None,
+) -> Any:
+    """The value with its interval: `Measured`, of ratings a list of `Rated`.
+
+    `clusters` names each row's cluster; rows without one are one cluster together.
+    """
+    chosen = {**SIGNATURES[name].options, **(options or {}), "seed": seed}
+    kept, codes, keys = _prepare(name, columns, clusters)
+    weights = draw_keyed_weights(keys, resamples, seed)
+    found = _FORMS[name].estimate(kept, codes, weights, chosen)
+    if SIGNATURES[name].rates_models:
+        return found
+    n_missing = clusters.codes.size - codes.size
+    reason = found.reason if codes.size else "no rows"
+    return Measured(*found[:6], n_missing, found.method, reason)
+
+
+def code_texts(values: Iterable[object]) -> Texts:
+    """Texts, numbers or None as a column of texts."""
+    places: dict[str, int] = {}
+    codes = np.fromiter(
+        (-1 if value is None else places.setdefault(str(value), len(places)) for value in values),
+        dtype=np.int64,
+    )
+    return sort_texts(list(places), codes)
+
+
+def sort_texts(names: Sequence[str], codes: Indices) -> Texts:
+    """Texts whose names stand in any order, each once."""
+    order = sorted(range(len(names)), key=names.__getitem__)
+    ranks = np.full(len(names) + 1, -1, dtype=np.int64)
+    ranks[order] = np.arange(len(names))
+    return Texts([names[place] for place in order], ranks[codes])
+
+
+def _prepare(
+    name: str, columns: Columns, clusters: Texts | None
+) -> tuple[dict[str, Any], Indices, Keys]:
+    """The rows with nothing missing, in one order whatever theirs was, and the clusters' codes and
+    keys.
+    """
+    kinds = SIGNATURES[name].columns
+    read = {column: _READ[kind](columns[column]) for column, kind in kinds.items()}
+    codes = {column: c.codes if isinstance(c, Texts) else c for column, c in read.items()}
+    is_there = np.logical_and.reduce(
+        [c >= 0 if c.dtype.kind == "i" else ~np.isnan(c) for c in codes.values()]
+    )
+    if clusters is None:
+        cluster, keys = np.zeros(is_there.size, dtype=np.int64), np.zeros(1, dtype=np.uint64)
+    else:
+        keys, rank = np.unique(key_clusters([*clusters.names, ""]), return_inverse=True)
+        cluster = rank[clusters.codes]
+    rows = np.flatnonzero(is_there)
+    if not _FORMS[name].takes_any_order:
+        rows = rows[np.lexsort((cluster[rows], *(c[rows] for c in reversed(codes.values()))))]
+    kept = {
+        column: c._replace(codes=c.codes[rows]) if isinstance(c, Texts) else c[rows]
+        for column, c in read.items()
+    }
+    return kept, cluster[rows], keys
+
+
+def _read_numbers(values: Floats) -> Floats:
+    return np.where(np.isfinite(values), values, np.nan)
+
+
+def _read_labels(labels: Texts) -> Column:
+    try:
+        numbers = np.array([*map(float, labels.names), np.nan])
+    except ValueError:
+        return labels
+    return numbers[labels.codes] if np.isfinite(numbers[:-1]).all() else labels
+
+
+_READ: Mapping[Kind, Callable[[Any], Column]] = {
+    "number": _read_numbers,
+    "label": _read_labels,
+    "name": lambda names: names,
+}
+
+
+# Correlations of a judge's scores `x` with people's `y`.
+
+
+def _correlate(columns: Columns, _: Options, name: str) -> float:
+    return correlate_rows(columns["x"], columns["y"])[name]
+
+
+def _correlate_clusters(
+    columns: Columns, clusters: Indices, weights: AnyWeights, _: Options, name: str
+) -> Any:
+    return resample_correlations(columns["x"], columns["y"], clusters, weights)[name].summarise()
+
+
+# Agreement of two raters' labels, and of several raters'.
+
+
+def _label_codes(columns: Columns) -> tuple[Floats, Floats]:
+    """Both columns as numbers; where one of them is text, labels are their places among all."""
+    a, b = columns["a"], columns["b"]
+    if not isinstance(a, Texts) and not isinstance(b, Texts):
+        return a, b
+    return _merge(*(_as_texts(side) for side in (a, b)))
+
+
+def _as_texts(labels: Column) -> Texts:
+    return labels if isinstance(labels, Texts) else code_texts(f"{label:g}" for label in labels)
+
+
+def _merge(a: Texts, b: Texts) -> tuple[Floats, Floats]:
+    places = {name: place for place, name in enumerate(sorted({*a.names, *b.names}))}
+    return tuple(  # type: ignore[return-value]
+        np.array([places[name] for name in side.names], dtype=np.float64)[side.codes]
+        for side in (a, b)
+    )
+
+
+def _agree(columns: Columns, clusters: Indices, weights: AnyWeights, options: Options) -> Estimate:
+    weighting = _choose({"weights": "nominal", **options}, "weights", Weighting)
+    found = agree_raters(*_label_codes(columns), clusters, weights, [weighting])
+    return found[f"kappa_{weighting}"]
+
+
+def _agree_plainly(
+    columns: Columns, clusters: Indices, weights: AnyWeights, _: Options
+) -> Estimate:
+    return agree_raters(*_label_codes(columns), clusters, weights)["agreement"]
+
+
+def _choose(options: Options, name: str, choices: Any) -> Any:
+    allowed = get_args(choices)
+    if options[name] not in allowed:
+        raise ValueError(
+            f"{name} := {options[name]!r}; expected one of {', '.join(map(repr, allowed))}"
+        )
+    return options[name]
+
+
+def _units(columns: Columns) -> tuple[Indices, Floats]:
+    labels = columns["label"]
+    numbers = labels.codes.astype(np.float64) if isinstance(labels, Texts) else labels
+    return columns["unit"].codes, numbers
+
+
+def _fleiss(columns: Columns, clusters: Indices, weights: AnyWeights, _: Options) -> Estimate:
+    """Of the units that have as many labels as most have."""
+    units, labels = _units(columns)
+    per_unit = most_frequent_size(units)
+    if per_unit < 2:
+        return _nothing(units, clusters, "no unit has two labels")
+    return fleiss_kappa(units, labels, per_unit, clusters, weights).kappa
+
+
+def _alpha(columns: Columns, clusters: Indices, weights: AnyWeights, options: Options) -> Estimate:
+    units, labels = _units(columns)
+    metric = _choose(options, "metric", Metric)
+    if most_frequent_size(units) < 2:
+        return _nothing(units, clusters, "no unit has two labels")
+    return krippendorff_alpha(units, labels, metric, clusters, weights).alpha
+
+
+def _nothing(rows: Floats | Indices, clusters: Indices, reason: str) -> Estimate:
+    n_clusters = int(np.unique(clusters).size)
+    return Estimate(np.nan, np.nan, np.nan, rows.size, n_clusters, 0, reason)
+
+
+# Accuracy over pairs of answers to one item, or of models.
+
+
+def _accuracy(
+    columns: Columns, clusters: Indices, weights: AnyWeights, options: Options, calibrates: bool
+) -> Estimate:
+    x, y = columns["x"], columns["y"]
+    rng = np.random.default_rng(options.get("seed", 0))
+    items = columns["item"].codes
+    found = tie_calibrated_accuracy(x, y, items, clusters, weights, rng, calibrates=calibrates)
+    return found.accuracy
+
+
+def _soften(columns: Columns, clusters: Indices, _: AnyWeights, options: Options) -> Estimate:
+    held, model = np.unique(columns["model"].codes, return_inverse=True)
+    _, first, item = np.unique(columns["item"].codes, return_index=True, return_inverse=True)
+    if held.size < 2:
+        return _nothing(item, clusters, "fewer than two models")
+    x, y = (tabulate_scores(columns[side], model, item, (held.size, first.size)) for side in "xy")
+    rng = np.random.default_rng(options.get("seed", 0))
+    soft = soft_pairwise_accuracy(x, y, clusters[first], options["permutations"], rng)
+    return _nothing(item, clusters, "has no interval")._replace(value=soft.value)
+
+
+# Means and shares.
+
+
+def _average(
+    columns: Columns, clusters: Indices, _: AnyWeights, __: Options, scale: Scale
+) -> Estimate:
+    x = columns["x"]
+    if scale == "share" and x.size and not 0 <= x.min() <= x.max() <= 1:
+        raise ValueError(f"win_rate: a preference of {x.min():g} to {x.max():g}; expected 0 to 1")
+    return estimate_mean(x, clusters, scale)
+
+
+# Ratings of models from comparisons.
+
+
+def _compare(columns: Columns, clusters: Indices) -> tuple[list[str], Comparisons]:
+    """The models, rising, and the comparisons between two of them."""
+    a, b = columns["model_a"], columns["model_b"]
+    held = ({side.names[code] for code in np.unique(side.codes)} for side in (a, b))
+    models = sorted(set().union(*held))
+    places = {name: place for place, name in enumerate(models)}
+    first, second = (
+        np.array([places.get(name, -1) for name in side.names], dtype=np.int64)[side.codes]
+        for side in (a, b)
+    )
+    differ = first != second
+    given = first[differ], second[differ], columns["preference_b"][differ], clusters[differ]
+    return models, select_comparisons(*given, len(models))
+
+
+def _scale(options: Options) -> EloScale:
+    return EloScale(*(float(options[name]) for name in ("start", "k", "scale")))
+
+
+def _soften_items(columns: Columns, options: Options) -> float:
+    items = columns["item"]
+    _, rank = np.unique(key_clusters(items.names), return_inverse=True)  # as `estimate` codes them
+    return float(_soften(columns, rank[items.codes], draw_once(1), options).value)
+
+
+def _rate_elo(columns: Columns, options: Options) -> Ratings:
+    models, comparisons = _compare(columns, np.zeros(columns["preference_b"].size, dtype=np.int64))
+    rng = np.random.default_rng(options.get("seed", 0))
+    ratings = permute_elo(comparisons, _scale(options), ELO_ORDERS, rng).band.mean
+    return dict(zip(models, ratings.tolist(), strict=True))
+
+
+def _estimate_elo(
+    columns: Columns, clusters: Indices, weights: AnyWeights, options: Options
+) -> list[Rated]:
+    ratings = _rate_elo(columns, options)
+    models, comparisons = _compare(columns, clusters)
+    rng = np.random.default_rng(options["seed"])
+    band = bootstrap_elo(comparisons, _scale(options), weights, rng).band
+    met = np.bincount(
+        np.concatenate([comparisons.model_a, comparisons.model_b]), minlength=len(models)
+    )
+    return [
+        Rated(model, ratings[model], float(band.low[code]), float(band.high[code]), int(met[code]),
+              None)
+        for code, model in enumerate(models)
+    ]  # fmt: skip
+
+
+def _fit(
+    columns: Columns, clusters: Indices, _: AnyWeights | None, options: Options
+) -> list[Rated]:
+    models, comparisons = _compare(columns, clusters)
+    scale = EloScale(float(options["start"]), 1.0, float(options["scale"]))
+    fitted = fit_bradley_terry(comparisons, Anchor(None, scale.initial, scale.scale))
+    met = np.bincount(
+        np.concatenate([comparisons.model_a, comparisons.model_b]), minlength=len(models)
+    )
+    return [
+        Rated(model, float(fitted.ratings[code]), float(fitted.low[code]), float(fitted.high[code]),
+              int(met[code]), "; ".join(fitted.reasons[code]) or None)
+        for code, model in enumerate(models)
+    ]  # fmt: skip
+
+
+def _rate_bradley_terry(columns: Columns, options: Options) -> Ratings:
+    clusters = np.arange(columns["preference_b"].size)
+    return {rated.model: rated.value for rated in _fit(columns, clusters, None, options)}
+
+
+# Scaling analyses.
+
+
+def _relate(columns: Columns, _: Options) -> float:
+    return correlate_distances(columns["x"], columns["y"], 0, np.random.default_rng(0)).plain
+
+
+def _relate_clusters(
+    columns: Columns, clusters: Indices, _: AnyWeights, options: Options
+) -> Estimate:
+    value = _relate(columns, options)
+    return _nothing(columns["x"], clusters, "has no interval")._replace(value=value)
+
+
+def _value_of(
+    form: Callable[[Columns, Indices, AnyWeights, Options], Any],
+) -> Callable[[Columns, Options], float]:
+    """The value of a statistic that is computed with its interval: without any resample."""
+
+    def find(columns: Columns, options: Options) -> float:
+        first = next(iter(columns.values()))
+        rows = first.codes.size if isinstance(first, Texts) else first.size
+        clusters = np.zeros(rows, dtype=np.int64)
+        return float(form(columns, clusters, draw_once(1)[:0], options).value)
+
+    return find
+
+
+def _of_estimate(form: Callable[[Columns, Indices, AnyWeights, Options], Any]) -> _Form:
+    return _Form(_value_of(form), form)
+
+
+_FORMS: Mapping[str, _Form] = {
+    **{
+        name: _Form(partial(_correlate, name=name), partial(_correlate_clusters, name=name), True)
+        for name in COEFFICIENTS
+    },
+    "agreement": _of_estimate(_agree_plainly),
+    "cohen_kappa": _of_estimate(_agree),
+    "weighted_kappa": _of_estimate(_agree),
+    "fleiss_kappa": _of_estimate(_fleiss),
+    "krippendorff_alpha": _of_estimate(_alpha),
+    "pair_accuracy": _of_estimate(partial(_accuracy, calibrates=False)),
+    "tie_calibrated_accuracy": _of_estimate(partial(_accuracy, calibrates=True)),
+    "soft_pairwise_accuracy": _Form(_soften_items, _soften),
+    "cluster_mean": _of_estimate(partial(_average, scale="number")),
+    "win_rate": _of_estimate(partial(_average, scale="share")),
+    "elo": _Form(_rate_elo, _estimate_elo),
+    "bradley_terry": _Form(_rate_bradley_terry, _fit),
+    "distance_correlation": _Form(_relate, _relate_clusters),
+}

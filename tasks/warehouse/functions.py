@@ -1,0 +1,211 @@
+"""The statistics as SQL aggregates: `spearman(x, y)` and `spearman_ci(x, y, cluster)` and so on,
+for every one of `tasks.stats.signatures`.
+
+A macro gathers a group's rows into one list, a function called for many groups at once hands each
+list to the statistic. A macro is no aggregate to DuckDB: it takes no `filter`, no `distinct`, no
+`over` and cannot stand in `pivot ... using`.
+"""
+
+import functools
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import numpy as np
+
+from judgelake.tasks.stats.signatures import SIGNATURES, Signature
+
+if TYPE_CHECKING:
+    from judgelake.tasks.stats.statistics import Measured, Rated
+
+_SQL_TYPES = {float: "double", int: "bigint", str: "varchar"}
+_ESTIMATED = {"resamples": 1000, "seed": 0}
+"""Options of every `_ci` form."""
+
+
+def macro_texts() -> dict[str, str]:
+    """Name -> the statement that creates its macro: the plain form and the `_ci` form of each
+    statistic.
+    """
+    return {
+        name: text
+        for statistic in SIGNATURES.values()
+        for name, text in (
+            (statistic.name, _write_macro(statistic, is_estimate=False)),
+            (f"{statistic.name}_ci", _write_macro(statistic, is_estimate=True)),
+        )
+    }
+
+
+def describe_functions() -> dict[str, str]:
+    """Signature as SQL has it -> what it gives, plain forms first."""
+    forms = [(statistic, is_ci) for is_ci in (False, True) for statistic in SIGNATURES.values()]
+    return {
+        f"{statistic.name}{'_ci' if is_ci else ''}({_write_parameters(statistic, is_ci)})": (
+            f"{statistic.says}{', with interval' if is_ci else ''}"
+        )
+        for statistic, is_ci in forms
+    }
+
+
+def add_functions(connection: duckdb.DuckDBPyConnection) -> None:
+    """Give a connection what the macros call."""
+    for statistic in SIGNATURES.values():
+        for is_estimate in (False, True):
+            connection.create_function(
+                _kernel_name(statistic, is_estimate),
+                functools.partial(_call, statistic, is_estimate),
+                [
+                    f"struct({_list_fields(_columns_of(statistic, is_estimate))})[]",
+                    f"struct({_list_fields(_option_types(statistic, is_estimate))})",
+                ],
+                _result_type(statistic, is_estimate),  # type: ignore[arg-type]
+                type="arrow",  # type: ignore[arg-type]
+                null_handling="special",  # type: ignore[arg-type]
+            )
+
+
+def _kernel_name(statistic: Signature, is_estimate: bool) -> str:
+    return f"{'estimate' if is_estimate else 'measure'}_{statistic.name}"
+
+
+def _options_of(statistic: Signature, is_estimate: bool) -> dict[str, Any]:
+    return {**statistic.options, **(_ESTIMATED if is_estimate else {})}
+
+
+def _columns_of(statistic: Signature, is_estimate: bool) -> dict[str, str]:
+    kinds = {
+        name: "double" if kind == "number" else "varchar"
+        for name, kind in statistic.columns.items()
+    }
+    return {**kinds, "cluster": "varchar"} if is_estimate else kinds
+
+
+def _option_types(statistic: Signature, is_estimate: bool) -> dict[str, str]:
+    options = _options_of(statistic, is_estimate)
+    return {name: _SQL_TYPES[type(default)] for name, default in options.items()}
+
+
+def _list_fields(types: Mapping[str, str]) -> str:
+    """Fields of a struct; one that has no use where there is none."""
+    return ", ".join(f"{name} {kind}" for name, kind in types.items()) or "nothing boolean"
+
+
+_ESTIMATE_TYPE = (
+    "struct(value double, low double, high double, n bigint, n_clusters bigint, "
+    "n_undefined bigint, n_missing bigint, method varchar, reason varchar)"
+)
+_RATED_TYPE = (
+    "struct(model varchar, value double, low double, high double, n bigint, reason varchar)[]"
+)
+
+
+def _result_type(statistic: Signature, is_estimate: bool) -> str:
+    if statistic.rates_models:
+        return _RATED_TYPE if is_estimate else "map(varchar, double)"
+    return _ESTIMATE_TYPE if is_estimate else "double"
+
+
+def _write_parameters(statistic: Signature, is_estimate: bool) -> str:
+    options = _options_of(statistic, is_estimate).items()
+    defaults = [f"{name} := {_write_constant(default)}" for name, default in options]
+    return ", ".join([*_columns_of(statistic, is_estimate), *defaults])
+
+
+def _write_constant(value: object) -> str:
+    return f"'{value}'" if isinstance(value, str) else str(value)
+
+
+def _write_macro(statistic: Signature, *, is_estimate: bool) -> str:
+    name = f"{statistic.name}_ci" if is_estimate else statistic.name
+    rows = _pack(_columns_of(statistic, is_estimate))
+    options = _pack(_option_types(statistic, is_estimate))
+    call = f"{_kernel_name(statistic, is_estimate)}(list({rows}), {options})"
+    return f"create or replace macro {name}({_write_parameters(statistic, is_estimate)}) as {call}"
+
+
+def _pack(types: Mapping[str, str]) -> str:
+    fields = ", ".join(f"{name} := {name}::{kind}" for name, kind in types.items())
+    return f"struct_pack({fields or 'nothing := false'})"
+
+
+def _call(statistic: Signature, is_estimate: bool, rows: Any, options: Any) -> Any:
+    """The results of many groups, of an Arrow list of rows and a struct of options each."""
+    import pyarrow as pa  # takes a fifth of a second
+
+    groups = _split_groups(statistic, is_estimate, rows)
+    results = [
+        _find(statistic, is_estimate, columns, chosen)
+        for columns, chosen in zip(groups, options.to_pylist(), strict=True)
+    ]
+    return pa.array(results, type=_arrow_type(_result_type(statistic, is_estimate)))
+
+
+@functools.cache
+def _arrow_type(kind: str) -> Any:
+    with duckdb.connect() as connection:
+        return connection.sql(f"select null::{kind} as x").to_arrow_table().schema.field(0).type
+
+
+def _split_groups(
+    statistic: Signature, is_estimate: bool, rows: Any
+) -> Iterator[Mapping[str, Any]]:
+    """The columns of each group."""
+    from judgelake.tasks.stats.statistics import Texts  # imports scipy
+
+    columns = _columns_of(statistic, is_estimate)
+    for chunk in rows.chunks:
+        offsets = chunk.offsets.to_numpy()
+        held = {name: chunk.values.field(name) for name in columns}
+        whole = {
+            name: _read_numbers(column) if columns[name] == "double" else _read_texts(column)
+            for name, column in held.items()
+        }
+        for start, stop in itertools.pairwise(offsets.tolist()):
+            part = slice(start, stop)
+            yield {
+                name: column._replace(codes=column.codes[part])
+                if isinstance(column, Texts)
+                else column[part]
+                for name, column in whole.items()
+            }
+
+
+def _read_numbers(column: Any) -> Any:
+    return column.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
+
+
+def _read_texts(column: Any) -> Any:
+    from judgelake.tasks.stats.statistics import sort_texts
+
+    coded = column.dictionary_encode()
+    codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return sort_texts(coded.dictionary.to_pylist(), codes)
+
+
+def _find(
+    statistic: Signature, is_estimate: bool, columns: Mapping[str, Any], options: dict[str, Any]
+) -> Any:
+    from judgelake.tasks.stats.statistics import estimate, measure
+
+    options.pop("nothing", None)
+    if not is_estimate:
+        found = measure(statistic.name, columns, options)
+        if statistic.rates_models:
+            return [(model, _null(value)) for model, value in found.items()]
+        return _null(found)
+    resamples, seed = options.pop("resamples"), options.pop("seed")
+    found = estimate(statistic.name, columns, columns["cluster"], resamples, seed, options)
+    return [_describe(rated) for rated in found] if statistic.rates_models else _describe(found)
+
+
+def _describe(found: "Measured | Rated") -> dict[str, Any]:
+    return {
+        name: _null(value) if isinstance(value, float) else value
+        for name, value in found._asdict().items()
+    }
+
+
+def _null(value: float) -> float | None:
+    return value if np.isfinite(value) else None
