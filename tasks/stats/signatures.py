@@ -52,6 +52,11 @@ _ALL: Sequence[Signature] = (
         {"a": "number", "b": "number"},
         {"weights": "quadratic"},
     ),
+    Signature(
+        "matchup_kappa",
+        "Cohen's kappa of choices a, b, tie, its chance term by matchup of two models (CHIRP)",
+        {**_LABELS, "model_a": "name", "model_b": "name"},
+    ),
     Signature("fleiss_kappa", "agreement of several raters beyond chance", _UNITS),
     Signature(
         "krippendorff_alpha",
@@ -73,7 +78,7 @@ _ALL: Sequence[Signature] = (
         "soft_pairwise_accuracy",
         "how near the p-values of pairs of models are by x and by y",
         {**_PAIR, "model": "name", "item": "name"},
-        {"permutations": 1000},
+        {"permutations": 1000, "seed": 0},
     ),
     Signature("cluster_mean", "mean", {"x": "number"}),
     Signature("win_rate", "share of wins, a tie half", {"x": "number"}),
@@ -81,7 +86,7 @@ _ALL: Sequence[Signature] = (
         "elo",
         "Elo ratings of models, the mean over random orders of the comparisons",
         _DUELS,
-        {"start": 1000, "k": 4, "scale": 400},
+        {"start": 1000, "k": 4, "scale": 400, "seed": 0},
         rates_models=True,
     ),
     Signature(

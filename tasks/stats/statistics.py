@@ -12,11 +12,16 @@ from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
-from judgelake.tasks.stats.agreement import Weighting, agree_raters
+from judgelake.tasks.stats.agreement import Weighting, agree_on_matchups, agree_raters
 from judgelake.tasks.stats.bootstrap import correlate_rows, resample_correlations
 from judgelake.tasks.stats.bradley_terry import Anchor, fit_bradley_terry
 from judgelake.tasks.stats.cluster_sums import AnyWeights, Floats, Indices, draw_once
-from judgelake.tasks.stats.comparisons import Comparisons, select_comparisons
+from judgelake.tasks.stats.comparisons import (
+    Comparisons,
+    Preference,
+    orient_matchups,
+    select_comparisons,
+)
 from judgelake.tasks.stats.correlation import COEFFICIENTS
 from judgelake.tasks.stats.elo import EloScale, bootstrap_elo, permute_elo
 from judgelake.tasks.stats.estimates import Estimate, estimate_mean
@@ -165,10 +170,15 @@ def _prepare(
     if not _FORMS[name].takes_any_order:
         rows = rows[np.lexsort((cluster[rows], *(c[rows] for c in reversed(codes.values()))))]
     kept = {
-        column: c._replace(codes=c.codes[rows]) if isinstance(c, Texts) else c[rows]
-        for column, c in read.items()
+        column: _pick(c, rows) if isinstance(c, Texts) else c[rows] for column, c in read.items()
     }
     return kept, cluster[rows], keys
+
+
+def _pick(texts: Texts, rows: Indices) -> Texts:
+    """Some rows, and the names that they have."""
+    held, codes = np.unique(texts.codes[rows], return_inverse=True)
+    return Texts([texts.names[place] for place in held], codes)
 
 
 def _read_numbers(values: Floats) -> Floats:
@@ -219,17 +229,46 @@ def _as_texts(labels: Column) -> Texts:
 
 
 def _merge(a: Texts, b: Texts) -> tuple[Floats, Floats]:
-    places = {name: place for place, name in enumerate(sorted({*a.names, *b.names}))}
-    return tuple(  # type: ignore[return-value]
-        np.array([places[name] for name in side.names], dtype=np.float64)[side.codes]
-        for side in (a, b)
-    )
+    names = sorted({*a.names, *b.names})
+    return _place(a, names).astype(np.float64), _place(b, names).astype(np.float64)
 
 
 def _agree(columns: Columns, clusters: Indices, weights: AnyWeights, options: Options) -> Estimate:
     weighting = _choose({"weights": "nominal", **options}, "weights", Weighting)
     found = agree_raters(*_label_codes(columns), clusters, weights, [weighting])
     return found[f"kappa_{weighting}"]
+
+
+_CHOICES = {"a": Preference.A, "b": Preference.B, "tie": Preference.TIE}
+
+
+def _agree_on_matchups(
+    columns: Columns, clusters: Indices, weights: AnyWeights, _: Options
+) -> Estimate:
+    """Rows of one model against itself and choices other than a, b and tie are left out."""
+    models = sorted({*columns["model_a"].names, *columns["model_b"].names})
+    first, second = (_place(columns[name], models) for name in ("model_a", "model_b"))
+    between = first != second
+    a, b = (_read_choices(columns[name])[between] for name in ("a", "b"))
+    model_a, model_b = first[between], second[between]
+    matchups, a = orient_matchups(model_a, model_b, a)
+    _, b = orient_matchups(model_a, model_b, b)
+    return agree_on_matchups(a, b, matchups, clusters[between], weights)["kappa_matchups"]
+
+
+def _read_choices(labels: Column) -> Floats:
+    if not isinstance(labels, Texts):
+        if labels.size:
+            raise ValueError(f"matchup_kappa: a choice is {labels[0]:g}; expected a, b or tie")
+        return labels
+    numbers = [float(_CHOICES.get(name, np.nan)) for name in labels.names]
+    return np.array(numbers)[labels.codes]
+
+
+def _place(texts: Texts, names: list[str]) -> Indices:
+    """Each row's place among `names`, which hold all of the column's."""
+    places = {name: place for place, name in enumerate(names)}
+    return np.array([places[name] for name in texts.names], dtype=np.int64)[texts.codes]
 
 
 def _agree_plainly(
@@ -289,13 +328,17 @@ def _accuracy(
 
 
 def _soften(columns: Columns, clusters: Indices, _: AnyWeights, options: Options) -> Estimate:
-    held, model = np.unique(columns["model"].codes, return_inverse=True)
-    _, first, item = np.unique(columns["item"].codes, return_index=True, return_inverse=True)
-    if held.size < 2:
+    models, item = columns["model"], columns["item"].codes
+    _, first = np.unique(item, return_index=True)
+    if len(models.names) < 2:
         return _nothing(item, clusters, "fewer than two models")
-    x, y = (tabulate_scores(columns[side], model, item, (held.size, first.size)) for side in "xy")
+    x, y = (
+        tabulate_scores(columns[side], models.codes, item, (len(models.names), first.size))
+        for side in "xy"
+    )
     rng = np.random.default_rng(options.get("seed", 0))
-    soft = soft_pairwise_accuracy(x, y, clusters[first], options["permutations"], rng)
+    _, cluster = np.unique(clusters[first], return_inverse=True)
+    soft = soft_pairwise_accuracy(x, y, cluster, options["permutations"], rng)
     return _nothing(item, clusters, "has no interval")._replace(value=soft.value)
 
 
@@ -317,13 +360,8 @@ def _average(
 def _compare(columns: Columns, clusters: Indices) -> tuple[list[str], Comparisons]:
     """The models, rising, and the comparisons between two of them."""
     a, b = columns["model_a"], columns["model_b"]
-    held = ({side.names[code] for code in np.unique(side.codes)} for side in (a, b))
-    models = sorted(set().union(*held))
-    places = {name: place for place, name in enumerate(models)}
-    first, second = (
-        np.array([places.get(name, -1) for name in side.names], dtype=np.int64)[side.codes]
-        for side in (a, b)
-    )
+    models = sorted({*a.names, *b.names})
+    first, second = _place(a, models), _place(b, models)
     differ = first != second
     given = first[differ], second[differ], columns["preference_b"][differ], clusters[differ]
     return models, select_comparisons(*given, len(models))
@@ -424,6 +462,7 @@ _FORMS: Mapping[str, _Form] = {
     "agreement": _of_estimate(_agree_plainly),
     "cohen_kappa": _of_estimate(_agree),
     "weighted_kappa": _of_estimate(_agree),
+    "matchup_kappa": _of_estimate(_agree_on_matchups),
     "fleiss_kappa": _of_estimate(_fleiss),
     "krippendorff_alpha": _of_estimate(_alpha),
     "pair_accuracy": _of_estimate(partial(_accuracy, calibrates=False)),

@@ -62,7 +62,7 @@ def test_undefined_values_lie_beyond_both_ends() -> None:
     values = np.append(np.arange(99.0), [math.nan, math.nan])
     assert percentile_interval(values)[:3] == pytest.approx((0.5, 97.5, 2))
     values[:2] = math.nan  # now four of 101 are beyond each end, more than 2.5 %
-    assert percentile_interval(values)[2:] == (4, "undefined on 4 of 101 resamples")
+    assert percentile_interval(values)[2:4] == (4, "undefined on 4 of 101 resamples")
 
 
 def test_no_defined_value_has_no_interval() -> None:
