@@ -161,89 +161,6 @@ class Contradictions(ResampledTable):
     n_simulated: pl.Int64
 
 
-class GraderAccuracy(ResampledTable):
-    """One row per benchmark × grader whose scores are 0 or 1 × criteria: its grading against
-    people's (CHIRP, Table 7), sample 0.
-
-    `n_left_out` answers were marked differently by two annotators, or neither right nor wrong. The
-    error rates are shares of what people marked wrong, and right. `n_undefined` is that of
-    accuracy.
-    """
-
-    judge: str
-    judge_criterion: str
-    human_criterion: str
-    n: pl.Int64
-    n_left_out: pl.Int64
-    n_clusters: pl.Int64
-    true_positives: pl.Int64
-    false_positives: pl.Int64
-    true_negatives: pl.Int64
-    false_negatives: pl.Int64
-    accuracy: pl.Float64 = pa.Field(nullable=True)
-    accuracy_low: pl.Float64 = pa.Field(nullable=True)
-    accuracy_high: pl.Float64 = pa.Field(nullable=True)
-    accuracy_reason: str = pa.Field(nullable=True)
-    false_positive_rate: pl.Float64 = pa.Field(nullable=True)
-    false_positive_low: pl.Float64 = pa.Field(nullable=True)
-    false_positive_high: pl.Float64 = pa.Field(nullable=True)
-    false_positive_reason: str = pa.Field(nullable=True)
-    false_negative_rate: pl.Float64 = pa.Field(nullable=True)
-    false_negative_low: pl.Float64 = pa.Field(nullable=True)
-    false_negative_high: pl.Float64 = pa.Field(nullable=True)
-    false_negative_reason: str = pa.Field(nullable=True)
-
-
-class ChoiceAccuracies(ResampledTable):
-    """One row per benchmark × judge or metric × its criterion × people's criterion: best-of-n
-    choices (HarmonicEval, appendix D.3).
-
-    `accuracy` is the share of the `n` pairs winner-loser, of `n_choices` by all annotators, whose
-    winner has the higher score; of `n_ties` each counts half. `n_missing` pairs lack a score.
-    """
-
-    judge: str
-    judge_criterion: str
-    human_criterion: str
-    n_choices: pl.Int64
-    n: pl.Int64
-    n_ties: pl.Int64
-    n_missing: pl.Int64
-    n_clusters: pl.Int64
-    accuracy: pl.Float64 = pa.Field(nullable=True)
-    low: pl.Float64 = pa.Field(nullable=True)
-    high: pl.Float64 = pa.Field(nullable=True)
-    reason: str = pa.Field(nullable=True)
-
-
-class Superscores(ResampledTable):
-    """One row per benchmark × grader whose scores are 0 or 1 × criterion × model ('*' all): shares
-    of items answered right.
-
-    In the `long` form, in the `short` form, and in `either` (the superscore: CHIRP, section 5.2.1),
-    of the `n` items that the model answered in both forms and the grader scored. Grader `human` is
-    what all annotators of an answer said, where they agree.
-    """
-
-    judge: str
-    criterion: str
-    model: str
-    n: pl.Int64
-    n_clusters: pl.Int64
-    long: pl.Float64 = pa.Field(nullable=True)
-    long_low: pl.Float64 = pa.Field(nullable=True)
-    long_high: pl.Float64 = pa.Field(nullable=True)
-    long_reason: str = pa.Field(nullable=True)
-    short: pl.Float64 = pa.Field(nullable=True)
-    short_low: pl.Float64 = pa.Field(nullable=True)
-    short_high: pl.Float64 = pa.Field(nullable=True)
-    short_reason: str = pa.Field(nullable=True)
-    either: pl.Float64 = pa.Field(nullable=True)
-    either_low: pl.Float64 = pa.Field(nullable=True)
-    either_high: pl.Float64 = pa.Field(nullable=True)
-    either_reason: str = pa.Field(nullable=True)
-
-
 class RankingOverlaps(Strict):
     """One row per benchmark × criterion × category × rating method × two raters: rank-biased
     overlap of their orders of models.
@@ -265,29 +182,6 @@ class RankingOverlaps(Strict):
     n_common: pl.Int64
     persistence: pl.Float64
     overlap: pl.Float64 = pa.Field(nullable=True)
-    reported_at: Instant
-
-
-class ItemLabelShares(Strict):
-    """One row per benchmark × label × labeller: the share of the `n` items looked at of which it
-    holds (CHIRP, section 5.2.3).
-
-    With the normal interval of the paper and Wilson's, 95 %; `n_items` are the benchmark's, for
-    counting up a sample.
-    """
-
-    suite: str
-    benchmark: str
-    label: str
-    labeller: str
-    n_items: pl.Int64
-    n: pl.Int64
-    n_holds: pl.Int64
-    share: pl.Float64
-    normal_low: pl.Float64
-    normal_high: pl.Float64
-    wilson_low: pl.Float64
-    wilson_high: pl.Float64
     reported_at: Instant
 
 

@@ -108,7 +108,6 @@ def _reported(
 _ANSWER = ("benchmark", "item_id", "answer_id")
 _PAIR = ("benchmark", "item_id", "answer_a", "answer_b")
 _RATED = ("suite", "benchmark", "rater", "criterion")
-_GRADED = ("suite", "benchmark", "judge", "judge_criterion", "human_criterion")
 
 TABLES: dict[str, Table] = {
     table.name: table
@@ -253,11 +252,6 @@ TABLES: dict[str, Table] = {
             *_RATED,
         ),
         _reported(
-            "grader_accuracy",
-            raters.GraderAccuracy,
-            *_GRADED,
-        ),
-        _reported(
             "reliabilities",
             raters.Reliabilities,
             "suite",
@@ -265,15 +259,6 @@ TABLES: dict[str, Table] = {
             "raters",
             "criterion",
             "statistic",
-        ),
-        _reported(
-            "superscores",
-            raters.Superscores,
-            "suite",
-            "benchmark",
-            "judge",
-            "criterion",
-            "model",
         ),
         _reported(
             "ranking_overlaps",
@@ -285,19 +270,6 @@ TABLES: dict[str, Table] = {
             "method",
             "rater_a",
             "rater_b",
-        ),
-        _reported(
-            "item_label_shares",
-            raters.ItemLabelShares,
-            "suite",
-            "benchmark",
-            "label",
-            "labeller",
-        ),
-        _reported(
-            "choice_accuracies",
-            raters.ChoiceAccuracies,
-            *_GRADED,
         ),
         _reported(
             "attribute_agreement",

@@ -1,32 +1,136 @@
--- grain: one row per benchmark x grader of 0 or 1 x criteria: its accuracy against people, as last reported
+-- grain: one row per benchmark x grader of 0 or 1 x criteria x model ('*' all) x style ('*' all): its accuracy against what all annotators of
+-- an answer gave (CHIRP, Table 7), sample 0; one model or style alone has no row of its own. Of `n_left_out` answers annotators differ, or
+-- gave neither 0 nor 1
+with scores as (
+    select
+        benchmark,
+        item_id,
+        answer_id,
+        model,
+        cluster,
+        judge,
+        criterion,
+        score_0_1
+    from core_scores
+    where status = 'ok' and sample = 0
+    qualify bool_and(score_0_1 in (0, 1)) over (partition by benchmark, judge, criterion)
+),
+
+people as (
+    select
+        benchmark,
+        item_id,
+        answer_id,
+        criterion,
+        case when min(score_0_1) = max(score_0_1) and max(score_0_1) in (0, 1) then max(score_0_1) end as human_score
+    from stg_human_ratings
+    group by benchmark, item_id, answer_id, criterion
+),
+
+graded as (
+    select
+        scores.benchmark,
+        scores.judge,
+        scores.criterion as judge_criterion,
+        people.criterion as human_criterion,
+        scores.model,
+        coalesce(answers.style, '(none)') as style,
+        scores.cluster,
+        scores.score_0_1 as graded,
+        people.human_score as truth
+    from scores
+    inner join people
+        on scores.benchmark = people.benchmark and scores.item_id = people.item_id and scores.answer_id = people.answer_id
+    inner join stg_answers as answers
+        on scores.benchmark = answers.benchmark and scores.item_id = answers.item_id and scores.answer_id = answers.answer_id
+),
+
+clusters as (
+    select
+        benchmark,
+        judge,
+        judge_criterion,
+        human_criterion,
+        coalesce(model, '*') as model,
+        coalesce(style, '*') as style,
+        cluster,
+        count(truth) as n,
+        count(*) - count(truth) as n_left_out,
+        count(*) filter (where graded = 1 and truth = 1) as true_positives,
+        count(*) filter (where graded = 1 and truth = 0) as false_positives,
+        count(*) filter (where graded = 0 and truth = 0) as true_negatives,
+        count(*) filter (where graded = 0 and truth = 1) as false_negatives
+    from graded
+    group by grouping sets (
+        (benchmark, judge, judge_criterion, human_criterion, cluster),
+        (benchmark, judge, judge_criterion, human_criterion, cluster, model),
+        (benchmark, judge, judge_criterion, human_criterion, cluster, style),
+        (benchmark, judge, judge_criterion, human_criterion, cluster, model, style)
+    )
+),
+
+weighed as (
+    select
+        *,
+        false_positives + true_negatives as n_wrong,
+        true_positives + false_negatives as n_right,
+        sum(n) over compared as all_n,
+        sum(false_positives + true_negatives) over compared as all_wrong,
+        sum(true_positives + false_negatives) over compared as all_right
+    from clusters
+    window compared as (partition by benchmark, judge, judge_criterion, human_criterion, model, style)
+),
+
+rates as (
+    select
+        benchmark,
+        judge,
+        judge_criterion,
+        human_criterion,
+        model,
+        style,
+        sum(n)::bigint as n,
+        sum(n_left_out)::bigint as n_left_out,
+        sum(true_positives)::bigint as true_positives,
+        sum(false_positives)::bigint as false_positives,
+        sum(true_negatives)::bigint as true_negatives,
+        sum(false_negatives)::bigint as false_negatives,
+        cluster_spread(n, true_positives + true_negatives, all_n) as accuracy,
+        cluster_spread(n_wrong, false_positives, all_wrong) as false_positive,
+        cluster_spread(n_right, false_negatives, all_right) as false_negative
+    from weighed
+    group by benchmark, judge, judge_criterion, human_criterion, model, style
+)
+
 select
     benchmark,
     judge,
     judge_criterion,
     human_criterion,
+    model,
+    style,
     n,
     n_left_out,
-    n_clusters,
+    accuracy.n_clusters as n_clusters,
     true_positives,
     false_positives,
     true_negatives,
     false_negatives,
-    accuracy,
-    accuracy_low,
-    accuracy_high,
-    accuracy_reason,
-    false_positive_rate,
-    false_positive_low,
-    false_positive_high,
-    false_positive_reason,
-    false_negative_rate,
-    false_negative_low,
-    false_negative_high,
-    false_negative_reason,
-    n_undefined,
-    resamples,
-    seed,
-    reported_at
-from stg_grader_accuracy
-qualify rank() over (partition by benchmark, judge order by reported_at desc) = 1
-order by benchmark, judge, judge_criterion, human_criterion
+    accuracy.mean as accuracy,
+    share_ends(accuracy).low as accuracy_low,
+    share_ends(accuracy).high as accuracy_high,
+    share_ends(accuracy).reason as accuracy_reason,
+    false_positive.mean as false_positive_rate,
+    share_ends(false_positive).low as false_positive_low,
+    share_ends(false_positive).high as false_positive_high,
+    share_ends(false_positive).reason as false_positive_reason,
+    false_negative.mean as false_negative_rate,
+    share_ends(false_negative).low as false_negative_low,
+    share_ends(false_negative).high as false_negative_high,
+    share_ends(false_negative).reason as false_negative_reason
+from rates
+window grader as (partition by benchmark, judge, judge_criterion, human_criterion)
+qualify
+    (model = '*' or count(*) filter (where model <> '*' and style = '*') over grader > 1)
+    and (style = '*' or count(*) filter (where style <> '*' and model = '*') over grader > 1)
+order by benchmark, judge, judge_criterion, human_criterion, model, style

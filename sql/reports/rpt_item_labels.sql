@@ -1,5 +1,34 @@
 -- grain: one row per benchmark x label x labeller: share of the items looked at of which it holds (ground truths that are wrong, for one), with
--- the normal interval and Wilson's at 95 %, as last reported
+-- the normal interval, as CHIRP reports it (cut at 0 and 1; too narrow near them), and Wilson's at 95 %
+with counted as (
+    select
+        benchmark,
+        label,
+        labeller,
+        count(*) as n,
+        count(*) filter (where holds) as n_holds
+    from stg_item_labels
+    group by benchmark, label, labeller
+),
+
+items as (
+    select
+        benchmark,
+        count(*) as n_items
+    from stg_items
+    group by benchmark
+),
+
+shares as (
+    select
+        counted.*,
+        items.n_items,
+        counted.n_holds / counted.n as share,
+        1.959963984540054 as z
+    from counted
+    inner join items on counted.benchmark = items.benchmark
+)
+
 select
     benchmark,
     label,
@@ -8,11 +37,9 @@ select
     n,
     n_holds,
     share,
-    normal_low,
-    normal_high,
-    wilson_low,
-    wilson_high,
-    reported_at
-from stg_item_label_shares
-qualify rank() over (partition by benchmark order by reported_at desc) = 1
+    greatest(share - z * sqrt(share * (1 - share) / n), 0) as normal_low,
+    least(share + z * sqrt(share * (1 - share) / n), 1) as normal_high,
+    case when n_holds = 0 then 0.0 else wilson_end(share, n, -z) end as wilson_low,
+    case when n_holds = n then 1.0 else wilson_end(share, n, z) end as wilson_high
+from shares
 order by benchmark, label, labeller

@@ -1,5 +1,5 @@
 -- grain: one row per rater x answer or pair of answers x criterion x sample that has a label: what raters agree on or not. Raters are judges
--- and `human:<annotator>`; `unit` names what was labelled, `label` is a score from 0 to 1 or a choice (a, b, tie), `score` the former as a number
+-- and `human:<annotator>`; `unit` names what was labelled, `label` is a score or a choice (a, b, tie), `score` the former from 0 to 1
 select
     labels.benchmark,
     labels.rater,

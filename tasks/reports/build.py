@@ -17,16 +17,13 @@ from judgelake.tasks.lake.storage import LakePath, filled_folder, write_whole
 from judgelake.tasks.reports.corpus import score_corpora
 from judgelake.tasks.reports.correlations import correlate_judges
 from judgelake.tasks.reports.exports import export_tables, marker_path, name_inputs, page_path
-from judgelake.tasks.reports.kappas import grade_graders, measure_agreement
+from judgelake.tasks.reports.kappas import measure_agreement
 from judgelake.tasks.reports.page.render import render_report
 from judgelake.tasks.reports.rankings import (
     compare_with_attributes,
     count_contradictions,
     overlap_raters,
     rank_by_raters,
-    score_choices,
-    score_forms,
-    share_labels,
 )
 from judgelake.tasks.suite.suite import Suite
 from judgelake.tasks.warehouse.warehouse import (
@@ -60,10 +57,6 @@ def keep_suite(connection: duckdb.DuckDBPyConnection, suite: Suite) -> None:
 
 _ABOUT_RATERS = {
     "contradictions": count_contradictions,
-    "grader_accuracy": grade_graders,
-    "choice_accuracies": score_choices,
-    "superscores": score_forms,
-    "item_label_shares": share_labels,
     "attribute_agreement": compare_with_attributes,
     "rule_labels": label_failures,
 }

@@ -31,16 +31,13 @@ from judgelake.tasks.stats.comparisons import (
 )
 from judgelake.tasks.stats.contradictions import build_graphs, find_contradictions, flip_coins
 from judgelake.tasks.stats.elo import EloScale, bootstrap_elo, permute_elo
-from judgelake.tasks.stats.estimates import estimate_mean, normal_interval, wilson_interval
-from judgelake.tasks.stats.pair_accuracy import choice_accuracy
+from judgelake.tasks.stats.estimates import estimate_mean
 from judgelake.tasks.stats.scaling import (
     agree_with_attribute,
     correlate_distances,
     overlap_rankings,
-    superscore,
 )
 from judgelake.tasks.suite.suite import Suite
-from judgelake.tasks.warehouse.warehouse import select_file
 
 PERMUTATIONS = 200
 """Orders over which a rating is averaged: what is left of their spread is a fourteenth, far inside
@@ -285,31 +282,6 @@ def _compare_benchmark(frame: pl.DataFrame, resamples: Resamples, scale: EloScal
         }
 
 
-def score_choices(connection: duckdb.DuckDBPyConnection, suite: Suite) -> pl.DataFrame:
-    """Rows of the table `choice_accuracies`."""
-    return build_rows(
-        connection, suite, "choice_accuracies", ("queries/choice_pairs.sql", {}), _score_choices
-    )
-
-
-def _score_choices(frame: pl.DataFrame, _: Resamples) -> Iterator[Row]:
-    for key, rows in group_rows(frame, ("judge", "judge_criterion", "human_criterion")):
-        winners, losers = (
-            rows[name].fill_null(np.nan).to_numpy() for name in ("winner_score", "loser_score")
-        )
-        chosen = choice_accuracy(winners, losers, rows["cluster_code"].to_numpy())
-        yield {
-            **key,
-            "n_choices": rows["choice_code"].n_unique(),
-            "n": chosen.accuracy.n,
-            "n_ties": chosen.n_ties,
-            "n_missing": chosen.n_missing,
-            "n_clusters": chosen.accuracy.n_clusters,
-            **write_ends(chosen.accuracy, "accuracy"),
-            "n_undefined": chosen.accuracy.n_undefined,
-        }
-
-
 FLIPS = 200
 """Simulated coin-flips of one question, where its models are too many to count: their share is a
 mean over all questions.
@@ -388,59 +360,3 @@ def _compare_orders(group: pl.DataFrame) -> Iterator[Row]:
             "n_common": np.intersect1d(orders[a], orders[b]).size,
             "overlap": overlap_rankings(orders[a], orders[b], PERSISTENCE),
         }
-
-
-def score_forms(connection: duckdb.DuckDBPyConnection, suite: Suite) -> pl.DataFrame:
-    """Rows of the table `superscores`."""
-    return build_rows(
-        connection, suite, "superscores", ("queries/answer_forms.sql", {}), _score_forms
-    )
-
-
-def _score_forms(frame: pl.DataFrame, _: Resamples) -> Iterator[Row]:
-    for key, rows in group_rows(frame, ("judge", "criterion")):
-        for model, own in (
-            ("*", rows),
-            *((name["model"], part) for name, part in group_rows(rows, ("model",))),
-        ):
-            long, short, clusters = (
-                own[name].to_numpy() for name in ("long_form", "short_form", "cluster_code")
-            )
-            scores = superscore(long, short, clusters)
-            yield {
-                **key,
-                "model": model,
-                "n": scores.either.n,
-                "n_clusters": scores.either.n_clusters,
-                **write_ends(scores.long, "long", "long_"),
-                **write_ends(scores.short, "short", "short_"),
-                **write_ends(scores.either, "either", "either_"),
-                "n_undefined": scores.either.n_undefined,
-            }
-
-
-def share_labels(connection: duckdb.DuckDBPyConnection, suite: Suite) -> pl.DataFrame:
-    """Rows of the table `item_label_shares`."""
-    now = datetime.now(UTC)
-    rows = [
-        {
-            "suite": suite.name,
-            "benchmark": benchmark,
-            **row,
-            **_find_ends(row["n_holds"], row["n"]),
-            "reported_at": now,
-        }
-        for benchmark in sorted(suite.benchmarks)
-        for row in select_file(
-            connection, "queries/item_labels.sql", {"benchmark": benchmark}
-        ).iter_rows(named=True)
-    ]
-    return pl.DataFrame(rows, schema=TABLES["item_label_shares"].polars_schema)
-
-
-def _find_ends(n_holds: int, n: int) -> Row:
-    normal, wilson = normal_interval(n_holds, n), wilson_interval(n_holds, n)
-    return {
-        "share": normal.share, "normal_low": normal.low, "normal_high": normal.high,
-        "wilson_low": wilson.low, "wilson_high": wilson.high,
-    }  # fmt: skip

@@ -224,34 +224,6 @@ def agree_on_matchups(
     return _estimate("agree_on_matchups", pairs, statistics, clusters, a.size, weights)
 
 
-def grade_grader(
-    graded: Floats, human: Floats, clusters: Indices, weights: AnyWeights
-) -> dict[str, Estimate]:
-    """A grader against human grading, 1 correct and 0 not: `accuracy`, `false_positive_rate`,
-    `false_negative_rate`.
-
-    CHIRP, Table 7 and Figure 13. The rates are shares of what people marked incorrect, and correct.
-    """
-    pairs = fold_labels(graded, human)
-    if not np.isin(pairs.levels, (0.0, 1.0)).all():
-        strange = pairs.levels[~np.isin(pairs.levels, (0.0, 1.0))][0]
-        raise ValueError(
-            f"grade_grader: a label is {strange}; expected 0 or 1; count partly correct as 0, "
-            f"as CHIRP does, or as 1"
-        )
-    by_grader, by_human = pairs.levels[pairs.group_a], pairs.levels[pairs.group_b]
-    statistics: dict[str, _Statistic] = {
-        "accuracy": partial(agree_cells, pairs),
-        "false_positive_rate": lambda counts: _share(counts, by_human == 0, by_grader == 1),
-        "false_negative_rate": lambda counts: _share(counts, by_human == 1, by_grader == 0),
-    }
-    return _estimate("grade_grader", pairs, statistics, clusters, graded.size, weights)
-
-
-def _share(counts: Floats, among: np.ndarray, those: np.ndarray) -> Floats:
-    return divide(counts[among & those].sum(axis=0), counts[among].sum(axis=0))
-
-
 def _estimate(
     where: str,
     pairs: LabelPairs,

@@ -40,16 +40,6 @@ class TieCalibration(NamedTuple):
     n_pairs: int
 
 
-class ChoiceAccuracy(NamedTuple):
-    """Share of winner-loser pairs whose winner the judge scores higher, its ties counting half;
-    `accuracy.n` counts pairs.
-    """
-
-    accuracy: Estimate
-    n_ties: int
-    n_missing: int
-
-
 class _Pairs(NamedTuple):
     """Pairs of rows: how far apart the judge's scores are, whether people tie, whether both rank
     alike, each pair's group.
@@ -101,25 +91,6 @@ def tie_calibrated_accuracy(
     without = float(_accuracy_of_groups(pairs, 0.0)[1].mean()) if held.size else float("nan")
     accuracy = estimate_mean(by_group, _find_clusters(groups, clusters)[held])
     return TieCalibration(accuracy, epsilon, without, pairs.group.size)
-
-
-def choice_accuracy(winners: Floats, losers: Floats, clusters: Indices) -> ChoiceAccuracy:
-    """Accuracy over the pairs winner-loser of best-of-n choices (HarmonicEval, appendix D.3: pairs
-    from best-of-three).
-
-    A row is a judge's scores of the answer that people chose and of one that lost to it, NaN where
-    it has none: such a pair is missing.
-    """
-    if winners.shape != losers.shape:
-        raise ValueError(
-            f"choice_accuracy: {winners.size} winners, {losers.size} losers; expected a pair a "
-            f"row; pass them together"
-        )
-    is_equal = np.isclose(winners, losers, rtol=10.0**-_DIGITS, atol=0)
-    lead = np.where(is_equal, 0.0, winners - losers)
-    right = np.where(np.isnan(lead), np.nan, (np.sign(lead) + 1) / 2)
-    accuracy = estimate_mean(right, clusters)
-    return ChoiceAccuracy(accuracy, int((lead == 0).sum()), int(np.isnan(lead).sum()))
 
 
 def _list_pairs(x: Floats, y: Floats, groups: Indices, rng: np.random.Generator) -> _Pairs:

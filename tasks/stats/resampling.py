@@ -96,7 +96,7 @@ def draw_keyed_weights(keys: Keys, resamples: int, seed: int) -> Weights:
     if keys.size > _FEW:
         from judgelake.tasks.stats.kernels.counts import draw_poisson
 
-        draw_poisson(starts, _STEP, _POISSON, by_cluster)
+        draw_poisson(starts, _STEP, _POISSON, _PLACES, by_cluster)
         return by_cluster.T
     steps = np.arange(1, resamples + 1, dtype=np.uint64) * _STEP
     for counts, start in zip(by_cluster, starts, strict=True):
@@ -110,6 +110,11 @@ _STEP = np.uint64(0x9E3779B97F4A7C15)
 # the distribution function of Poisson's law of mean 1 at 0, 1, ...; 53 bits reach no further
 _POISSON = np.cumsum(np.exp(-1) / np.cumprod([1.0, *range(1, 18)]))
 _POISSON[-1] = 1.0
+_UNSURE = 255
+# by the first 12 bits of a uniform number: its place in `_POISSON`, unless that needs more bits
+_BEGINS = np.searchsorted(_POISSON, np.arange(4096) / 4096, side="right")
+_ENDS = np.searchsorted(_POISSON, np.arange(1, 4097) / 4096 - 2.0**-53, side="right")
+_PLACES = np.where(_BEGINS == _ENDS, _BEGINS, _UNSURE).astype(np.uint8)
 
 
 def _mix(bits: Keys) -> Keys:

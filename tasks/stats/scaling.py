@@ -21,16 +21,6 @@ class AttributeAgreement(NamedTuple):
     n_ties: int
 
 
-class Superscore(NamedTuple):
-    """Share of answers that are right in the long form, the short form, and either; on those that
-    have both forms.
-    """
-
-    long: Estimate
-    short: Estimate
-    either: Estimate
-
-
 def agree_with_attribute(
     comparisons: Comparisons, attribute: Floats, prefers_more: bool
 ) -> AttributeAgreement:
@@ -47,18 +37,6 @@ def agree_with_attribute(
     agreement = estimate_mean(np.where(is_known, share, np.nan), comparisons.clusters)
     n_ties = int(np.count_nonzero(comparisons.preference_b[is_known] == 0.5))
     return AttributeAgreement(agreement, int(np.count_nonzero(~is_known)), n_ties)
-
-
-def superscore(long: Floats, short: Floats, clusters: Indices) -> Superscore:
-    """Right if the long or the short answer is (CHIRP, section 5.2.1); 1 right, 0 wrong, NaN
-    missing.
-
-    Answers that lack either form are left out: a right one beside a missing one would count, a
-    wrong one could not.
-    """
-    has_both = ~np.isnan(long) & ~np.isnan(short)
-    forms = (np.where(has_both, form, np.nan) for form in (long, short, np.maximum(long, short)))
-    return Superscore(*(estimate_mean(form, clusters) for form in forms))
 
 
 _NOTHING = 1e-20

@@ -1,22 +1,18 @@
-"""Superscores (of answer_forms), overlaps of rankings and shares of labelled items, by hand; each
-view shows what was written.
-"""
+"""Superscores, overlaps of rankings and shares of labelled items, by hand."""
 
 from datetime import UTC, datetime
 from pathlib import Path
 
 import polars as pl
 import pytest
+from statsmodels.stats.proportion import proportion_confint
 
 from judgelake.schemas.tables import TABLES
 from judgelake.tasks.lake.lake import Lake, append_rows
-from judgelake.tasks.reports.build import build_report
 from judgelake.tasks.reports.rankings import (
     PERSISTENCE,
     overlap_raters,
     rank_by_raters,
-    score_forms,
-    share_labels,
 )
 from judgelake.tasks.suite.suite import ReportSettings
 from tests.lakes import Row, answer, ingest, item, make_lake, make_suite, query, rating, warehouse
@@ -47,7 +43,7 @@ def give_forms(lake: Lake) -> None:
 
 def test_superscore_by_hand(lake: Lake) -> None:
     give_forms(lake)
-    rows = score_forms(warehouse(lake), SUITE).to_dicts()
+    rows = query(lake, "select * from rpt_superscore")
     # Items 0 to 3: long right on 0, 1; short on 1, 2; either on 0, 1, 2.
     assert [(row["judge"], row["criterion"], row["model"], row["n"]) for row in rows] == [
         ("human", "correctness", "*", 4), ("human", "correctness", "m1", 4)
@@ -55,14 +51,9 @@ def test_superscore_by_hand(lake: Lake) -> None:
     for row in rows:
         assert (row["long"], row["short"], row["either"]) == (0.5, 0.5, 0.75)
         assert row["either_low"] <= 0.75 <= row["either_high"]
-    append_rows(lake, "superscores", score_forms(warehouse(lake), SUITE))
-    assert query(lake, "select model, either from rpt_superscore") == [
-        {"model": "*", "either": 0.75},
-        {"model": "m1", "either": 0.75},
-    ]
 
 
-def test_graders_left_out_leave_no_gap_among_the_clusters(lake: Lake) -> None:
+def test_graders_of_other_scores_are_left_out(lake: Lake) -> None:
     items = [item(f"i{n}", f"Q{n}") for n in range(3)]
     answers = [
         answer(f"i{n}", f"{style} text", answer_id=style, style=style)
@@ -80,7 +71,7 @@ def test_graders_left_out_leave_no_gap_among_the_clusters(lake: Lake) -> None:
         answers,
         [*graded, *(rating("i2", 1.0, "p1", style) for style in ("long", "short"))],
     )
-    (pooled, _) = score_forms(warehouse(lake), SUITE).to_dicts()  # of the third cluster alone
+    (pooled, _) = query(lake, "select * from rpt_superscore")  # of the third cluster alone
     assert (pooled["criterion"], pooled["n"], pooled["n_clusters"], pooled["either"]) == (
         "correctness",
         1,
@@ -98,7 +89,7 @@ def test_graded_scores_are_neither_right_nor_wrong(lake: Lake) -> None:
         answers,
         [rating("i0", value, "p1", style) for style, value in (("long", 0.5), ("short", 1.0))],
     )
-    assert score_forms(warehouse(lake), SUITE).is_empty()
+    assert query(lake, "select * from rpt_superscore") == []
 
 
 def ranking_row(rater: str, model: str, rank: int | None) -> Row:
@@ -169,11 +160,21 @@ def test_the_paper_s_share_of_wrong_ground_truths(lake: Lake) -> None:
         [item(f"i{n:03}") for n in range(120)],
         item_labels=[label(n, n < 9) for n in range(100)],
     )
-    build_report(lake, SUITE)
     (row,) = query(lake, "select * from rpt_item_labels")
     assert (row["label"], row["labeller"], row["n_items"], row["n"], row["n_holds"], row["share"]) == (
         "ground truth is wrong", "p1", 120, 100, 9, 0.09
     )  # fmt: skip
     assert (round(100 * row["normal_low"], 1), round(100 * row["normal_high"], 1)) == (3.4, 14.6)
     assert row["normal_low"] < row["wilson_low"] < 0.09 < row["normal_high"] < row["wilson_high"]
-    assert share_labels(warehouse(lake), make_suite(benchmarks=["other"])).is_empty()
+    expected = proportion_confint(9, 100, method="wilson")
+    assert (row["wilson_low"], row["wilson_high"]) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(("holds", "ends"), [(0, (0, 0.277533)), (10, (1 - 0.277533, 1))])
+def test_a_label_of_none_or_all(lake: Lake, holds: int, ends: tuple[float, float]) -> None:
+    # Wilson, 0 of 10: z^2 / (n + z^2) = 3.8415 / 13.8415
+    labels = [label(n, n < holds) for n in range(10)]
+    ingest(lake, [item(f"i{n:03}") for n in range(10)], item_labels=labels)
+    (row,) = query(lake, "select * from rpt_item_labels")
+    assert (row["wilson_low"], row["wilson_high"]) == pytest.approx(ends, abs=1e-6)
+    assert row["normal_low"] == row["normal_high"] == row["share"]

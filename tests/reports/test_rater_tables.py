@@ -11,9 +11,9 @@ import pytest
 
 from judgelake.tasks.lake.lake import Lake, append_records, append_rows
 from judgelake.tasks.reports.build import build_report
-from judgelake.tasks.reports.kappas import grade_graders
 from judgelake.tasks.reports.rankings import compare_with_attributes, count_contradictions
 from judgelake.tasks.stats.contradictions import build_graphs, find_contradictions
+from judgelake.tasks.stats.resampling import key_clusters
 from judgelake.tasks.suite.suite import ReportSettings
 from judgelake.tasks.warehouse.warehouse import select_file
 from tests.intervals import fit_mean, odds_ends
@@ -33,6 +33,7 @@ from tests.lakes import (
     warehouse,
 )
 from tests.reports.rater_rows import JUDGE, give_preferences
+from tests.reports.test_correlating import recorded
 
 SUITE = make_suite(report=ReportSettings(resamples=100, seed=0))
 CIRCLE = {("m1", "m2"): "a", ("m2", "m3"): "a", ("m1", "m3"): "b"}
@@ -91,12 +92,13 @@ def test_comparisons_name_their_question_and_side(lake: Lake) -> None:
     rows = select_file(
         warehouse(lake), "queries/comparisons.sql", {"benchmark": "b", "most_annotators": 1}
     ).rows()
+    first, second = key_clusters(["b/i000", "b/i001"]).tolist()
     assert rows == [
-        ("human", "overall", "i000", "dog", "m1", "m2", 0.0, 0.0, 0, 0),
-        ("human", "overall", "i000", "dog", "m1", "m2", 0.5, 0.5, 0, 0),
-        ("human", "overall", "i001", "", "m1", "m2", None, None, 1, 1),
-        ("human:p1", "overall", "i000", "dog", "m1", "m2", 0.0, 0.0, 0, 0),
-        ("human:p1", "overall", "i001", "", "m1", "m2", None, None, 1, 1),
+        ("human", "overall", "i000", "dog", "m1", "m2", 0.0, 0.0, 0, first),
+        ("human", "overall", "i000", "dog", "m1", "m2", 0.5, 0.5, 0, first),
+        ("human", "overall", "i001", "", "m1", "m2", None, None, 1, second),
+        ("human:p1", "overall", "i000", "dog", "m1", "m2", 0.0, 0.0, 0, first),
+        ("human:p1", "overall", "i001", "", "m1", "m2", None, None, 1, second),
     ]
 
 
@@ -125,7 +127,7 @@ def test_a_grader_is_held_to_people_s_marks(lake: Lake) -> None:
     # True and false positives and negatives: 3, 1, 2, 2 of eight; the ninth is in dispute.
     graded = [1, 1, 1, 1, 0, 0, 0, 0, 1]
     give_grades(lake, graded, [[1, 1], [1], [1], [0], [0, 0], [0], [1], [1], [1, 0]])
-    (row,) = grade_graders(warehouse(lake), SUITE).to_dicts()
+    (row,) = query(lake, "select * from rpt_grader_accuracy")
     names = (
         "judge",
         "n",
@@ -140,11 +142,6 @@ def test_a_grader_is_held_to_people_s_marks(lake: Lake) -> None:
     shares: Row = {"accuracy": 5 / 8, "false_positive_rate": 1 / 3, "false_negative_rate": 2 / 5}
     assert {name: row[name] for name in shares} == pytest.approx(shares)
     assert row["accuracy_low"] < 5 / 8 < row["accuracy_high"]
-    frame = select_file(warehouse(lake), "queries/binary_grades.sql", {"benchmark": "b"})
-    assert frame.rows()[-2:] == [
-        ("grader", "correctness", "correctness", 0.0, 1.0, 7),
-        ("grader", "correctness", "correctness", 1.0, None, 8),
-    ]
 
 
 def test_a_judge_of_half_marks_is_no_grader(lake: Lake) -> None:
@@ -152,7 +149,7 @@ def test_a_judge_of_half_marks_is_no_grader(lake: Lake) -> None:
     append_records(
         lake, "verdicts", [verdict_row(JUDGE, "i0", digest_of(item("i0", "Q0"), "x"), 2, minute=9)]
     )
-    assert grade_graders(warehouse(lake), SUITE).is_empty()
+    assert query(lake, "select * from rpt_grader_accuracy") == []
 
 
 def test_a_report_writes_every_table_about_raters_and_shows_it(lake: Lake) -> None:
@@ -229,8 +226,8 @@ def test_agreement_with_size_and_loss_by_hand(lake: Lake) -> None:
     assert (size["bias_corrected"], size["p_value"]) == (None, None)
     frame = select_file(warehouse(lake), "queries/attribute_comparisons.sql", {"benchmark": "b"})
     assert frame.filter(pl.col("attribute") == "training_loss").rows() == [
-        ("human", "overall", "training_loss", "m1", "m3", 2.0, 1.5, float(n > 0), n)
-        for n in range(4)
+        ("human", "overall", "training_loss", "m1", "m3", 2.0, 1.5, float(n > 0), key)
+        for n, key in enumerate(key_clusters(f"b/i{n:03}" for n in range(4)).tolist())
     ]
     append_rows(lake, "attribute_agreement", compare_with_attributes(warehouse(lake), SUITE))
     rows = query(lake, "select attribute, agreement from rpt_attribute_agreement")
@@ -319,3 +316,40 @@ def test_the_interval_of_a_category_is_of_its_own_items(lake: Lake) -> None:
     cat, dog = (tuple(row.values()) for row in rows)
     assert cat == ("cat", 0.5, None, None)
     assert dog == ("dog", 0.5, *map(pytest.approx, odds_ends(fit_mean([1, 0, 0.5], "abc"))))
+
+
+def test_graders_by_model_and_style(lake: Lake) -> None:
+    """CHIRP, Table 7: accuracy of each method on each model's short and long answers."""
+    items = [item(f"i{n}", f"Q{n}") for n in range(6)]
+    answers = [
+        answer(row["item_id"], f"{model} {style}", model, answer_id=f"{model} {style}", style=style)
+        for row in items
+        for model in ("m1", "m2")
+        for style in ("long", "short")
+    ]
+    ratings = [rating(row["item_id"], 1.0, "p1", row["answer_id"]) for row in answers]
+    # right for m1's long answers, and for all answers to the first three items
+    graded = [
+        recorded(
+            "vlm",
+            row["item_id"],
+            row["answer_id"],
+            0,
+            float(row["answer_id"] == "m1 long" or int(row["item_id"][1:]) < 3),
+        )
+        for row in answers
+    ]
+    ingest(lake, items, answers, ratings, recorded_verdicts=graded)
+    rows = query(lake, "select model, style, n, accuracy from rpt_grader_accuracy")
+    found = {(row["model"], row["style"]): (row["n"], row["accuracy"]) for row in rows}
+    assert found == {
+        ("*", "*"): (24, 0.625),
+        ("*", "long"): (12, 0.75),
+        ("*", "short"): (12, 0.5),
+        ("m1", "*"): (12, 0.75),
+        ("m1", "long"): (6, 1.0),
+        ("m1", "short"): (6, 0.5),
+        ("m2", "*"): (12, 0.5),
+        ("m2", "long"): (6, 0.5),
+        ("m2", "short"): (6, 0.5),
+    }

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from judgelake.tasks.stats.agreement import Weighting, agree_on_matchups, agree_raters, grade_grader
+from judgelake.tasks.stats.agreement import Weighting, agree_on_matchups, agree_raters
 from judgelake.tasks.stats.resampling import draw_cluster_weights, expanded_interval
 from tests.stats.plain_kappas import cohen_kappa, matchup_kappa, observed_agreement
 
@@ -120,28 +120,6 @@ def test_resamples_in_slices_give_the_same(monkeypatch: pytest.MonkeyPatch) -> N
     expected = agree_raters(a, b, clusters, weights, WEIGHTINGS)
     monkeypatch.setattr("judgelake.tasks.stats.cluster_sums._CHUNK_BYTES", 3_000)
     assert agree_raters(a, b, clusters, weights, WEIGHTINGS) == expected
-
-
-def test_grader_against_people_by_hand() -> None:
-    # 10 right by people, the grader misses 3 of them; 5 wrong, it passes 1: accuracy 11/15, false
-    # positives 1/5, negatives 3/10.
-    human = np.array([1.0] * 10 + [0.0] * 5 + [1.0])
-    graded = np.array([1.0] * 7 + [0.0] * 3 + [0.0] * 4 + [1.0] + [math.nan])
-    found = grade_grader(
-        graded, human, np.arange(16), draw_cluster_weights(16, 200, np.random.default_rng(0))
-    )
-    assert found["accuracy"].value == pytest.approx(11 / 15)
-    assert found["false_positive_rate"].value == pytest.approx(1 / 5)
-    assert found["false_negative_rate"].value == pytest.approx(3 / 10)
-    assert found["accuracy"].n == 15
-    assert found["false_positive_rate"].low < 0.2 < found["false_positive_rate"].high
-
-
-def test_grader_labels_are_right_or_wrong() -> None:
-    with pytest.raises(ValueError, match=r"a label is 0\.5"):
-        grade_grader(
-            np.array([1.0, 0.5]), np.ones(2), np.arange(2), np.ones((1, 2), dtype=np.uint16)
-        )
 
 
 @pytest.mark.parametrize(

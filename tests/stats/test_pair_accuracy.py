@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from judgelake.tasks.stats import pair_accuracy
-from judgelake.tasks.stats.pair_accuracy import choice_accuracy, tie_calibrated_accuracy
+from judgelake.tasks.stats.pair_accuracy import tie_calibrated_accuracy
 from judgelake.tasks.stats.resampling import draw_cluster_weights, expanded_interval
 
 Floats = NDArray[np.float64]
@@ -174,24 +174,3 @@ def test_groups_of_one_have_no_accuracy() -> None:
     assert math.isnan(found.accuracy.value)
     assert math.isnan(found.uncalibrated)
     assert (found.epsilon, found.n_pairs) == (0.0, 0)
-
-
-def test_best_of_three_by_hand() -> None:
-    # Winner 3 of scores 3 2 3: right and a tie. Winner - of 1 2 -: both pairs missing. Winner 4 of
-    # 5 4 1: wrong and right.
-    nan = math.nan
-    winners, losers = np.array([3.0, 3, nan, nan, 4, 4]), np.array([2.0, 3, 1, 2, 5, 1])
-    found = choice_accuracy(winners, losers, np.repeat(np.arange(3), 2))
-    assert found.accuracy.value == pytest.approx((1 + 0.5 + 0 + 1) / 4)
-    assert (found.accuracy.n, found.n_ties, found.n_missing, found.accuracy.n_undefined) == (
-        4,
-        1,
-        2,
-        1,
-    )
-    assert found.accuracy.reason == "fewer than 3 clusters"
-
-
-def test_a_winner_without_its_loser_is_refused() -> None:
-    with pytest.raises(ValueError, match="2 winners, 1 losers"):
-        choice_accuracy(np.zeros(2), np.zeros(1), np.zeros(2, dtype=np.int64))

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from judgelake.tasks.stats.agreement import agree_raters, grade_grader
+from judgelake.tasks.stats.agreement import agree_raters
 from judgelake.tasks.stats.resampling import draw_cluster_weights
 
 pytestmark = pytest.mark.data
@@ -57,6 +57,6 @@ def test_graders_against_people(
     assert found["agreement"].n == 1490
     assert found["agreement"].value == pytest.approx(accuracy, abs=5e-5)
     assert found["kappa_nominal"].value == pytest.approx(kappa, abs=5e-5)
-    decided = grade_grader(graded, human, clusters, weights)["accuracy"]
+    decided = agree_raters(graded, human, clusters, weights)["agreement"]
     assert decided.value >= found["agreement"].value
     assert decided.n == np.count_nonzero(~np.isnan(graded))

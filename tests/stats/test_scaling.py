@@ -1,4 +1,4 @@
-"""Agreement with an attribute, superscores."""
+"""Agreement with an attribute."""
 
 import math
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from judgelake.tasks.stats.comparisons import select_comparisons
-from judgelake.tasks.stats.scaling import agree_with_attribute, superscore
+from judgelake.tasks.stats.scaling import agree_with_attribute
 
 NAN = math.nan
 
@@ -23,14 +23,3 @@ def test_agreement_with_size_by_hand() -> None:
     smaller = agree_with_attribute(drawn, sizes, prefers_more=False)
     assert smaller.agreement.value == 1.5 / 4
     assert smaller.agreement.low == pytest.approx(1 - larger.agreement.high)
-
-
-def test_superscore_by_hand() -> None:
-    # Both forms on five answers: long right on 0, 1; short on 1, 2; either on 0, 1, 2. The last two
-    # lack a form.
-    long = np.array([1.0, 1, 0, 0, 0, 1, NAN])
-    short = np.array([0.0, 1, 1, 0, 0, NAN, 1])
-    found = superscore(long, short, np.arange(7))
-    assert (found.long.value, found.short.value, found.either.value) == (2 / 5, 2 / 5, 3 / 5)
-    assert found.either.n == 5
-    assert found.either.low < 0.6 < found.either.high

@@ -161,7 +161,6 @@ RATER_SECTIONS: tuple[Section, ...] = (
             PageColumn("n_ties", "Ties", "count"),
             PageColumn("n_missing", "Missing", "count"),
             PageColumn("accuracy", "Accuracy × 100", "percent", ("low", "high"), "reason"),
-            _UNDEFINED,
         ),
     ),
     Section(
@@ -184,7 +183,6 @@ RATER_SECTIONS: tuple[Section, ...] = (
             PageColumn(
                 "either", "Either × 100", "percent", ("either_low", "either_high"), "either_reason"
             ),
-            _UNDEFINED,
         ),
     ),
     Section(
@@ -215,6 +213,8 @@ RATER_SECTIONS: tuple[Section, ...] = (
             PageColumn("judge", "Grader"),
             PageColumn("judge_criterion", "Criterion"),
             PageColumn("human_criterion", "People’s criterion"),
+            PageColumn("model", "Model"),
+            PageColumn("style", "Style"),
             _N,
             PageColumn(
                 "accuracy",
@@ -237,7 +237,6 @@ RATER_SECTIONS: tuple[Section, ...] = (
                 ("false_negative_low", "false_negative_high"),
                 "false_negative_reason",
             ),
-            _UNDEFINED,
         ),
     ),
     Section(

@@ -76,10 +76,15 @@ def count_draws(clusters: NDArray[np.uint32], counts: NDArray[np.integer[Any]]) 
 
 @compile_loop
 def draw_poisson(
-    starts: NDArray[np.uint64], step: np.uint64, reached: Floats, counts: NDArray[np.uint16]
+    starts: NDArray[np.uint64],
+    step: np.uint64,
+    reached: Floats,
+    places: NDArray[np.uint8],
+    counts: NDArray[np.uint16],
 ) -> None:
     """Fill (clusters, resamples) with the places of uniform numbers in a distribution function,
-    `reached`, which ends with 1; cluster c's stream of SplitMix64 begins at starts[c].
+    `reached`, which ends with 1; cluster c's stream of SplitMix64 begins at starts[c]. `places`
+    are those known from the first 12 bits, 255 where more are needed.
     """
     for c in range(starts.size):
         state = starts[c]
@@ -88,8 +93,10 @@ def draw_poisson(
             bits = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
             bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
             bits ^= bits >> np.uint64(31)
-            uniform = np.float64(bits >> np.uint64(11)) * 2.0**-53
-            place = 0
-            while uniform >= reached[place]:
-                place += 1
+            place = np.int64(places[bits >> np.uint64(52)])
+            if place == 255:
+                uniform = np.float64(bits >> np.uint64(11)) * 2.0**-53
+                place = 0
+                while uniform >= reached[place]:
+                    place += 1
             counts[c, b] = place
