@@ -51,8 +51,8 @@ def summarise_draws(
     interval = find_interval(float(value), own, left_out, sizes, scale)
     ends = interval.low, interval.high
     n_clusters = int(np.count_nonzero(sizes))
-    about = interval.n_undefined, interval.reason, interval.method
-    return Estimate(float(value), *ends, n, n_clusters, *about)
+    about = interval.reason, interval.method
+    return Estimate(float(value), *ends, n, n_clusters, interval.n_undefined, *about)
 
 
 def estimate_mean(values: Floats, clusters: Indices, scale: Scale = "share") -> Estimate:

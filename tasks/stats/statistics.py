@@ -128,7 +128,8 @@ def estimate(
         return found
     n_missing = clusters.codes.size - codes.size
     reason = found.reason if codes.size else "no rows"
-    return Measured(*found[:6], n_missing, found.method, reason)
+    counts = found.n, found.n_clusters, found.n_undefined, n_missing
+    return Measured(found.value, found.low, found.high, *counts, found.method, reason)
 
 
 def code_texts(values: Iterable[object]) -> Texts:
@@ -249,11 +250,13 @@ def _agree_on_matchups(
     models = sorted({*columns["model_a"].names, *columns["model_b"].names})
     first, second = (_place(columns[name], models) for name in ("model_a", "model_b"))
     between = first != second
-    a, b = (_read_choices(columns[name])[between] for name in ("a", "b"))
-    model_a, model_b = first[between], second[between]
-    matchups, a = orient_matchups(model_a, model_b, a)
-    _, b = orient_matchups(model_a, model_b, b)
-    return agree_on_matchups(a, b, matchups, clusters[between], weights)["kappa_matchups"]
+    oriented = [
+        orient_matchups(first[between], second[between], _read_choices(columns[name])[between])
+        for name in ("a", "b")
+    ]
+    (matchups, a), (_same, b) = oriented
+    found = agree_on_matchups(a, b, matchups, clusters[between], weights)
+    return found["kappa_matchups"]
 
 
 def _read_choices(labels: Column) -> Floats:

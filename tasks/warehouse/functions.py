@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import numpy as np
+from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from judgelake.tasks.stats.signatures import SIGNATURES, Signature
 
@@ -60,9 +61,9 @@ def add_functions(connection: duckdb.DuckDBPyConnection) -> None:
                     f"struct({_list_fields(_columns_of(statistic, is_estimate))})[]",
                     f"struct({_list_fields(_option_types(statistic, is_estimate))})",
                 ],
-                _result_type(statistic, is_estimate),  # type: ignore[arg-type]
-                type="arrow",  # type: ignore[arg-type]
-                null_handling="special",  # type: ignore[arg-type]
+                _result_type(statistic, is_estimate),
+                type=PythonUDFType.ARROW,
+                null_handling=FunctionNullHandling.SPECIAL,
             )
 
 

@@ -4,6 +4,7 @@ with scipy on the same rows.
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 import duckdb
 import pandas as pd
@@ -36,8 +37,8 @@ def main() -> None:
         print(f"{ROWS:,} rows in {GROUPS} groups            SQL     pandas + scipy")
         for name, peer in COEFFICIENTS.items():
             text = f"select category, {name}(judge, human) from scores group by category"
-            own = clock(lambda text=text: connection.sql(text).fetchall())
-            other = clock(lambda peer=peer: group(frame, peer))
+            own = clock(partial(ask, connection, text))
+            other = clock(partial(group, frame, peer))
             print(f"{name:32} {own:6.2f} s {other:10.2f} s  {other / own:6.1f}x")
         text = (
             "select category, spearman_ci(judge, human, cluster) from scores where is_chosen "
@@ -45,7 +46,7 @@ def main() -> None:
         )
         print(
             f"spearman_ci of {PART:,} rows, 1,000 resamples "
-            f"{clock(lambda: connection.sql(text).fetchall()):.2f} s  (limit 1 s)"
+            f"{clock(partial(ask, connection, text)):.2f} s  (limit 1 s)"
         )
 
 
@@ -57,6 +58,11 @@ def clock(work: Callable[[], object]) -> float:
         work()
         times.append(time.perf_counter() - began)
     return min(times)
+
+
+def ask(connection: duckdb.DuckDBPyConnection, text: str) -> object:
+    """The rows of one statement."""
+    return connection.sql(text).fetchall()
 
 
 def group(frame: pd.DataFrame, peer: Callable[..., object]) -> object:

@@ -75,10 +75,10 @@ def plant(benchmark: str) -> tuple[dict[str, Any], pl.DataFrame, pl.DataFrame]:
         "recorded_duels": duels,
         "human_preferences": preferences,
     }
-    names = ["judge_name", "model", "style", "category", "judge", "human"]
-    own = pl.DataFrame(scores, schema=names, orient="row")
-    chosen = pl.DataFrame(choices, schema=["model_a", "model_b", "judge", "human"], orient="row")
-    return tables, own, chosen
+    columns = ["judge_name", "model", "style", "category", "judge", "human"]
+    own = pl.DataFrame(scores, schema=columns, orient="row")
+    drawn = pl.DataFrame(choices, schema=["model_a", "model_b", "judge", "human"], orient="row")
+    return tables, own, drawn
 
 
 PLANTED = {benchmark: plant(benchmark) for benchmark in BENCHMARKS}

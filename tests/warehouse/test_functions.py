@@ -1,6 +1,6 @@
 """The statistics as SQL aggregates, against other packages and a report."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import choix
@@ -66,7 +66,7 @@ def ask(connection: duckdb.DuckDBPyConnection, text: str) -> Any:
     return found
 
 
-def columns(*names: str) -> list[np.ndarray]:
+def columns(*names: str) -> list[Any]:
     return [ROWS[name].to_numpy() for name in names]
 
 
@@ -79,12 +79,12 @@ def pairs_ranked_alike() -> float:
     return float(np.mean(shares))
 
 
-def alpha(level: str) -> float:
+def alpha(level: Any) -> float:
     table = ROWS["x"].to_numpy().reshape(-1, 4).T
     return float(krippendorff.alpha(reliability_data=table, level_of_measurement=level))
 
 
-EXPECTED = {
+EXPECTED: dict[str, Callable[[], Any]] = {
     "pearson(x, y)": lambda: stats.pearsonr(*columns("x", "y")).statistic,
     "spearman(x, y)": lambda: stats.spearmanr(*columns("x", "y")).statistic,
     "kendall_tau_b(x, y)": lambda: stats.kendalltau(*columns("x", "y")).statistic,

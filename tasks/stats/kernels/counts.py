@@ -96,7 +96,7 @@ def draw_poisson(
             place = np.int64(places[bits >> np.uint64(52)])
             if place == 255:
                 uniform = np.float64(bits >> np.uint64(11)) * 2.0**-53
-                place = 0
+                place = np.int64(0)
                 while uniform >= reached[place]:
                     place += 1
             counts[c, b] = place
