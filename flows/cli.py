@@ -293,6 +293,12 @@ def _add_compact(parser: argparse.ArgumentParser) -> None:
     _add_lake(parser)
 
 
+def _add_catalog(parser: argparse.ArgumentParser) -> None:
+    words = "write it here, with absolute paths or s3:// ones; default: lake.duckdb in the lake"
+    parser.add_argument("--output", type=Path, metavar="FILE", help=words)
+    _add_lake(parser)
+
+
 def _add_check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quick",
@@ -421,6 +427,11 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]]
         "remove a judge or a benchmark from the lake",
         _add_forget,
         "judgelake.flows.forget_command:run_forget",
+    ),
+    "catalog": (
+        "write a DuckDB file of views over the lake, for other tools to open",
+        _add_catalog,
+        "judgelake.flows.catalog_command:run_catalog",
     ),
     "compact": (
         "merge the lake's small files into few large ones; safe while others read",

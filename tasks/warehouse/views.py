@@ -23,15 +23,18 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
+from judgelake.schemas.columns import describe_columns
 from judgelake.schemas.tables import TABLES
 from judgelake.tasks.digests import digest_json
 from judgelake.tasks.errors import QueryError
 from judgelake.tasks.lake.mirror import cache_folder
 from judgelake.tasks.warehouse.staging import derive_views
 
-# A view's name anywhere in SQL; comments are taken out first, since they name views too.
+# A view's name anywhere in SQL.
 _REFERENCE = re.compile(r"\b(?:raw|stg|core|rpt|chk)_\w+")
 _COMMENT = re.compile(r"--[^\n]*")
+# `-- <key>: <text>` at the beginning of a SQL file; an option is `option <name> = <default>`.
+_KEYED = re.compile(r"-- (grain|question|check|warning|option \w+(?: = [^:]+)?): (.+)")
 _FOLDERS = ("staging", "core", "reports")
 _UNUSED_S = 30 * 86400.0
 """Seconds after which the file of another version of the SQL is removed; who still uses that
@@ -73,6 +76,21 @@ def read_folder(folder: str) -> dict[str, str]:
     }
 
 
+def read_header(text: str) -> dict[str, str]:
+    """The keyed comments at a file's start; a comment without a key goes on with the one before
+    it.
+    """
+    header: dict[str, str] = {}
+    for line in text.splitlines():
+        if not line.startswith("-- "):
+            break
+        if keyed := _KEYED.fullmatch(line):
+            header[keyed[1]] = keyed[2]
+        elif header:
+            header[next(reversed(header))] += line.removeprefix("--")
+    return header
+
+
 @functools.cache
 def view_order() -> tuple[str, ...]:
     """View names, each after those it reads."""
@@ -86,7 +104,7 @@ def view_order() -> tuple[str, ...]:
 
 def list_needed(statement: str) -> frozenset[str]:
     """The views that a statement names, plain table names too, and all views below them."""
-    text = _COMMENT.sub("", statement)
+    text = strip_comments(statement)
     plain = {name for name in TABLES if re.search(rf"\b{name}\b", text)}
     named = {*_find_named(text), *(f"stg_{name}" for name in plain)}
     return frozenset().union(*map(list_below, named))
@@ -100,7 +118,12 @@ def list_below(name: str) -> frozenset[str]:
 
 
 def _find_named(text: str) -> set[str]:
-    return set(_REFERENCE.findall(_COMMENT.sub("", text)))
+    return set(_REFERENCE.findall(strip_comments(text)))
+
+
+def strip_comments(statement: str) -> str:
+    """A statement without its comments, which name views too."""
+    return _COMMENT.sub("", statement)
 
 
 def load_views(connection: duckdb.DuckDBPyConnection) -> None:
@@ -109,7 +132,7 @@ def load_views(connection: duckdb.DuckDBPyConnection) -> None:
     with contextlib.suppress(duckdb.Error, OSError):  # no place to write: they are created here
         if not file.exists():
             _write_template(file)
-        connection.execute(f"attach '{_quote(file)}' as template (read_only)")
+        connection.execute(f"attach {quote_text(file)} as template (read_only)")
         try:
             connection.execute("copy from database template to memory")
         finally:
@@ -124,7 +147,14 @@ def _template_file() -> Path:
     again.
     """
     schemas = {name: str(table.polars_schema) for name, table in TABLES.items()}
-    texts = [duckdb.__version__, function_texts(), view_texts(), check_texts(), schemas]
+    texts = [
+        duckdb.__version__,
+        function_texts(),
+        view_texts(),
+        check_texts(),
+        schemas,
+        _list_comments(),
+    ]
     return cache_folder() / "views" / f"{digest_json(texts)[:32]}.duckdb"
 
 
@@ -148,7 +178,7 @@ def _create_all(connection: duckdb.DuckDBPyConnection) -> None:
     """The macros; `empty_<table>` and `raw_<table>` without rows; every view above them and the
     checks.
     """
-    empty = {f"empty_{name}": _select_nothing(connection, name) for name in TABLES}
+    empty = {f"empty_{name}": select_nothing(connection, name) for name in TABLES}
     raw = {f"raw_{name}": f"select * from empty_{name}" for name in TABLES}
     ordered = {name: view_texts()[name] for name in view_order()}
     plain = {name: f"select * from stg_{name}" for name in TABLES}
@@ -159,9 +189,11 @@ def _create_all(connection: duckdb.DuckDBPyConnection) -> None:
             connection.execute(text)
         except duckdb.Error as error:
             raise QueryError(f"{name}: {error}\n{text}") from None
+    for comment in _list_comments():
+        connection.execute(comment)
 
 
-def _select_nothing(connection: duckdb.DuckDBPyConnection, name: str) -> str:
+def select_nothing(connection: duckdb.DuckDBPyConnection, name: str) -> str:
     """A select without rows that has the columns of a table's contract."""
     frame = pl.DataFrame(schema=TABLES[name].polars_schema)
     connection.register("contract", frame.to_arrow())
@@ -171,5 +203,27 @@ def _select_nothing(connection: duckdb.DuckDBPyConnection, name: str) -> str:
     return f"select {casts} where false"
 
 
-def _quote(file: Path) -> str:
-    return str(file).replace("'", "''")
+@functools.cache
+def _list_comments() -> tuple[str, ...]:
+    """The statements that say what a row of each table and view is, and what a table's columns
+    hold.
+    """
+    grains = {name: read_header(text)["grain"] for name, text in view_texts().items()}
+    grains |= {name: grains[f"stg_{name}"] for name in TABLES}
+    grains |= {
+        f"raw_{name}": f"every row of the part files that count, one per {table.grain}"
+        for name, table in TABLES.items()
+    }
+    views = [f"comment on view {name} is {quote_text(grain)}" for name, grain in grains.items()]
+    columns = [
+        f'comment on column {table.name}."{name}" is {quote_text(says)}'
+        for table in TABLES.values()
+        for name, says in describe_columns(table).items()
+        if table.origin != "ingest" or name != "ingest_id"  # which their views leave out
+    ]
+    return (*views, *columns)
+
+
+def quote_text(text: object) -> str:
+    """A text as a literal of SQL."""
+    return "'" + str(text).replace("'", "''") + "'"
