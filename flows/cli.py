@@ -299,6 +299,19 @@ def _add_catalog(parser: argparse.ArgumentParser) -> None:
     _add_lake(parser)
 
 
+def _add_export(parser: argparse.ArgumentParser) -> None:
+    words = "a new or empty folder, for Hugging Face datasets: Parquet files and a data card"
+    parser.add_argument("--hf", type=Path, required=True, metavar="FOLDER", help=words)
+    parser.add_argument(
+        "--license",
+        action="append",
+        default=[],
+        metavar="[BENCHMARK=]ID",
+        help="licence of a benchmark, or of all, such as cc-by-4.0 (repeatable; default: unknown)",
+    )
+    _add_lake(parser)
+
+
 def _add_check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quick",
@@ -432,6 +445,11 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]]
         "write a DuckDB file of views over the lake, for other tools to open",
         _add_catalog,
         "judgelake.flows.catalog_command:run_catalog",
+    ),
+    "export": (
+        "write the lake's current rows as a folder that Hugging Face datasets loads",
+        _add_export,
+        "judgelake.flows.export_command:run_export",
     ),
     "compact": (
         "merge the lake's small files into few large ones; safe while others read",

@@ -210,10 +210,6 @@ def _list_comments() -> tuple[str, ...]:
     """
     grains = {name: read_header(text)["grain"] for name, text in view_texts().items()}
     grains |= {name: grains[f"stg_{name}"] for name in TABLES}
-    grains |= {
-        f"raw_{name}": f"every row of the part files that count, one per {table.grain}"
-        for name, table in TABLES.items()
-    }
     views = [f"comment on view {name} is {quote_text(grain)}" for name, grain in grains.items()]
     columns = [
         f'comment on column {table.name}."{name}" is {quote_text(says)}'
