@@ -15,38 +15,24 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from judgelake.flows.command_groups import describe_commands
+from judgelake.flows.command_parser import (
+    CommandParser,
+    ShowVersion,
+    positive_number,
+    seconds,
+    whole_number,
+)
 from judgelake.tasks.errors import ExitCode, describe_codes, find_code
 
 RETRIED = ("unparsed", "refused", "truncated", "filtered", "failed")
 """The statuses that `--retry` takes."""
 
 
-class _Parser(argparse.ArgumentParser):
-    """The parser of one command; wrong arguments end with the exit code of wrong usage."""
-
-    def error(self, message: str) -> NoReturn:
-        self.print_usage(sys.stderr)
-        self.exit(ExitCode.USAGE, f"{self.prog}: {message}\n")
-
-
-class _Overview(_Parser):
+class _Overview(CommandParser):
     """The parser of all commands: its help lists them by group."""
 
     def format_help(self) -> str:
         return describe_commands(_COMMANDS)
-
-
-class _Version(argparse.Action):
-    """Prints the version, which is looked up only then."""
-
-    def __init__(self, option_strings: Sequence[str], dest: str, **more: Any) -> None:
-        super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, **more)
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from importlib.metadata import version
-
-        sys.stdout.write(f"judgelake {version('judgelake')}\n")
-        parser.exit(0)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -93,9 +79,9 @@ def _read_env_file() -> None:
 def make_parser() -> argparse.ArgumentParser:
     """The command line."""
     parser = _Overview(prog="judgelake")
-    parser.add_argument("--version", action=_Version, help="print the version and exit")
+    parser.add_argument("--version", action=ShowVersion, help="print the version and exit")
     commands = parser.add_subparsers(
-        dest="command", required=True, metavar="COMMAND", parser_class=_Parser
+        dest="command", required=True, metavar="COMMAND", parser_class=CommandParser
     )
     for name, (summary, add, _) in _COMMANDS.items():
         add(commands.add_parser(name, description=summary, epilog=describe_codes()))
@@ -152,7 +138,7 @@ def _add_scope(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("suite", type=Path, help="the suite file (YAML)")
     parser.add_argument(
         "--limit",
-        type=_positive,
+        type=positive_number,
         metavar="N",
         help="only the first N items by key of each benchmark",
     )
@@ -220,7 +206,7 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
         help="run at these times: minute, hour, day, month, weekday",
     )
     when.add_argument(
-        "--interval", type=_positive, metavar="SECONDS", help="run once in this many seconds"
+        "--interval", type=positive_number, metavar="SECONDS", help="run once in this many seconds"
     )
     parser.add_argument(
         "--timezone",
@@ -234,14 +220,14 @@ def _add_worker(parser: argparse.ArgumentParser) -> None:
     _add_scheduler(parser)
     parser.add_argument(
         "--endpoint",
-        type=_count,
+        type=whole_number,
         default=1,
         metavar="N",
         help="number of shards that ask endpoints at the same time (default: 1)",
     )
     parser.add_argument(
         "--metric",
-        type=_count,
+        type=whole_number,
         default=0,
         metavar="N",
         help="number of metric shards computed at the same time (default: 0)",
@@ -267,7 +253,7 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
         "wait at most this long for another run that does the same work, then exit 6 "
         "(default: until that run has ended)"
     )
-    waits.add_argument("--wait", type=_seconds, metavar="SECONDS", help=words)
+    waits.add_argument("--wait", type=seconds, metavar="SECONDS", help=words)
     waits.add_argument(
         "--no-wait", dest="wait", action="store_const", const=0.0, help="the same as --wait 0"
     )
@@ -472,22 +458,6 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]]
         "judgelake.flows.sql_command:run_query",
     ),
 }
-
-
-def _count(text: str) -> int:
-    return 0 if text == "0" else _positive(text)
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r}; expected a whole number from 1")
-    return int(text)
-
-
-def _seconds(text: str) -> float:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r}; expected a whole number of seconds from 0")
-    return float(text)
 
 
 def _guarded(options: argparse.Namespace) -> int:

@@ -1,4 +1,6 @@
-"""`judgelake export --hf`: a folder by the rules of Hugging Face `datasets`, whole or not at all."""
+"""`judgelake export --hf`: a folder by the rules of Hugging Face `datasets`, whole or not at all
+(dataset_coverage).
+"""
 
 import re
 import subprocess

@@ -1,0 +1,50 @@
+"""How the command line is read: usage errors, the version, numbers."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from judgelake.tasks.errors import ExitCode
+
+
+class CommandParser(argparse.ArgumentParser):
+    """The parser of one command; wrong arguments end with the exit code of wrong usage."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the usage and what is wrong, and exit."""
+        self.print_usage(sys.stderr)
+        self.exit(ExitCode.USAGE, f"{self.prog}: {message}\n")
+
+
+class ShowVersion(argparse.Action):
+    """Prints the version, which is looked up only then."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **more: Any) -> None:
+        super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, **more)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Print it and exit."""
+        from importlib.metadata import version
+
+        sys.stdout.write(f"judgelake {version('judgelake')}\n")
+        parser.exit(0)
+
+
+def whole_number(text: str) -> int:
+    """A whole number from 0."""
+    return 0 if text == "0" else positive_number(text)
+
+
+def positive_number(text: str) -> int:
+    """A whole number from 1."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r}; expected a whole number from 1")
+    return int(text)
+
+
+def seconds(text: str) -> float:
+    """A whole number of seconds from 0."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r}; expected a whole number of seconds from 0")
+    return float(text)
