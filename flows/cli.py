@@ -15,24 +15,39 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from judgelake.flows.command_groups import describe_commands
-from judgelake.flows.command_parser import (
-    CommandParser,
-    ShowVersion,
-    positive_number,
-    seconds,
-    whole_number,
-)
+from judgelake.flows.process_start import prepare_process
 from judgelake.tasks.errors import ExitCode, describe_codes, find_code
 
 RETRIED = ("unparsed", "refused", "truncated", "filtered", "failed")
 """The statuses that `--retry` takes."""
 
 
-class _Overview(CommandParser):
+class _Parser(argparse.ArgumentParser):
+    """The parser of one command; wrong arguments end with the exit code of wrong usage."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(ExitCode.USAGE, f"{self.prog}: {message}\n")
+
+
+class _Overview(_Parser):
     """The parser of all commands: its help lists them by group."""
 
     def format_help(self) -> str:
         return describe_commands(_COMMANDS)
+
+
+class _Version(argparse.Action):
+    """Prints the version, which is looked up only then."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **more: Any) -> None:
+        super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, **more)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version
+
+        sys.stdout.write(f"judgelake {version('judgelake')}\n")
+        parser.exit(0)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -47,41 +62,12 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     os._exit(code)
 
 
-def prepare_process() -> None:
-    """Set up a process that runs commands: read variables from `./.env`, and import nothing from
-    the working directory, in this process or in a child.
-    """
-    _read_env_file()
-    guard_imports()
-    os.environ.setdefault(
-        "OPENBLAS_NUM_THREADS", "1"
-    )  # the matrices of a report are small: more threads only wait for each other
-
-
-def guard_imports() -> None:
-    """Keep the working directory out of the import path: a user may have a `tasks.py` or a
-    `prefect.py` there. Child processes inherit the setting; Dask gives them this process's path.
-    """
-    first = Path(sys.path[0])
-    if not sys.flags.safe_path and first.is_dir() and first.samefile("."):
-        del sys.path[0]  # `python -m` and `python -c` put it there
-    os.environ["PYTHONSAFEPATH"] = "1"
-
-
-def _read_env_file() -> None:
-    """Set the variables of `./.env` that the environment does not have."""
-    if Path(".env").is_file():
-        from dotenv import load_dotenv
-
-        load_dotenv(".env")
-
-
 def make_parser() -> argparse.ArgumentParser:
     """The command line."""
     parser = _Overview(prog="judgelake")
-    parser.add_argument("--version", action=ShowVersion, help="print the version and exit")
+    parser.add_argument("--version", action=_Version, help="print the version and exit")
     commands = parser.add_subparsers(
-        dest="command", required=True, metavar="COMMAND", parser_class=CommandParser
+        dest="command", required=True, metavar="COMMAND", parser_class=_Parser
     )
     for name, (summary, add, _) in _COMMANDS.items():
         add(commands.add_parser(name, description=summary, epilog=describe_codes()))
@@ -138,7 +124,7 @@ def _add_scope(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("suite", type=Path, help="the suite file (YAML)")
     parser.add_argument(
         "--limit",
-        type=positive_number,
+        type=_positive,
         metavar="N",
         help="only the first N items by key of each benchmark",
     )
@@ -206,7 +192,7 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
         help="run at these times: minute, hour, day, month, weekday",
     )
     when.add_argument(
-        "--interval", type=positive_number, metavar="SECONDS", help="run once in this many seconds"
+        "--interval", type=_positive, metavar="SECONDS", help="run once in this many seconds"
     )
     parser.add_argument(
         "--timezone",
@@ -220,14 +206,14 @@ def _add_worker(parser: argparse.ArgumentParser) -> None:
     _add_scheduler(parser)
     parser.add_argument(
         "--endpoint",
-        type=whole_number,
+        type=_count,
         default=1,
         metavar="N",
         help="number of shards that ask endpoints at the same time (default: 1)",
     )
     parser.add_argument(
         "--metric",
-        type=whole_number,
+        type=_count,
         default=0,
         metavar="N",
         help="number of metric shards computed at the same time (default: 0)",
@@ -253,7 +239,7 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
         "wait at most this long for another run that does the same work, then exit 6 "
         "(default: until that run has ended)"
     )
-    waits.add_argument("--wait", type=seconds, metavar="SECONDS", help=words)
+    waits.add_argument("--wait", type=_seconds, metavar="SECONDS", help=words)
     waits.add_argument(
         "--no-wait", dest="wait", action="store_const", const=0.0, help="the same as --wait 0"
     )
@@ -458,6 +444,22 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]]
         "judgelake.flows.sql_command:run_query",
     ),
 }
+
+
+def _count(text: str) -> int:
+    return 0 if text == "0" else _positive(text)
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r}; expected a whole number from 1")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r}; expected a whole number of seconds from 0")
+    return float(text)
 
 
 def _guarded(options: argparse.Namespace) -> int:
