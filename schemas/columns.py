@@ -2,7 +2,7 @@
 says otherwise. Types, keys and allowed values are the contracts' matter.
 """
 
-from judgelake.schemas.tables import Table
+from judgelake.schemas.tables import TABLES
 
 COLUMNS = {
     # keys
@@ -171,18 +171,15 @@ COLUMNS = {
 """Column name, or `table.name` -> what it holds."""
 
 
-def describe_columns(table: Table) -> dict[str, str]:
-    """Column name -> what it holds and which values are allowed; columns without words are left
-    out.
+def describe_column(table: str, column: str) -> str | None:
+    """What a column of a table or view holds and which values it may have; None where its name says
+    it.
     """
-    described = {}
-    for name, column in table.model.to_schema().columns.items():
-        says = COLUMNS.get(f"{table.name}.{name}", COLUMNS.get(name))
-        if says is not None:
-            allowed = [
-                ", ".join(f"`{value}`" for value in check.statistics["allowed_values"])
-                for check in column.checks
-                if check.name == "isin"
-            ]
-            described[name] = ": ".join([says, *allowed])
-    return described
+    says = COLUMNS.get(f"{table}.{column}", COLUMNS.get(column))
+    contract = TABLES[table].model.to_schema().columns if table in TABLES else {}
+    allowed = [
+        ", ".join(f"`{value}`" for value in check.statistics["allowed_values"])
+        for check in (contract[column].checks if column in contract else ())
+        if check.name == "isin"
+    ]
+    return None if says is None else ": ".join([says, *allowed])

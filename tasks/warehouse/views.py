@@ -16,14 +16,14 @@ import graphlib
 import re
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import resources
 from pathlib import Path
 
 import duckdb
 import polars as pl
 
-from judgelake.schemas.columns import describe_columns
+from judgelake.schemas.columns import COLUMNS, describe_column
 from judgelake.schemas.tables import TABLES
 from judgelake.tasks.digests import digest_json
 from judgelake.tasks.errors import QueryError
@@ -32,6 +32,7 @@ from judgelake.tasks.warehouse.staging import derive_views
 
 # A view's name anywhere in SQL.
 _REFERENCE = re.compile(r"\b(?:raw|stg|core|rpt|chk)_\w+")
+_LAYERED = re.compile(r"(?:empty|raw|stg|core|rpt|chk)_")
 _COMMENT = re.compile(r"--[^\n]*")
 # `-- <key>: <text>` at the beginning of a SQL file; an option is `option <name> = <default>`.
 _KEYED = re.compile(r"-- (grain|question|check|warning|option \w+(?: = [^:]+)?): (.+)")
@@ -153,7 +154,7 @@ def _template_file() -> Path:
         view_texts(),
         check_texts(),
         schemas,
-        _list_comments(),
+        COLUMNS,
     ]
     return cache_folder() / "views" / f"{digest_json(texts)[:32]}.duckdb"
 
@@ -189,7 +190,7 @@ def _create_all(connection: duckdb.DuckDBPyConnection) -> None:
             connection.execute(text)
         except duckdb.Error as error:
             raise QueryError(f"{name}: {error}\n{text}") from None
-    for comment in _list_comments():
+    for comment in list(_list_comments(connection)):
         connection.execute(comment)
 
 
@@ -203,21 +204,19 @@ def select_nothing(connection: duckdb.DuckDBPyConnection, name: str) -> str:
     return f"select {casts} where false"
 
 
-@functools.cache
-def _list_comments() -> tuple[str, ...]:
-    """The statements that say what a row of each table and view is, and what a table's columns
-    hold.
+def _list_comments(connection: duckdb.DuckDBPyConnection) -> Iterator[str]:
+    """The statements that say what a row of each table and view is, and what the columns of those
+    with a plain name hold.
     """
     grains = {name: read_header(text)["grain"] for name, text in view_texts().items()}
-    grains |= {name: grains[f"stg_{name}"] for name in TABLES}
-    views = [f"comment on view {name} is {quote_text(grain)}" for name, grain in grains.items()]
-    columns = [
-        f'comment on column {table.name}."{name}" is {quote_text(says)}'
-        for table in TABLES.values()
-        for name, says in describe_columns(table).items()
-        if table.origin != "ingest" or name != "ingest_id"  # which their views leave out
-    ]
-    return (*views, *columns)
+    plain = {name: grains[f"stg_{name}"] for name in TABLES}
+    for name, grain in {**plain, **grains}.items():
+        yield f"comment on view {name} is {quote_text(grain)}"
+    listing = "select table_name, column_name from duckdb_columns() where not internal"
+    for name, column in connection.execute(listing).fetchall():
+        says = None if _LAYERED.match(name) else describe_column(name, column)
+        if says is not None:
+            yield f'comment on column {name}."{column}" is {quote_text(says)}'
 
 
 def quote_text(text: object) -> str:
