@@ -111,7 +111,7 @@ def judged(tmp_path: Path) -> judgelake.OpenLake:
             append_records(lake, "cases", [case_row(judge_id, given["item_id"], digest)])
         verdict = verdict_row("a" * 16, given["item_id"], digest, score)
         append_records(lake, "verdicts", [verdict])
-    return judgelake.open(lake.root)
+    return judgelake.open(lake.mirror)
 
 
 def test_rows_of_a_table_are_read_when_they_are_asked_for(judged: judgelake.OpenLake) -> None:

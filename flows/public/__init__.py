@@ -211,7 +211,7 @@ class Rows(Answer):
         self._relation = relation
 
     @functools.cached_property
-    def _table(self) -> "pyarrow.Table":  # type: ignore[override]
+    def _table(self) -> "pyarrow.Table":
         return self._relation.to_arrow_table()
 
     def lazy(self) -> "polars.LazyFrame":
@@ -221,7 +221,8 @@ class Rows(Answer):
         >>> answers.filter(style="short").select("text").collect().columns
         ['text']
         """
-        return self._relation.pl(lazy=True)
+        frame: polars.LazyFrame = self._relation.pl(lazy=True)
+        return frame
 
     def __len__(self) -> int:
         return int(self._relation.count("*").fetchall()[0][0])

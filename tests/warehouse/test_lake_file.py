@@ -289,9 +289,8 @@ def test_what_calls_functions_of_our_own_is_left_out(
     }
     monkeypatch.setattr(lake_file, "view_texts", lambda: views)
     with open_warehouse(lake, lazy=True) as connection:
-        connection.create_function(
-            "tau_list", lambda a, _: a, ["DOUBLE[]", "DOUBLE[]"], "DOUBLE[]", type="arrow"
-        )
+        lists = ["DOUBLE[]", "DOUBLE[]"]
+        connection.create_function("tau_list", lambda a, b: a + b, lists, "DOUBLE[]")
         connection.execute("create macro tau(a, b) as tau_list(list(a), list(b))")
         dropped = {line.split()[-1] for line in lake_file._drop_others(connection)}
     assert dropped - check_texts().keys() == {"tau", "rpt_own", "rpt_above"}
@@ -314,7 +313,7 @@ def test_an_older_duckdb_opens_it(moved: Path, tmp_path: Path) -> None:
     """Every view binds there, and every table has the same rows."""
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "old"], check=True)
     python = tmp_path / "old" / "bin" / "python"
-    installing = [python, "-m", "pip", "install", "--quiet", f"duckdb=={OLDER}"]
+    installing = [str(python), "-m", "pip", "install", "--quiet", f"duckdb=={OLDER}"]
     if subprocess.run(installing, check=False).returncode:
         pytest.skip(f"duckdb {OLDER} cannot be installed here: no package index is reached")
     done = subprocess.run(
