@@ -13,7 +13,7 @@ from pathlib import Path
 import duckdb
 
 from judgelake.schemas.tables import TABLES
-from judgelake.tasks.errors import LakeError, redact
+from judgelake.tasks.errors import JudgelakeError, LakeError, redact, show_controls
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.processes import own_folder
 from judgelake.tasks.lake.snapshot import Snapshot
@@ -43,10 +43,11 @@ def keep_lake_file(lake: Lake) -> None:
     if isinstance(lake.root, Path):
         try:
             write_lake_file(lake)
-        except (LakeError, duckdb.Error, OSError) as error:
+        except (JudgelakeError, duckdb.Error, OSError) as error:
             sys.stderr.write(
                 redact(
-                    f"judgelake: warning: {lake.root / FILE} is not up to date ({error}); "
+                    f"judgelake: warning: {lake.root / FILE} is not up to date "
+                    f"({show_controls(str(error))}); "
                     f"`judgelake catalog` writes it again\n"
                 )
             )
