@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from judgelake.flows.command_groups import describe_commands
+from judgelake.flows.process_start import prepare_process
 from judgelake.tasks.errors import ExitCode, describe_codes, find_code
 
 RETRIED = ("unparsed", "refused", "truncated", "filtered", "failed")
@@ -59,35 +60,6 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     # threads of prefect and dask are still alive; waiting for them only prints warnings about
     # what these packages left open
     os._exit(code)
-
-
-def prepare_process() -> None:
-    """Set up a process that runs commands: read variables from `./.env`, and import nothing from
-    the working directory, in this process or in a child.
-    """
-    _read_env_file()
-    guard_imports()
-    os.environ.setdefault(
-        "OPENBLAS_NUM_THREADS", "1"
-    )  # the matrices of a report are small: more threads only wait for each other
-
-
-def guard_imports() -> None:
-    """Keep the working directory out of the import path: a user may have a `tasks.py` or a
-    `prefect.py` there. Child processes inherit the setting; Dask gives them this process's path.
-    """
-    first = Path(sys.path[0])
-    if not sys.flags.safe_path and first.is_dir() and first.samefile("."):
-        del sys.path[0]  # `python -m` and `python -c` put it there
-    os.environ["PYTHONSAFEPATH"] = "1"
-
-
-def _read_env_file() -> None:
-    """Set the variables of `./.env` that the environment does not have."""
-    if Path(".env").is_file():
-        from dotenv import load_dotenv
-
-        load_dotenv(".env")
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -293,6 +265,25 @@ def _add_compact(parser: argparse.ArgumentParser) -> None:
     _add_lake(parser)
 
 
+def _add_catalog(parser: argparse.ArgumentParser) -> None:
+    words = "write it here, with absolute paths or s3:// ones; default: lake.duckdb in the lake"
+    parser.add_argument("--output", type=Path, metavar="FILE", help=words)
+    _add_lake(parser)
+
+
+def _add_export(parser: argparse.ArgumentParser) -> None:
+    words = "a new or empty folder, for Hugging Face datasets: Parquet files and a data card"
+    parser.add_argument("--hf", type=Path, required=True, metavar="FOLDER", help=words)
+    parser.add_argument(
+        "--license",
+        action="append",
+        default=[],
+        metavar="[BENCHMARK=]ID",
+        help="licence of a benchmark, or of all, such as cc-by-4.0 (repeatable; default: unknown)",
+    )
+    _add_lake(parser)
+
+
 def _add_check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quick",
@@ -421,6 +412,16 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]]
         "remove a judge or a benchmark from the lake",
         _add_forget,
         "judgelake.flows.forget_command:run_forget",
+    ),
+    "catalog": (
+        "write a DuckDB file of views over the lake, for other tools to open",
+        _add_catalog,
+        "judgelake.flows.catalog_command:run_catalog",
+    ),
+    "export": (
+        "write the lake's current rows as a folder that Hugging Face datasets loads",
+        _add_export,
+        "judgelake.flows.export_command:run_export",
     ),
     "compact": (
         "merge the lake's small files into few large ones; safe while others read",

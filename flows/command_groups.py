@@ -20,6 +20,8 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     },
     "ask": {
         "sql": "query the lake in SQL, or by one of the recipes",
+        "catalog": "write a DuckDB file of views over the lake, for other tools",
+        "export": "write the lake as a folder for Hugging Face datasets",
         "status": "runs in progress, and how the last runs ended",
     },
     "operate": {

@@ -9,6 +9,7 @@ from judgelake.tasks.errors import ExitCode, SuiteError
 from judgelake.tasks.lake.compaction import PartsSize, compact_lake
 from judgelake.tasks.lake.lake import Lake, open_lake
 from judgelake.tasks.runs.record import new_run_id
+from judgelake.tasks.warehouse.lake_file import keep_lake_file
 from judgelake.tasks.warehouse.warehouse import open_warehouse, select_frame
 
 
@@ -31,6 +32,7 @@ def run_compact(options: argparse.Namespace) -> int:
             sys.stdout.write(f"{done.table}: {_describe(done.before)} -> {_describe(done.after)}\n")
         left_alone += len(done.left_alone)
         sys.stdout.writelines(f"{reason}\n" for reason in done.left_alone)
+    keep_lake_file(lake)
     if changed:
         sys.stdout.write(
             "the files that were replaced are deleted by the next compact or run an hour from now\n"

@@ -9,6 +9,7 @@ from judgelake.tasks.errors import ExitCode
 from judgelake.tasks.lake.lake import Lake, open_lake
 from judgelake.tasks.runs.log import DEFAULT_OPTIONS, hold_for_run
 from judgelake.tasks.runs.record import new_run_id
+from judgelake.tasks.warehouse.lake_file import keep_lake_file
 from judgelake.tasks.warehouse.removal import (
     Forgetting,
     describe_tables,
@@ -30,6 +31,7 @@ def run_forget(options: argparse.Namespace) -> int:
         with hold_for_run(lake, plan.leases, "forget", new_run_id(), DEFAULT_OPTIONS):
             plan = _plan(lake, options)
             forget(lake, plan)
+            keep_lake_file(lake)
     sys.stdout.write("\n".join(_describe(plan, options)) + "\n")
     return ExitCode.DONE
 

@@ -10,6 +10,7 @@ from judgelake.tasks.runs.log import DEFAULT_OPTIONS, RunOptions, hold_for_run, 
 from judgelake.tasks.runs.record import new_run_id
 from judgelake.tasks.sources.ingestion import IngestSummary
 from judgelake.tasks.suite.suite import Scope, narrow
+from judgelake.tasks.warehouse.lake_file import keep_lake_file
 
 
 @flow(name="ingest-answers", validate_parameters=False)
@@ -21,7 +22,7 @@ def ingest_answers(
     run_options: RunOptions = DEFAULT_OPTIONS,
 ) -> list[IngestSummary]:
     """Ingest each benchmark as one task, under the leases of the benchmarks; a source that has not
-    changed is skipped.
+    changed is skipped. `lake.duckdb` shows the new rows at once.
     """
     wanted = narrow(suite.value, Scope(benchmarks=scope.benchmarks))
     lake = open_lake(lake_root, create=True)
@@ -44,4 +45,5 @@ def ingest_answers(
             name: sum(getattr(summary, f"n_{name}") for summary in summaries)
             for name in ("items", "answers", "quarantined")
         }
+    keep_lake_file(lake)
     return summaries

@@ -17,7 +17,8 @@ import traceback
 from collections.abc import Mapping, Sequence
 from typing import IO, Any, NoReturn, cast
 
-from judgelake.flows.cli import make_parser, prepare_process
+from judgelake.flows.cli import make_parser
+from judgelake.flows.process_start import prepare_process
 from judgelake.tasks import errors
 from judgelake.tasks.errors import ExitCode, JudgelakeError, RunError, find_code, redact
 from judgelake.tasks.runs.summary import RunEnd

@@ -15,7 +15,8 @@ from prefect import flow
 from prefect.states import Cancelled, Completed, Failed
 from pydantic import PositiveInt
 
-from judgelake.flows.cli import guard_imports, make_parser
+from judgelake.flows.cli import make_parser
+from judgelake.flows.process_start import guard_imports
 from judgelake.flows.run_command import run_stages
 from judgelake.tasks.errors import MEANINGS, ExitCode
 

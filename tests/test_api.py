@@ -7,18 +7,21 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
 import judgelake
 from judgelake.tasks import errors
-from judgelake.tasks.lake.lake import open_lake
+from judgelake.tasks.lake.lake import append_records, open_lake
 from judgelake.tasks.sources.ingestion import ingest_benchmark
 from judgelake.tasks.suite.examples import read_example
 from judgelake.tasks.suite.suite import read_suite
+from tests.lakes import answer, case_row, digest_of, ingest, item, judge_row, make_lake, verdict_row
+from tests.rows import GOOD
 from tests.test_architecture import HEAVY
 
 
@@ -94,6 +97,62 @@ def test_sql_that_fails_or_would_write_is_refused(folder: Path, query: str, mess
         judgelake.open("lake").sql(query)
     assert message in str(refused.value)
     assert not (folder / "here.parquet").exists()
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> judgelake.OpenLake:
+    """A lake of two judges; `one` scored both answers, `two` none."""
+    lake, items = make_lake(tmp_path), [item("1"), item("2")]
+    ingest(lake, items, [answer("1", "cat"), answer("2", "dog")])
+    append_records(lake, "judges", [judge_row("one", "a" * 16), judge_row("two", "b" * 16)])
+    for given, text, score in zip(items, ("cat", "dog"), (3, 1), strict=True):
+        digest = digest_of(given, text)
+        for judge_id in ("a" * 16, "b" * 16):
+            append_records(lake, "cases", [case_row(judge_id, given["item_id"], digest)])
+        verdict = verdict_row("a" * 16, given["item_id"], digest, score)
+        append_records(lake, "verdicts", [verdict])
+    return judgelake.open(lake.mirror)
+
+
+def test_rows_of_a_table_are_read_when_they_are_asked_for(judged: judgelake.OpenLake) -> None:
+    rows = judged.table("answers")
+    append_records(open_lake(judged.root), "answers", [GOOD["answers"]])  # of no current ingest
+    assert len(rows) == rows.arrow().num_rows == len(rows.pandas()) == 2
+    lazy = judged.table("answers").lazy().filter(pl.col("text") == "dog").select("item_id", "text")
+    assert lazy.collect().rows() == [("2", "dog")]
+    assert repr(rows).startswith("2 rows; the first ones:\nshape: (2, ")
+    assert rows._repr_html_().startswith("<p>2 rows; the first ones:</p><div>")
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        ({}, {("one", "ok", 1.0), ("one", "ok", 0.0), ("two", "not_asked", None)}),
+        ({"judge": "one", "benchmark": ["b"]}, {("one", "ok", 1.0), ("one", "ok", 0.0)}),
+        ({"judge": ["two"]}, {("two", "not_asked", None)}),
+    ],
+)
+def test_scores_are_those_of_judges_and_benchmarks(
+    judged: judgelake.OpenLake, names: dict[str, Any], found: set[tuple[object, ...]]
+) -> None:
+    scores = judged.scores(**names).lazy().select("alias", "status", "score_0_1")
+    assert set(scores.collect().rows()) == found
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda lake: lake.table("item"), r"table 'item': .*did you mean 'items'"),
+        (lambda lake: lake.table("items; drop table x"), "the lake has none of that name"),
+        (lambda lake: lake.scores(judge="onne"), r"judge 'onne': .*did you mean 'one'"),
+        (lambda lake: lake.scores(benchmark="c"), r"benchmark 'c': .*expected one of b"),
+    ],
+)
+def test_a_name_that_the_lake_does_not_have_is_refused(
+    judged: judgelake.OpenLake, ask: Callable[[judgelake.OpenLake], object], message: str
+) -> None:
+    with pytest.raises(judgelake.QueryError, match=message):
+        ask(judged)
 
 
 def test_tables_lists_what_sql_may_name(folder: Path) -> None:
@@ -185,8 +244,11 @@ def test_the_examples_of_the_docstrings_hold(folder: Path) -> None:
     assert [one.name for one in examples] == [
         "judgelake",
         "judgelake.OpenLake.report",
+        "judgelake.OpenLake.scores",
         "judgelake.OpenLake.sql",
+        "judgelake.OpenLake.table",
         "judgelake.OpenLake.tables",
+        "judgelake.Rows.lazy",
         "judgelake.open",
         "judgelake.plan",
         "judgelake.run",

@@ -10,6 +10,8 @@ judge ...
 >>> query = "select model, mean from rpt_metrics where metric = $metric"
 >>> lake.sql(query, metric="vqa_accuracy").polars().columns
 ['model', 'mean']
+>>> lake.scores(judge="vqa_accuracy").lazy().select("score_0_1").collect().width
+1
 >>> lake.report("demo.yaml").name
 'report.html'
 
@@ -17,8 +19,9 @@ Importing it loads nothing heavy: each function imports what it needs. `__all__`
 public; the packages below (`judgelake.flows`, `.tasks`, `.schemas`, `.sql`) are internal.
 """
 
+import functools
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +41,7 @@ from judgelake.tasks.errors import (
 )
 
 if TYPE_CHECKING:
+    import duckdb
     import pandas
     import polars
     import pyarrow
@@ -57,6 +61,7 @@ __all__ = [
     "OpenLake",
     "Plan",
     "QueryError",
+    "Rows",
     "RunError",
     "SourceError",
     "SuiteError",
@@ -64,6 +69,10 @@ __all__ = [
     "plan",
     "run",
 ]
+
+# rows that are shown of a table
+_SHOWN_ROWS = 10
+_KNOWN = "select alias, judge, unnest(benchmarks) as benchmark from core_judges"
 
 
 def run(
@@ -193,6 +202,42 @@ class Answer:
         return self.polars()._repr_html_()
 
 
+class Rows(Answer):
+    """The rows of a table, read when they are first asked for. They are those of the moment when
+    `table` or `scores` was called, for at least an hour, even where a run replaces them meanwhile.
+    """
+
+    def __init__(self, relation: "duckdb.DuckDBPyRelation") -> None:
+        self._relation = relation
+
+    @functools.cached_property
+    def _table(self) -> "pyarrow.Table":
+        return self._relation.to_arrow_table()
+
+    def lazy(self) -> "polars.LazyFrame":
+        """As a polars LazyFrame: columns and rows that it leaves out are not read.
+
+        >>> answers = open("lake").table("answers").lazy()
+        >>> answers.filter(style="short").select("text").collect().columns
+        ['text']
+        """
+        frame: polars.LazyFrame = self._relation.pl(lazy=True)
+        return frame
+
+    def __len__(self) -> int:
+        return int(self._relation.count("*").fetchall()[0][0])
+
+    def __repr__(self) -> str:
+        return f"{len(self):,} rows; the first ones:\n{self._first!r}"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{len(self):,} rows; the first ones:</p>{self._first._repr_html_()}"
+
+    @property
+    def _first(self) -> Answer:
+        return Answer(self._relation.limit(_SHOWN_ROWS).to_arrow_table())
+
+
 @dataclass(frozen=True)
 class OpenLake:
     """A lake to query; each query and report sees the lake as it is at that moment. `open` makes
@@ -218,6 +263,52 @@ class OpenLake:
 
         with open_warehouse(open_lake(self.root), sealed=True) as connection:
             return Answer(select_table(connection, query, parameters))
+
+    def table(self, name: str) -> Rows:
+        """The current rows of a table, or the rows of a view; raises QueryError for a name that
+        `tables` does not list.
+
+        >>> open("lake").table("items").polars().columns[:2]
+        ['benchmark', 'item_id']
+        """
+        from judgelake.tasks.lake.lake import open_lake
+        from judgelake.tasks.warehouse.warehouse import open_warehouse, view_rows
+
+        _check_known("table", [name], self.tables().polars()["name"])
+        return Rows(view_rows(open_warehouse(open_lake(self.root), lazy=True), name))
+
+    def scores(
+        self, *, judge: str | Sequence[str] = (), benchmark: str | Sequence[str] = ()
+    ) -> Rows:
+        """What judges and metrics say of answers: the view `core_scores`, one row per judge ×
+        answer × criterion × sample that was wanted. `status` says why a score is missing.
+
+        Only of these judges, by their name in the suite or in reports, and these benchmarks; where
+        none are given, of all. Raises QueryError for a name that the lake does not have.
+
+        >>> scores = open("lake").scores(judge="vqa_accuracy", benchmark="demo")
+        >>> scores.polars()["alias"].unique().to_list()
+        ['vqa_accuracy']
+        """
+        from duckdb import ColumnExpression, ConstantExpression
+
+        from judgelake.tasks.lake.lake import open_lake
+        from judgelake.tasks.warehouse.warehouse import open_warehouse, select_frame, view_rows
+
+        connection = open_warehouse(open_lake(self.root), lazy=True)
+        rows = view_rows(connection, "core_scores")
+        known = select_frame(connection, _KNOWN, "judges of the lake")
+        if judges := _names(judge):
+            _check_known("judge", judges, {*known["alias"], *known["judge"]})
+            values = [ConstantExpression(name) for name in judges]
+            rows = rows.filter(
+                ColumnExpression("alias").isin(*values) | ColumnExpression("judge").isin(*values)
+            )
+        if benchmarks := _names(benchmark):
+            _check_known("benchmark", benchmarks, {*known["benchmark"]})
+            values = [ConstantExpression(name) for name in benchmarks]
+            rows = rows.filter(ColumnExpression("benchmark").isin(*values))
+        return Rows(rows)
 
     def tables(self) -> Answer:
         """The tables and views that `sql` may name: kind, name and what a row of it is.
@@ -265,6 +356,17 @@ def _place(lake: str | Path | None) -> str:
 
 def _names(names: str | Iterable[str]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _check_known(what: str, names: Iterable[str], known: Collection[str]) -> None:
+    """Raise QueryError for the first of `names` that is not among `known`."""
+    from judgelake.tasks.errors import nearest
+
+    for name in names:
+        if name not in known:
+            raise QueryError(
+                f"{what} {name!r}: the lake has none of that name; {nearest(name, known)}"
+            )
 
 
 def _check_limit(limit: int) -> int:

@@ -1,6 +1,6 @@
 -- grain: one row per judge x answer x criterion x sample that was wanted; `score_0_1` only where `status` is ok. Pairs are core_duels
--- 64 bits, as many as a digest has, are enough to identify a judge's cases of an item: three columns are compared in place of eight
 with verdicts as not materialized (
+    -- 64 bits, as many as a digest has, are enough to identify a judge's cases of an item: three columns are compared in place of eight
     select
         judge_id,
         item_id,

@@ -74,7 +74,17 @@ means as (
 bounded as (
     select
         *,
-        mean_ends(struct_update(spread, mean := excess), -2, 2) as ends
+        mean_ends(
+            struct_pack(
+                mean := excess,
+                variance := spread.variance,
+                degrees := spread.degrees,
+                effective := spread.effective,
+                n_clusters := spread.n_clusters
+            ),
+            -2,
+            2
+        ) as ends
     from means
 )
 

@@ -100,7 +100,17 @@ bounded as (
         case
             when length_spread is not null
                 -- what the means of the tenths take from the variance of what is left
-                then mean_ends(struct_update(slope, variance := slope.variance * absorbed), '-infinity'::double, 'infinity'::double)
+                then mean_ends(
+                    struct_pack(
+                        mean := slope.mean,
+                        variance := slope.variance * absorbed,
+                        degrees := slope.degrees,
+                        effective := slope.effective,
+                        n_clusters := slope.n_clusters
+                    ),
+                    '-infinity'::double,
+                    'infinity'::double
+                )
             else struct_pack(low := null::double, high := null::double, reason := 'no two answers of one tenth differ in length')
         end as ends
     from slopes

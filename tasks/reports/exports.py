@@ -19,8 +19,8 @@ from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.snapshot import Snapshot
 from judgelake.tasks.lake.storage import LakePath, has_file, read_file, whole_file
 from judgelake.tasks.suite.suite import Suite
-from judgelake.tasks.warehouse.catalog import FORMULA_SIGNS, markdown_line, plain_cell, read_header
-from judgelake.tasks.warehouse.views import view_texts
+from judgelake.tasks.warehouse.catalog import FORMULA_SIGNS, markdown_line, plain_cell
+from judgelake.tasks.warehouse.views import read_header, view_texts
 
 FORMATS = ("parquet", "csv", "md")
 # rows of a Markdown table; a longer one is no longer read by people

@@ -206,8 +206,8 @@ def new_run_id() -> str:
 def record_run(
     lake: Lake, suite: Suite, run_id: str, stages: tuple[str, ...]
 ) -> Iterator[RunRecord]:
-    """Write the run's row at its start and again at its end, failed or not; remove its work folder
-    and part files that were replaced long ago.
+    """Write the run's row at its start and again at its end, failed or not; write `lake.duckdb`
+    again, and remove its work folder and part files that were replaced long ago.
 
     Also writes the last row of each lost run, and removes temporary folders of killed processes.
     """
@@ -237,8 +237,11 @@ def record_run(
             forget_life(lake, run_id)
         raise
     finally:
+        from judgelake.tasks.warehouse.lake_file import keep_lake_file
+
         with contextlib.suppress(LakeError):
             remove_folder(lake.work_folder(run_id))
+            keep_lake_file(lake)
             if stages:
                 remove_retired(lake)
 

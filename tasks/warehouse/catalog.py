@@ -1,8 +1,7 @@
 """What can be asked of a lake: its tables, the views of `sql/`, the checks, and the recipes of
 `sql/adhoc` with their options.
 
-Every file under `sql/` begins with comments `-- <key>: <text>`, which are read here; running a
-recipe is its caller's matter.
+Running a recipe is its caller's matter.
 """
 
 import functools
@@ -15,10 +14,8 @@ from typing import NamedTuple
 
 from judgelake.schemas.tables import TABLES
 from judgelake.tasks.errors import QueryError, nearest, show_controls
-from judgelake.tasks.warehouse.views import check_texts, read_folder, view_texts
+from judgelake.tasks.warehouse.views import check_texts, read_folder, read_header, view_texts
 
-# `-- <key>: <text>` at the beginning of a SQL file; an option is `option <name> = <default>`.
-_KEYED = re.compile(r"-- (grain|question|check|warning|option \w+(?: = [^:]+)?): (.+)")
 # `option benchmark` or, with a default, `option below = 0.9`
 _OPTION = re.compile(r"option (\w+)(?: = (.+))?")
 FORMULA_SIGNS = ("=", "+", "-", "@")
@@ -117,21 +114,6 @@ def describe_check(text: str) -> tuple[str, bool]:
     """What a check's SQL says must hold, and whether it only warns."""
     header = read_header(text)
     return (header["warning"], True) if "warning" in header else (header["check"], False)
-
-
-def read_header(text: str) -> dict[str, str]:
-    """The keyed comments at a file's start; a comment without a key goes on with the one before
-    it.
-    """
-    header: dict[str, str] = {}
-    for line in text.splitlines():
-        if not line.startswith("-- "):
-            break
-        if keyed := _KEYED.fullmatch(line):
-            header[keyed[1]] = keyed[2]
-        elif header:
-            header[next(reversed(header))] += line.removeprefix("--")
-    return header
 
 
 def _read_recipe(name: str, text: str) -> Recipe:

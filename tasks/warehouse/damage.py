@@ -25,11 +25,13 @@ from judgelake.tasks.lake.snapshot import FOLDER as RETIRED
 from judgelake.tasks.lake.snapshot import Retired, list_sidecars
 from judgelake.tasks.lake.storage import list_files
 from judgelake.tasks.warehouse.checks import check_rows
+from judgelake.tasks.warehouse.lake_file import FILE as LAKE_FILE
 
 _OWN = frozenset(
     {
         MARKER,
         MANIFEST,
+        LAKE_FILE,
         "checks.json",
         "_work",
         "_core",

@@ -16,13 +16,14 @@ import graphlib
 import re
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import resources
 from pathlib import Path
 
 import duckdb
 import polars as pl
 
+from judgelake.schemas.columns import COLUMNS, describe_column
 from judgelake.schemas.tables import TABLES
 from judgelake.tasks.digests import digest_json
 from judgelake.tasks.errors import QueryError
@@ -30,9 +31,12 @@ from judgelake.tasks.lake.mirror import cache_folder
 from judgelake.tasks.warehouse.functions import add_functions, macro_texts
 from judgelake.tasks.warehouse.staging import derive_views
 
-# A view's name anywhere in SQL; comments are taken out first, since they name views too.
+# A view's name anywhere in SQL.
 _REFERENCE = re.compile(r"\b(?:raw|stg|core|rpt|chk)_\w+")
+_LAYERED = re.compile(r"(?:empty|raw|stg|core|rpt|chk)_")
 _COMMENT = re.compile(r"--[^\n]*")
+# `-- <key>: <text>` at the beginning of a SQL file; an option is `option <name> = <default>`.
+_KEYED = re.compile(r"-- (grain|question|check|warning|option \w+(?: = [^:]+)?): (.+)")
 _FOLDERS = ("staging", "core", "views", "reports")
 _UNUSED_S = 30 * 86400.0
 """Seconds after which the file of another version of the SQL is removed; who still uses that
@@ -80,6 +84,21 @@ def read_folder(folder: str) -> dict[str, str]:
     }
 
 
+def read_header(text: str) -> dict[str, str]:
+    """The keyed comments at a file's start; a comment without a key goes on with the one before
+    it.
+    """
+    header: dict[str, str] = {}
+    for line in text.splitlines():
+        if not line.startswith("-- "):
+            break
+        if keyed := _KEYED.fullmatch(line):
+            header[keyed[1]] = keyed[2]
+        elif header:
+            header[next(reversed(header))] += line.removeprefix("--")
+    return header
+
+
 @functools.cache
 def view_order() -> tuple[str, ...]:
     """View names, each after those it reads."""
@@ -93,7 +112,7 @@ def view_order() -> tuple[str, ...]:
 
 def list_needed(statement: str) -> frozenset[str]:
     """The views that a statement names, plain table names too, and all views below them."""
-    text = _COMMENT.sub("", statement)
+    text = strip_comments(statement)
     plain = {name for name in (*TABLES, *named_views()) if re.search(rf"\b{name}\b", text)}
     named = {
         *_find_named(text),
@@ -110,7 +129,12 @@ def list_below(name: str) -> frozenset[str]:
 
 
 def _find_named(text: str) -> set[str]:
-    return set(_REFERENCE.findall(_COMMENT.sub("", text)))
+    return set(_REFERENCE.findall(strip_comments(text)))
+
+
+def strip_comments(statement: str) -> str:
+    """A statement without its comments, which name views too."""
+    return _COMMENT.sub("", statement)
 
 
 def load_views(connection: duckdb.DuckDBPyConnection) -> None:
@@ -119,7 +143,7 @@ def load_views(connection: duckdb.DuckDBPyConnection) -> None:
     with contextlib.suppress(duckdb.Error, OSError):  # no place to write: they are created here
         if not file.exists():
             _write_template(file)
-        connection.execute(f"attach '{_quote(file)}' as template (read_only)")
+        connection.execute(f"attach {quote_text(file)} as template (read_only)")
         try:
             connection.execute("copy from database template to memory")
         finally:
@@ -136,7 +160,7 @@ def _template_file() -> Path:
     """
     schemas = {name: str(table.polars_schema) for name, table in TABLES.items()}
     macros = {**macro_texts(), **function_texts()}
-    texts = [duckdb.__version__, macros, view_texts(), check_texts(), schemas]
+    texts = [duckdb.__version__, macros, view_texts(), check_texts(), schemas, COLUMNS]
     return cache_folder() / "views" / f"{digest_json(texts)[:32]}.duckdb"
 
 
@@ -160,7 +184,7 @@ def _create_all(connection: duckdb.DuckDBPyConnection) -> None:
     """The macros; `empty_<table>` and `raw_<table>` without rows; every view above them and the
     checks.
     """
-    empty = {f"empty_{name}": _select_nothing(connection, name) for name in TABLES}
+    empty = {f"empty_{name}": select_nothing(connection, name) for name in TABLES}
     raw = {f"raw_{name}": f"select * from empty_{name}" for name in TABLES}
     ordered = {name: view_texts()[name] for name in view_order()}
     plain = {name: f"select * from stg_{name}" for name in TABLES if name not in ordered}
@@ -172,9 +196,11 @@ def _create_all(connection: duckdb.DuckDBPyConnection) -> None:
             connection.execute(text)
         except duckdb.Error as error:
             raise QueryError(f"{name}: {error}\n{text}") from None
+    for comment in list(_list_comments(connection)):
+        connection.execute(comment)
 
 
-def _select_nothing(connection: duckdb.DuckDBPyConnection, name: str) -> str:
+def select_nothing(connection: duckdb.DuckDBPyConnection, name: str) -> str:
     """A select without rows that has the columns of a table's contract."""
     frame = pl.DataFrame(schema=TABLES[name].polars_schema)
     connection.register("contract", frame.to_arrow())
@@ -184,5 +210,21 @@ def _select_nothing(connection: duckdb.DuckDBPyConnection, name: str) -> str:
     return f"select {casts} where false"
 
 
-def _quote(file: Path) -> str:
-    return str(file).replace("'", "''")
+def _list_comments(connection: duckdb.DuckDBPyConnection) -> Iterator[str]:
+    """The statements that say what a row of each table and view is, and what the columns of those
+    with a plain name hold.
+    """
+    grains = {name: read_header(text)["grain"] for name, text in view_texts().items()}
+    plain = {name: grains[f"stg_{name}"] for name in TABLES}
+    for name, grain in {**plain, **grains}.items():
+        yield f"comment on view {name} is {quote_text(grain)}"
+    listing = "select table_name, column_name from duckdb_columns() where not internal"
+    for name, column in connection.execute(listing).fetchall():
+        says = None if _LAYERED.match(name) else describe_column(name, column)
+        if says is not None:
+            yield f'comment on column {name}."{column}" is {quote_text(says)}'
+
+
+def quote_text(text: object) -> str:
+    """A text as a literal of SQL."""
+    return "'" + str(text).replace("'", "''") + "'"

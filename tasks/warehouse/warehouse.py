@@ -341,6 +341,12 @@ def select_frame(
         raise _explain(connection, error, name, text) from None
 
 
+def view_rows(connection: duckdb.DuckDBPyConnection, name: str) -> duckdb.DuckDBPyRelation:
+    """The rows of a table or view, read when they are asked for."""
+    _make_views(connection, name)
+    return connection.view(name)
+
+
 def select_file(
     connection: duckdb.DuckDBPyConnection, file: str, parameters: Mapping[str, object] | None = None
 ) -> pl.DataFrame:

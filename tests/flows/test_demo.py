@@ -8,6 +8,7 @@ import pytest
 from PIL import Image
 
 from tests.flows.harness import HANG_S, Shell, shell_in
+from tests.test_notebooks import NOTEBOOKS, run_notebook
 
 CHECKOUT = Path(__file__).parents[2]
 CHROMIUM = [
@@ -38,6 +39,9 @@ def test_demo_from_nothing_to_a_report_in_chromium(tmp_path: Path) -> None:
         assert all(-1 <= row["low"] <= row["value"] <= row["high"] <= 1 for row in agreement)  # type: ignore[operator]
         coverage = shell.select(lake, "select distinct status from rpt_coverage")
         assert coverage == [{"status": "ok"}]
+    for notebook in NOTEBOOKS:
+        shown = run_notebook(notebook, lake)
+        assert "lave-standin" in shown
     page = lake / "reports" / "demo" / "report.html"
     seen = _chromium(tmp_path, "--dump-dom", page.as_uri()).stdout.decode()
     assert "Synthetic scenes with oracle ratings" in seen

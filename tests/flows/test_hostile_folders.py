@@ -102,7 +102,7 @@ def test_the_standin_imports_nothing_from_the_working_directory(
 
 def test_the_command_takes_the_working_directory_off_its_path(tmp_path: Path) -> None:
     code = (
-        "import os, sys; from judgelake.flows.cli import guard_imports; guard_imports();"
+        "import os, sys; from judgelake.flows.process_start import guard_imports; guard_imports();"
         "print('' in sys.path or os.getcwd() in sys.path, os.environ['PYTHONSAFEPATH'])"
     )
     done = subprocess.run(

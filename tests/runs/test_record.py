@@ -4,6 +4,7 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from judgelake.tasks.engine.shard import ShardResult
@@ -29,6 +30,14 @@ def lake(tmp_path: Path) -> Lake:
 def run_row(lake: Lake) -> Row:
     (row,) = query(lake, "select * from stg_runs")
     return row
+
+
+def read_outcome(lake: Lake) -> str:
+    """The run's outcome as `lake.duckdb` shows it."""
+    with duckdb.connect(str(lake.mirror / "lake.duckdb"), read_only=True) as connection:
+        connection.execute("set file_search_path = $lake", {"lake": str(lake.mirror)})
+        ((outcome,),) = connection.execute("select outcome from runs").fetchall()
+    return str(outcome)
 
 
 def test_a_run_adds_up_its_shards(lake: Lake) -> None:
@@ -74,6 +83,7 @@ def test_a_run_that_fails_writes_its_row_all_the_same(
     with pytest.raises(error, match="midway"):
         fail_midway()
     assert (run_row(lake)["outcome"], run_row(lake)["n_verdicts"]) == (outcome, 1)
+    assert read_outcome(lake) == outcome
     assert not lake.work_folder("run-1").exists()
 
 
@@ -114,6 +124,7 @@ def test_a_run_without_stages_had_nothing_to_do(lake: Lake) -> None:
         "",
         0,
     )
+    assert read_outcome(lake) == "nothing to do"
 
 
 def test_run_ids_differ_and_begin_with_the_time() -> None:

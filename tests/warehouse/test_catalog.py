@@ -10,9 +10,8 @@ from judgelake.tasks.warehouse.catalog import (
     find_recipe,
     list_all,
     list_recipes,
-    read_header,
 )
-from judgelake.tasks.warehouse.views import check_texts, view_texts
+from judgelake.tasks.warehouse.views import check_texts, read_header, view_texts
 
 TEXT = """-- question: Which?
 -- grain: one row per x

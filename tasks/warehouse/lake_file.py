@@ -1,0 +1,160 @@
+"""`lake.duckdb`: a small database beside the tables, with views over exactly the part files that
+count, for DuckDB and the tools that open its files. It holds no rows.
+
+It has the views and macros of `sql/`, but those that call a function which only judgelake's own
+connections have, and the checks. What the views are is `tasks.warehouse.views`.
+"""
+
+import re
+import sys
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+import duckdb
+
+from judgelake.schemas.tables import TABLES
+from judgelake.tasks.errors import JudgelakeError, LakeError, redact, show_controls
+from judgelake.tasks.lake.lake import Lake
+from judgelake.tasks.lake.processes import own_folder
+from judgelake.tasks.lake.snapshot import Snapshot
+from judgelake.tasks.lake.storage import remove_file, write_whole
+from judgelake.tasks.warehouse.views import (
+    check_texts,
+    quote_text,
+    select_nothing,
+    strip_comments,
+    view_texts,
+)
+from judgelake.tasks.warehouse.warehouse import open_warehouse
+
+FILE = "lake.duckdb"
+_STORAGE = "v1.0.0"
+"""The format of the file: every DuckDB since 1.0 reads it."""
+_MAGIC, _MAGIC_AT = b"DUCK", 8
+"""How a DuckDB file begins, after a checksum."""
+_TRIES = 3
+"""How often it is written where part files come or go meanwhile."""
+
+
+def keep_lake_file(lake: Lake) -> None:
+    """Rewrite the `lake.duckdb` of a lake on disk after its part files have changed. Where that
+    fails, a line on standard error says so: the lake is whole without it.
+    """
+    if isinstance(lake.root, Path):
+        try:
+            write_lake_file(lake)
+        except (JudgelakeError, duckdb.Error, OSError) as error:
+            sys.stderr.write(
+                redact(
+                    f"judgelake: warning: {lake.root / FILE} is not up to date "
+                    f"({show_controls(str(error))}); "
+                    f"`judgelake catalog` writes it again\n"
+                )
+            )
+
+
+def write_lake_file(lake: Lake) -> Snapshot:
+    """Write `lake.duckdb`, whole or not at all, with paths relative to the lake, which may be moved
+    then; returns the snapshot that it shows.
+
+    Who reads the file meanwhile keeps the old one. Of several writers the last one writes again
+    where its snapshot is no longer current.
+    """
+    if not isinstance(lake.root, Path):
+        raise LakeError(
+            f"{lake.root}: a bucket holds no {FILE}; expected a file on this machine; name it "
+            f"with --output"
+        )
+    for _ in range(_TRIES):
+        snapshot = lake.take_snapshot()
+        write_whole(lake.root / FILE, make_database(snapshot, ""))
+        remove_file(lake.root / f"{FILE}.wal")  # of the old file, where somebody wrote into that
+        if lake.list_parts(*TABLES) == snapshot.list_parts(*TABLES):
+            break
+    return snapshot
+
+
+def write_catalog(lake: Lake, file: Path) -> Snapshot:
+    """Write such a database anywhere on this machine, with absolute paths, or s3:// ones of a
+    bucket; returns the snapshot that it shows. Raises LakeError where `file` is something else.
+    """
+    if file.exists() and not _is_database(file):
+        raise LakeError(
+            f"{file}: is there and is no DuckDB file; expected a new file or one to replace; "
+            f"name another"
+        )
+    snapshot = lake.take_snapshot()
+    write_whole(file, make_database(snapshot, f"{lake.root}/"))
+    return snapshot
+
+
+def _is_database(file: Path) -> bool:
+    if not file.is_file():
+        return False
+    with file.open("rb") as opened:
+        return opened.read(_MAGIC_AT + len(_MAGIC))[_MAGIC_AT:] == _MAGIC
+
+
+def make_database(snapshot: Snapshot, prefix: str) -> bytes:
+    """The database's bytes; its views find a part file at `prefix` and its path in the lake."""
+    with (
+        own_folder("catalog") as folder,
+        open_warehouse(snapshot, lazy=True) as connection,
+    ):
+        for statement in (*_drop_others(connection), *_read_parts(connection, snapshot, prefix)):
+            connection.execute(statement)
+        file = Path(folder) / FILE
+        connection.execute(f"attach {quote_text(file)} as made (storage_version '{_STORAGE}')")
+        connection.execute("copy from database memory to made")
+        connection.execute("detach made")
+        return file.read_bytes()
+
+
+def _drop_others(connection: duckdb.DuckDBPyConnection) -> Iterator[str]:
+    """The statements that drop the checks, and what calls functions of judgelake's own."""
+    listing = "select distinct function_name, macro_definition from duckdb_functions()"
+    with duckdb.connect() as plain:
+        everywhere = dict(plain.execute(listing).fetchall())
+    ours = dict(connection.execute(listing).fetchall())
+    own = {name: text for name, text in ours.items() if name not in everywhere}
+    macros = {name: text for name, text in own.items() if text is not None}
+    texts = {**macros, **{name: strip_comments(text) for name, text in view_texts().items()}}
+    lacking = own.keys() - macros
+    while more := {
+        name
+        for name in texts.keys() - lacking
+        if _names_any(texts[name], lacking & own.keys(), lacking - own.keys())
+    }:
+        lacking |= more
+    yield from (f"drop macro {name}" for name in sorted(lacking & macros.keys()))
+    views = (lacking - own.keys()) | check_texts().keys()
+    views |= {name for name in TABLES if f"stg_{name}" in lacking}
+    yield from (f"drop view {name}" for name in sorted(views))
+
+
+def _names_any(text: str, functions: Collection[str], views: Collection[str]) -> bool:
+    """Whether a statement calls one of the functions or reads one of the views."""
+    named = [*(rf"{re.escape(name)}\s*\(" for name in functions), *(rf"{name}\b" for name in views)]
+    return bool(named) and re.search(rf"\b(?:{'|'.join(named)})", text) is not None
+
+
+def _read_parts(
+    connection: duckdb.DuckDBPyConnection, snapshot: Snapshot, prefix: str
+) -> Iterator[str]:
+    """The statements that make each `raw_<table>` read the snapshot's part files, or none."""
+    if isinstance(snapshot.root, Path):
+        yield f"set file_search_path = {quote_text(snapshot.root)}"
+    else:
+        connection.register_filesystem(snapshot.root.fs)
+    options = "hive_partitioning = true, hive_types_autocast = false, union_by_name = true"
+    for name, parts in snapshot.list_parts(*TABLES).items():
+        text = select_nothing(connection, name)
+        if parts:
+            columns = ", ".join(f'"{column}"' for column in TABLES[name].polars_schema)
+            files = ", ".join(quote_text(f"{prefix}{part}") for part in parts)
+            text = (
+                f"select {columns} from ({text} union all by name select * from "
+                f"read_parquet([{files}], {options}))"
+            )
+        yield f"create or replace view raw_{name} as {text}"
+        yield f"drop view empty_{name}"
