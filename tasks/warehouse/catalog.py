@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from judgelake.schemas.tables import TABLES
 from judgelake.tasks.errors import QueryError, nearest, show_controls
+from judgelake.tasks.warehouse.staging import derive_grain
 from judgelake.tasks.warehouse.views import check_texts, read_folder, view_texts
 
 # `-- <key>: <text>` at the beginning of a SQL file; an option is `option <name> = <default>`.
@@ -92,9 +93,7 @@ def list_all() -> list[CatalogLine]:
 
     A table's plain name shows its current rows, as its `stg_` view does, which is not listed.
     """
-    grains = {
-        name: _first_sentence(read_header(text)["grain"]) for name, text in view_texts().items()
-    }
+    grains = {name: describe_grain(name) for name in view_texts()}
     tables = [CatalogLine("table", name, grains[f"stg_{name}"], "") for name in TABLES]
     views = [
         CatalogLine("view", name, grains[name], "")
@@ -111,6 +110,13 @@ def list_all() -> list[CatalogLine]:
         for recipe in list_recipes().values()
     ]
     return [*tables, *views, *checks, *recipes]
+
+
+def describe_grain(view: str) -> str:
+    """What one row of a view is, in one sentence; what it says besides stands in its file."""
+    header = read_header(view_texts()[view])
+    grain = header["grain"] if header else derive_grain(TABLES[view.removeprefix("stg_")])
+    return grain.split(". ", maxsplit=1)[0].rstrip(".")
 
 
 def describe_check(text: str) -> tuple[str, bool]:
@@ -145,11 +151,6 @@ def _read_recipe(name: str, text: str) -> Recipe:
 
 def _describe_options(recipe: Recipe) -> str:
     return ", ".join(f"{name}={option.default or ''}" for name, option in recipe.options.items())
-
-
-def _first_sentence(text: str) -> str:
-    """The grain and what follows its colon; what a view says besides stands in its file."""
-    return text.split(". ", maxsplit=1)[0].rstrip(".")
 
 
 def plain_cell(value: object) -> object:

@@ -21,10 +21,9 @@ from importlib import resources
 from pathlib import Path
 
 import duckdb
-import polars as pl
 
 from judgelake.schemas.tables import TABLES
-from judgelake.tasks.digests import digest_json
+from judgelake.tasks.digests import digest_json, digest_packages
 from judgelake.tasks.errors import QueryError
 from judgelake.tasks.lake.mirror import cache_folder
 from judgelake.tasks.warehouse.staging import derive_views
@@ -123,8 +122,8 @@ def _template_file() -> Path:
     """The file of these views; one a process, so that a changed JUDGELAKE_CACHE does not make them
     again.
     """
-    schemas = {name: str(table.polars_schema) for name, table in TABLES.items()}
-    texts = [duckdb.__version__, function_texts(), view_texts(), check_texts(), schemas]
+    texts = [duckdb.__version__, function_texts(), view_texts(), check_texts()]
+    texts.append(digest_packages("judgelake.schemas"))
     return cache_folder() / "views" / f"{digest_json(texts)[:32]}.duckdb"
 
 
@@ -163,6 +162,8 @@ def _create_all(connection: duckdb.DuckDBPyConnection) -> None:
 
 def _select_nothing(connection: duckdb.DuckDBPyConnection, name: str) -> str:
     """A select without rows that has the columns of a table's contract."""
+    import polars as pl
+
     frame = pl.DataFrame(schema=TABLES[name].polars_schema)
     connection.register("contract", frame.to_arrow())
     columns = connection.execute("describe select * from contract").fetchall()

@@ -18,10 +18,9 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from importlib import resources
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import duckdb
-import polars as pl
 
 from judgelake.schemas.tables import TABLES
 from judgelake.tasks.digests import digest_json
@@ -38,6 +37,9 @@ from judgelake.tasks.warehouse.views import (
     view_order,
     view_texts,
 )
+
+if TYPE_CHECKING:
+    import polars as pl
 
 FOLDER = "_core"
 UNKEPT = frozenset({"core_runs", "core_labels"})
@@ -330,8 +332,10 @@ def select_frame(
     text: str,
     name: str,
     parameters: Mapping[str, object] | None = None,
-) -> pl.DataFrame:
+) -> "pl.DataFrame":
     """The rows of one select; raises QueryError that shows its file and text."""
+    import polars as pl
+
     try:
         _make_views(connection, text)
         return pl.DataFrame(
@@ -343,7 +347,7 @@ def select_frame(
 
 def select_file(
     connection: duckdb.DuckDBPyConnection, file: str, parameters: Mapping[str, object] | None = None
-) -> pl.DataFrame:
+) -> "pl.DataFrame":
     """The rows of `sql/<file>`, a select."""
     return select_frame(connection, read_sql(file), file, parameters)
 
