@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     import pandera.polars as pa
@@ -57,7 +57,9 @@ class Table:
     def model(self) -> "type[pa.DataFrameModel]":
         """The contract itself."""
         module, _, name = self.contract.partition(".")
-        model: Any = getattr(importlib.import_module(f"judgelake.schemas.{module}"), name)
+        model: type[pa.DataFrameModel] = getattr(
+            importlib.import_module(f"judgelake.schemas.{module}"), name
+        )
         return model
 
     @property

@@ -19,7 +19,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from judgelake.flows.cli import main, make_parser
-from judgelake.flows.sql_command import answer, answer_recipe, run_query
+from judgelake.flows.sql_answers import answer, answer_recipe
+from judgelake.flows.sql_command import run_query
 from judgelake.tasks.errors import QueryError, redact
 from judgelake.tasks.lake.lake import Lake, append_rows, open_lake
 from judgelake.tasks.warehouse.catalog import list_all

@@ -1,7 +1,8 @@
 """The views `stg_<table>` that follow from a table's declaration: its current rows, all columns.
 
 A table of an ingest has the rows of current ingests, a table of a report those of the suite's last
-report; what a row is stands with the table's contract. Views that decide more (attempts, states, computed columns) are files in `sql/staging`.
+report. What a row is stands with the table's contract. Views that decide more (attempts, states,
+computed columns) are files in `sql/staging`.
 """
 
 from collections.abc import Mapping

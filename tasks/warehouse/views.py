@@ -13,6 +13,7 @@ the cache, which takes a twentieth of a second.
 import contextlib
 import functools
 import graphlib
+import itertools
 import re
 import time
 import uuid
@@ -84,11 +85,27 @@ def view_order() -> tuple[str, ...]:
 
 
 def list_needed(statement: str) -> frozenset[str]:
-    """The views that a statement names, plain table names too, and all views below them."""
-    text = _COMMENT.sub("", statement)
-    plain = {name for name in TABLES if re.search(rf"\b{name}\b", text)}
-    named = {*_find_named(text), *(f"stg_{name}" for name in plain)}
-    return frozenset().union(*map(list_below, named))
+    """The views that a statement names, in any case, plain table names too, and all views below
+    them; all views where it may put a name together when it runs.
+    """
+    words = set(re.findall(r"\w+", _drop_comments(statement).lower()))
+    raw = {f"raw_{name}" for name in TABLES}
+    views = {*view_texts(), *check_texts(), *raw}
+    named = views if "query_table" in words else views & words
+    plain = {f"stg_{name}" for name in TABLES if name in words}
+    return frozenset().union(*map(list_below, named | plain))
+
+
+def _drop_comments(statement: str) -> str:
+    """What looks like a comment inside of a string stays."""
+    text = statement.encode()
+    tokens = [*duckdb.tokenize(statement), (len(text), None)]  # places count bytes
+    code = [
+        text[place:end]
+        for (place, kind), (end, _) in itertools.pairwise(tokens)
+        if kind != duckdb.token_type.comment
+    ]
+    return b"".join(code).decode()
 
 
 @functools.cache
