@@ -2,8 +2,9 @@
 reads.
 """
 
+import contextlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 import duckdb
@@ -17,6 +18,9 @@ from judgelake.tasks.warehouse.warehouse import make_views, renew
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_INTERRUPTED = "Query interrupted"
+"""What duckdb says in a RuntimeError where Ctrl-C ended a query."""
+
 
 def answer(
     connection: duckdb.DuckDBPyConnection, query: str, form: str, out: TextIO | None = None
@@ -24,12 +28,10 @@ def answer(
     """Write the result of each statement in `query` to `out` (None: standard output); raises
     QueryError for one that fails or would write.
     """
-    try:
+    with _explained("sql"):
         for statement in connection.extract_statements(query):
             refuse_writing(connection, statement)
             _write_answer(connection, _bare(statement.query), None, form, out or sys.stdout)
-    except duckdb.Error as error:
-        raise QueryError(f"sql: {error}") from None
 
 
 def answer_recipe(
@@ -42,17 +44,15 @@ def answer_recipe(
     """Write the rows of a recipe; `given` are its options as `name=value`."""
     recipe = find_recipe(name)
     options = recipe.fill_options(given)
-    try:
+    with _explained(f"sql: the recipe {name}"):
         _write_answer(connection, recipe.text, options, form, out or sys.stdout)
-    except duckdb.Error as error:
-        raise QueryError(f"sql: the recipe {name}: {error}") from None
 
 
 def select_table(
     connection: duckdb.DuckDBPyConnection, query: str, parameters: Mapping[str, object]
 ) -> "pa.Table":
     """The rows of one statement; raises QueryError where it fails, would write, or is not one."""
-    try:
+    with _explained("sql"):
         statements = connection.extract_statements(query)
         if len(statements) != 1:
             raise QueryError(
@@ -62,8 +62,19 @@ def select_table(
         make_views(connection, query)
         relation = connection.sql(_bare(query), params=dict(parameters) or None)
         return relation.to_arrow_table()
+
+
+@contextlib.contextmanager
+def _explained(where: str) -> Iterator[None]:
+    """Errors of duckdb as QueryError, Ctrl-C as what it is."""
+    try:
+        yield
     except duckdb.Error as error:
-        raise QueryError(f"sql: {error}") from None
+        raise QueryError(f"{where}: {error}") from None
+    except RuntimeError as error:
+        if str(error) == _INTERRUPTED:
+            raise KeyboardInterrupt from None
+        raise
 
 
 def _write_answer(

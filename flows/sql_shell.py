@@ -1,4 +1,4 @@
-"""The prompt of `judgelake sql`: statements up to a semicolon, and commands that begin with a dot."""
+"""The prompt of `judgelake sql`: statements up to a semicolon, commands that begin with a dot."""
 
 import shlex
 import sys
@@ -89,6 +89,8 @@ class Shell:
                 before = "\n".join([*self._lines, line[:begin]])
                 with suppress(QueryError, duckdb.Error):  # no list of names: nothing to complete
                     found[:] = completer.complete(before, word, line[readline.get_endidx() :])
+                if len(found) == 1 and not found[0].endswith(("(", "=", "/")):
+                    found[0] += " "
             return found[state] if state < len(found) else None
 
         readline.set_completer_delims(DELIMITERS)
@@ -291,7 +293,7 @@ def _one_word(command: str, words: Sequence[str]) -> str:
 COMMANDS: Mapping[str, _Command] = {
     ".help": _Command("", "list the commands", Shell.list_commands),
     ".tables": _Command(
-        "[WORD]", "list tables and views, or those with WORD in their name", Shell.tables
+        "[WORD]", "list tables and views, or those with WORD in their name", Shell.list_tables
     ),
     ".schema": _Command("NAME", "show what a row is, and the columns", Shell.show_schema),
     ".recipes": _Command(
@@ -300,7 +302,7 @@ COMMANDS: Mapping[str, _Command] = {
     ".recipe": _Command("NAME [OPTION=VALUE]", "answer a prepared question", Shell.ask_recipe),
     ".mode": _Command("[FORMAT]", "set the format of answers, or show it", Shell.set_mode),
     ".output": _Command(
-        "FILE", "write the next answer to a .csv, .json, .md or .parquet file", Shell.output
+        "FILE", "write the next answer to a .csv, .json, .md or .parquet file", Shell.set_output
     ),
     ".quit": _Command("", "leave, as Ctrl-D and .exit do", Shell.leave),
     ".exit": _Command("", "leave", Shell.leave),

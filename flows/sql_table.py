@@ -29,11 +29,14 @@ _BREAKS = str.maketrans({"\n": "↵", "\r": "↵", "\t": " "})
 
 @dataclass(frozen=True)
 class _Column:
-    """A column as it is shown: `cells` for a table, `is_number` aligns them to the right."""
+    """A column as it is shown: `cells` for a table, `is_number` aligns them to the right, and
+    `is_figure` is one of the numbers with a fraction that differ.
+    """
 
     name: str
     cells: tuple[str, ...]
     is_number: bool
+    is_figure: bool
     is_text: bool
     use: int
 
@@ -53,7 +56,7 @@ def show_table(
     """The rows as a table at most `width` wide, or as records where it cannot be.
 
     Texts are shortened first; then columns in the middle are folded, those of least use first
-    (without a value, the same in every row, digests, nested values and times, numbers that hardly
+    (without a value, the same in every row, digests, nested values and times, counts that hardly
     differ, mostly empty), never the first, the
     last or a `chosen` one. `is_cut`: there are more rows than these.
     """
@@ -63,7 +66,7 @@ def show_table(
     kept = _fold(columns, width, few=len(rows) <= _FEW_ROWS)
     if kept is None:
         return show_records(names, rows, width, is_cut=is_cut)
-    folded = [column for column in columns if column not in kept]
+    folded = [column for column in columns if not any(column is one for one in kept)]
     lines = [*_draw(kept, width), *_describe(len(rows), is_cut, folded, width)]
     return "".join(f"{line}\n" for line in lines)
 
@@ -136,7 +139,8 @@ def _read_column(name: str, values: Sequence[object], chosen: Collection[str]) -
     is_text = any(isinstance(value, str | list | dict | tuple) for value in given)
     cells = tuple(cell.translate(_BREAKS) for cell in round_numbers(values))
     use = _CHOSEN if name in chosen else _rate_use(values, given, cells)
-    return _Column(name.translate(_BREAKS), cells, is_number, is_text, use)
+    is_figure = use > 1 and any(isinstance(value, float) for value in given)
+    return _Column(name.translate(_BREAKS), cells, is_number, is_figure, is_text, use)
 
 
 def _rate_use(values: Sequence[object], given: Sequence[object], cells: Sequence[str]) -> int:
@@ -149,23 +153,28 @@ def _rate_use(values: Sequence[object], given: Sequence[object], cells: Sequence
         return 2
     if all(isinstance(value, list | dict | tuple | datetime) for value in given):
         return 3
-    says_little = len(set(cells)) <= 2 and not any(isinstance(value, str) for value in given)
+    says_little = len(set(cells)) <= 2 and all(isinstance(value, int) for value in given)
     return 4 if says_little or 2 * len(given) <= len(values) else 5
 
 
 def _fold(columns: Sequence[_Column], width: int, *, few: bool) -> list[_Column] | None:
     """The columns that fit, in order; None where records are better."""
-    kept = list(columns)
-    if few and 1 + sum(3 + column.width for column in kept) > width:
+    if few and 1 + sum(3 + column.width for column in columns) > width:
         return None
-    # of equal use the rightmost goes first: keys come first in a view
-    places = sorted(range(1, len(columns) - 1), key=lambda at: (columns[at].use, -at))
-    for place in places:
-        if _least_width(kept) <= width:
-            break
-        if columns[place].use < _CHOSEN:
-            kept.remove(columns[place])
-    return kept if _least_width(kept) <= width else None
+    ends = {0, len(columns) - 1}
+    kept = {at for at, column in enumerate(columns) if at in ends or column.use == _CHOSEN}
+    main = next((at for at, column in enumerate(columns) if column.is_figure), None)
+    all_figures = True
+    # of equal use the leftmost comes first: keys come first in a view
+    for at in sorted(range(len(columns)), key=lambda at: (at != main, -columns[at].use, at)):
+        if columns[at].is_figure and not all_figures:  # no upper end without its lower one
+            continue
+        if _least_width([columns[place] for place in kept | {at}]) <= width:
+            kept.add(at)
+        elif columns[at].is_figure:
+            all_figures = False
+    found = [columns[at] for at in sorted(kept)]
+    return found if _least_width(found) <= width else None
 
 
 def _least_width(columns: Sequence[_Column]) -> int:
@@ -219,7 +228,9 @@ def _describe(n_rows: int, is_cut: bool, folded: Sequence[_Column], width: int) 
     """What is not shown: further rows, and folded columns with the value that is in every row."""
     count = f"{n_rows:,} row{'' if n_rows == 1 else 's'}"
     parts = [f"the first {count} are shown; there are more" if is_cut else count]
-    same = [f"{column.name} = {column.cells[0]}" for column in folded if column.use <= 1]
+    same = [
+        f"{column.name} = {_shorten(column.cells[0], 40)}" for column in folded if column.use <= 1
+    ]
     if same:
         parts.append(f"in every row {', '.join(same)}")
     rest = [column.name for column in folded if column.use > 1]
