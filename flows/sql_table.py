@@ -9,7 +9,7 @@ import re
 import textwrap
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
@@ -22,6 +22,8 @@ _FEW_ROWS = 3
 _DIGITS = 4
 """Significant digits of the largest number in a column."""
 _MOST_DECIMALS = 6
+_SAID_BELOW = 1
+"""Columns of this use or less lose nothing when they are folded: their one value stands below."""
 _CHOSEN = 9
 _HEX = re.compile(r"[0-9a-f]{16,}")
 _BREAKS = str.maketrans({"\n": "↵", "\r": "↵", "\t": " "})
@@ -29,11 +31,12 @@ _BREAKS = str.maketrans({"\n": "↵", "\r": "↵", "\t": " "})
 
 @dataclass(frozen=True)
 class _Column:
-    """A column as it is shown: `cells` for a table, `is_number` aligns them to the right, and
-    `is_figure` is one of the numbers with a fraction that differ.
+    """A column as it is shown: `head` and `cells` for a table, `is_number` aligns them to the
+    right, and `is_figure` is one of the numbers with a fraction that differ.
     """
 
     name: str
+    head: tuple[str, ...]
     cells: tuple[str, ...]
     is_number: bool
     is_figure: bool
@@ -42,7 +45,7 @@ class _Column:
 
     @property
     def width(self) -> int:
-        return max(map(measure, (self.name, *self.cells)))
+        return max(map(measure, (*self.head, *self.cells)))
 
 
 def show_table(
@@ -55,10 +58,10 @@ def show_table(
 ) -> str:
     """The rows as a table at most `width` wide, or as records where it cannot be.
 
-    Texts are shortened first; then columns in the middle are folded, those of least use first
-    (without a value, the same in every row, digests, nested values and times, counts that hardly
-    differ, mostly empty), never the first, the
-    last or a `chosen` one. `is_cut`: there are more rows than these.
+    Texts are shortened and long names broken first; then columns are folded, those of least use
+    first (without a value, the same in every row, digests, nested values and times, counts that
+    hardly differ, mostly empty): never the last or a `chosen` one, and the first only where it is
+    the same in every row. `is_cut`: there are more rows than these.
     """
     columns = [
         _read_column(name, [row[at] for row in rows], chosen) for at, name in enumerate(names)
@@ -66,8 +69,12 @@ def show_table(
     kept = _fold(columns, width, few=len(rows) <= _FEW_ROWS)
     if kept is None:
         return show_records(names, rows, width, is_cut=is_cut)
-    folded = [column for column in columns if not any(column is one for one in kept)]
-    lines = [*_draw(kept, width), *_describe(len(rows), is_cut, folded, width)]
+    shown = [at for at, _ in kept]
+    folded = [column for at, column in enumerate(columns) if at not in shown]
+    lines = [
+        *_draw([column for _, column in kept], width),
+        *_describe(len(rows), is_cut, folded, width),
+    ]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -139,8 +146,9 @@ def _read_column(name: str, values: Sequence[object], chosen: Collection[str]) -
     is_text = any(isinstance(value, str | list | dict | tuple) for value in given)
     cells = tuple(cell.translate(_BREAKS) for cell in round_numbers(values))
     use = _CHOSEN if name in chosen else _rate_use(values, given, cells)
-    is_figure = use > 1 and any(isinstance(value, float) for value in given)
-    return _Column(name.translate(_BREAKS), cells, is_number, is_figure, is_text, use)
+    is_figure = use > _SAID_BELOW and any(isinstance(value, float) for value in given)
+    name = name.translate(_BREAKS)
+    return _Column(name, (name,), cells, is_number, is_figure, is_text, use)
 
 
 def _rate_use(values: Sequence[object], given: Sequence[object], cells: Sequence[str]) -> int:
@@ -157,12 +165,16 @@ def _rate_use(values: Sequence[object], given: Sequence[object], cells: Sequence
     return 4 if says_little or 2 * len(given) <= len(values) else 5
 
 
-def _fold(columns: Sequence[_Column], width: int, *, few: bool) -> list[_Column] | None:
-    """The columns that fit, in order; None where records are better."""
-    if few and 1 + sum(3 + column.width for column in columns) > width:
+def _fold(columns: Sequence[_Column], width: int, *, few: bool) -> list[tuple[int, _Column]] | None:
+    """The columns that fit, with their places; None where records are better."""
+    if 1 + sum(3 + column.width for column in columns) <= width:
+        return list(enumerate(columns))
+    if few:
         return None
-    ends = {0, len(columns) - 1}
-    kept = {at for at, column in enumerate(columns) if at in ends or column.use == _CHOSEN}
+    columns = [_break_head(column) for column in columns]
+    last = len(columns) - 1
+    kept = {at for at, column in enumerate(columns) if at == last or column.use == _CHOSEN}
+    kept |= {0} if columns[0].use > _SAID_BELOW else set()
     main = next((at for at, column in enumerate(columns) if column.is_figure), None)
     all_figures = True
     # of equal use the leftmost comes first: keys come first in a view
@@ -173,8 +185,17 @@ def _fold(columns: Sequence[_Column], width: int, *, few: bool) -> list[_Column]
             kept.add(at)
         elif columns[at].is_figure:
             all_figures = False
-    found = [columns[at] for at in sorted(kept)]
-    return found if _least_width(found) <= width else None
+    found = [(at, columns[at]) for at in sorted(kept)]
+    return found if _least_width([column for _, column in found]) <= width else None
+
+
+def _break_head(column: _Column) -> _Column:
+    """A long name on two lines, where a word in it ends, if its cells are narrower."""
+    breaks = [at + 1 for at, sign in enumerate(column.name) if sign in "_ " and at > 0]
+    if not breaks or max(map(measure, column.cells), default=0) >= measure(column.name):
+        return column
+    place = min(breaks, key=lambda at: max(at, len(column.name) - at))
+    return replace(column, head=(column.name[:place], column.name[place:]))
 
 
 def _least_width(columns: Sequence[_Column]) -> int:
@@ -184,14 +205,15 @@ def _least_width(columns: Sequence[_Column]) -> int:
 def _least(column: _Column) -> int:
     if not column.is_text:
         return column.width
-    return min(column.width, max(_NARROWEST, measure(column.name)))
+    return min(column.width, max(_NARROWEST, *map(measure, column.head)))
 
 
 def _draw(columns: Sequence[_Column], width: int) -> Iterator[str]:
     widths = _share_room(columns, width - 1 - 3 * len(columns))
     bars = ["─" * (room + 2) for room in widths]
     yield f"┌{'┬'.join(bars)}┐"
-    yield _line([column.name for column in columns], columns, widths)
+    for at in range(max(len(column.head) for column in columns)):
+        yield _line([(*column.head, "")[at] for column in columns], columns, widths)
     yield f"├{'┼'.join(bars)}┤"
     for cells in zip(*(column.cells for column in columns), strict=True):
         yield _line(cells, columns, widths)
@@ -233,7 +255,7 @@ def _describe(n_rows: int, is_cut: bool, folded: Sequence[_Column], width: int) 
     ]
     if same:
         parts.append(f"in every row {', '.join(same)}")
-    rest = [column.name for column in folded if column.use > 1]
+    rest = [column.name for column in folded if column.use > _SAID_BELOW]
     if rest:
         parts.append(f"folded: {', '.join(rest)}")
     text = "; ".join(parts) + (" (the format `records` shows them)" if rest else "")

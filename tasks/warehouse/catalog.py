@@ -25,8 +25,19 @@ _OPTION = re.compile(r"option (\w+)(?: = (.+))?")
 FORMULA_SIGNS = ("=", "+", "-", "@")
 # `mean, lave or each` at the end of what an option chooses
 _CHOICES = re.compile(r"(?:.*: )?(\w+(?:, \w+)* or \w+)")
-FIRST_RECIPES = ("closest_to_people",)
-"""The recipes that are listed first: what the papers ask of every judge."""
+FIRST_RECIPES = (
+    "closest_to_people",
+    "closest_by_group",
+    "largest_differences",
+    "agreement_with_people",
+    "rankings_side_by_side",
+    "grading_errors",
+    "failure_modes",
+    "criteria_matrix",
+    "best_of_n",
+    "length_and_score",
+)
+"""The recipes that are listed first: what LAVE, Prometheus-Vision, CHIRP and HarmonicEval ask."""
 
 
 class Option(NamedTuple):
