@@ -18,7 +18,7 @@ DELIMITERS = " \t\n,()=<>;+*/'\""
 _AFTER_RELATION = re.compile(r"\b(?:from|join|describe|summarize)\s+$", re.IGNORECASE)
 _ALIAS = re.compile(r"\b(?:from|join)\s+(\w+)(?:\s+as)?\s+(\w+)", re.IGNORECASE)
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
-_VALUES: Mapping[str, str] = {
+VALUES: Mapping[str, str] = {
     "benchmark": "select distinct benchmark from stg_items",
     "criterion": "select distinct criterion from core_scores",
     "judge": "select distinct alias from core_judges where judge not like 'metric:%'",
@@ -94,9 +94,9 @@ class Completer:
         return _starting(word, (option.choices if option else ()) or self._values(name))
 
     def _values(self, option: str) -> list[str]:
-        if option not in _VALUES:
+        if option not in VALUES:
             return []
-        found = run_sql(self._connection, f"{_VALUES[option]} order by 1", "completion")
+        found = run_sql(self._connection, f"{VALUES[option]} order by 1", "completion")
         return [value for (value,) in found.fetchall()]
 
     @cached_property
