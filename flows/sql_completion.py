@@ -49,7 +49,11 @@ class Completer:
             return []
         if before.endswith('"'):
             names = self.complete(before[:-1], word, after)
-            return [name.strip('"') for name in names if not name.endswith("(")]
+            return [
+                name.strip('"')
+                for name in names
+                if name not in self._keywords and not name.endswith("(")
+            ]
         if _AFTER_RELATION.search(before):
             return _starting(word, self._relations)
         alias, dot, column = word.rpartition(".")

@@ -94,7 +94,7 @@ def show_records(
 
 def round_numbers(values: Sequence[object]) -> list[str]:
     """One column's values as text: numbers with a fraction all to the same decimals, as many as
-    give the largest four digits; one that would become 0 keeps its first digit.
+    give the largest four digits; one that would become 0 keeps two digits.
     """
     fractions = [
         float(value)
@@ -119,7 +119,7 @@ def _show_value(value: object, decimals: int) -> str:
             return "NULL"
         case float() | Decimal() if math.isfinite(value):
             shown = f"{value:.{decimals}f}"
-            return f"{value:.0e}" if value and float(shown) == 0 else shown
+            return f"{value:.2g}" if value and float(shown) == 0 else shown
         case datetime():
             return f"{value:%Y-%m-%d %H:%M:%S}"
         case list() | dict() | tuple():
@@ -251,7 +251,9 @@ def _describe(n_rows: int, is_cut: bool, folded: Sequence[_Column], width: int) 
     count = f"{n_rows:,} row{'' if n_rows == 1 else 's'}"
     parts = [f"the first {count} are shown; there are more" if is_cut else count]
     same = [
-        f"{column.name} = {_shorten(column.cells[0], 40)}" for column in folded if column.use <= 1
+        f"{column.name} = {_shorten(column.cells[0], 40)}"
+        for column in folded
+        if column.use <= _SAID_BELOW
     ]
     if same:
         parts.append(f"in every row {', '.join(same)}")

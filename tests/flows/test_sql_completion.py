@@ -30,7 +30,6 @@ def completer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Completer]:
         ("select count(*)\nfrom items where ", "cat", ["category"]),
         ("select ", "round_m", ["round_mean("]),
         ("select 1 from items i join answers as a on i.item_id = ", "a.item", ["a.item_id"]),
-        ("from items where items.", "", []),
         ("from items where ", "items.refe", ['items."references"']),
         ('select "', "refe", []),
         ("select 'it", "ems", []),

@@ -216,7 +216,7 @@ def test_a_session_in_a_terminal(lake: Lake, tmp_path: Path) -> None:
     assert second.shows("│ n_items │"), second.seen
     assert second.close() == 0
     assert read_history(tmp_path / "judgelake" / "sql_history")[0].split() == (
-        ["select", "count(*)", "as", "n_items", "from", "items", ";"]
+        ["select", "count(*)", "as", "n_items", "from", "answers", ";"]
     )
 
 
