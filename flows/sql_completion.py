@@ -101,7 +101,8 @@ class Completer:
         if option not in VALUES:
             return []
         found = run_sql(self._connection, f"{VALUES[option]} order by 1", "completion")
-        return [value for (value,) in found.fetchall()]
+        values = [value for (value,) in found.fetchall() if value.isprintable()]
+        return [f'"{value}"' if " " in value else value for value in values]
 
     @cached_property
     def _relations(self) -> list[str]:

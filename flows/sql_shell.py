@@ -135,6 +135,8 @@ class Shell:
 
     def _ask(self, query: str) -> None:
         def write(form: str, out: TextIO) -> None:
+            if self._output and len(self._connection.extract_statements(query)) > 1:
+                raise QueryError("sql: .output takes one answer; expected one statement; ask again")
             answer(self._connection, query, form, out)
 
         if query.strip():

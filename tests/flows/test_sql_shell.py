@@ -131,10 +131,16 @@ def test_a_failed_answer_leaves_the_file_as_it_was(
     connection: duckdb.DuckDBPyConnection, lake: Lake, tmp_path: Path
 ) -> None:
     (tmp_path / "rows.csv").write_text("before")
-    lines = [f".output {tmp_path}/rows.csv", "from nowhere;", "create table t as select 1;"]
+    lines = [
+        f".output {tmp_path}/rows.csv",
+        "from nowhere;",
+        "create table t as select 1;",
+        "select 1; select 2;",
+    ]
     _, err = converse(connection, lake, *lines)
     assert "nowhere does not exist" in err
     assert "create statements are not allowed" in err
+    assert ".output takes one answer" in err
     assert [path.read_text() for path in tmp_path.iterdir()] == ["before"]
 
 
