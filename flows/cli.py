@@ -106,10 +106,17 @@ def _add_sql(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--format",
-        choices=["table", "csv", "csv-raw", "json", "markdown", "parquet"],
+        choices=["table", "records", "csv", "csv-raw", "json", "markdown", "parquet"],
         default="table",
-        help="csv puts an apostrophe before text that a spreadsheet takes for a formula and shows "
-        "control characters; csv-raw leaves text as it is",
+        help="table and records (a line for each value) round numbers; csv puts an apostrophe "
+        "before text that a spreadsheet takes for a formula and shows control characters; csv-raw "
+        "leaves text as it is",
+    )
+    parser.add_argument(
+        "--watch",
+        type=_positive,
+        metavar="SECONDS",
+        help="answer again in this many seconds, from the lake as it is then, until Ctrl-C",
     )
     _add_lake(parser)
 

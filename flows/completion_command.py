@@ -5,6 +5,7 @@ in bash, zsh or fish. It follows from the command line's own parsers (`flows.cli
 import argparse
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,11 +55,18 @@ def _read_word(action: argparse.Action) -> _Word:
     return _Word(
         tuple(action.option_strings),
         " ".join((action.help or "").split()),
-        tuple(map(str, action.choices or ())),
+        _list_recipes() if action.dest == "recipe" else tuple(map(str, action.choices or ())),
         action.nargs != 0,
         isinstance(action, argparse._AppendAction),
         "any" if action.dest == "lake" else files,
     )
+
+
+def _list_recipes() -> tuple[str, ...]:
+    """Their names; `tasks.warehouse.catalog`, which knows more, would load duckdb."""
+    files = resources.files("judgelake.sql").joinpath("adhoc").iterdir()
+    names = (file.name for file in files if file.name.endswith(".sql"))
+    return tuple(sorted(name.removesuffix(".sql") for name in names))
 
 
 def _for_bash(commands: _Commands) -> str:

@@ -1,17 +1,23 @@
 """The lake's tables: name -> contract, key, partitions, sort order. Nothing here reads or
 writes.
+
+A contract's module is imported when the contract is asked for: pandera takes a second, which a
+query that needs only names and keys does not have.
 """
 
-import inspect
+import ast
+import importlib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
-import pandera.polars as pa
-import polars as pl
-import pyarrow as arrow
-
-from judgelake.schemas import embeddings, inputs, judging, raters, recorded, reports
+if TYPE_CHECKING:
+    import pandera.polars as pa
+    import polars as pl
+    import pyarrow as arrow
 
 CASE_KEY = (
     "judge_id",
@@ -34,36 +40,49 @@ their source; those of a suite's newest report; what runs write is for a view of
 @dataclass(frozen=True)
 class Table:
     """One table: `keys` name a row, `partitions` are folders (and not columns of the files), `sort`
-    orders rows in a file.
+    orders rows in a file; `contract` is the module of `schemas/` and the class of its columns.
 
     The view `stg_<name>`, its current rows, follows from this declaration for tables of an ingest
     or a report (`judgelake.tasks.warehouse.staging`); for others it is a file in `sql/staging`.
     """
 
     name: str
-    model: type[pa.DataFrameModel]
+    contract: str
     keys: tuple[str, ...]
     partitions: tuple[str, ...] = ()
     sort: tuple[str, ...] = ()
     origin: Origin = "run"
 
+    @cached_property
+    def model(self) -> "type[pa.DataFrameModel]":
+        """The contract itself."""
+        module, _, name = self.contract.partition(".")
+        model: type[pa.DataFrameModel] = getattr(
+            importlib.import_module(f"judgelake.schemas.{module}"), name
+        )
+        return model
+
     @property
     def grain(self) -> str:
         """What one row is: how the contract's docstring begins."""
-        words = " ".join((inspect.getdoc(self.model) or "").split()).replace("×", "x")
+        module, _, name = self.contract.partition(".")
+        words = " ".join(_read_docstrings(module)[name].split()).replace("×", "x")
         # the sentence may go on after a colon or semicolon
         return re.split(r"[.;:](?: |$)", words)[0].removeprefix("One row per ")
 
     @property
-    def polars_schema(self) -> dict[str, pl.DataType]:
+    def polars_schema(self) -> "dict[str, pl.DataType]":
         """Column name -> polars type, in the contract's order, partitions included."""
         return {name: column.dtype.type for name, column in self.model.to_schema().columns.items()}
 
     @property
-    def arrow_schema(self) -> arrow.Schema:
+    def arrow_schema(self) -> "arrow.Schema":
         """The Arrow schema of one part file: no partition columns, plain (not large) strings and
         lists.
         """
+        import polars as pl
+        import pyarrow as arrow
+
         columns = {
             name: dtype for name, dtype in self.polars_schema.items() if name not in self.partitions
         }
@@ -71,7 +90,17 @@ class Table:
         return arrow.schema([arrow.field(field.name, _plain(field.type)) for field in frame.schema])
 
 
-def _plain(dtype: arrow.DataType) -> arrow.DataType:
+@cache
+def _read_docstrings(module: str) -> Mapping[str, str]:
+    """Class -> docstring of a module of `schemas/`, which is not imported for that."""
+    tree = ast.parse(Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8"))
+    classes = (node for node in tree.body if isinstance(node, ast.ClassDef))
+    return {node.name: ast.get_docstring(node) or "" for node in classes}
+
+
+def _plain(dtype: "arrow.DataType") -> "arrow.DataType":
+    import pyarrow as arrow
+
     if arrow.types.is_large_string(dtype) or arrow.types.is_string_view(dtype):
         return arrow.string()
     if arrow.types.is_large_list(dtype) or arrow.types.is_list(dtype):
@@ -83,26 +112,24 @@ def _plain(dtype: arrow.DataType) -> arrow.DataType:
 
 def _table(
     name: str,
-    model: type[pa.DataFrameModel],
+    contract: str,
     keys: tuple[str, ...],
     partitions: tuple[str, ...] = (),
     sort: tuple[str, ...] = (),
     origin: Origin = "run",
 ) -> Table:
     order = sort or tuple(key for key in keys if key not in partitions)
-    return Table(name, model, keys, partitions, order, origin)
+    return Table(name, contract, keys, partitions, order, origin)
 
 
-def _ingested(name: str, model: type[pa.DataFrameModel], *keys: str) -> Table:
+def _ingested(name: str, contract: str, *keys: str) -> Table:
     """A table of inputs: an ingest replaces a benchmark's rows."""
-    return _table(name, model, keys, ("benchmark",), origin="ingest")
+    return _table(name, contract, keys, ("benchmark",), origin="ingest")
 
 
-def _reported(
-    name: str, model: type[pa.DataFrameModel], *keys: str, sort: tuple[str, ...] = ()
-) -> Table:
+def _reported(name: str, contract: str, *keys: str, sort: tuple[str, ...] = ()) -> Table:
     """A table of results: a report replaces its suite's rows."""
-    return _table(name, model, keys, ("suite",), sort, origin="report")
+    return _table(name, contract, keys, ("suite",), sort, origin="report")
 
 
 _ANSWER = ("benchmark", "item_id", "answer_id")
@@ -112,14 +139,16 @@ _RATED = ("suite", "benchmark", "rater", "criterion")
 TABLES: dict[str, Table] = {
     table.name: table
     for table in (
-        _ingested("items", inputs.Items, "benchmark", "item_id"),
-        _ingested("answers", inputs.Answers, *_ANSWER),
-        _ingested("captions", inputs.Captions, "benchmark", "image_uri", "captioner", "text"),
-        _ingested("human_ratings", inputs.HumanRatings, *_ANSWER, "criterion", "annotator"),
-        _ingested("human_preferences", recorded.HumanPreferences, *_PAIR, "criterion", "annotator"),
+        _ingested("items", "inputs.Items", "benchmark", "item_id"),
+        _ingested("answers", "inputs.Answers", *_ANSWER),
+        _ingested("captions", "inputs.Captions", "benchmark", "image_uri", "captioner", "text"),
+        _ingested("human_ratings", "inputs.HumanRatings", *_ANSWER, "criterion", "annotator"),
+        _ingested(
+            "human_preferences", "recorded.HumanPreferences", *_PAIR, "criterion", "annotator"
+        ),
         _ingested(
             "choice_sets",
-            recorded.ChoiceSets,
+            "recorded.ChoiceSets",
             "benchmark",
             "item_id",
             "choice_set",
@@ -128,7 +157,7 @@ TABLES: dict[str, Table] = {
         ),
         _ingested(
             "feedback_preferences",
-            recorded.FeedbackPreferences,
+            "recorded.FeedbackPreferences",
             *_ANSWER,
             "criterion",
             "author_a",
@@ -136,83 +165,90 @@ TABLES: dict[str, Table] = {
             "annotator",
         ),
         _ingested(
-            "recorded_verdicts", recorded.RecordedVerdicts, *_ANSWER, "judge", "criterion", "sample"
+            "recorded_verdicts",
+            "recorded.RecordedVerdicts",
+            *_ANSWER,
+            "judge",
+            "criterion",
+            "sample",
         ),
         _ingested(
             "recorded_duels",
-            recorded.RecordedDuels,
+            "recorded.RecordedDuels",
             *_PAIR,
             "judge",
             "criterion",
             "sample",
             "shown_first",
         ),
-        _ingested("recorded_scores", recorded.RecordedScores, *_ANSWER, "metric"),
-        _ingested("failure_labels", recorded.FailureLabels, *_ANSWER, "category", "labeller"),
-        _ingested("item_labels", recorded.ItemLabels, "benchmark", "item_id", "label", "labeller"),
-        _ingested("rubrics", recorded.Rubrics, "benchmark", "rubric_id"),
-        _ingested("item_rubrics", recorded.ItemRubrics, "benchmark", "item_id", "rubric_id"),
-        _ingested("models", recorded.Models, "benchmark", "model"),
+        _ingested("recorded_scores", "recorded.RecordedScores", *_ANSWER, "metric"),
+        _ingested("failure_labels", "recorded.FailureLabels", *_ANSWER, "category", "labeller"),
+        _ingested(
+            "item_labels", "recorded.ItemLabels", "benchmark", "item_id", "label", "labeller"
+        ),
+        _ingested("rubrics", "recorded.Rubrics", "benchmark", "rubric_id"),
+        _ingested("item_rubrics", "recorded.ItemRubrics", "benchmark", "item_id", "rubric_id"),
+        _ingested("models", "recorded.Models", "benchmark", "model"),
         _ingested(
             "benchmark_scores",
-            recorded.BenchmarkScores,
+            "recorded.BenchmarkScores",
             "benchmark",
             "model",
             "published_benchmark",
         ),
-        _table("ingests", inputs.Ingests, ("ingest_id",), ("benchmark",)),
+        _table("ingests", "inputs.Ingests", ("ingest_id",), ("benchmark",)),
         _table(
             "quarantine",
-            inputs.Quarantine,
+            "inputs.Quarantine",
             (),
             ("benchmark",),
             ("source_file", "locator"),
             "ingest",
         ),
-        _table("judges", judging.Judges, ("suite", "alias", "reading", "registered_at")),
+        _table("judges", "judging.Judges", ("suite", "alias", "reading", "registered_at")),
         _table(
             "matchups",
-            judging.Matchups,
+            "judging.Matchups",
             ("benchmark", "plan", "item_id", "answer_a", "answer_b"),
             ("benchmark",),
         ),
-        _table("cases", judging.Cases, (*PAIR_KEY, "planned_at"), ("judge_id",)),
-        _table("replies", judging.Replies, ("judge_id", "request_digest", "draw"), ("judge_id",)),
-        _table("batches", judging.Batches, ("judge_id", "batch_key", "noted_at"), ("judge_id",)),
-        _table("verdicts", judging.Verdicts, (*CASE_KEY, "reading", "judged_at"), ("judge_id",)),
-        _table("duels", judging.Duels, (*PAIR_KEY, "reading", "judged_at"), ("judge_id",)),
+        _table("cases", "judging.Cases", (*PAIR_KEY, "planned_at"), ("judge_id",)),
+        _table("replies", "judging.Replies", ("judge_id", "request_digest", "draw"), ("judge_id",)),
+        _table("batches", "judging.Batches", ("judge_id", "batch_key", "noted_at"), ("judge_id",)),
+        _table("verdicts", "judging.Verdicts", (*CASE_KEY, "reading", "judged_at"), ("judge_id",)),
+        _table("duels", "judging.Duels", (*PAIR_KEY, "reading", "judged_at"), ("judge_id",)),
         _table(
             "generated_captions",
-            judging.GeneratedCaptions,
+            "judging.GeneratedCaptions",
             (*CASE_KEY, "reading", "judged_at"),
             ("judge_id",),
         ),
         _table(
             "metric_scores",
-            judging.MetricScores,
+            "judging.MetricScores",
             ("judge_id", "benchmark", "item_id", "content_digest"),
             ("judge_id",),
         ),
-        _table("embeddings", embeddings.Embeddings, ("encoder", "digest"), ("encoder",)),
-        _table("runs", judging.Runs, ("run_id", "ended_at")),
+        _table("embeddings", "embeddings.Embeddings", ("encoder", "digest"), ("encoder",)),
+        _table("runs", "judging.Runs", ("run_id", "ended_at")),
         _reported(
             "correlations",
-            reports.Correlations,
+            "reports.Correlations",
             sort=("benchmark", "model", "judge", "coefficient"),
         ),
         _reported(
             "judge_comparisons",
-            reports.JudgeComparisons,
+            "reports.JudgeComparisons",
             sort=("benchmark", "coefficient", "judge"),
         ),
         _reported(
             "difference_tests",
-            reports.DifferenceTests,
+            "reports.DifferenceTests",
             sort=("benchmark", "coefficient", "test", "judge"),
         ),
         _reported(
             "rule_labels",
-            reports.RuleLabels,
+            "reports.RuleLabels",
             "suite",
             "benchmark",
             "item_id",
@@ -222,7 +258,7 @@ TABLES: dict[str, Table] = {
         ),
         _reported(
             "corpus_scores",
-            reports.CorpusScores,
+            "reports.CorpusScores",
             "suite",
             "benchmark",
             "judge",
@@ -230,7 +266,7 @@ TABLES: dict[str, Table] = {
         ),
         _reported(
             "rankings",
-            raters.Rankings,
+            "raters.Rankings",
             *_RATED,
             "category",
             "method",
@@ -238,7 +274,7 @@ TABLES: dict[str, Table] = {
         ),
         _reported(
             "kappas",
-            raters.Kappas,
+            "raters.Kappas",
             "suite",
             "benchmark",
             "rater_a",
@@ -248,12 +284,12 @@ TABLES: dict[str, Table] = {
         ),
         _reported(
             "contradictions",
-            raters.Contradictions,
+            "raters.Contradictions",
             *_RATED,
         ),
         _reported(
             "reliabilities",
-            raters.Reliabilities,
+            "raters.Reliabilities",
             "suite",
             "benchmark",
             "raters",
@@ -262,7 +298,7 @@ TABLES: dict[str, Table] = {
         ),
         _reported(
             "ranking_overlaps",
-            raters.RankingOverlaps,
+            "raters.RankingOverlaps",
             "suite",
             "benchmark",
             "criterion",
@@ -273,7 +309,7 @@ TABLES: dict[str, Table] = {
         ),
         _reported(
             "attribute_agreement",
-            raters.AttributeAgreements,
+            "raters.AttributeAgreements",
             *_RATED,
             "attribute",
         ),

@@ -19,7 +19,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from judgelake.flows.cli import main, make_parser
-from judgelake.flows.sql_command import answer, answer_recipe, run_query
+from judgelake.flows.sql_answers import answer, answer_recipe
+from judgelake.flows.sql_command import run_query
 from judgelake.tasks.errors import QueryError, redact
 from judgelake.tasks.lake.lake import Lake, append_rows, open_lake
 from judgelake.tasks.warehouse.catalog import list_all
@@ -92,7 +93,7 @@ def test_table_is_the_default(lake: Lake) -> None:
         for line in ended.stdout.decode().splitlines()
         if line.startswith("│")
     ]
-    assert lines == [["model", "n"], ["varchar", "int64"], ["m", "2"], ["NULL", "1"]]
+    assert lines == [["model", "n"], ["m", "2"], ["NULL", "1"]]
 
 
 def test_csv(answers: duckdb.DuckDBPyConnection) -> None:
@@ -464,7 +465,7 @@ WIDE = ", ".join(f"{number} / 7 as a_long_name_{number}" for number in range(12)
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_a_table_leaves_out_no_column(
+def test_a_table_leaves_out_no_column_that_the_query_names(
     answers: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch, width: int
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
@@ -473,22 +474,40 @@ def test_a_table_leaves_out_no_column(
     assert [name for name in names if name not in shown] == []
     assert max(map(len, shown.splitlines())) <= width
     assert shown.splitlines()[0] == "-- row 1"
-    assert "a_long_name_1   0.14285714285714285" in shown
-    assert shown.splitlines()[-1] == "1 rows"
-    short = show(answers, "table", "select 1 / 7 as x").decode()
-    assert "0.14285714285714285" in short
+    assert "a_long_name_1   0.1429" in shown
+    assert shown.splitlines()[-1] == "1 row"
 
 
-def test_numbers_are_rounded_where_a_table_fits_only_then(
-    answers: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("form", "shown"),
+    [
+        ("table", "0.1429 │ 12345 │ NULL"),
+        ("records", "x     0.1429\nn     12345\nnone  NULL"),
+        ("csv", "0.14285714285714285,12345,"),
+        ("markdown", "| 0.14285714285714285 | 12345 |  |"),
+    ],
+)
+def test_numbers_are_rounded_for_people_and_whole_for_programs(
+    answers: duckdb.DuckDBPyConnection, form: str, shown: str
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    fractions = ", ".join(f"{number} / 7 as x{number}" for number in range(1, 6))
-    shown = show(answers, "table", f"select {fractions}, 12345 as n, null::double as none").decode()
-    assert "│ 0.1429  │" in shown
-    assert "12345" in shown
-    assert "NULL" in shown
-    assert "a…" not in shown
+    query = "select 1 / 7 as x, 12345 as n, null::double as none"
+    assert shown in show(answers, form, query).decode()
+
+
+def test_a_query_is_watched_until_ctrl_c(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        waited.append(seconds)
+        if len(waited) == 2:
+            raise KeyboardInterrupt
+        append_rows(lake, "answers", make_frame("answers", {"item_id": "4"}))
+
+    monkeypatch.setattr("judgelake.flows.sql_command.time.sleep", sleep)
+    words = ["--format", "csv", "--watch", "10", "select count(*) as n from answers"]
+    ended = run(lake, *words)
+    assert (ended.returncode, ended.stdout, waited) == (0, b"n\n3\nn\n4\n", [10, 10])
+    assert b"--watch has nothing to repeat" in run(lake, "--watch", "10").stderr
 
 
 def test_the_list_holds_whole_sentences_and_no_cut_word(monkeypatch: pytest.MonkeyPatch) -> None:

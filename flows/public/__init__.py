@@ -257,11 +257,11 @@ class OpenLake:
         >>> items.polars().height
         2
         """
-        from judgelake.flows.sql_command import select_table
+        from judgelake.flows.sql_answers import select_table
         from judgelake.tasks.lake.lake import open_lake
         from judgelake.tasks.warehouse.warehouse import open_warehouse
 
-        with open_warehouse(open_lake(self.root), sealed=True) as connection:
+        with open_warehouse(open_lake(self.root), sealed=True, lazy=True) as connection:
             return Answer(select_table(connection, query, parameters))
 
     def table(self, name: str) -> Rows:

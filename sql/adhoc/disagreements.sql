@@ -1,7 +1,7 @@
 -- question: On which answers do the judges disagree most?
 -- grain: one row per answer x criterion that several judges scored differently, the widest spread first
 -- option benchmark: only this benchmark
--- option metrics = no: yes counts metrics as judges, too
+-- option metrics = no: whether metrics are judges, too: no or yes
 -- option n = 20: how many rows
 with scores as (
     select

@@ -22,17 +22,17 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-
-import pandera.errors
-import polars as pl
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from judgelake.schemas.tables import TABLES, Table
 from judgelake.tasks.errors import LakeError
 from judgelake.tasks.lake.mirror import find_mirror, keep_copy
-from judgelake.tasks.lake.parquet import write_parquet
 from judgelake.tasks.lake.snapshot import FOLDER, GoneError, Snapshot, list_sidecars, list_snapshot
 from judgelake.tasks.lake.storage import LakePath, open_place, read_file, write_whole
+
+if TYPE_CHECKING:
+    import polars as pl
+    import pyarrow as pa
 
 FILE = "parts.json"
 
@@ -174,10 +174,13 @@ def _read_format(marker: LakePath, content: bytes) -> int:
         ) from None
 
 
-def append_rows(lake: Lake, name: str, frame: pl.DataFrame) -> list[LakePath]:
+def append_rows(lake: Lake, name: str, frame: "pl.DataFrame") -> list[LakePath]:
     """Write `frame` (all columns of the contract, any order) as new part files, one a partition;
     checked against the contract first.
     """
+    import pandera.errors
+    import polars as pl
+
     table = TABLES[name]
     if frame.is_empty():
         return []
@@ -201,10 +204,12 @@ def append_records(
     lake: Lake, name: str, records: Iterable[Mapping[str, object]]
 ) -> list[LakePath]:
     """`append_rows` for a few rows given as mappings."""
+    import polars as pl
+
     return append_rows(lake, name, pl.DataFrame(list(records), schema=TABLES[name].polars_schema))
 
 
-def _split(table: Table, frame: pl.DataFrame) -> Iterable[tuple[tuple[str, ...], pl.DataFrame]]:
+def _split(table: Table, frame: "pl.DataFrame") -> Iterable[tuple[tuple[str, ...], "pl.DataFrame"]]:
     if not table.partitions:
         return [((), frame)]
     groups = frame.partition_by(table.partitions, as_dict=True, include_key=False)
@@ -227,7 +232,7 @@ def _part_folder(table: Table, values: tuple[str, ...]) -> str:
 
 
 def _write_part(
-    lake: Lake, folder: str, table: Table, frame: pl.DataFrame, retired: Set[str]
+    lake: Lake, folder: str, table: Table, frame: "pl.DataFrame", retired: Set[str]
 ) -> LakePath:
     rows = frame.sort(table.sort).to_arrow().cast(table.arrow_schema)
     name, data = _make_part(folder, rows)
@@ -243,8 +248,12 @@ def _write_part(
     return lake.root / name
 
 
-def _make_part(folder: str, rows: pa.Table) -> tuple[str, bytes]:
+def _make_part(folder: str, rows: "pa.Table") -> tuple[str, bytes]:
     """The name of a part file, which is its digest, and its bytes."""
+    import pyarrow as pa
+
+    from judgelake.tasks.lake.parquet import write_parquet
+
     sink = pa.BufferOutputStream()
     write_parquet(rows, sink)
     data = bytes(sink.getvalue())

@@ -14,12 +14,27 @@ from typing import NamedTuple
 
 from judgelake.schemas.tables import TABLES
 from judgelake.tasks.errors import QueryError, nearest, show_controls
+from judgelake.tasks.warehouse.staging import derive_grain
 from judgelake.tasks.warehouse.views import check_texts, read_folder, read_header, view_texts
 
 # `option benchmark` or, with a default, `option below = 0.9`
 _OPTION = re.compile(r"option (\w+)(?: = (.+))?")
 FORMULA_SIGNS = ("=", "+", "-", "@")
-_LISTED_LAYERS = ("rpt_", "core_")
+# `mean, lave or each` at the end of what an option chooses
+_CHOICES = re.compile(r"(?:.*: )?(\w+(?:, \w+)* or \w+)")
+FIRST_RECIPES = (
+    "closest_to_people",
+    "closest_by_group",
+    "largest_differences",
+    "agreement_with_people",
+    "rankings_side_by_side",
+    "grading_errors",
+    "failure_modes",
+    "criteria_matrix",
+    "best_of_n",
+    "length_and_score",
+)
+"""The recipes that are listed first: what LAVE, Prometheus-Vision, CHIRP and HarmonicEval ask."""
 
 
 class Option(NamedTuple):
@@ -27,6 +42,12 @@ class Option(NamedTuple):
 
     default: str | None
     says: str
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The values that its sentence ends with; none where any value is taken."""
+        found = _CHOICES.fullmatch(self.says) if self.default else None
+        return tuple(re.split(", | or ", found[1])) if found else ()
 
 
 @dataclass(frozen=True)
@@ -54,6 +75,12 @@ class Recipe:
                     f"sql: the recipe {self.name} has no option {name!r}; "
                     f"{nearest(name, values)}; see judgelake sql --list"
                 )
+            choices = self.options[name].choices
+            if choices and value not in choices:
+                raise QueryError(
+                    f"sql: the recipe {self.name} has no {name} {value!r}; "
+                    f"{nearest(value, choices)}; see judgelake sql --list"
+                )
             values[name] = value
         return values
 
@@ -67,10 +94,51 @@ class CatalogLine(NamedTuple):
     options: str
 
 
+class Layer(NamedTuple):
+    """Tables or views that are listed together."""
+
+    title: str
+    names: tuple[str, ...]
+    is_first: bool = False
+
+
 @functools.cache
 def list_recipes() -> Mapping[str, Recipe]:
-    """The recipes of `sql/adhoc` by name."""
-    return {name: _read_recipe(name, text) for name, text in read_folder("adhoc").items()}
+    """The recipes of `sql/adhoc`: the FIRST_RECIPES, then the others by name."""
+    texts = read_folder("adhoc")
+    return {
+        name: _read_recipe(name, texts[name]) for name in dict.fromkeys((*FIRST_RECIPES, *texts))
+    }
+
+
+def list_layers() -> list[Layer]:
+    """All tables and views in the order in which people are shown them: views without a prefix,
+    which are made to be asked; tables; reports; checks; internals last.
+    """
+    views = sorted({*view_texts(), *check_texts()} - set(TABLES))
+    prefixes = ("rpt_", "chk_", "core_", "stg_")
+    of = {prefix: tuple(name for name in views if name.startswith(prefix)) for prefix in prefixes}
+    wide = tuple(name for name in views if not name.startswith(prefixes))
+    return [
+        Layer("views to begin with", wide, is_first=True),
+        Layer("tables", tuple(TABLES)),
+        Layer("reports", of["rpt_"]),
+        Layer("checks (rows that must not be there)", of["chk_"]),
+        Layer("core (what reports are computed from)", of["core_"]),
+        Layer("staging (current rows of each table)", of["stg_"]),
+    ]
+
+
+def describe(name: str) -> str:
+    """What one row of a table or view is, or what a check holds, in one sentence; what it says
+    besides stands in its file.
+    """
+    if name in check_texts():
+        return describe_check(check_texts()[name])[0]
+    view = name if name in view_texts() else f"stg_{name}"
+    header = read_header(view_texts()[view])
+    grain = header["grain"] if header else derive_grain(TABLES[view.removeprefix("stg_")])
+    return grain.split(". ", maxsplit=1)[0].rstrip(".")
 
 
 def find_recipe(name: str) -> Recipe:
@@ -84,30 +152,26 @@ def find_recipe(name: str) -> Recipe:
 
 
 def list_all() -> list[CatalogLine]:
-    """Tables, views (reports first), checks and recipes, each with its grain, what it checks or the
-    question it answers.
+    """Recipes, tables, views and checks in the order of use, each with the question it answers, its
+    grain or what it checks.
 
     A table's plain name shows its current rows, as its `stg_` view does, which is not listed.
     """
-    grains = {
-        name: _first_sentence(read_header(text)["grain"]) for name, text in view_texts().items()
-    }
-    tables = [CatalogLine("table", name, grains[f"stg_{name}"], "") for name in TABLES]
-    views = [
-        CatalogLine("view", name, grains[name], "")
-        for layer in _LISTED_LAYERS
-        for name in sorted(grains)
-        if name.startswith(layer)
-    ]
-    checks = [
-        CatalogLine("check", name, describe_check(text)[0], "")
-        for name, text in check_texts().items()
-    ]
-    recipes = [
-        CatalogLine("recipe", recipe.name, recipe.question, _describe_options(recipe))
+    lines = [
+        CatalogLine("recipe", recipe.name, recipe.question, describe_options(recipe))
         for recipe in list_recipes().values()
     ]
-    return [*tables, *views, *checks, *recipes]
+    for layer in list_layers():
+        lines += [
+            CatalogLine(_name_kind(name), name, describe(name), "")
+            for name in layer.names
+            if not name.startswith("stg_")
+        ]
+    return lines
+
+
+def _name_kind(name: str) -> str:
+    return "table" if name in TABLES else "check" if name in check_texts() else "view"
 
 
 def describe_check(text: str) -> tuple[str, bool]:
@@ -125,13 +189,9 @@ def _read_recipe(name: str, text: str) -> Recipe:
     return Recipe(name, header["question"], header["grain"], options, text)
 
 
-def _describe_options(recipe: Recipe) -> str:
+def describe_options(recipe: Recipe) -> str:
+    """A recipe's options with their defaults, as `--set` takes them."""
     return ", ".join(f"{name}={option.default or ''}" for name, option in recipe.options.items())
-
-
-def _first_sentence(text: str) -> str:
-    """The grain and what follows its colon; what a view says besides stands in its file."""
-    return text.split(". ", maxsplit=1)[0].rstrip(".")
 
 
 def plain_cell(value: object) -> object:

@@ -1,7 +1,8 @@
 """The views `stg_<table>` that follow from a table's declaration: its current rows, all columns.
 
 A table of an ingest has the rows of current ingests, a table of a report those of the suite's last
-report. Views that decide more (attempts, states, computed columns) are files in `sql/staging`.
+report. What a row is stands with the table's contract. Views that decide more (attempts, states,
+computed columns) are files in `sql/staging`.
 """
 
 from collections.abc import Mapping
@@ -20,9 +21,16 @@ def derive_views() -> Mapping[str, str]:
     }
 
 
+def derive_grain(table: Table) -> str:
+    """What one row of such a view is."""
+    if table.origin == "ingest":
+        return f"one row per {table.grain}, of current ingests"
+    return f"one row per suite x {table.grain}: the last report's"
+
+
 def _of_ingest(table: Table) -> str:
-    return f"""-- grain: one row per {table.grain}, of current ingests
-select {_list_columns(table)}
+    left_out = ", ".join(("ingest_id", *_LAST, *_quote_keys(table)))
+    return f"""select {", ".join(_quote_keys(table))}, * exclude ({left_out}), {", ".join(_LAST)}
 from raw_{table.name} as given
 semi join stg_ingests as current
     on given.benchmark = current.benchmark and given.ingest_id = current.ingest_id
@@ -30,17 +38,15 @@ semi join stg_ingests as current
 
 
 def _of_report(table: Table) -> str:
-    return f"""-- grain: one row per suite x {table.grain}: the last report's
-select {_list_columns(table)}
+    keys = ", ".join(_quote_keys(table))
+    return f"""select {keys}, * exclude ({keys})
 from raw_{table.name}
 qualify rank() over (partition by suite order by reported_at desc) = 1
 """
 
 
-def _list_columns(table: Table) -> str:
-    """Partitions and keys first, the rest in the contract's order, where a row came from last."""
-    own = [name for name in table.polars_schema if name not in _LAST]
-    names = dict.fromkeys((*table.partitions, *table.keys, *own, *_LAST))
-    return ", ".join(
-        f'"{name}"' for name in names if name in table.polars_schema and name != "ingest_id"
-    )
+def _quote_keys(table: Table) -> list[str]:
+    """Partitions and keys, which come first; the rest follows in the contract's order, where a row
+    came from last.
+    """
+    return [f'"{name}"' for name in dict.fromkeys((*table.partitions, *table.keys))]

@@ -13,6 +13,7 @@ the cache, which takes a twentieth of a second.
 import contextlib
 import functools
 import graphlib
+import itertools
 import re
 import time
 import uuid
@@ -21,11 +22,10 @@ from importlib import resources
 from pathlib import Path
 
 import duckdb
-import polars as pl
 
-from judgelake.schemas.columns import COLUMNS, describe_column
+from judgelake.schemas.columns import describe_column
 from judgelake.schemas.tables import TABLES
-from judgelake.tasks.digests import digest_json
+from judgelake.tasks.digests import digest_json, digest_packages
 from judgelake.tasks.errors import QueryError
 from judgelake.tasks.lake.mirror import cache_folder
 from judgelake.tasks.warehouse.functions import add_functions, macro_texts
@@ -51,12 +51,6 @@ def view_texts() -> Mapping[str, str]:
     """
     files = {name: text for folder in _FOLDERS for name, text in read_folder(folder).items()}
     return {**derive_views(), **files}
-
-
-@functools.cache
-def named_views() -> tuple[str, ...]:
-    """The views for people, of plain names (`sql/views`). SQL of ours reads none of them."""
-    return tuple(read_folder("views"))
 
 
 @functools.cache
@@ -111,14 +105,27 @@ def view_order() -> tuple[str, ...]:
 
 
 def list_needed(statement: str) -> frozenset[str]:
-    """The views that a statement names, plain table names too, and all views below them."""
-    text = strip_comments(statement)
-    plain = {name for name in (*TABLES, *named_views()) if re.search(rf"\b{name}\b", text)}
-    named = {
-        *_find_named(text),
-        *(name if name in view_texts() else f"stg_{name}" for name in plain),
-    }
-    return frozenset().union(*map(list_below, named))
+    """The views that a statement names, in any case, plain table names too, and all views below
+    them; all views where it may put a name together when it runs.
+    """
+    words = set(re.findall(r"\w+", _drop_comments(statement).lower()))
+    raw = {f"raw_{name}" for name in TABLES}
+    views = {*view_texts(), *check_texts(), *raw}
+    named = views if "query_table" in words else views & words
+    plain = {f"stg_{name}" for name in TABLES if name in words}
+    return frozenset().union(*map(list_below, named | plain))
+
+
+def _drop_comments(statement: str) -> str:
+    """What looks like a comment inside of a string stays."""
+    text = statement.encode()
+    tokens = [*duckdb.tokenize(statement), (len(text), None)]  # places count bytes
+    code = [
+        text[place:end]
+        for (place, kind), (end, _) in itertools.pairwise(tokens)
+        if kind != duckdb.token_type.comment
+    ]
+    return b"".join(code).decode()
 
 
 @functools.cache
@@ -158,9 +165,9 @@ def _template_file() -> Path:
     """The file of these views; one a process, so that a changed JUDGELAKE_CACHE does not make them
     again.
     """
-    schemas = {name: str(table.polars_schema) for name, table in TABLES.items()}
     macros = {**macro_texts(), **function_texts()}
-    texts = [duckdb.__version__, macros, view_texts(), check_texts(), schemas, COLUMNS]
+    texts = [duckdb.__version__, macros, view_texts(), check_texts()]
+    texts.append(digest_packages("judgelake.schemas"))
     return cache_folder() / "views" / f"{digest_json(texts)[:32]}.duckdb"
 
 
@@ -202,6 +209,8 @@ def _create_all(connection: duckdb.DuckDBPyConnection) -> None:
 
 def select_nothing(connection: duckdb.DuckDBPyConnection, name: str) -> str:
     """A select without rows that has the columns of a table's contract."""
+    import polars as pl
+
     frame = pl.DataFrame(schema=TABLES[name].polars_schema)
     connection.register("contract", frame.to_arrow())
     columns = connection.execute("describe select * from contract").fetchall()

@@ -18,10 +18,9 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from importlib import resources
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import duckdb
-import polars as pl
 
 from judgelake.schemas.tables import TABLES
 from judgelake.tasks.digests import digest_json
@@ -38,6 +37,9 @@ from judgelake.tasks.warehouse.views import (
     view_order,
     view_texts,
 )
+
+if TYPE_CHECKING:
+    import polars as pl
 
 FOLDER = "_core"
 UNKEPT = frozenset({"core_runs", "core_labels"})
@@ -135,8 +137,9 @@ def open_warehouse(
     """A connection with every view and check over a snapshot, one taken now where a lake is given;
     `sealed`: nothing outside the lake can be reached.
 
-    `lazy`: a table's part files are opened when a statement that this module runs first needs it,
-    so that a statement over a small table opens no file of a large one.
+    `lazy`: a table's part files are opened when a statement that this module runs, or that is given
+    to `make_views`, first needs it, so that a statement over a small table opens no file of a large
+    one.
     """
     snapshot = lake.take_snapshot() if isinstance(lake, Lake) else lake
     connection = duckdb.connect(config={"preserve_insertion_order": False})
@@ -164,8 +167,10 @@ class _Made(NamedTuple):
 _MADE: weakref.WeakKeyDictionary[duckdb.DuckDBPyConnection, _Made] = weakref.WeakKeyDictionary()
 
 
-def _make_views(connection: duckdb.DuckDBPyConnection, text: str) -> None:
-    """In a lazy connection, give the views that a statement needs their files."""
+def make_views(connection: duckdb.DuckDBPyConnection, text: str) -> None:
+    """In a lazy connection, give the views that a statement needs their files; without it such a
+    view shows no rows.
+    """
     made = _MADE.get(connection)
     if made is not None and made.is_lazy:
         _point_views(connection, made, list_needed(text) - made.names)
@@ -200,7 +205,7 @@ def materialise(connection: duckdb.DuckDBPyConnection) -> None:
     missing, so that each view is computed once.
     """
     made = _MADE[connection]
-    _make_views(connection, " ".join(_kept_views()))
+    make_views(connection, " ".join(_kept_views()))
     scope = _find_scope(connection)
     for name in _kept_views():
         _run(connection, f"create or replace view {name} as {view_texts()[name]}", name)
@@ -306,7 +311,7 @@ def run_sql(
 ) -> duckdb.DuckDBPyConnection:
     """Run one statement; raises QueryError that shows its file and text."""
     try:
-        _make_views(connection, text)
+        make_views(connection, text)
         return (
             connection.execute(text, dict(parameters)) if parameters else connection.execute(text)
         )
@@ -330,10 +335,12 @@ def select_frame(
     text: str,
     name: str,
     parameters: Mapping[str, object] | None = None,
-) -> pl.DataFrame:
+) -> "pl.DataFrame":
     """The rows of one select; raises QueryError that shows its file and text."""
+    import polars as pl
+
     try:
-        _make_views(connection, text)
+        make_views(connection, text)
         return pl.DataFrame(
             connection.sql(text, params=dict(parameters) if parameters else None).to_arrow_table()
         )
@@ -349,7 +356,7 @@ def view_rows(connection: duckdb.DuckDBPyConnection, name: str) -> duckdb.DuckDB
 
 def select_file(
     connection: duckdb.DuckDBPyConnection, file: str, parameters: Mapping[str, object] | None = None
-) -> pl.DataFrame:
+) -> "pl.DataFrame":
     """The rows of `sql/<file>`, a select."""
     return select_frame(connection, read_sql(file), file, parameters)
 

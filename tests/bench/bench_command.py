@@ -1,5 +1,5 @@
-"""Whole-process times of the command: --help, and a second run that finds nothing to do; the bare
-interpreter beside them.
+"""Whole-process times of the command: --help, a second run that finds nothing to do, and a query; the
+bare interpreter beside them.
 """
 
 import subprocess
@@ -37,6 +37,8 @@ def main() -> None:
             f"workers included)"
         )
         print(f"second run, nothing to do {time_command(run):6.3f} s  (limit 3 s)")
+        query = [*CLI, "sql", "--lake", str(folder / "lake"), "select 1"]
+        print(f"judgelake sql             {time_command(query):6.3f} s  (limit 0.6 s)")
 
 
 def time_command(command: list[str]) -> float:

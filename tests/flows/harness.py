@@ -17,7 +17,7 @@ from pathlib import Path
 
 import psutil
 
-from judgelake.flows.sql_command import answer
+from judgelake.flows.sql_answers import answer
 from judgelake.tasks.lake.lake import open_lake
 from judgelake.tasks.standin.process import StandinProcess
 from judgelake.tasks.warehouse.warehouse import open_warehouse, run_sql

@@ -90,6 +90,7 @@ EXAMPLES: list[tuple[list[str], set[str]]] = [
     (["pl"], {"plan"}),
     (["se"], {"serve"}),
     (["sql", "--format", "pa"], {"parquet"}),
+    (["sql", "--recipe", "closest_by"], {"closest_by_group"}),
     (["run", "--log-format", ""], {"text", "json"}),
     (["run", "--li"], {"--limit"}),
     (["run", "--limit", ""], set()),

@@ -14,6 +14,8 @@ from scipy import stats
 from judgelake.tasks.lake.lake import Lake, append_records
 from judgelake.tasks.warehouse.catalog import find_recipe, list_recipes
 from judgelake.tasks.warehouse.warehouse import materialise, open_warehouse, run_sql
+from tests.conftest import CHECKOUT
+from tests.flows.test_sql_table import heads
 from tests.lakes import (
     Row,
     answer,
@@ -33,11 +35,12 @@ from tests.lakes import (
     verdict_row,
 )
 
+SAMPLES = CHECKOUT / "sql" / "samples.md"
 A, B, C, M = "a" * 16, "b" * 16, "c" * 16, "d" * 16
 CAT, DOG, SKY = (
     item("i0"),
     item("i1", "Which animal?", ("dog", "puppy", "Dog ")),
-    item("i2", "What colour?", ("blue", "grey")),
+    item("i2", "What colour?", ("blue", "grey"), image="sky.jpg"),
 )
 TEXTS = {
     ("i0", "m1"): "cat",
@@ -279,10 +282,6 @@ def ask(
     return found.select(columns).fetchall()
 
 
-def test_there_are_twenty_questions() -> None:
-    assert len(list_recipes()) == 20
-
-
 @pytest.mark.parametrize("name", list_recipes())
 def test_a_recipe_s_options_are_those_that_its_sql_names(name: str) -> None:
     recipe = find_recipe(name)
@@ -300,6 +299,24 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyC
 
 
 @pytest.mark.parametrize("name", list_recipes())
+def test_a_recipe_s_sample_shows_its_question_options_and_columns(
+    empty: duckdb.DuckDBPyConnection, name: str
+) -> None:
+    recipe = find_recipe(name)
+    _, _, section = SAMPLES.read_text().partition(f"## `{name}`\n")
+    text, _, sample = section.partition("\n## ")[0].partition("```\n")
+    assert recipe.question in text
+    assert re.findall(r"^- `(\w+)`", text, re.MULTILINE) == list(recipe.options)
+    columns = empty.sql(recipe.text, params=recipe.fill_options([])).columns
+    names = [*(heads(sample) if sample.startswith("┌") else []), *re.findall(r"\w+", sample)]
+    assert [column for column in columns if column not in names] == []
+
+
+def test_the_samples_are_in_the_order_of_the_list() -> None:
+    assert re.findall(r"^## `(\w+)`$", SAMPLES.read_text(), re.MULTILINE) == [*list_recipes()]
+
+
+@pytest.mark.parametrize("name", list_recipes())
 def test_a_recipe_finds_nothing_in_an_empty_lake(
     empty: duckdb.DuckDBPyConnection, name: str
 ) -> None:
@@ -312,12 +329,138 @@ def test_a_recipe_finds_nothing_in_an_empty_lake(
 def test_a_recipe_can_be_asked_of_one_benchmark(
     given: duckdb.DuckDBPyConnection, name: str
 ) -> None:
-    if name not in ("changed_verdicts", "stale_verdicts", "circles"):  # of which this lake has none
+    if name not in (
+        "changed_verdicts",
+        "stale_verdicts",
+        "circles",
+        "failure_modes",
+    ):  # of which this lake has none
         assert ask(given, name) != []
     assert [row[:4] for row in ask(given, name, benchmark="b")] == [
         row[:4] for row in ask(given, name)
     ]
     assert ask(given, name, benchmark="none") == []
+
+
+def test_closest_by_group(given: duckdb.DuckDBPyConnection) -> None:
+    """LAVE's scores and people's means, in the order of TEXTS; all answers are short."""
+    scores, people = (1.0, 0.5, 0.0, 0.0, 0.0, 1.0), [(1 + P1[key]) / 3 for key in TEXTS]
+    found = {row[1]: row for row in ask(given, "closest_by_group", "group_name, judge, value, n")}
+    assert found["lave"] == (
+        "short",
+        "lave",
+        pytest.approx(stats.spearmanr(scores, people).statistic, abs=1e-12),
+        6,
+    )
+    columns = "group_name, value, mean_of_judge, mean_of_people, n, n_clusters"
+    (first,) = [
+        row[1:]
+        for row in ask(given, "closest_by_group", f"judge, {columns}", by="model", chosen="m1")
+        if row[0] == "lave"
+    ]
+    expected = stats.spearmanr(scores[::2], people[::2]).statistic
+    assert first == (
+        "m1",
+        pytest.approx(expected),
+        pytest.approx(1 / 3),
+        pytest.approx(5 / 9),
+        3,
+        3,
+    )
+
+
+def test_largest_differences(given: duckdb.DuckDBPyConnection) -> None:
+    columns = "item_id, model, judge, judge_score, human_score, images, text"
+    # LAVE gives blue 0, of which two of three people say correct; all others differ by 1/3 at most
+    found = ask(given, "largest_differences", columns, judge="lave", n=2)
+    assert found[0] == ("i2", "m1", "lave", 0.0, pytest.approx(2 / 3), ["sky.jpg"], "blue")
+    assert len(found) == 2
+    judges = {row[2] for row in ask(given, "largest_differences", columns, n=99)}
+    assert judges == {"lave", "other", "other-weighted"}
+    every = {row[2] for row in ask(given, "largest_differences", columns, n=99, metrics="yes")}
+    assert every == {*judges, "exact_match"}
+
+
+def test_agreement_with_people(given: duckdb.DuckDBPyConnection) -> None:
+    columns = "rater_a, rater_b, n, agreement, kappa"
+    people = {"pairs": "people", "criterion": "correctness"}
+    # p3 says of three correct and three wrong answers the opposite: by chance half would agree
+    assert ask(given, "agreement_with_people", columns, **people) == [
+        ("human:p1", "human:p2", 6, 1.0, 1.0),
+        ("human:p1", "human:p3", 6, 0.0, -1.0),
+        ("human:p2", "human:p3", 6, 0.0, -1.0),
+    ]
+    mixed = ask(given, "agreement_with_people", "rater_a, rater_b, criterion")
+    assert {row for row in mixed if "chirp" in row} == {("chirp", "human:p1", "overall")}
+    assert len(ask(given, "agreement_with_people", pairs="both")) > len(mixed)
+
+
+def test_rankings_side_by_side(given: duckdb.DuckDBPyConnection) -> None:
+    columns = "model, n, mean_of_judge, mean_of_people, place_by_judge, place_by_people"
+    # LAVE: m1 (1 + 0 + 0) / 3, m2 (0.5 + 0 + 1) / 3; people 5/9 and 4/9
+    assert ask(given, "rankings_side_by_side", columns, judge="lave") == [
+        ("m1", 3, pytest.approx(1 / 3), pytest.approx(5 / 9), 2, 1),
+        ("m2", 3, 0.5, pytest.approx(4 / 9), 1, 2),
+    ]
+
+
+def test_grading_errors(given: duckdb.DuckDBPyConnection) -> None:
+    columns = "group_name, n, accuracy, false_positive_rate, false_negative_rate"
+    third = pytest.approx(1 / 3)
+    # people: the cat, blue and the sky are right; LAVE: the cat, the house (0.5) and the sky
+    asked = {"judge": "lave"}
+    assert ask(given, "grading_errors", columns, **asked) == [
+        ("*", 6, pytest.approx(4 / 6), third, third)
+    ]
+    assert ask(given, "grading_errors", columns, **asked, at_least=1) == [
+        ("*", 6, pytest.approx(5 / 6), 0.0, third)
+    ]
+    assert ask(given, "grading_errors", columns, **asked, by="model") == [
+        ("m1", 3, pytest.approx(2 / 3), 0.0, 0.5),
+        ("m2", 3, pytest.approx(2 / 3), 0.5, 0.0),
+    ]
+
+
+def test_failure_modes(tmp_path: Path) -> None:
+    """Two right answers that VQA accuracy misses: one labelled a synonym, both scored by LAVE."""
+    lake = make_lake(tmp_path)
+    labels: list[Row] = [
+        {
+            "item_id": name,
+            "answer_id": "m1",
+            "category": "synonym",
+            "labeller": "ann",
+            "holds": holds,
+        }
+        for name, holds in (("i0", True), ("i1", False))
+    ]
+    ratings = [rating(name, 1.0, person) for name in ("i0", "i1") for person in ("p1", "p2")]
+    answers = [answer("i0", "kitty"), answer("i1", "puppy dog")]
+    ingest(lake, [CAT, DOG], answers, ratings, failure_labels=labels)
+    digests = {"i0": digest_of(CAT, "kitty"), "i1": digest_of(DOG, "puppy dog")}
+    vqa = metric_row("acc", M, call_signature="vqa_accuracy|normalizer:official")
+    append_records(lake, "judges", [judge_row("lave", A), vqa])
+    append_records(lake, "cases", [case_row(A, *pair) for pair in digests.items()])
+    append_records(lake, "verdicts", [verdict_row(A, *pair, 3) for pair in digests.items()])
+    append_records(lake, "metric_scores", [score_row(M, *pair, 0.0) for pair in digests.items()])
+    with open_warehouse(lake, lazy=True) as connection:
+        columns = "category, judge, n_holds, share, n, mean"
+        assert ask(connection, "failure_modes", columns, judge="lave") == [
+            ("*", "lave", None, None, 2, 1.0),
+            ("synonym", "lave", 1, 0.5, 1, 1.0),
+        ]
+        assert ask(connection, "failure_modes", "judge, mean", judge="acc") == [("acc", 0.0)] * 2
+        assert ask(connection, "failure_modes", case_kind="reverse") == []
+
+
+def test_criteria_matrix(given: duckdb.DuckDBPyConnection) -> None:
+    columns = "judge, judge_criterion, human_criterion, place, value"
+    assert ask(given, "criteria_matrix", columns) == [
+        ("broken", "correctness", "correctness", 1, None),
+        ("lave", "correctness", "correctness", 1, 0.5),
+        ("other", "correctness", "correctness", 1, 0.75),
+    ]
+    assert ask(given, "criteria_matrix", "value", judge="lave", coefficient="pearson") == [(0.9,)]
 
 
 def test_disagreements(given: duckdb.DuckDBPyConnection) -> None:

@@ -4,11 +4,14 @@ import pytest
 
 from judgelake.schemas.tables import TABLES
 from judgelake.tasks.errors import QueryError
+from judgelake.tasks.warehouse import catalog
 from judgelake.tasks.warehouse.catalog import (
+    FIRST_RECIPES,
     Option,
     describe_check,
     find_recipe,
     list_all,
+    list_layers,
     list_recipes,
 )
 from judgelake.tasks.warehouse.views import check_texts, read_header, view_texts
@@ -50,11 +53,26 @@ def test_everything_that_can_be_asked_is_listed_once() -> None:
     }
     assert by_kind["table"] == list(TABLES)
     assert set(by_kind["view"]) == {name for name in view_texts() if not name.startswith("stg_")}
-    assert by_kind["view"][0].startswith("rpt_")
     assert by_kind["check"] == sorted(check_texts())
-    assert by_kind["recipe"] == sorted(list_recipes())
+    assert by_kind["recipe"] == [*FIRST_RECIPES, *sorted({*list_recipes()} - {*FIRST_RECIPES})]
     assert sum(map(len, by_kind.values())) == len(listed)
     assert all(one.says for one in listed)
+
+
+def test_internals_are_listed_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    wide = {**view_texts(), "scores_with_people": "-- grain: one row per answer x judge"}
+    monkeypatch.setattr(catalog, "view_texts", lambda: wide)
+    names = [name for layer in list_layers() for name in layer.names]
+    order = [
+        "scores_with_people",
+        "items",
+        "rpt_metrics",
+        "chk_probabilities",
+        "core_scores",
+        "stg_items",
+    ]
+    assert sorted(order, key=names.index) == order
+    assert sorted(names) == sorted({*wide, *check_texts(), *TABLES})
 
 
 def test_a_listed_grain_is_that_of_what_the_name_shows() -> None:
@@ -88,6 +106,24 @@ def test_wrong_options_are_refused(given: str, message: str) -> None:
     with pytest.raises(QueryError) as error:
         find_recipe("low_mass").fill_options([given])
     assert message in str(error.value)
+
+
+def test_an_option_with_choices_takes_one_of_them() -> None:
+    recipe = find_recipe("closest_to_people")
+    assert recipe.options["rule"].choices == ("mean", "lave", "each")
+    assert recipe.options["benchmark"].choices == ()
+    with pytest.raises(QueryError, match="has no rule 'meen'; did you mean 'mean'"):
+        recipe.fill_options(["rule=meen"])
+
+
+def test_every_default_is_among_the_choices() -> None:
+    odd = [
+        f"{recipe.name}: {name}"
+        for recipe in list_recipes().values()
+        for name, option in recipe.options.items()
+        if option.choices and option.default not in option.choices
+    ]
+    assert odd == []
 
 
 def test_an_unknown_recipe_is_refused_with_the_nearest() -> None:

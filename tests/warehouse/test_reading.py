@@ -7,7 +7,7 @@ import hashlib
 import duckdb
 import pytest
 
-from judgelake.flows.sql_command import answer
+from judgelake.flows.sql_answers import answer
 from judgelake.tasks.errors import QueryError
 from judgelake.tasks.lake.lake import Lake, append_rows, open_lake
 from judgelake.tasks.lake.storage import LakePath

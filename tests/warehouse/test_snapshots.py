@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from judgelake.flows.sql_command import answer as answer_query
+from judgelake.flows.sql_answers import answer as answer_query
 from judgelake.schemas.tables import TABLES
 from judgelake.tasks.errors import LakeError
 from judgelake.tasks.lake import snapshot as snapshots

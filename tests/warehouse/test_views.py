@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from judgelake.tasks.warehouse import views
-from judgelake.tasks.warehouse.views import check_texts, load_views, view_texts
+from judgelake.tasks.warehouse.views import check_texts, list_needed, load_views, view_texts
 
 
 @pytest.fixture
@@ -74,3 +74,19 @@ def test_processes_that_begin_at_once_all_have_the_views(tmp_path: Path) -> None
     assert int(counts.pop()) > len(view_texts())
     files = [file for file in tmp_path.rglob("*") if file.is_file() and "views" in file.parts]
     assert [file.suffix for file in files] == [".duckdb"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "needed", "left_out"),
+    [
+        ("FROM Core_Answers -- not core_scores", "raw_answers", "core_scores"),
+        ("select '--' as dash, * from items /* answers */", "stg_items", "stg_answers"),
+        ('select 1 from "raw_items"', "raw_items", "stg_items"),
+        ("from query_table('cor' || 'e_scores')", "core_scores", ""),
+        ("select 1", "", "raw_items"),
+    ],
+)
+def test_a_statement_needs_what_its_code_names(statement: str, needed: str, left_out: str) -> None:
+    found = {"", *list_needed(statement)}
+    assert needed in found
+    assert not left_out or left_out not in found

@@ -17,7 +17,7 @@ import polars as pl
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from judgelake.flows.sql_command import answer
+from judgelake.flows.sql_answers import answer
 from judgelake.tasks.digests import content_digest, digest_json
 from judgelake.tasks.errors import SourceError
 from judgelake.tasks.lake.lake import Lake

@@ -1,0 +1,122 @@
+"""Answers of `judgelake sql`: statements and recipes asked of a lake, each refused unless it only
+reads.
+"""
+
+import contextlib
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, TextIO
+
+import duckdb
+
+from judgelake.flows.sql_formats import write_rows
+from judgelake.tasks.errors import QueryError
+from judgelake.tasks.warehouse.catalog import find_recipe
+from judgelake.tasks.warehouse.reading import refuse_writing
+from judgelake.tasks.warehouse.warehouse import make_views, renew
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_INTERRUPTED = "Query interrupted"
+"""What duckdb says in a RuntimeError where Ctrl-C ended a query."""
+
+
+def answer(
+    connection: duckdb.DuckDBPyConnection, query: str, form: str, out: TextIO | None = None
+) -> None:
+    """Write the result of each statement in `query` to `out` (None: standard output); raises
+    QueryError for one that fails or would write.
+    """
+    with _explained("sql"):
+        for statement in connection.extract_statements(query):
+            refuse_writing(connection, statement)
+            _write_answer(connection, _bare(statement.query), None, form, out or sys.stdout)
+
+
+def answer_recipe(
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    given: Sequence[str],
+    form: str,
+    out: TextIO | None = None,
+) -> None:
+    """Write the rows of a recipe; `given` are its options as `name=value`."""
+    recipe = find_recipe(name)
+    options = recipe.fill_options(given)
+    with _explained(f"sql: the recipe {name}"):
+        _write_answer(connection, recipe.text, options, form, out or sys.stdout)
+
+
+def select_table(
+    connection: duckdb.DuckDBPyConnection, query: str, parameters: Mapping[str, object]
+) -> "pa.Table":
+    """The rows of one statement; raises QueryError where it fails, would write, or is not one."""
+    with _explained("sql"):
+        statements = connection.extract_statements(query)
+        if len(statements) != 1:
+            raise QueryError(
+                f"sql: {len(statements)} statements; expected one; ask them one after the other"
+            )
+        refuse_writing(connection, statements[0])
+        make_views(connection, query)
+        relation = connection.sql(_bare(query), params=dict(parameters) or None)
+        return relation.to_arrow_table()
+
+
+@contextlib.contextmanager
+def _explained(where: str) -> Iterator[None]:
+    """Errors of duckdb as QueryError, Ctrl-C as what it is."""
+    try:
+        yield
+    except duckdb.Error as error:
+        raise QueryError(f"{where}: {error}") from None
+    except RuntimeError as error:
+        if str(error) == _INTERRUPTED:
+            raise KeyboardInterrupt from None
+        raise
+
+
+def _write_answer(
+    connection: duckdb.DuckDBPyConnection,
+    text: str,
+    options: Mapping[str, object] | None,
+    form: str,
+    out: TextIO,
+) -> None:
+    """Write the answer. Where part files of the snapshot are gone, query the lake as it is now: a
+    prompt may stay open for long.
+    """
+    try:
+        _try_writing(connection, text, options, form, out)
+    except duckdb.IOException:
+        if not renew(connection):
+            raise
+        sys.stderr.write(
+            "judgelake: part files were replaced since the lake was opened: it is read anew\n"
+        )
+        _try_writing(connection, text, options, form, out)
+
+
+def _try_writing(
+    connection: duckdb.DuckDBPyConnection,
+    text: str,
+    options: Mapping[str, object] | None,
+    form: str,
+    out: TextIO,
+) -> None:
+    make_views(connection, text)
+    relation = connection.sql(text, params=dict(options) if options else None)
+    if relation is not None:
+        write_rows(relation, form, out, "" if options is not None else text)
+
+
+def _bare(query: str) -> str:
+    """A statement without its semicolon and what follows: duckdb shows a relation as a subquery,
+    where a semicolon is an error.
+    """
+    text = query.encode()
+    code = [
+        place for place, kind in duckdb.tokenize(query) if kind != duckdb.token_type.comment
+    ]  # places count bytes
+    return text[: code[-1]].decode() if code and text[code[-1] :].startswith(b";") else query
