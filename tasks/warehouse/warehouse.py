@@ -350,7 +350,7 @@ def select_frame(
 
 def view_rows(connection: duckdb.DuckDBPyConnection, name: str) -> duckdb.DuckDBPyRelation:
     """The rows of a table or view, read when they are asked for."""
-    _make_views(connection, name)
+    make_views(connection, name)
     return connection.view(name)
 
 
