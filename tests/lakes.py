@@ -6,7 +6,7 @@ import atexit
 import functools
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,7 +21,8 @@ from judgelake.tasks.backends.openai.settings import StandinSettings
 from judgelake.tasks.backends.registry import BACKENDS
 from judgelake.tasks.digests import content_digest
 from judgelake.tasks.judging.lave import LaveOptions
-from judgelake.tasks.lake.lake import Lake, append_records, open_lake
+from judgelake.tasks.lake import lake as storing
+from judgelake.tasks.lake.lake import Lake, list_sidecars, open_lake
 from judgelake.tasks.lake.leases import HERE, Lease
 from judgelake.tasks.lake.parquet import read_frame
 from judgelake.tasks.lake.snapshot import Snapshot
@@ -99,6 +100,30 @@ def rating(
         "rating": value,
     }
     return {**row, "scale_low": 0.0, "scale_high": 1.0, **more}
+
+
+_FILES: dict[tuple[str, str], dict[Path, bytes]] = {}
+"""Table and rows -> the part files that hold them."""
+
+
+def append_records(lake: Lake, name: str, records: Iterable[Row]) -> Sequence[LakePath]:
+    """The product's `append_records`, whose checks of the contract take most of a small test's
+    time. Rows that this process wrote before become the same files without them.
+    """
+    rows, root = list(records), lake.root
+    if not isinstance(root, Path) or list_sidecars(root):  # retired rows need other files
+        return storing.append_records(lake, name, rows)
+    key = (name, repr(rows))
+    if key not in _FILES:
+        parts = storing.append_records(lake, name, rows)
+        _FILES[key] = {
+            part.relative_to(root): part.read_bytes() for part in parts if isinstance(part, Path)
+        }
+        return parts
+    for file, data in _FILES[key].items():
+        (root / file).parent.mkdir(parents=True, exist_ok=True)
+        (root / file).write_bytes(data)
+    return [root / file for file in _FILES[key]]
 
 
 def caption(image: str, text: str, captioner: str = "people") -> Row:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from judgelake.tasks.lake.lake import Lake, append_records
-from tests.lakes import Row, answer, at, digest_of, ingest, item, query, rating
+from judgelake.tasks.lake.lake import Lake
+from tests.lakes import Row, answer, append_records, at, digest_of, ingest, item, query, rating
 
 
 @dataclass(frozen=True)
