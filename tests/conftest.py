@@ -5,6 +5,8 @@ the real inputs are.
 import gc
 import os
 import shutil
+import sys
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,11 +32,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: "tests/flows/" not in item.nodeid)
 
 
-def pytest_collection_finish() -> None:
-    """Modules stay to the end: without them a collection, of which each load of a model makes one,
-    takes a tenth of its time.
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Modules stay to the end: garbage is not searched for while they are imported, which takes a
+    fifth less time so, and among them later never, which each load of a model would do.
     """
-    gc.freeze()
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_runtest_setup() -> None:
@@ -60,8 +68,21 @@ def copy_packages(folder: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def home_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home for all tests of a session; matplotlib's fonts are found once in it."""
-    return tmp_path_factory.mktemp("home")
+    """A home for all tests of a session, in all its processes: in it matplotlib's fonts are found
+    and the views of a warehouse made once.
+    """
+    base = tmp_path_factory.getbasetemp()
+    home = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "home"
+    home.mkdir(exist_ok=True)
+    return home
+
+
+@pytest.fixture(scope="module", autouse=True)
+def check_given_rows() -> Iterator[None]:
+    """The rows that a test file's lakes were given keep the contracts of their tables."""
+    yield
+    if lakes := sys.modules.get("tests.lakes"):
+        lakes.check_given()
 
 
 @pytest.fixture(autouse=True)
