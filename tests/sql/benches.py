@@ -22,7 +22,7 @@ class Bench:
 
     @classmethod
     def beside(cls, first: Lake, folder: Path) -> "Bench":
-        """One in a copy of a lake: the fewer files it has, the sooner a view is read."""
+        """One in a copy of a lake: the fewer files a lake has, the sooner a view is read."""
         return cls(Lake(shutil.copytree(str(first.root), folder / "lake")), "own")
 
     def ingest(
