@@ -25,15 +25,22 @@ from tests.rows import GOOD
 from tests.test_architecture import HEAVY
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory with a small suite, and a lake that holds its benchmark."""
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def ingested(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a small suite, and a lake that holds its benchmark."""
+    folder = tmp_path_factory.mktemp("ingested")
     text = read_example("demo").replace("scenes: 40", "scenes: 2")
-    (tmp_path / "demo.yaml").write_text(text.replace(", soft_vqa_accuracy, sbert_score", ""))
-    suite, lake = read_suite(tmp_path / "demo.yaml"), open_lake(tmp_path / "lake", create=True)
+    (folder / "demo.yaml").write_text(text.replace(", soft_vqa_accuracy, sbert_score", ""))
+    suite, lake = read_suite(folder / "demo.yaml"), open_lake(folder / "lake", create=True)
     ingest_benchmark(lake, suite.benchmarks["demo"], suite.image_root(lake.root), None)
-    return tmp_path
+    return folder
+
+
+@pytest.fixture
+def folder(ingested: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of it as the working directory."""
+    monkeypatch.chdir(tmp_path)
+    return shutil.copytree(ingested, tmp_path, dirs_exist_ok=True)
 
 
 def test_import_loads_nothing_heavy() -> None:

@@ -3,10 +3,10 @@ offenders.
 """
 
 import ast
+import functools
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -51,18 +51,21 @@ def name_of(file: Path) -> str:
     return NAMED.get(name, f"judgelake.{name}")
 
 
-def imports_of(file: Path) -> Iterator[str]:
+@functools.cache
+def imports_of(file: Path) -> tuple[str, ...]:
     """Every module or name that a file imports: at its top, inside a function, for type checking
     alone; relative imports resolved.
     """
+    found: list[str] = []
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             parts = name_of(file.parent / "__init__.py").split(".")
             base = ".".join(parts[: len(parts) + 1 - node.level]) if node.level else ""
             module = ".".join(part for part in (base, node.module) if part)
-            yield from (f"{module}.{alias.name}" for alias in node.names)
+            found += [f"{module}.{alias.name}" for alias in node.names]
+    return tuple(found)
 
 
 def is_under(name: str, *packages: str) -> bool:
@@ -131,7 +134,7 @@ def test_no_files_import_each_other_in_a_circle() -> None:
 
 def test_the_rules_above_see_imports_inside_functions() -> None:
     file = CHECKOUT / "flows" / "steps.py"
-    assert "judgelake.tasks.reports.build.build_report" in set(imports_of(file))
+    assert "judgelake.tasks.reports.build.build_report" in imports_of(file)
 
 
 def test_every_module_is_in_a_listed_package() -> None:

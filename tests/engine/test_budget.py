@@ -18,12 +18,13 @@ from judgelake.tasks.backends.openai.settings import OpenAISettings
 from judgelake.tasks.backends.prices import FREE, Price
 from judgelake.tasks.engine.budget import OVER_BUDGET, Budget, BudgetedBackend
 from judgelake.tasks.engine.shard import ShardOrder, ShardResult, run_judge_shard
-from judgelake.tasks.lake.lake import Lake, append_records
+from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.planning.cases import find_work, write_work
 from judgelake.tasks.suite.suite import LimitSettings, Scope, Suite
 from judgelake.tasks.types import Decoding, Failure, Message, Pending, Reply, Request
 from tests.lakes import (
     answer,
+    append_records,
     at,
     ingest,
     item,

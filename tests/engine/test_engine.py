@@ -13,6 +13,7 @@ from judgelake.tasks.backends.base import request_digest
 from judgelake.tasks.engine import engine
 from judgelake.tasks.engine.engine import collect_less, judge_cases
 from judgelake.tasks.types import Case, Failure, Judge, Message, Pending, Reply, Request, Verdict
+from tests.flows.harness import HANG_S
 
 Answer = Reply | Failure | Pending
 
@@ -107,7 +108,7 @@ def judge(
     start: Callable[[Case], Judge] = ask_once,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> None:
-    asyncio.run(asyncio.wait_for(judge_cases(cases, start, backend, keeper, should_stop), 10))
+    asyncio.run(asyncio.wait_for(judge_cases(cases, start, backend, keeper, should_stop), HANG_S))
 
 
 def read(verdicts: list[Verdict]) -> list[str | None]:
@@ -257,7 +258,7 @@ def test_a_halt_drops_what_is_in_flight() -> None:
     async def halt() -> None:
         flags = (lambda: backend.in_flight > 0, lambda: backend.in_flight > 0)
         await asyncio.wait_for(
-            judge_cases(map(make_case, range(9)), ask_once, backend, keeper, *flags), 10
+            judge_cases(map(make_case, range(9)), ask_once, backend, keeper, *flags), HANG_S
         )
 
     asyncio.run(halt())

@@ -237,7 +237,7 @@ def test_a_flush_that_is_cancelled_still_writes_replies_first(
 
     def wait(name: str, frame: pl.DataFrame) -> None:
         began.set()
-        may_write.wait(5)
+        may_write.wait(HANG_S)
 
     written, ledger = record_writes(monkeypatch, wait), make_ledger(lake)
 
@@ -266,7 +266,7 @@ def test_a_verdict_that_comes_during_a_write_waits_for_its_reply(
 
     def wait(name: str, frame: pl.DataFrame) -> None:
         began.set()
-        may_write.wait(5)
+        may_write.wait(HANG_S)
 
     written, ledger = record_writes(monkeypatch, wait), make_ledger(lake)
 

@@ -23,6 +23,7 @@ from judgelake.tasks.lake.lake import Lake, append_records, append_rows, open_la
 from judgelake.tasks.lake.leases import SteadyClock
 from judgelake.tasks.lake.stop_flag import HALT, LOST, STOP, StopFlag, set_stop, stop_file
 from judgelake.tasks.types import Case, Message, Pending, Reply, Request, Verdict
+from tests.flows.harness import HANG_S
 from tests.lakes import at, make_lake, query, reply_row
 
 JUDGE = "a" * 16
@@ -80,7 +81,7 @@ def test_a_lake_that_refuses_for_a_while_costs_nothing(
         waiting = asyncio.create_task(ledger.kept.wait())
         await asyncio.sleep(0.1)
         assert not waiting.done()  # nothing new is asked meanwhile
-        await asyncio.wait_for(waiting, 10)
+        await asyncio.wait_for(waiting, HANG_S)
         flushing.cancel()
 
     asyncio.run(judge())

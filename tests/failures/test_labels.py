@@ -9,13 +9,14 @@ import pytest
 
 from judgelake.tasks.failures.labels import label_failures
 from judgelake.tasks.failures.wordnet import load_wordnet
-from judgelake.tasks.lake.lake import Lake, append_records
+from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.reports.build import build_report
 from judgelake.tasks.reports.exports import page_path
 from judgelake.tasks.reports.page.bias_sections import BIAS_SECTIONS, FAILURE_SECTIONS
 from judgelake.tasks.suite.suite import ReportSettings
 from tests.lakes import (
     answer,
+    append_records,
     at,
     digest_of,
     ingest,

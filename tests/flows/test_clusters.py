@@ -115,7 +115,7 @@ def test_a_share_grows_while_a_shard_is_at_work(
 
     for file in files:
         mark_open(file)
-    asyncio.run(asyncio.wait_for(drive(), 30))
+    asyncio.run(asyncio.wait_for(drive(), HANG_S))
     assert (seen[0], seen[-1]) == ((32, 500.0), (64, 1000.0))
 
 
@@ -203,7 +203,7 @@ def test_who_has_no_certificate_is_refused(tmp_path: Path) -> None:
         assert len(places) == 5
         for place in places:
             with pytest.raises(OSError, match=r"(?i)certificate|verify"):
-                Client(place, security=Security.temporary(), timeout=5)  # type: ignore[no-untyped-call]
+                Client(place, security=Security.temporary(), timeout=HANG_S)  # type: ignore[no-untyped-call]
             with pytest.raises(OSError, match=r"(?i)closed|reset|timed out"):
                 Client(place.replace("tls://", "tcp://"), timeout=5)  # type: ignore[no-untyped-call]
         listening = {
@@ -299,7 +299,7 @@ def test_the_scheduler_gone_then_the_next_run_goes_on(tmp_path: Path) -> None:
             )
             (scheduler,) = [one for one in shell.living() if "scheduler" in one.cmdline()]
             scheduler.send_signal(signal.SIGKILL)
-            assert run.wait(180) == 2, shell.output.read_text()
+            assert run.wait(HANG_S) == 2, shell.output.read_text()
             assert f"scheduler {address}: went away during the run" in shell.output.read_text()
             assert only.wait(HANG_S) == 2
         stored = shell.count(lake, STORED)

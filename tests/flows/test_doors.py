@@ -42,7 +42,7 @@ def test_workers_talk_to_their_own_run_only() -> None:
         for place in (address, *workers):
             assert place.startswith("tls://127.0.0.1:")
             with pytest.raises(OSError, match=r"(?i)certificate|verify"):
-                Client(place, security=Security.temporary(), timeout=5)  # type: ignore[no-untyped-call]
+                Client(place, security=Security.temporary(), timeout=HANG_S)  # type: ignore[no-untyped-call]
             with pytest.raises(OSError, match=r"(?i)closed|reset|timed out"):
                 Client(place.replace("tls://", "tcp://"), timeout=5)  # type: ignore[no-untyped-call]
 
@@ -86,7 +86,7 @@ def test_another_user_of_the_machine_is_refused(server: tuple[str, str]) -> None
     code = (
         "import urllib.request, urllib.error\n"
         f"request = urllib.request.Request({url + '/deployments/filter'!r}, b'{{}}')\n"
-        "try:\n    print(urllib.request.urlopen(request, timeout=60).status)\n"
+        f"try:\n    print(urllib.request.urlopen(request, timeout={HANG_S}).status)\n"
         "except urllib.error.HTTPError as error:\n    print(error.code)\n"
     )
     words = [setpriv, f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]

@@ -7,7 +7,14 @@ import pytest
 
 from judgelake.tasks.standin.process import start_standin
 from judgelake.tasks.suite.suite import read_suite
-from tests.flows.harness import read_requests, shell_in, wait_until, write_benchmark, write_suite
+from tests.flows.harness import (
+    HANG_S,
+    read_requests,
+    shell_in,
+    wait_until,
+    write_benchmark,
+    write_suite,
+)
 from tests.flows.services import ask
 
 
@@ -28,7 +35,7 @@ def test_a_suite_edited_between_stages_is_that_of_the_next_run(tmp_path: Path) -
         text = text.replace("  lave: {protocol: lave,", "  second: {protocol: lave, shots: 2,")
         file.write_text(text.replace("metrics: [", "metrics: [vqa_accuracy_raw, "))
         assert read_suite(file).digest != first.digest
-        assert run.wait(600) == 0, shell.output.read_text()
+        assert run.wait(HANG_S) == 0, shell.output.read_text()
         assert len(read_requests(log)) == 80  # 40 items, two models, the first suite's judge alone
         names = shell.select(lake, "select distinct alias, suite from judges order by alias")
         assert names == [

@@ -1,5 +1,5 @@
-"""The ready suites `alpaca_eval`, `owleval`, `visit_bench` and `prometheus_vision` through the
-command; figures by SQL.
+"""The ready suites `alpaca_eval`, `owleval`, `visit_bench`, `prometheus_vision` and `okvqa` through
+the command; figures by SQL.
 
 The golden figures are those of ../shared/data/README.md.
 """
@@ -13,7 +13,7 @@ import pytest
 
 from tests.flows.harness import Shell, shell_in
 
-pytestmark = pytest.mark.usefixtures("one_prefect")
+pytestmark = [pytest.mark.data, pytest.mark.full, pytest.mark.usefixtures("one_prefect")]
 
 SUITES = Path(__file__).parents[2] / "infra" / "suites"
 Rows = list[tuple[object, ...]]
@@ -49,8 +49,6 @@ def ran(
         assert shell.list_left() == []
 
 
-@pytest.mark.full
-@pytest.mark.data
 def test_alpaca_eval(tmp_path: Path, data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with ran("alpaca_eval", tmp_path, data_folder, monkeypatch, "run") as run:
         rates = run.select(
@@ -111,8 +109,6 @@ def test_alpaca_eval(tmp_path: Path, data_folder: Path, monkeypatch: pytest.Monk
         assert run.select("select count(*) from quarantine") == [(0,)]
 
 
-@pytest.mark.full
-@pytest.mark.data
 def test_owleval(tmp_path: Path, data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with ran("owleval", tmp_path, data_folder, monkeypatch) as run:
         counts = run.select("select model, count(*) from answers group by model order by model")
@@ -139,8 +135,6 @@ def test_owleval(tmp_path: Path, data_folder: Path, monkeypatch: pytest.MonkeyPa
         assert run.select("select count(*) from quarantine") == [(0,)]
 
 
-@pytest.mark.full
-@pytest.mark.data
 def test_visit_bench(tmp_path: Path, data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with ran("visit_bench", tmp_path, data_folder, monkeypatch) as run:
         sizes = run.select(
@@ -169,8 +163,6 @@ def test_visit_bench(tmp_path: Path, data_folder: Path, monkeypatch: pytest.Monk
         assert run.select("select count(*) from quarantine") == [(0,)]
 
 
-@pytest.mark.full
-@pytest.mark.data
 def test_prometheus_vision(
     tmp_path: Path, data_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,16 +192,29 @@ def test_prometheus_vision(
         ]  # the release has no images: one row reports it
 
 
-@pytest.mark.full
-@pytest.mark.data
-def test_okvqa_says_once_that_its_images_are_missing(
-    tmp_path: Path, data_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_okvqa(tmp_path: Path, data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mean VQA accuracy of three GPT-3 files, of raw strings and of the official normaliser;
+    the images that are missing are reported once.
+    """
     monkeypatch.setenv("JUDGELAKE_DATA", str(data_folder))
     with shell_in(tmp_path) as shell:
         suite, lake = SUITES / "okvqa.yaml", tmp_path / "lake"
-        code, output = shell.run("ingest", str(suite), "--lake", str(lake))
+        asked = ("--judge", "vqa_accuracy", "--judge", "vqa_accuracy_raw")
+        code, output = shell.run("run", str(suite), "--lake", str(lake), *asked)
         assert code == 0, output
+        text = (
+            "select metric, model, n, n_missing, printf('%.6f', 100 * mean) as mean from "
+            "rpt_metrics where model <> '*' and n > 0"
+        )
+        found = {(row["metric"], row["model"]): row["mean"] for row in shell.select(lake, text)}
+        assert found == {
+            ("vqa_accuracy_raw", "VinVL"): "46.809354",
+            ("vqa_accuracy_raw", "VinVLTag"): "47.934998",
+            ("vqa_accuracy_raw", "5GT"): "53.246136",
+            ("vqa_accuracy", "VinVL"): "46.860880",
+            ("vqa_accuracy", "VinVLTag"): "48.030123",
+            ("vqa_accuracy", "5GT"): "53.297662",
+        }
         [row] = shell.select(lake, "select source_file, locator, value, reason from quarantine")
         assert (row["locator"], row["value"]) == ("5046 items", "5033 images")
         assert str(row["reason"]).startswith(

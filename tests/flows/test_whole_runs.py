@@ -11,7 +11,7 @@ import pytest
 from judgelake.tasks.standin.process import start_standin
 from tests.flows.harness import read_requests, shell_in, write_benchmark, write_suite
 
-pytestmark = pytest.mark.usefixtures("one_prefect")  # test_kills starts servers of its own
+pytestmark = [pytest.mark.full, pytest.mark.usefixtures("one_prefect")]
 
 ONE_EACH = """
 select count(*) as wrong from (
@@ -22,7 +22,6 @@ select count(*) as wrong from (
 """
 
 
-@pytest.mark.full
 def test_run_then_nothing_to_do_then_one_edited_answer(tmp_path: Path) -> None:
     write_benchmark(tmp_path, 40)
     log, lake = tmp_path / "requests.jsonl", tmp_path / "lake"
@@ -72,7 +71,6 @@ def test_run_then_nothing_to_do_then_one_edited_answer(tmp_path: Path) -> None:
         assert "lave" in page
 
 
-@pytest.mark.full
 def test_stages_one_by_one_and_narrowed(tmp_path: Path) -> None:
     write_benchmark(tmp_path, 30)
     log, lake = tmp_path / "requests.jsonl", tmp_path / "lake"
@@ -100,7 +98,6 @@ def test_stages_one_by_one_and_narrowed(tmp_path: Path) -> None:
         assert "--judge nobody" in output
 
 
-@pytest.mark.full
 def test_failures_are_rows_with_a_reason_and_are_tried_again(tmp_path: Path) -> None:
     write_benchmark(tmp_path, 20)
     lake = tmp_path / "lake"
@@ -125,7 +122,6 @@ def test_failures_are_rows_with_a_reason_and_are_tried_again(tmp_path: Path) -> 
         assert shell.list_left() == []
 
 
-@pytest.mark.full
 def test_faults_on_the_wire_end_with_one_verdict_each(tmp_path: Path) -> None:
     write_benchmark(tmp_path, 60)
     log, lake = tmp_path / "requests.jsonl", tmp_path / "lake"
@@ -146,38 +142,3 @@ def test_faults_on_the_wire_end_with_one_verdict_each(tmp_path: Path) -> None:
             if '"status":200' in line
         )
         assert len(answered) >= 120 - failed
-
-
-@pytest.mark.data
-def test_okvqa_figures_by_sql(tmp_path: Path, data_folder: Path) -> None:
-    """Golden: ../shared/data/README.md; mean VQA accuracy of three GPT-3 files, raw strings and
-    official normaliser.
-    """
-    del data_folder
-    suite = Path(__file__).parents[2] / "infra" / "suites" / "okvqa.yaml"
-    lake = tmp_path / "lake"
-    with shell_in(tmp_path) as shell:
-        code, output = shell.run(
-            "run",
-            str(suite),
-            "--lake",
-            str(lake),
-            "--judge",
-            "vqa_accuracy",
-            "--judge",
-            "vqa_accuracy_raw",
-        )
-        assert code == 0, output
-        query = (
-            "select metric, model, n, n_missing, printf('%.6f', 100 * mean) as mean from "
-            "rpt_metrics where model <> '*' and n > 0"
-        )
-        found = {(row["metric"], row["model"]): row["mean"] for row in shell.select(lake, query)}
-        assert found == {
-            ("vqa_accuracy_raw", "VinVL"): "46.809354",
-            ("vqa_accuracy_raw", "VinVLTag"): "47.934998",
-            ("vqa_accuracy_raw", "5GT"): "53.246136",
-            ("vqa_accuracy", "VinVL"): "46.860880",
-            ("vqa_accuracy", "VinVLTag"): "48.030123",
-            ("vqa_accuracy", "5GT"): "53.297662",
-        }

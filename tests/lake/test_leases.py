@@ -33,7 +33,7 @@ from judgelake.tasks.lake.processes import find_birth, name_place
 from judgelake.tasks.lake.storage import write_whole
 from tests.bucket_server import Bucket
 from tests.conftest import CHECKOUT
-from tests.flows.harness import wait_until
+from tests.flows.harness import HANG_S, wait_until
 from tests.lakes import make_lake
 
 
@@ -267,7 +267,7 @@ def test_a_holder_that_was_taken_over_knows_it_and_gives_back_only_what_it_has(
     ) as held:
         world.processes[1] = 99  # to others it looks dead
         with hold_leases(lake, ["n"], "run 2", None, silent, around=world.process(2)):
-            assert lost.wait(10)
+            assert lost.wait(HANG_S)
             assert held.lost == ("n",)
             assert [(one.name, one.owner) for one in list_leases(lake)] == [
                 ("n", "run 2"),
@@ -340,7 +340,7 @@ from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.leases import hold_leases
 with hold_leases(Lake(Path({str(lake.root)!r})), ["n"], "run 1", None, print):
     print("held", flush=True)
-    time.sleep(60)
+    time.sleep({HANG_S})
 """
     child = subprocess.Popen([sys.executable, "-c", code], cwd=CHECKOUT, stdout=subprocess.PIPE)
     assert child.stdout is not None

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from judgelake.tasks.errors import MetricError
-from judgelake.tasks.lake.lake import Lake, append_records
+from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.metrics import registry
 from judgelake.tasks.metrics.metric import (
     Counting,
@@ -29,6 +29,7 @@ from judgelake.tasks.planning.scores import find_pending, name_ingests, write_sc
 from judgelake.tasks.suite.suite import Scope, Suite
 from tests.lakes import (
     answer,
+    append_records,
     at,
     digest_of,
     ingest,

@@ -11,7 +11,7 @@ import pytest
 
 from judgelake.tasks.backends.openai.settings import StandinSettings
 from judgelake.tasks.digests import content_digest
-from judgelake.tasks.lake.lake import Lake, append_records
+from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.planning import cases as planning
 from judgelake.tasks.planning.cases import find_work, plan_file, register_judges, write_work
 from judgelake.tasks.planning.scores import write_scores
@@ -20,6 +20,7 @@ from judgelake.tasks.types import Identity
 from tests.lakes import (
     Row,
     answer,
+    append_records,
     at,
     caption,
     digest_of,

@@ -14,7 +14,7 @@ from judgelake.tasks.backends.prices import Price
 from judgelake.tasks.engine.shard import ShardOrder, ShardResult, run_judge_shard
 from judgelake.tasks.judging.chirp_grading import ChirpGradingOptions
 from judgelake.tasks.judging.feedback_preference import FeedbackPreferenceOptions
-from judgelake.tasks.lake.lake import Lake, append_records
+from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.planning import estimate as estimating
 from judgelake.tasks.planning.cases import register_judges, write_work
 from judgelake.tasks.planning.estimate import CostEstimate, JudgeEstimate, estimate_suite
@@ -29,7 +29,17 @@ from judgelake.tasks.standin.process import StandinProcess, start_standin
 from judgelake.tasks.suite.judges import JudgeSettings
 from judgelake.tasks.suite.suite import LimitSettings, Scope, Suite
 from judgelake.tasks.types import Decoding, Image, Message, Request
-from tests.lakes import STANDIN, answer, ingest, item, lave_judge, make_lake, make_suite, reply_row
+from tests.lakes import (
+    STANDIN,
+    answer,
+    append_records,
+    ingest,
+    item,
+    lave_judge,
+    make_lake,
+    make_suite,
+    reply_row,
+)
 
 ITEMS = 30
 TEXTS = ("a red bus", "a bus", "a tree", "a bus")

@@ -12,7 +12,7 @@ from judgelake.tasks.backends.openai.settings import OpenAISettings, StandinSett
 from judgelake.tasks.errors import ExitCode
 from judgelake.tasks.judging.harmonic import HarmonicOptions
 from judgelake.tasks.judging.lave import LaveOptions
-from judgelake.tasks.lake.lake import Lake, append_records
+from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.planning.cases import Work, find_work, write_work
 from judgelake.tasks.planning.trials import (
     Standing,
@@ -29,6 +29,7 @@ from judgelake.tasks.types import Identity
 from tests.judging.judging_by_hand import make_case
 from tests.lakes import (
     answer,
+    append_records,
     digest_of,
     ingest,
     item,

@@ -4,8 +4,18 @@ what.
 
 from collections.abc import Mapping, Sequence
 
-from judgelake.tasks.lake.lake import Lake, append_records
-from tests.lakes import Row, answer, case_row, digest_of, duel_row, ingest, item, preference
+from judgelake.tasks.lake.lake import Lake
+from tests.lakes import (
+    Row,
+    answer,
+    append_records,
+    case_row,
+    digest_of,
+    duel_row,
+    ingest,
+    item,
+    preference,
+)
 
 JUDGE = "a" * 16
 

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from judgelake.tasks.errors import SuiteError
-from judgelake.tasks.lake.lake import append_records
 from judgelake.tasks.reports.scored_rows import check_against, name_target
 from judgelake.tasks.suite.suite import ReportSettings
-from tests.lakes import answer, ingest, item, judge_row, make_lake, make_suite
+from tests.lakes import answer, append_records, ingest, item, judge_row, make_lake, make_suite
 from tests.reports.test_correlating import recorded
 
 

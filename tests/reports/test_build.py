@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from judgelake.tasks import digests as versions
-from judgelake.tasks.lake.lake import Lake, append_records
+from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.metrics.settings import name_metric
 from judgelake.tasks.reports.build import build_report
 from judgelake.tasks.reports.exports import is_fresh, page_path
@@ -21,6 +21,7 @@ from tests.conftest import copy_packages
 from tests.lakes import (
     Row,
     answer,
+    append_records,
     at,
     caption,
     case_row,

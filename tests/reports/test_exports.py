@@ -12,12 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from judgelake.tasks.errors import LakeError, QueryError
-from judgelake.tasks.lake.lake import Lake, append_records
+from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.reports import exports
 from judgelake.tasks.reports.build import build_report
 from judgelake.tasks.reports.exports import MARKDOWN_ROWS, export_tables, report_views
 from tests.lakes import (
     answer,
+    append_records,
     case_row,
     digest_of,
     ingest,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from judgelake.tasks.lake.lake import Lake, append_records, append_rows
+from judgelake.tasks.lake.lake import Lake, append_rows
 from judgelake.tasks.reports.kappas import measure_agreement
 from judgelake.tasks.sources.ingestion import ingest_benchmark
 from judgelake.tasks.suite.suite import ReportSettings, read_suite
@@ -14,6 +14,7 @@ from judgelake.tasks.warehouse.warehouse import select_file
 from tests.lakes import (
     Row,
     answer,
+    append_records,
     ingest,
     item,
     judge_row,

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from judgelake.tasks.lake.lake import Lake, append_records, append_rows
+from judgelake.tasks.lake.lake import Lake, append_rows
 from judgelake.tasks.reports.correlations import Agreements, correlate_judges
 from judgelake.tasks.stats.difference_tests import permute_both, williams_test
 from judgelake.tasks.suite.suite import ReportSettings
@@ -16,6 +16,7 @@ from tests.intervals import left_out_ends
 from tests.lakes import (
     Row,
     answer,
+    append_records,
     digest_of,
     ingest,
     item,

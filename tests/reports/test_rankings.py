@@ -9,10 +9,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from judgelake.tasks.lake.lake import Lake, append_records, append_rows
+from judgelake.tasks.lake.lake import Lake, append_rows
 from judgelake.tasks.reports.rankings import rank_by_raters
 from judgelake.tasks.suite.suite import ReportSettings
-from tests.lakes import Row, ingest, item, judge_row, make_lake, make_suite, query, warehouse
+from tests.lakes import (
+    Row,
+    append_records,
+    ingest,
+    item,
+    judge_row,
+    make_lake,
+    make_suite,
+    query,
+    warehouse,
+)
 from tests.reports.rater_rows import JUDGE, give_preferences, judge_both_orders, recorded_duel
 
 SUITE = make_suite(report=ReportSettings(resamples=200, seed=0))

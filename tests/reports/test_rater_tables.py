@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from judgelake.tasks.lake.lake import Lake, append_records, append_rows
+from judgelake.tasks.lake.lake import Lake, append_rows
 from judgelake.tasks.reports.build import build_report
 from judgelake.tasks.reports.rankings import compare_with_attributes, count_contradictions
 from judgelake.tasks.stats.contradictions import build_graphs, find_contradictions
@@ -20,6 +20,7 @@ from tests.intervals import fit_mean, odds_ends
 from tests.lakes import (
     Row,
     answer,
+    append_records,
     case_row,
     digest_of,
     ingest,

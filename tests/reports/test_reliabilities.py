@@ -8,13 +8,14 @@ import krippendorff
 import numpy as np
 import pytest
 
-from judgelake.tasks.lake.lake import Lake, append_records, append_rows
+from judgelake.tasks.lake.lake import Lake, append_rows
 from judgelake.tasks.reports.kappas import MOST_LEVELS, measure_agreement
 from judgelake.tasks.stats.correlation import COEFFICIENTS
 from judgelake.tasks.suite.suite import ReportSettings
 from tests.lakes import (
     Row,
     answer,
+    append_records,
     case_row,
     digest_of,
     ingest,

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from judgelake.flows.status_command import describe_status
-from judgelake.tasks.lake.lake import Lake, append_records
+from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.leases import hold_leases
 from judgelake.tasks.planning.cases import plan_file
 from judgelake.tasks.runs.record import record_run
 from judgelake.tasks.runs.status import read_status
-from tests.lakes import Row, at, make_lake, make_suite
+from tests.lakes import Row, append_records, at, make_lake, make_suite
 
 RUN: Row = {
     "suite_digest": "d",

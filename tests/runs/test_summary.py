@@ -25,7 +25,7 @@ from judgelake.tasks.errors import (
     describe_codes,
     find_code,
 )
-from judgelake.tasks.lake.lake import Lake, append_records
+from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.stop_flag import LOST, set_stop
 from judgelake.tasks.lake.storage import has_file, write_whole
 from judgelake.tasks.planning.cases import register_judges
@@ -39,6 +39,7 @@ from judgelake.tasks.warehouse.checks import Finding
 from tests.lakes import (
     Row,
     answer,
+    append_records,
     at,
     case_row,
     digest_of,

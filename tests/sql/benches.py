@@ -1,26 +1,29 @@
-"""Benchmarks that share one lake, for tests of many views: opening a warehouse takes longer than
-most of those tests.
+"""Benchmarks beside one that has a row in every table that is read, for tests of many views: lakes
+with rows in the same tables share a warehouse, and opening one takes longer than most of those
+tests.
 """
 
-import hashlib
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from judgelake.tasks.lake.lake import Lake, append_records
-from tests.lakes import Row, answer, at, digest_of, ingest, item, query, rating
+from judgelake.tasks.lake.lake import Lake
+from tests.lakes import Row, answer, append_records, at, digest_of, ingest, item, query, rating
 
 
 @dataclass(frozen=True)
 class Bench:
-    """A benchmark of a lake that other tests use too; its name is the test's."""
+    """A benchmark of a lake."""
 
     lake: Lake
     name: str
 
     @classmethod
-    def of_test(cls, lake: Lake, test: str) -> "Bench":
-        return cls(lake, f"b{hashlib.sha256(test.encode()).hexdigest()[:8]}")
+    def beside(cls, first: Lake, folder: Path) -> "Bench":
+        """One in a copy of a lake: the fewer files a lake has, the sooner a view is read."""
+        return cls(Lake(shutil.copytree(str(first.root), folder / "lake")), "own")
 
     def ingest(
         self,

@@ -11,7 +11,7 @@ import duckdb
 import pytest
 from scipy import stats
 
-from judgelake.tasks.lake.lake import Lake, append_records
+from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.warehouse.catalog import find_recipe, list_recipes
 from judgelake.tasks.warehouse.warehouse import materialise, open_warehouse, run_sql
 from tests.conftest import CHECKOUT
@@ -19,6 +19,7 @@ from tests.flows.test_sql_table import heads
 from tests.lakes import (
     Row,
     answer,
+    append_records,
     at,
     case_row,
     digest_of,

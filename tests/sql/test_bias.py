@@ -126,8 +126,8 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 
 @pytest.fixture
-def bench(lake: Lake, request: pytest.FixtureRequest) -> Bench:
-    return Bench.of_test(lake, request.node.name)
+def bench(lake: Lake, tmp_path: Path) -> Bench:
+    return Bench.beside(lake, tmp_path)
 
 
 def test_an_empty_lake_has_no_bias(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from judgelake.schemas.tables import TABLES
 from judgelake.tasks.digests import content_digest
-from judgelake.tasks.lake.lake import Lake, append_records
+from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.warehouse.catalog import describe_check
 from judgelake.tasks.warehouse.checks import Finding, run_checks
 from judgelake.tasks.warehouse.views import check_texts
@@ -20,6 +20,7 @@ from judgelake.tasks.warehouse.warehouse import open_warehouse
 from tests.lakes import (
     Row,
     answer,
+    append_records,
     case_row,
     digest_of,
     duel_row,

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from judgelake.tasks.lake.lake import Lake, append_records
+from judgelake.tasks.lake.lake import Lake
 from tests.lakes import (
     Row,
     answer,
+    append_records,
     at,
     case_row,
     digest_of,

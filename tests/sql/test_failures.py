@@ -103,8 +103,8 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 
 @pytest.fixture
-def bench(lake: Lake, request: pytest.FixtureRequest) -> Bench:
-    return Bench.of_test(lake, request.node.name)
+def bench(lake: Lake, tmp_path: Path) -> Bench:
+    return Bench.beside(lake, tmp_path)
 
 
 # ---- core_failure_cases, rpt_failure_cases

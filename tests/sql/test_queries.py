@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from judgelake.tasks.lake.lake import Lake, append_records
+from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.warehouse.warehouse import select_file
 from tests.lakes import (
     answer,
+    append_records,
     case_row,
     digest_of,
     ingest,

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from judgelake.tasks.lake.lake import Lake, append_records
+from judgelake.tasks.lake.lake import Lake
 from tests.intervals import fit_mean, odds_ends
 from tests.lakes import (
     Row,
     answer,
+    append_records,
     case_row,
     digest_of,
     ingest,

@@ -7,11 +7,12 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from judgelake.tasks.lake.lake import Lake, append_records
+from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.warehouse.warehouse import keep_result, select_file, select_frame
 from tests.lakes import (
     Row,
     answer,
+    append_records,
     at,
     digest_of,
     ingest,

@@ -10,13 +10,14 @@ import duckdb
 import polars as pl
 import pytest
 
-from judgelake.tasks.lake.lake import Lake, append_records, append_rows
+from judgelake.tasks.lake.lake import Lake, append_rows
 from judgelake.tasks.planning.cases import keep_wanted, name_plan
 from judgelake.tasks.types import Identity, Wants
 from judgelake.tasks.warehouse.warehouse import select_file, select_frame
 from tests.lakes import (
     Row,
     answer,
+    append_records,
     at,
     caption,
     case_row,

@@ -20,7 +20,7 @@ from judgelake.tasks.errors import BackendError
 from judgelake.tasks.standin.process import StandinProcess, start_standin
 from judgelake.tasks.standin.server import FaultPlan, parse_faults
 from tests.backends.asking import rating_request, read_log
-from tests.flows.harness import wait_until
+from tests.flows.harness import HANG_S, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def standin(log: Path) -> Iterator[StandinProcess]:
 
 
 def fetch(standin: StandinProcess, method: str, path: str, body: object = None) -> tuple[int, Any]:
-    connection = http.client.HTTPConnection(urlsplit(standin.base_url).netloc, timeout=5)
+    connection = http.client.HTTPConnection(urlsplit(standin.base_url).netloc, timeout=HANG_S)
     connection.request(method, path, None if body is None else json.dumps(body))
     response = connection.getresponse()
     answer = response.status, json.loads(response.read())
@@ -187,7 +187,7 @@ def parent_of_a_standin(then: str) -> Iterator[tuple[subprocess.Popen[bytes], in
 def test_ctrl_c_in_the_terminal_is_left_to_its_parent_and_it_ends_with_that_even_on_kill_9() -> (
     None
 ):
-    waits_for_it = "signal.sigwait([signal.SIGINT]); print('got it', flush=True); time.sleep(60)"
+    waits_for_it = "signal.sigwait([signal.SIGINT]); print('got it', flush=True); signal.pause()"
     blocks_it = "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT]); print(flush=True)"
     with parent_of_a_standin(f"{blocks_it}; {waits_for_it}") as (parent, pid):
         assert parent.stdout is not None

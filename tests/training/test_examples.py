@@ -9,13 +9,23 @@ import pytest
 from judgelake.tasks.engine.shard import make_starter
 from judgelake.tasks.errors import SuiteError
 from judgelake.tasks.judging.cases import read_cases
-from judgelake.tasks.lake.lake import Lake, append_records
+from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.parquet import read_frame
 from judgelake.tasks.planning.cases import write_work
 from judgelake.tasks.suite.suite import Scope, Suite, read_suite
 from judgelake.tasks.training.examples import Selection, count_scores, select_examples, write_target
 from judgelake.tasks.types import Request
-from tests.lakes import answer, case_row, digest_of, ingest, item, judge_row, query, verdict_row
+from tests.lakes import (
+    answer,
+    append_records,
+    case_row,
+    digest_of,
+    ingest,
+    item,
+    judge_row,
+    query,
+    verdict_row,
+)
 from tests.training.lessons import RUBRIC, taught, teach, write_suite
 
 LAST = "So the overall score is 4.\n[RESULT] 4"

@@ -7,11 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from judgelake.tasks.lake.lake import Lake, append_records
+from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.warehouse import checks
 from judgelake.tasks.warehouse.checks import Finding, check_lake
 from judgelake.tasks.warehouse.warehouse import open_warehouse
-from tests.lakes import Row, answer, at, digest_of, ingest, item, make_lake, verdict_row
+from tests.lakes import (
+    Row,
+    answer,
+    append_records,
+    at,
+    digest_of,
+    ingest,
+    item,
+    make_lake,
+    verdict_row,
+)
 
 A = "a" * 16
 CAT = item("i0")

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from judgelake.tasks.errors import LakeError
-from judgelake.tasks.lake.lake import Lake, append_records
+from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.reports.build import keep_suite
 from judgelake.tasks.warehouse import warehouse as core_tables
 from judgelake.tasks.warehouse.views import view_order
@@ -28,6 +28,7 @@ from judgelake.tasks.warehouse.warehouse import (
 from tests.lakes import (
     Row,
     answer,
+    append_records,
     at,
     case_row,
     digest_of,

@@ -15,12 +15,13 @@ import pytest
 from judgelake.flows.check_command import run_check
 from judgelake.tasks.errors import LakeError
 from judgelake.tasks.lake.cleanup import remove_retired
-from judgelake.tasks.lake.lake import FILE, FORMAT, Lake, append_records, retire
+from judgelake.tasks.lake.lake import FILE, FORMAT, Lake, retire
 from judgelake.tasks.lake.leases import hold_leases
 from judgelake.tasks.warehouse import damage as lake_check
 from judgelake.tasks.warehouse.damage import Damage, find_damage
 from tests.lakes import (
     answer,
+    append_records,
     case_row,
     digest_of,
     ingest,

@@ -11,11 +11,12 @@ import pytest
 
 from judgelake.flows.forget_command import run_forget
 from judgelake.tasks.errors import SuiteError
-from judgelake.tasks.lake.lake import Lake, append_records
+from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.leases import HERE, hold_leases
 from judgelake.tasks.runs import log as conduct
 from tests.lakes import (
     answer,
+    append_records,
     case_row,
     digest_of,
     duel_row,

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from judgelake.schemas.tables import TABLES
-from judgelake.tasks.lake.lake import Lake, append_records, open_lake
+from judgelake.tasks.lake.lake import Lake, open_lake
 from judgelake.tasks.warehouse.staging import derive_views
 from judgelake.tasks.warehouse.views import read_folder
 from judgelake.tasks.warehouse.warehouse import open_warehouse, select_frame
+from tests.lakes import append_records
 
 
 @pytest.fixture

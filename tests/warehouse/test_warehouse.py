@@ -13,7 +13,7 @@ import pytest
 
 from judgelake.schemas.tables import TABLES
 from judgelake.tasks.errors import LakeError, QueryError
-from judgelake.tasks.lake.lake import Lake, append_records, append_rows, open_lake
+from judgelake.tasks.lake.lake import Lake, append_rows, open_lake
 from judgelake.tasks.warehouse.views import check_texts, function_texts, view_order, view_texts
 from judgelake.tasks.warehouse.warehouse import (
     open_warehouse,
@@ -23,7 +23,7 @@ from judgelake.tasks.warehouse.warehouse import (
     select_frame,
 )
 from tests.conftest import CHECKOUT
-from tests.lakes import query
+from tests.lakes import append_records, query
 from tests.rows import GOOD, make_frame
 
 SQL_FILES = sorted((CHECKOUT / "sql").rglob("*.sql"))

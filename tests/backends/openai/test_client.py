@@ -162,7 +162,7 @@ def test_the_second_attempt_comes_no_sooner_than_asked(tmp_path: Path) -> None:
     outcomes = ask_script(faulty(log, 0.4, _429=1.0), [rating_request()], max_attempts=2)
     assert "429 a fault of the plan" in reason_of(outcomes[0])
     first, second = (line["time_s"] for line in read_log(log))
-    assert 0.4 <= second - first < 3
+    assert second - first >= 0.4
 
 
 def test_a_wait_beyond_all_patience_ends_the_request() -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from judgelake.tasks.backends.openai.throttle import Throttle
+from tests.flows.harness import HANG_S
 
 
 class Clock:
@@ -158,6 +159,6 @@ def test_a_cancelled_request_leaves_its_slot_to_the_next(moment: str) -> None:
             await task
         if moment == "waiting":
             throttle.give_back(held, served=True)
-        await asyncio.wait_for(throttle.take(), 1)
+        await asyncio.wait_for(throttle.take(), HANG_S)
 
     asyncio.run(run())
