@@ -25,7 +25,7 @@ scores as (
         judge as judge_name,
         any_value(alias) as alias,
         criterion,
-        avg(score_0_1) filter (where status = 'ok') as judge,
+        avg(score_0_1) filter (where status = 'ok') as score,
         count(*) as n_wanted,
         count(*) filter (where status = 'ok') as n_scored,
         min(status) filter (where status <> 'ok') as missing_because
@@ -65,7 +65,7 @@ select
     scores.alias,
     scores.criterion,
     people.human_criterion,
-    scores.judge,
+    scores.score as judge,
     people.human,
     answers.model,
     models.family,

@@ -1,5 +1,5 @@
--- grain: one row per judge_id x reading x content_digest x context_digest x criterion x sample, with the names of what was judged; they
--- are null where the judge or the answer is not there any more, and models that gave the very same answer are all named
+-- grain: one row per judge x reading x case, `ok` first, else the latest attempt, with the names of what was judged. They are null where the
+-- judge or the answer is not there any more; models that gave the very same answer are all named
 with answers as (
     select
         benchmark,

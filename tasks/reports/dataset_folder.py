@@ -22,7 +22,7 @@ from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.processes import own_folder
 from judgelake.tasks.lake.storage import move_folder
 from judgelake.tasks.warehouse.catalog import markdown_line, plain_cell
-from judgelake.tasks.warehouse.views import quote_text, read_header, view_texts
+from judgelake.tasks.warehouse.views import quote_text, read_grain
 from judgelake.tasks.warehouse.warehouse import (
     bound_memory,
     open_warehouse,
@@ -127,7 +127,7 @@ def _write_tables(connection: duckdb.DuckDBPyConnection, folder: Path) -> Iterat
             options = f"(format parquet, compression zstd, file_size_bytes '{_FILE_BYTES}')"
             rows = f"select * from {view} order by all"
             run_sql(connection, f"copy ({rows}) to {quote_text(folder / name)} {options}", view)
-            yield Configuration(name, n_rows, read_header(view_texts()[view])["grain"])
+            yield Configuration(name, n_rows, read_grain(view))
 
 
 def _count_benchmarks(connection: duckdb.DuckDBPyConnection) -> pl.DataFrame:

@@ -14,8 +14,13 @@ from typing import NamedTuple
 
 from judgelake.schemas.tables import TABLES
 from judgelake.tasks.errors import QueryError, nearest, show_controls
-from judgelake.tasks.warehouse.staging import derive_grain
-from judgelake.tasks.warehouse.views import check_texts, read_folder, read_header, view_texts
+from judgelake.tasks.warehouse.views import (
+    check_texts,
+    read_folder,
+    read_grain,
+    read_header,
+    view_texts,
+)
 
 # `option benchmark` or, with a default, `option below = 0.9`
 _OPTION = re.compile(r"option (\w+)(?: = (.+))?")
@@ -136,9 +141,7 @@ def describe(name: str) -> str:
     if name in check_texts():
         return describe_check(check_texts()[name])[0]
     view = name if name in view_texts() else f"stg_{name}"
-    header = read_header(view_texts()[view])
-    grain = header["grain"] if header else derive_grain(TABLES[view.removeprefix("stg_")])
-    return grain.split(". ", maxsplit=1)[0].rstrip(".")
+    return read_grain(view).split(". ", maxsplit=1)[0].rstrip(".")
 
 
 def find_recipe(name: str) -> Recipe:

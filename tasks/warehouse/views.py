@@ -28,8 +28,8 @@ from judgelake.schemas.tables import TABLES
 from judgelake.tasks.digests import digest_json, digest_packages
 from judgelake.tasks.errors import QueryError
 from judgelake.tasks.lake.mirror import cache_folder
-from judgelake.tasks.warehouse.functions import add_functions, macro_texts
-from judgelake.tasks.warehouse.staging import derive_views
+from judgelake.tasks.warehouse.functions import macro_texts
+from judgelake.tasks.warehouse.staging import derive_grain, derive_views
 
 # A view's name anywhere in SQL.
 _REFERENCE = re.compile(r"\b(?:raw|stg|core|rpt|chk)_\w+")
@@ -155,7 +155,6 @@ def load_views(connection: duckdb.DuckDBPyConnection) -> None:
             connection.execute("copy from database template to memory")
         finally:
             connection.execute("detach template")
-        add_functions(connection)
         return
     _create_all(connection)
 
@@ -197,7 +196,6 @@ def _create_all(connection: duckdb.DuckDBPyConnection) -> None:
     plain = {name: f"select * from stg_{name}" for name in TABLES if name not in ordered}
     views = {**empty, **raw, **ordered, **plain, **check_texts()}
     created = {name: f"create or replace view {name} as {text}" for name, text in views.items()}
-    add_functions(connection)
     for name, text in {**macro_texts(), **function_texts(), **created}.items():
         try:
             connection.execute(text)
@@ -223,7 +221,7 @@ def _list_comments(connection: duckdb.DuckDBPyConnection) -> Iterator[str]:
     """The statements that say what a row of each table and view is, and what the columns of those
     with a plain name hold.
     """
-    grains = {name: read_header(text)["grain"] for name, text in view_texts().items()}
+    grains = {name: read_grain(name) for name in view_texts()}
     plain = {name: grains[f"stg_{name}"] for name in TABLES}
     for name, grain in {**plain, **grains}.items():
         yield f"comment on view {name} is {quote_text(grain)}"
@@ -232,6 +230,12 @@ def _list_comments(connection: duckdb.DuckDBPyConnection) -> Iterator[str]:
         says = None if _LAYERED.match(name) else describe_column(name, column)
         if says is not None:
             yield f'comment on column {name}."{column}" is {quote_text(says)}'
+
+
+def read_grain(view: str) -> str:
+    """What one row of a view is."""
+    header = read_header(view_texts()[view])
+    return header["grain"] if header else derive_grain(TABLES[view.removeprefix("stg_")])
 
 
 def quote_text(text: object) -> str:

@@ -29,6 +29,7 @@ from judgelake.tasks.lake.cleanup import find_oldest_holder
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.snapshot import Snapshot, list_snapshot
 from judgelake.tasks.lake.storage import move_folder
+from judgelake.tasks.warehouse.functions import add_functions, calls_functions
 from judgelake.tasks.warehouse.views import (
     function_texts,
     list_below,
@@ -147,6 +148,7 @@ def open_warehouse(
     load_views(connection)
     _MADE[connection] = made = _Made(snapshot, set(), {}, is_lazy=lazy)
     if not lazy:
+        add_functions(connection)
         _point_views(connection, made, {*_kept_views(), *(f"raw_{name}" for name in TABLES)})
     if sealed:
         seal(connection, snapshot.mirror)
@@ -164,16 +166,21 @@ class _Made(NamedTuple):
     is_lazy: bool
 
 
+_FUNCTIONS = "the statistics"
+"""Stands among the names of what a connection has."""
 _MADE: weakref.WeakKeyDictionary[duckdb.DuckDBPyConnection, _Made] = weakref.WeakKeyDictionary()
 
 
 def make_views(connection: duckdb.DuckDBPyConnection, text: str) -> None:
-    """In a lazy connection, give the views that a statement needs their files; without it such a
-    view shows no rows.
+    """In a lazy connection, give the views that a statement needs their files, without which they
+    show no rows, and add the statistics where it calls one.
     """
     made = _MADE.get(connection)
     if made is not None and made.is_lazy:
         _point_views(connection, made, list_needed(text) - made.names)
+        if calls_functions(text) and _FUNCTIONS not in made.names:
+            add_functions(connection)
+            made.names.add(_FUNCTIONS)
 
 
 def _point_views(

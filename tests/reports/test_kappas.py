@@ -9,6 +9,7 @@ from sklearn.metrics import cohen_kappa_score
 from judgelake.tasks.lake.lake import Lake, append_rows
 from judgelake.tasks.reports.kappas import measure_agreement
 from judgelake.tasks.sources.ingestion import ingest_benchmark
+from judgelake.tasks.stats.resampling import key_clusters
 from judgelake.tasks.suite.suite import ReportSettings, read_suite
 from judgelake.tasks.warehouse.warehouse import select_file
 from tests.lakes import (
@@ -175,10 +176,11 @@ def test_labels_are_reported_once_a_pair(lake: Lake) -> None:
     ]
     give_preferences(lake, {(1, "m1", "m2", "p1"): "b"}, recorded=recorded)
     frame = select_file(warehouse(lake), "queries/rater_labels.sql", {"benchmark": "b"})
+    first, second = key_clusters(["b/i000", "b/i001"]).tolist()
     assert frame.rows() == [
-        ("choice", "overall", "gpt", False, None, "m1", "m2", 3.0, 0, 0),
-        ("choice", "overall", "gpt", False, None, "m1", "m2", 2.0, 1, 1),
-        ("choice", "overall", "human:p1", False, None, "m1", "m2", 1.0, 1, 1),
+        ("choice", "overall", "gpt", False, None, "m1", "m2", 3.0, 0, first),
+        ("choice", "overall", "gpt", False, None, "m1", "m2", 2.0, 1, second),
+        ("choice", "overall", "human:p1", False, None, "m1", "m2", 1.0, 1, second),
     ]
 
 

@@ -1,5 +1,5 @@
 """The macros of `sql/functions` against scipy and a second implementation: student_t, wilson_end,
-odds_end, cluster_spread, interval_reason, mean_ends, share_ends.
+odds_end, cluster_key, cluster_spread, interval_reason, mean_ends, share_ends.
 """
 
 from collections.abc import Iterator
@@ -11,6 +11,7 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from judgelake.tasks.stats.estimates import estimate_mean
+from judgelake.tasks.stats.resampling import key_clusters
 from judgelake.tasks.warehouse.views import function_texts
 from tests.intervals import fit_mean, odds_ends, plain_ends
 from tests.stats.coverage import CLUSTERS, LAYOUTS, draw_shares, measure_views
@@ -111,3 +112,9 @@ def test_where_one_cluster_has_97_percent_there_is_a_reason_and_no_interval() ->
         draw = draw_shares(0.8, 0.3, rng)
         found = measure_views("share", draw, 0.8, LAYOUTS["97 % in one"], n_clusters, 4, rng)
         assert found.without == 1, n_clusters
+
+
+def test_a_cluster_s_key_is_that_of_its_name(connection: duckdb.DuckDBPyConnection) -> None:
+    text = "select cluster_key('okvqa', 'image 1'), cluster_key('b', '\u00e9')"
+    expected = key_clusters(["okvqa/image 1", "b/\u00e9"]).tolist()
+    assert list(connection.execute(text).fetchone() or ()) == expected

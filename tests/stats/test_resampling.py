@@ -2,7 +2,6 @@
 
 import math
 
-import duckdb
 import numpy as np
 import pytest
 from scipy import stats
@@ -96,14 +95,6 @@ def test_one_cluster_has_no_interval() -> None:
     assert math.isnan(interval.low)
     assert math.isnan(interval.high)
     assert interval.n_undefined == 1
-
-
-def test_keys_are_those_of_sql() -> None:
-    names = ["okvqa/image 1", "okvqa/Bild 2", "", "\u00e9"]
-    with duckdb.connect() as connection:
-        text = "select md5_number_lower(unnest($names))"
-        expected = [key for (key,) in connection.execute(text, {"names": names}).fetchall()]
-    assert key_clusters(names).tolist() == expected
 
 
 @pytest.mark.parametrize("n_clusters", [30, 300], ids=["numpy", "compiled"])

@@ -52,7 +52,9 @@ def test_everything_that_can_be_asked_is_listed_once() -> None:
         for kind in ("table", "view", "check", "recipe")
     }
     assert by_kind["table"] == list(TABLES)
-    assert set(by_kind["view"]) == {name for name in view_texts() if not name.startswith("stg_")}
+    assert set(by_kind["view"]) == {
+        name for name in view_texts() if not name.startswith("stg_") and name not in TABLES
+    }
     assert by_kind["check"] == sorted(check_texts())
     assert by_kind["recipe"] == [*FIRST_RECIPES, *sorted({*list_recipes()} - {*FIRST_RECIPES})]
     assert sum(map(len, by_kind.values())) == len(listed)
@@ -78,7 +80,8 @@ def test_internals_are_listed_last(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_listed_grain_is_that_of_what_the_name_shows() -> None:
     says = {one.name: (one.says, one.options) for one in list_all()}
     assert says["verdicts"] == (
-        "one row per judge x reading x case: `ok` first, else the latest attempt",
+        "one row per judge x reading x case, `ok` first, else the latest attempt, with the names "
+        "of what was judged",
         "",
     )  # the current one, not every attempt
     assert says["rpt_coverage"][0].startswith("one row per benchmark x judge x status: ")
