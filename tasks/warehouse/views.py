@@ -28,7 +28,7 @@ from judgelake.schemas.tables import TABLES
 from judgelake.tasks.digests import digest_json, digest_packages
 from judgelake.tasks.errors import QueryError
 from judgelake.tasks.lake.mirror import cache_folder
-from judgelake.tasks.warehouse.functions import macro_texts
+from judgelake.tasks.warehouse.functions import add_functions, macro_texts
 from judgelake.tasks.warehouse.staging import derive_grain, derive_views
 
 # A view's name anywhere in SQL.
@@ -196,6 +196,7 @@ def _create_all(connection: duckdb.DuckDBPyConnection) -> None:
     plain = {name: f"select * from stg_{name}" for name in TABLES if name not in ordered}
     views = {**empty, **raw, **ordered, **plain, **check_texts()}
     created = {name: f"create or replace view {name} as {text}" for name, text in views.items()}
+    add_functions(connection)
     for name, text in {**macro_texts(), **function_texts(), **created}.items():
         try:
             connection.execute(text)
