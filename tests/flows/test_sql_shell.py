@@ -54,7 +54,10 @@ def converse(
     ("line", "shown"),
     [
         (".help", r"\.recipe NAME \[OPTION=VALUE\] +answer a prepared question"),
-        (".tables", r"(?s)^tables\n.*  items .*\nreports\n.*rpt_metrics.*\nstaging"),
+        (
+            ".tables",
+            r"(?s)^views to begin with\n.*scores_with_people .*\ntables\n.*  items .*\nreports\n.*rpt_metrics.*\nstaging",
+        ),
         (".tables disput", r"^$"),
         (".tables metrics", r"rpt_metrics +one row per"),
         (".schema items", r"^one row per benchmark x item, .*\n(?s:.*)│ references +│ VARCHAR\[\]"),
