@@ -29,9 +29,12 @@ from judgelake.tasks.warehouse.catalog import (
     list_layers,
     list_recipes,
 )
+from judgelake.tasks.warehouse.functions import describe_functions
 
 _NAME_WIDTH = 30
 """Columns for a name in a list."""
+_CALL_WIDTH = 56
+"""Columns for a function with its arguments in a list."""
 _SLOW_S = 1.0
 """A statement that takes longer has its time printed."""
 
@@ -225,6 +228,19 @@ class Shell:
         )
         write_rows(self._connection.sql(text, params={"name": name}), self._form, sys.stdout, text)
 
+    def list_functions(self, words: Sequence[str]) -> None:
+        """`.functions [WORD]`"""
+        terms = (
+            (call, says)
+            for call, says in describe_functions().items()
+            if all(word in call for word in words)
+        )
+        sys.stdout.write(show_terms(terms, terminal_width(), _CALL_WIDTH))
+        sys.stdout.write(
+            "spearman_ci(x, y, cluster, resamples := 1000, seed := 0) and so on give the interval "
+            "too\n"
+        )
+
     def list_questions(self, words: Sequence[str]) -> None:
         """`.recipes [NAME]`"""
         if not words:
@@ -298,6 +314,9 @@ COMMANDS: Mapping[str, _Command] = {
         "[WORD]", "list tables and views, or those with WORD in their name", Shell.list_tables
     ),
     ".schema": _Command("NAME", "show what a row is, and the columns", Shell.show_schema),
+    ".functions": _Command(
+        "[WORD]", "list the statistics, or those with WORD in their name", Shell.list_functions
+    ),
     ".recipes": _Command(
         "[NAME]", "list the prepared questions, or explain one", Shell.list_questions
     ),

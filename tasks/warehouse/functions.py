@@ -41,13 +41,10 @@ def macro_texts() -> dict[str, str]:
 
 
 def describe_functions() -> dict[str, str]:
-    """Signature as SQL has it -> what it gives, plain forms first."""
-    forms = [(statistic, is_ci) for is_ci in (False, True) for statistic in SIGNATURES.values()]
+    """Call as SQL has it -> what it gives, of the forms without an interval."""
     return {
-        f"{statistic.name}{'_ci' if is_ci else ''}({_write_parameters(statistic, is_ci)})": (
-            f"{statistic.says}{', with interval' if is_ci else ''}"
-        )
-        for statistic, is_ci in forms
+        f"{statistic.name}({_write_parameters(statistic, is_estimate=False)})": statistic.says
+        for statistic in SIGNATURES.values()
     }
 
 
@@ -117,7 +114,7 @@ def _result_type(statistic: Signature, is_estimate: bool) -> str:
     return _ESTIMATE_TYPE if is_estimate else "double"
 
 
-def _write_parameters(statistic: Signature, is_estimate: bool) -> str:
+def _write_parameters(statistic: Signature, *, is_estimate: bool) -> str:
     options = _options_of(statistic, is_estimate).items()
     defaults = [f"{name} := {_write_constant(default)}" for name, default in options]
     return ", ".join([*_columns_of(statistic, is_estimate), *defaults])
@@ -132,7 +129,8 @@ def _write_macro(statistic: Signature, *, is_estimate: bool) -> str:
     rows = _pack(_columns_of(statistic, is_estimate))
     options = _pack(_option_types(statistic, is_estimate))
     call = f"{_kernel_name(statistic, is_estimate)}(list({rows}), {options})"
-    return f"create or replace macro {name}({_write_parameters(statistic, is_estimate)}) as {call}"
+    parameters = _write_parameters(statistic, is_estimate=is_estimate)
+    return f"create or replace macro {name}({parameters}) as {call}"
 
 
 def _pack(types: Mapping[str, str]) -> str:

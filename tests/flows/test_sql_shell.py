@@ -61,6 +61,7 @@ def converse(
         (".tables disput", r"^$"),
         (".tables metrics", r"rpt_metrics +one row per"),
         (".schema items", r"^one row per benchmark x item, .*\n(?s:.*)│ references +│ VARCHAR\[\]"),
+        (".functions kappa", r"^cohen_kappa\(a, b\) +agreement of two raters beyond chance\n"),
         (".recipes", r"^closest_to_people +Which judge is closest"),
         (".recipes scale_use", r"digits=2 +decimals"),
         (".recipe disputed_references", r'\["cat ×1", "kitten ×1"\]'),

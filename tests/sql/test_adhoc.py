@@ -34,7 +34,9 @@ from tests.lakes import (
     reply_row,
     score_row,
     verdict_row,
+    warehouse,
 )
+from tests.sql.test_bias import duel
 
 SAMPLES = CHECKOUT / "sql" / "samples.md"
 A, B, C, M = "a" * 16, "b" * 16, "c" * 16, "d" * 16
@@ -335,6 +337,7 @@ def test_a_recipe_can_be_asked_of_one_benchmark(
         "stale_verdicts",
         "circles",
         "failure_modes",
+        "larger_models",
     ):  # of which this lake has none
         assert ask(given, name) != []
     assert [row[:4] for row in ask(given, name, benchmark="b")] == [
@@ -368,6 +371,27 @@ def test_closest_by_group(given: duckdb.DuckDBPyConnection) -> None:
         3,
         3,
     )
+
+
+def test_larger_models(tmp_path: Path) -> None:
+    """Two of three duels go to the larger model by the judge, and one and a half by people."""
+    lake, items = make_lake(tmp_path), [item(f"i{n}") for n in range(3)]
+    answers = [answer(row["item_id"], model, model) for row in items for model in ("m1", "m2")]
+    sizes: Row = {"family": None, "vision_encoder_parameters_b": 1.0, "training_loss": None}
+    ingest(
+        lake,
+        items,
+        answers,
+        models=[{"model": f"m{n}", "llm_parameters_b": float(n), **sizes} for n in (1, 2)],
+        recorded_duels=[duel(f"i{n}", "m1", "m2", "m2" if n else "m1") for n in range(3)],
+        human_preferences=[
+            preference(f"i{n}", "m1", "m2", choice) for n, choice in enumerate(("a", "b", "tie"))
+        ],
+    )
+    found = ask(warehouse(lake), "larger_models", "rater, share, n")
+    assert found == [("gpt-4", pytest.approx(2 / 3), 3), ("human", 0.5, 3)]
+    other = "vision_encoder_parameters_b"
+    assert ask(warehouse(lake), "larger_models", "rater", size=other) == []
 
 
 def test_largest_differences(given: duckdb.DuckDBPyConnection) -> None:
