@@ -18,6 +18,7 @@ from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.processes import own_folder
 from judgelake.tasks.lake.snapshot import Snapshot
 from judgelake.tasks.lake.storage import remove_file, write_whole
+from judgelake.tasks.warehouse.functions import macro_texts
 from judgelake.tasks.warehouse.views import (
     check_texts,
     quote_text,
@@ -111,7 +112,9 @@ def make_database(snapshot: Snapshot, prefix: str) -> bytes:
 
 
 def _drop_others(connection: duckdb.DuckDBPyConnection) -> Iterator[str]:
-    """The statements that drop the checks, and what calls functions of judgelake's own."""
+    """The statements that drop the checks, the statistics, which are functions of judgelake's own,
+    and what calls them.
+    """
     listing = "select distinct function_name, macro_definition from duckdb_functions()"
     with duckdb.connect() as plain:
         everywhere = dict(plain.execute(listing).fetchall())
@@ -119,7 +122,7 @@ def _drop_others(connection: duckdb.DuckDBPyConnection) -> Iterator[str]:
     own = {name: text for name, text in ours.items() if name not in everywhere}
     macros = {name: text for name, text in own.items() if text is not None}
     texts = {**macros, **{name: strip_comments(text) for name, text in view_texts().items()}}
-    lacking = own.keys() - macros
+    lacking = {*own.keys() - macros, *macro_texts()}
     while more := {
         name
         for name in texts.keys() - lacking

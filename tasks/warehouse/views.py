@@ -176,7 +176,9 @@ def _write_template(file: Path) -> None:
     aside = file.with_name(f".{uuid.uuid4().hex}.tmp")
     try:
         with duckdb.connect(aside) as connection:
+            connection.execute("begin")  # else each statement is written on its own
             _create_all(connection)
+            connection.execute("commit")
         aside.replace(file)
     finally:
         aside.unlink(missing_ok=True)

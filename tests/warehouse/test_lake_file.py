@@ -23,6 +23,7 @@ from judgelake.tasks.lake.lake import Lake, append_records, open_lake
 from judgelake.tasks.lake.snapshot import Snapshot
 from judgelake.tasks.warehouse import lake_file
 from judgelake.tasks.warehouse.damage import find_damage
+from judgelake.tasks.warehouse.functions import macro_texts
 from judgelake.tasks.warehouse.lake_file import (
     FILE,
     keep_lake_file,
@@ -302,6 +303,7 @@ def test_what_calls_functions_of_our_own_is_left_out(
         dropped = {line.split()[-1] for line in lake_file._drop_others(connection)}
     assert dropped & {"tau", *views.keys() - view_texts().keys()} == {"tau", "rpt_own", "rpt_above"}
     assert dropped > check_texts().keys()
+    assert dropped > macro_texts().keys()
 
 
 OLDER = "1.3.2"
