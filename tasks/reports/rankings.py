@@ -30,7 +30,7 @@ from judgelake.tasks.stats.comparisons import (
     select_comparisons,
 )
 from judgelake.tasks.stats.contradictions import build_graphs, find_contradictions, flip_coins
-from judgelake.tasks.stats.elo import EloScale, bootstrap_elo, permute_elo
+from judgelake.tasks.stats.elo import ORDERS, EloScale, bootstrap_elo, permute_elo
 from judgelake.tasks.stats.estimates import estimate_mean
 from judgelake.tasks.stats.scaling import (
     agree_with_attribute,
@@ -39,10 +39,6 @@ from judgelake.tasks.stats.scaling import (
 )
 from judgelake.tasks.suite.suite import Suite
 
-PERMUTATIONS = 200
-"""Orders over which a rating is averaged: what is left of their spread is a fourteenth, far inside
-the band.
-"""
 _DIGITS = 6
 """Ratings that agree to so many digits are equal: a fit ends where a step is that small."""
 MOST_ANNOTATORS = 20
@@ -153,7 +149,7 @@ def _rate_elo(
     comparisons: Comparisons, scale: EloScale, resamples: Resamples, rng: np.random.Generator
 ) -> _Rated:
     """The mean over random orders, and the band of resamples each in an order of its own."""
-    ratings = permute_elo(comparisons, scale, PERMUTATIONS, rng).band.mean
+    ratings = permute_elo(comparisons, scale, ORDERS, rng).band.mean
     drawn = bootstrap_elo(comparisons, scale, resamples.weights, rng)
     ranking = rank_models(ratings, compare_draws(drawn.ratings))
     reasons: list[tuple[str, ...]] = [
@@ -264,7 +260,7 @@ def _compare_benchmark(frame: pl.DataFrame, resamples: Resamples, scale: EloScal
         prefers_more = key["attribute"] != _LESS_IS_BETTER
         agreed = agree_with_attribute(comparisons, attribute, prefers_more)
         rng = resamples.seed_rng(*key.values())
-        ratings = permute_elo(comparisons, scale, PERMUTATIONS, rng).band.mean
+        ratings = permute_elo(comparisons, scale, ORDERS, rng).band.mean
         distance = correlate_distances(ratings, attribute, len(resamples.weights), rng)
         yield {
             **key,

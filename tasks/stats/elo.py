@@ -21,6 +21,11 @@ from judgelake.tasks.stats.cluster_sums import (
 )
 from judgelake.tasks.stats.comparisons import Comparisons, RatingBand, summarise_ratings
 
+ORDERS = 200
+"""Orders over which a rating is averaged: what is left of their spread is a fourteenth, far inside
+the band.
+"""
+
 
 class EloScale(NamedTuple):
     """Where ratings start, how far one comparison moves them (K), and the gap that means ten to one

@@ -1,5 +1,5 @@
-"""A statistic with its 95 % interval, and means with cluster-bootstrap intervals. Drawing lives in
-`tasks.stats.resampling`.
+"""A statistic with its 95 % interval, and means, whose intervals need no resamples. Drawing lives
+in `tasks.stats.resampling`.
 """
 
 from typing import NamedTuple

@@ -1,6 +1,4 @@
-"""Accuracy over pairs of answers, fair to ties: tie-calibrated accuracy, and winners of best-of-n
-choices.
-"""
+"""Accuracy over pairs of answers, fair to ties: tie-calibrated and soft pairwise accuracy."""
 
 from itertools import combinations
 from typing import NamedTuple

@@ -1,5 +1,5 @@
-"""What CHIRP reads from a suite of models: agreement with size and training loss, the superscore.
-Scaled averages are SQL.
+"""What CHIRP reads from a suite of models: agreement with size and training loss.
+Superscores and scaled averages are SQL.
 """
 
 from typing import NamedTuple

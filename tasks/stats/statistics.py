@@ -19,11 +19,12 @@ from judgelake.tasks.stats.cluster_sums import AnyWeights, Floats, Indices, draw
 from judgelake.tasks.stats.comparisons import (
     Comparisons,
     Preference,
+    count_meetings,
     orient_matchups,
     select_comparisons,
 )
 from judgelake.tasks.stats.correlation import COEFFICIENTS
-from judgelake.tasks.stats.elo import EloScale, bootstrap_elo, permute_elo
+from judgelake.tasks.stats.elo import ORDERS, EloScale, bootstrap_elo, permute_elo
 from judgelake.tasks.stats.estimates import Estimate, estimate_mean
 from judgelake.tasks.stats.few_clusters import Scale
 from judgelake.tasks.stats.human_rules import tabulate_scores
@@ -53,9 +54,6 @@ Columns = Mapping[str, Any]
 """Numbers as float64 with NaN where one is missing, else `Texts`."""
 Options = Mapping[str, Any]
 Ratings = dict[str, float]
-
-# orders of the comparisons over which an Elo rating is averaged
-ELO_ORDERS = 200
 
 
 class Measured(NamedTuple):
@@ -96,6 +94,8 @@ class _Form:
     estimate: Callable[[Columns, Indices, AnyWeights, Options], Any]
     takes_any_order: bool = False
     """Whether the kernel itself puts the rows in one order."""
+    is_drawn: bool = True
+    """Whether its interval rests on resamples."""
 
 
 def measure(name: str, columns: Columns, options: Options | None = None) -> Any:
@@ -122,8 +122,9 @@ def estimate(
     """
     chosen = {**SIGNATURES[name].options, **(options or {}), "seed": seed}
     kept, codes, keys = _prepare(name, columns, clusters)
-    weights = draw_keyed_weights(keys, resamples, seed)
-    found = _FORMS[name].estimate(kept, codes, weights, chosen)
+    form = _FORMS[name]
+    weights = draw_keyed_weights(keys if form.is_drawn else keys[:0], resamples, seed)
+    found = form.estimate(kept, codes, weights, chosen)
     if SIGNATURES[name].rates_models:
         return found
     n_missing = clusters.codes.size - codes.size
@@ -383,7 +384,7 @@ def _soften_items(columns: Columns, options: Options) -> float:
 def _rate_elo(columns: Columns, options: Options) -> Ratings:
     models, comparisons = _compare(columns, np.zeros(columns["preference_b"].size, dtype=np.int64))
     rng = np.random.default_rng(options.get("seed", 0))
-    ratings = permute_elo(comparisons, _scale(options), ELO_ORDERS, rng).band.mean
+    ratings = permute_elo(comparisons, _scale(options), ORDERS, rng).band.mean
     return dict(zip(models, ratings.tolist(), strict=True))
 
 
@@ -394,9 +395,7 @@ def _estimate_elo(
     models, comparisons = _compare(columns, clusters)
     rng = np.random.default_rng(options["seed"])
     band = bootstrap_elo(comparisons, _scale(options), weights, rng).band
-    met = np.bincount(
-        np.concatenate([comparisons.model_a, comparisons.model_b]), minlength=len(models)
-    )
+    met = count_meetings(comparisons).sum(axis=1)
     return [
         Rated(model, ratings[model], float(band.low[code]), float(band.high[code]), int(met[code]),
               None)
@@ -410,9 +409,7 @@ def _fit(
     models, comparisons = _compare(columns, clusters)
     scale = EloScale(float(options["start"]), 1.0, float(options["scale"]))
     fitted = fit_bradley_terry(comparisons, Anchor(None, scale.initial, scale.scale))
-    met = np.bincount(
-        np.concatenate([comparisons.model_a, comparisons.model_b]), minlength=len(models)
-    )
+    met = count_meetings(comparisons).sum(axis=1)
     return [
         Rated(model, float(fitted.ratings[code]), float(fitted.low[code]), float(fitted.high[code]),
               int(met[code]), "; ".join(fitted.reasons[code]) or None)
@@ -453,8 +450,10 @@ def _value_of(
     return find
 
 
-def _of_estimate(form: Callable[[Columns, Indices, AnyWeights, Options], Any]) -> _Form:
-    return _Form(_value_of(form), form)
+def _of_estimate(
+    form: Callable[[Columns, Indices, AnyWeights, Options], Any], *, is_drawn: bool = True
+) -> _Form:
+    return _Form(_value_of(form), form, is_drawn=is_drawn)
 
 
 _FORMS: Mapping[str, _Form] = {
@@ -470,10 +469,10 @@ _FORMS: Mapping[str, _Form] = {
     "krippendorff_alpha": _of_estimate(_alpha),
     "pair_accuracy": _of_estimate(partial(_accuracy, calibrates=False)),
     "tie_calibrated_accuracy": _of_estimate(partial(_accuracy, calibrates=True)),
-    "soft_pairwise_accuracy": _Form(_soften_items, _soften),
-    "cluster_mean": _of_estimate(partial(_average, scale="number")),
-    "win_rate": _of_estimate(partial(_average, scale="share")),
+    "soft_pairwise_accuracy": _Form(_soften_items, _soften, is_drawn=False),
+    "cluster_mean": _of_estimate(partial(_average, scale="number"), is_drawn=False),
+    "win_rate": _of_estimate(partial(_average, scale="share"), is_drawn=False),
     "elo": _Form(_rate_elo, _estimate_elo),
-    "bradley_terry": _Form(_rate_bradley_terry, _fit),
-    "distance_correlation": _Form(_relate, _relate_clusters),
+    "bradley_terry": _Form(_rate_bradley_terry, _fit, is_drawn=False),
+    "distance_correlation": _Form(_relate, _relate_clusters, is_drawn=False),
 }
