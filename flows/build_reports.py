@@ -9,6 +9,7 @@ from judgelake.tasks.lake.storage import LakePath
 from judgelake.tasks.runs.lease_names import name_report_leases
 from judgelake.tasks.runs.log import DEFAULT_OPTIONS, RunOptions, hold_for_run, logged_step
 from judgelake.tasks.runs.record import new_run_id
+from judgelake.tasks.suite.kept import record_suite
 from judgelake.tasks.suite.suite import Scope, narrow
 
 
@@ -27,6 +28,7 @@ def build_reports(
         hold_for_run(lake, name_report_leases(wanted), wanted.name, run_id, run_options),
         logged_step(lake, run_id, run_options, "report") as facts,
     ):
+        record_suite(lake, suite.value)
         page: LakePath = steps.report(lake, wanted)
         facts["page"] = str(page)
     return page

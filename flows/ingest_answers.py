@@ -9,6 +9,7 @@ from judgelake.tasks.runs.lease_names import name_ingest_leases
 from judgelake.tasks.runs.log import DEFAULT_OPTIONS, RunOptions, hold_for_run, logged_step
 from judgelake.tasks.runs.record import new_run_id
 from judgelake.tasks.sources.ingestion import IngestSummary
+from judgelake.tasks.suite.kept import record_suite
 from judgelake.tasks.suite.suite import Scope, narrow
 from judgelake.tasks.warehouse.lake_file import keep_lake_file
 
@@ -32,6 +33,7 @@ def ingest_answers(
         hold_for_run(lake, name_ingest_leases(wanted), wanted.name, run_id, run_options),
         logged_step(lake, run_id, run_options, "ingest") as facts,
     ):
+        record_suite(lake, suite.value)
         ingests = [
             steps.ingest_source.submit(lake, benchmark, images, scope.limit, wanted.limits.images)
             for benchmark in wanted.benchmarks.values()

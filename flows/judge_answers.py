@@ -31,6 +31,7 @@ from judgelake.tasks.runs.log import (
 from judgelake.tasks.runs.record import count_shards
 from judgelake.tasks.standin.process import start_standin
 from judgelake.tasks.suite.judges import JudgeSettings
+from judgelake.tasks.suite.kept import record_suite
 from judgelake.tasks.suite.suite import Scope, Suite, narrow, needs_scores, stages_of
 
 
@@ -68,6 +69,7 @@ def judge_answers(
     """
     lake, wanted = open_lake(lake_root), narrow(suite.value, scope)
     with hold_for_run(lake, name_judge_leases(wanted), wanted.name, run_id, run_options):
+        record_suite(lake, suite.value)
         register_judges(lake, suite.value)
         check_against(lake, suite.value)  # before anything is paid for
         clock = SteadyClock()

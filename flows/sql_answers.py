@@ -11,9 +11,10 @@ import duckdb
 
 from judgelake.flows.sql_formats import write_rows
 from judgelake.tasks.errors import QueryError
+from judgelake.tasks.reports.live import make_figures
 from judgelake.tasks.warehouse.catalog import find_recipe
 from judgelake.tasks.warehouse.reading import refuse_writing
-from judgelake.tasks.warehouse.warehouse import make_views, renew
+from judgelake.tasks.warehouse.warehouse import renew
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,7 +60,7 @@ def select_table(
                 f"sql: {len(statements)} statements; expected one; ask them one after the other"
             )
         refuse_writing(connection, statements[0])
-        make_views(connection, query)
+        make_figures(connection, query)
         relation = connection.sql(_bare(query), params=dict(parameters) or None)
         return relation.to_arrow_table()
 
@@ -92,9 +93,7 @@ def _write_answer(
     except duckdb.IOException:
         if not renew(connection):
             raise
-        sys.stderr.write(
-            "judgelake: part files were replaced since the lake was opened: it is read anew\n"
-        )
+        _say("part files were replaced since the lake was opened: it is read anew")
         _try_writing(connection, text, options, form, out)
 
 
@@ -105,10 +104,14 @@ def _try_writing(
     form: str,
     out: TextIO,
 ) -> None:
-    make_views(connection, text)
+    make_figures(connection, text, _say)
     relation = connection.sql(text, params=dict(options) if options else None)
     if relation is not None:
         write_rows(relation, form, out, "" if options is not None else text)
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"judgelake: {line}\n")
 
 
 def _bare(query: str) -> str:

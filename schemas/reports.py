@@ -16,22 +16,26 @@ class Correlations(Strict):
     """One row per benchmark × model × judge × criteria × rules × coefficient, with its bootstrap
     interval.
 
-    `model` is '*' for all rows pooled, '(mean of models)' for the mean of the models' coefficients
-    (`n` sums their rows), '(systems)' for the models' means correlated (`n` counts models, which
-    are resampled too). `benchmark` '*' is all the suite's benchmarks that have the target, where
-    several do: `model` '*' pools their rows (LAVE's "Overall"), '(mean of cells)' is the mean over
-    benchmark × model, clusters resampled within benchmarks. `n_cells` are the cells of a mean in
-    which the coefficient is defined. `human_rule` `annotator:<name>` is one of at most 20
-    annotators. `against` is `human`, or the judge that is the target, `<judge>:0+1+2` where the
-    suite names its samples (`human_criterion` is then its criterion). Judge `human ceiling` is one
-    annotator against the mean of the others, mean over annotators: `human_rule` `mean_of_others`,
-    under which judges stand on the very same targets. `sample_rule`: `mean` of the samples, then
-    correlated; `correlate_then_mean`; `pooled`. Tie-calibrated accuracy is over pairs of answers to
-    one item. `reason` says why there is no interval.
+    `task`, `category` and `style` are '*' for all; a row of one of them, where a benchmark has
+    several, pools the models. `model` is '*' for all rows pooled, '(mean of models)' for the mean
+    of the models' coefficients (`n` sums their rows), '(systems)' for the models' means correlated
+    (`n` counts models, which are resampled too). `benchmark` '*' is all the suite's benchmarks that
+    have the target, where several do: `model` '*' pools their rows (LAVE's "Overall"), '(mean of
+    cells)' is the mean over benchmark × model, clusters resampled within benchmarks. `n_cells` are
+    the cells of a mean in which the coefficient is defined. `human_rule` `annotator:<name>` is one
+    of at most 20 annotators. `against` is `human`, or the judge that is the target, `<judge>:0+1+2`
+    where the suite names its samples (`human_criterion` is then its criterion). Judge `human
+    ceiling` is one annotator against the mean of the others, mean over annotators: `human_rule`
+    `mean_of_others`, under which judges stand on the very same targets. `sample_rule`: `mean` of
+    the samples, then correlated; `correlate_then_mean`; `pooled`. Tie-calibrated accuracy is over
+    pairs of answers to one item. `reason` says why there is no interval.
     """
 
     suite: str
     benchmark: str
+    task: str
+    category: str
+    style: str
     model: str
     judge: str
     judge_criterion: str

@@ -272,10 +272,13 @@ class OpenLake:
         ['benchmark', 'item_id']
         """
         from judgelake.tasks.lake.lake import open_lake
+        from judgelake.tasks.reports.live import make_figures
         from judgelake.tasks.warehouse.warehouse import open_warehouse, view_rows
 
         _check_known("table", [name], self.tables().polars()["name"])
-        return Rows(view_rows(open_warehouse(open_lake(self.root), lazy=True), name))
+        connection = open_warehouse(open_lake(self.root), lazy=True)
+        make_figures(connection, name)
+        return Rows(view_rows(connection, name))
 
     def scores(
         self, *, judge: str | Sequence[str] = (), benchmark: str | Sequence[str] = ()

@@ -1,5 +1,5 @@
 -- question: Which judge is closest to people, and how sure is that?
--- grain: one row per benchmark x people's criterion x judge, over all models, as the last report computed it; of a judge with several criteria
+-- grain: one row per benchmark x people's criterion x judge, over all models; of a judge with several criteria
 -- that of the same name counts, else `overall`, else the first
 -- option benchmark: only this benchmark
 -- option coefficient = spearman: pearson, spearman, kendall_tau_b or kendall_tau_c
@@ -20,6 +20,7 @@ chosen as (
     left join names on found.judge = names.judge
     where
         found.model = '*'
+        and (found.task, found.category, found.style) = ('*', '*', '*')
         and found.against = 'human'
         and found.coefficient = $coefficient
         and found.human_rule = $rule

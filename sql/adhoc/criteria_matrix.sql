@@ -1,5 +1,5 @@
 -- question: Which of people's criteria does each score of a judge measure?
--- grain: one row per benchmark x judge x its criterion x people's criterion: their correlation over all models, as the last report computed it;
+-- grain: one row per benchmark x judge x its criterion x people's criterion: their correlation over all models;
 -- `place` 1 is the criterion of people that it agrees with most
 -- option benchmark: only this benchmark
 -- option judge: only this judge or metric, by alias
@@ -28,6 +28,7 @@ from rpt_correlation as found
 left join names on found.judge = names.judge
 where
     found.model = '*'
+    and (found.task, found.category, found.style) = ('*', '*', '*')
     and found.against = 'human'
     and found.coefficient = $coefficient
     and found.human_rule = 'mean'

@@ -21,6 +21,7 @@ with ranked as (
     where
         benchmark <> '*'
         and model = '*'
+        and (task, category, style) = ('*', '*', '*')
         and against = 'human'
         and human_rule = 'mean'
         and sample_rule = 'mean'

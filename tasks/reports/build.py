@@ -1,9 +1,10 @@
 """A suite's report: correlations with people into the lake, the page beside them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import duckdb
 import polars as pl
@@ -55,11 +56,41 @@ def keep_suite(connection: duckdb.DuckDBPyConnection, suite: Suite) -> None:
         run_sql(connection, text, f"stg_{name}", {"suite": suite.name})
 
 
-_ABOUT_RATERS = {
-    "contradictions": count_contradictions,
-    "attribute_agreement": compare_with_attributes,
-    "rule_labels": label_failures,
-}
+Frames = Mapping[str, pl.DataFrame]
+"""Report table -> its rows of one suite."""
+
+
+def _compare_with_people(connection: duckdb.DuckDBPyConnection, suite: Suite) -> Frames:
+    names = "correlations", "judge_comparisons", "difference_tests"
+    return dict(zip(names, correlate_judges(connection, suite), strict=True))
+
+
+def _rank_models(connection: duckdb.DuckDBPyConnection, suite: Suite) -> Frames:
+    rankings = rank_by_raters(connection, suite)
+    return {"rankings": rankings, "ranking_overlaps": overlap_raters(rankings)}
+
+
+class Figures(NamedTuple):
+    """Report tables that are computed together, from a connection of `open_for` and the suite."""
+
+    tables: tuple[str, ...]
+    compute: Callable[[duckdb.DuckDBPyConnection, Suite], Frames]
+
+
+def _one_table(name: str, compute: Callable[..., pl.DataFrame]) -> Figures:
+    return Figures((name,), lambda connection, suite: {name: compute(connection, suite)})
+
+
+FIGURES = (
+    Figures(("correlations", "judge_comparisons", "difference_tests"), _compare_with_people),
+    _one_table("corpus_scores", score_corpora),
+    Figures(("rankings", "ranking_overlaps"), _rank_models),
+    Figures(("kappas", "reliabilities"), measure_agreement),
+    _one_table("contradictions", count_contradictions),
+    _one_table("attribute_agreement", compare_with_attributes),
+    _one_table("rule_labels", label_failures),
+)
+"""All report tables."""
 
 
 def build_report(lake: Lake, suite: Suite) -> LakePath:
@@ -67,15 +98,16 @@ def build_report(lake: Lake, suite: Suite) -> LakePath:
     page; returns its path.
     """
     snapshot = lake.take_snapshot()
-    with _open_for(snapshot, suite, lazy=True) as connection:
-        computed = _compute_tables(connection, suite)
+    tables = [table for figures in FIGURES for table in figures.tables]
+    with open_for(snapshot, suite, lazy=True) as connection:
+        computed = compute_figures(connection, suite, tables)
     _replace_rows(lake, snapshot, suite, computed)
     # the page shows the tables computed from the snapshot, and nothing else that is newer than it
     shown = snapshot.with_newer(*computed)
     page = page_path(lake, suite)
     least = suite.report.min_coverage
     benchmarks = list(suite.benchmarks)
-    with _open_for(shown, suite, lazy=False) as connection, filled_folder(page.parent) as folder:
+    with open_for(shown, suite, lazy=False) as connection, filled_folder(page.parent) as folder:
         compute_reports(connection)
         exports = export_tables(connection, folder / "tables", benchmarks)
         render_report(
@@ -93,33 +125,32 @@ def build_report(lake: Lake, suite: Suite) -> LakePath:
 
 
 @contextmanager
-def _open_for(
-    snapshot: Snapshot, suite: Suite, *, lazy: bool
+def open_for(
+    snapshot: Snapshot, suite: Suite, *, lazy: bool, keeps_core: bool = True
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection to what the suite's report shows of a snapshot, its core tables computed."""
+    """A connection to what the suite's report shows of a snapshot, its core tables computed and
+    kept, unless the lake cannot be written.
+    """
     with (
         own_folder("report") as spill,
         open_warehouse(snapshot, lazy=lazy) as connection,
     ):
         bound_memory(connection, Path(spill))
         keep_suite(connection, suite)
-        materialise(connection)
+        if keeps_core:
+            materialise(connection)
         yield connection
 
 
-def _compute_tables(connection: duckdb.DuckDBPyConnection, suite: Suite) -> dict[str, pl.DataFrame]:
-    """Report table -> its rows of this suite."""
-    agreements = correlate_judges(connection, suite)
-    rankings = rank_by_raters(connection, suite)
+def compute_figures(
+    connection: duckdb.DuckDBPyConnection, suite: Suite, tables: Collection[str]
+) -> dict[str, pl.DataFrame]:
+    """Report table -> its rows of this suite: these tables, and what is computed with them."""
     return {
-        "correlations": agreements.correlations,
-        "judge_comparisons": agreements.comparisons,
-        "difference_tests": agreements.tests,
-        "corpus_scores": score_corpora(connection, suite),
-        "rankings": rankings,
-        "ranking_overlaps": overlap_raters(rankings),
-        **measure_agreement(connection, suite),
-        **{table: describe(connection, suite) for table, describe in _ABOUT_RATERS.items()},
+        table: frame
+        for figures in FIGURES
+        if not {*tables}.isdisjoint(figures.tables)
+        for table, frame in figures.compute(connection, suite).items()
     }
 
 

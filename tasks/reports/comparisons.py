@@ -5,35 +5,35 @@ The tests of differences are `tasks.stats.judge_comparison`'s, the bounds
 `tasks.stats.missing_bounds`'s.
 """
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from judgelake.tasks.reports.scored_rows import ANNOTATOR, Draws, Floats, Indices, Series, Target
+from judgelake.tasks.reports.scored_rows import (
+    ANNOTATOR,
+    WHOLE,
+    Draws,
+    Floats,
+    Indices,
+    Parts,
+    Series,
+    Target,
+)
 from judgelake.tasks.stats.bootstrap import Resampled
 from judgelake.tasks.stats.combining import correlate_systems
 from judgelake.tasks.stats.correlation import COEFFICIENTS
-from judgelake.tasks.stats.difference_tests import (
-    PermutationTest,
-    permute_both,
-    replicate_t_test,
-    williams_test,
-)
 from judgelake.tasks.stats.judge_comparison import (
     Cell,
     Column,
     Found,
     PairedDifference,
     Rows,
-    adjust_holm,
     compare_cells,
     mark_best,
     split_cells,
 )
 from judgelake.tasks.stats.missing_bounds import MissingBounds, bound_missing, bound_systems
-from judgelake.tasks.suite.suite import DifferenceTest
 
 POOLED, WITHIN_MODELS, SYSTEMS = "*", "(mean of models)", "(systems)"
 LEAST_SYSTEMS = 3
@@ -51,7 +51,7 @@ Bounds = dict[str, MissingBounds]
 
 class Competition(NamedTuple):
     """Judges held to one target: `x`, (rows, series), on the target's rows, with each row's cluster
-    and model (-1: not named).
+    and model (-1: not named), and the `parts` it is in.
 
     Only the `competing` series are compared with each other; `names` are the models'.
     """
@@ -64,17 +64,19 @@ class Competition(NamedTuple):
     models: Indices
     names: list[str]
     draws: Draws
+    parts: Parts
 
 
 class Level(NamedTuple):
     """A place of comparison: rows (their numbers in the competition), their cells by model, and the
-    columns, one a coefficient.
+    columns, one a coefficient; `part` is the task, category or style whose rows they are.
     """
 
     model: str
     rows: Indices
     cells: dict[int, Cell]
     columns: dict[str, Column]
+    part: Mapping[str, str] = WHOLE
 
     def summarise(self, judge: int, name: str) -> Row:
         """A judge's own coefficient as columns, `n_cells` where it is a mean."""
@@ -103,6 +105,21 @@ def measure_levels(competition: Competition) -> Iterator[Level]:
     if len(cells) >= LEAST_SYSTEMS and rule == "mean":
         whole = _make_systems(competition, named)
         yield Level(SYSTEMS, named, {0: whole}, compare_cells([whole], compared))
+
+
+def measure_parts(competition: Competition) -> Iterator[Level]:
+    """Each task, each category and each style, models pooled, of a target that is more than one
+    annotator's word; judges are not compared there.
+    """
+    if competition.target.rule not in COMPARED_RULES:
+        return
+    whole = competition.x, competition.target.values, competition.clusters
+    for attribute, (names, codes) in competition.parts.items():
+        cells = split_cells(*whole, competition.draws.clusters, codes)
+        for code, cell in cells.items():
+            part = {**WHOLE, attribute: names[code]}
+            rows = np.flatnonzero(codes == code)
+            yield Level(POOLED, rows, {code: cell}, compare_cells([cell], []), part)
 
 
 def measure_pooled(competition: Competition) -> Level:
@@ -148,12 +165,14 @@ def list_comparisons(competition: Competition, levels: Sequence[Level]) -> Itera
                     "judge_criterion": entry.criterion,
                     "n": own.n,
                     "n_missing": n_missing,
-                    **_keep_numbers(
-                        value=own.value,
-                        low=own.low,
-                        high=own.high,
-                        least=bound.low,
-                        most=bound.high,
+                    **drop_nan(
+                        {
+                            "value": own.value,
+                            "low": own.low,
+                            "high": own.high,
+                            "least": bound.low,
+                            "most": bound.high,
+                        }
                     ),
                     "reason": own.reason,
                     **_describe_difference(column, judge, competition.series),
@@ -242,7 +261,7 @@ def _describe_difference(column: Column, judge: int, series: list[Series]) -> Ro
     return {
         **about,
         "n_undefined": difference.n_undefined,
-        **_keep_numbers(**dict(zip(names, numbers, strict=True))),
+        **drop_nan(dict(zip(names, numbers, strict=True))),
     }
 
 
@@ -325,159 +344,3 @@ def _average_bounds(cells: list[MissingBounds]) -> MissingBounds:
         return _UNKNOWN
     low, high = (float(np.mean([cell[k] for cell in known])) for k in (0, 1))
     return MissingBounds(low, high, sum(cell.n_missing for cell in known), False)
-
-
-def _keep_numbers(**values: float) -> Row:
-    return {name: None if np.isnan(value) else value for name, value in values.items()}
-
-
-_LEAST_ROWS = 4
-"""Williams' test has n - 3 degrees of freedom."""
-DEPENDENT_ROWS = "rows share images or items: Williams' test needs one row of each"
-FEW_ROWS = "fewer than 4 rows that both scored"
-
-
-class _ScorePair(NamedTuple):
-    """A leader's and another judge's scores of the rows that both scored, with the target's."""
-
-    x: Floats
-    other: Floats
-    y: Floats
-    models: Indices
-    clusters: Indices
-
-
-def list_difference_tests(
-    competition: Competition, levels: Sequence[Level], tests: Sequence[DifferenceTest]
-) -> Iterator[Row]:
-    """Each test of each column's leader with each other judge, Holm-corrected over all pairs of
-    judges, since the leader is chosen from the same data.
-
-    Williams' test and LAVE's test are done on all rows and on each model's rows, permutations of
-    clusters on all rows; Williams' test and permutations of models on the models' means.
-    """
-    for test in tests:
-        for level in levels:
-            if not _applies(test, level.model):
-                continue
-            permuted = _permute_pairs(competition, level) if test == "perm_both" else {}
-            for name, column in level.columns.items():
-                results = [
-                    permuted[difference.judge, difference.other][name]
-                    if permuted
-                    else _test_pair(test, competition, level, name, difference)
-                    for difference in column.differences
-                ]
-                n_pairs = math.comb(len(column.differences) + 1, 2)
-                about: Row = {"model": level.model, "test": test, "coefficient": name}
-                for difference, row in zip(
-                    column.differences, _correct(results, n_pairs), strict=True
-                ):
-                    yield {**about, **_describe(competition, difference), **drop_nan(row)}
-
-
-def _applies(test: DifferenceTest, model: str) -> bool:
-    applies = {
-        "williams": model != WITHIN_MODELS,
-        "perm_both": model in (POOLED, SYSTEMS),
-        "replicates": model not in (WITHIN_MODELS, SYSTEMS),
-    }
-    return applies[test]
-
-
-def _test_pair(
-    test: DifferenceTest,
-    competition: Competition,
-    level: Level,
-    name: str,
-    compared: PairedDifference,
-) -> Row:
-    if test == "replicates":
-        (cell,) = level.cells.values()
-        sides = (
-            cell.find(compared.judge, compared.other)[name].drawn,
-            cell.find(compared.other, compared.judge)[name].drawn,
-        )
-        return _write(compared, *replicate_t_test(*sides))
-    pair = _pair_scores(competition, level, compared.judge, compared.other)
-    x, other, y = (
-        _mean_systems(side, pair.models) if level.model == SYSTEMS else side for side in pair[:3]
-    )
-    nothing = _write(compared, float("nan"), float("nan"), float("nan"))
-    if level.model != SYSTEMS and np.unique(pair.clusters).size < pair.clusters.size:
-        return {**nothing, "reason": DEPENDENT_ROWS}
-    if y.size < _LEAST_ROWS:
-        return {**nothing, "reason": FEW_ROWS}
-    return _write(
-        compared,
-        *williams_test(compared.value, compared.other_value, COEFFICIENTS[name](x, other), y.size),
-    )
-
-
-def _permute_pairs(competition: Competition, level: Level) -> dict[tuple[int, int], dict[str, Row]]:
-    """The permutation test of each pair that some coefficient compares."""
-    permuted: dict[tuple[int, int], dict[str, Row]] = {}
-    compared = {
-        (difference.judge, difference.other): difference
-        for column in level.columns.values()
-        for difference in column.differences
-    }
-    for judge, other in compared:
-        pair, draws = _pair_scores(competition, level, judge, other), competition.draws
-        rng = np.random.default_rng([*draws.seed, judge, other])
-        tested = permute_both(
-            *pair, len(draws.clusters), rng, "system" if level.model == SYSTEMS else "global"
-        )
-        permuted[judge, other] = {name: _write_permuted(test) for name, test in tested.items()}
-    return permuted
-
-
-def _pair_scores(competition: Competition, level: Level, judge: int, other: int) -> _ScorePair:
-    scores = competition.x[level.rows][:, [judge, other]]
-    both = level.rows[~np.isnan(scores).any(axis=1)]
-    x = competition.x[both]
-    models = np.unique(competition.models[both], return_inverse=True)[1]
-    return _ScorePair(
-        x[:, judge],
-        x[:, other],
-        competition.target.values[both],
-        models,
-        competition.clusters[both],
-    )
-
-
-def _mean_systems(scores: Floats, models: Indices) -> Floats:
-    return np.asarray(np.bincount(models, scores) / np.bincount(models))
-
-
-def _write(compared: PairedDifference, statistic: float, degrees: float, p: float) -> Row:
-    return {"difference": compared.difference, "statistic": statistic, "degrees": degrees, "p": p}
-
-
-def _write_permuted(test: PermutationTest) -> Row:
-    return {"difference": test.difference, "p": test.p, "n_undefined": test.n_undefined}
-
-
-def _correct(rows: list[Row], n_pairs: int) -> list[Row]:
-    """The rows with p corrected for all pairs of judges."""
-    p = np.array([row["p"] for row in rows], dtype=np.float64)
-    corrected = np.full(p.size, np.nan)
-    corrected[~np.isnan(p)] = adjust_holm(p[~np.isnan(p)], n_pairs)
-    return [{**row, "p_holm": value} for row, value in zip(rows, corrected.tolist(), strict=True)]
-
-
-def _describe(competition: Competition, compared: PairedDifference) -> Row:
-    target, judge, other = (
-        competition.target,
-        competition.series[compared.judge],
-        competition.series[compared.other],
-    )
-    return {
-        "human_criterion": target.criterion,
-        "human_rule": target.rule,
-        "judge": judge.judge,
-        "judge_criterion": judge.criterion,
-        "other": other.judge,
-        "other_criterion": other.criterion,
-        "n_common": compared.n_common,
-    }

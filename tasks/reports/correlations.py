@@ -2,8 +2,8 @@
 to people's ratings or to another judge's.
 
 The statistics are `tasks.stats`'; reading the scores is `tasks.reports.scored_rows`, comparing
-judges `tasks.reports.comparisons`, the tests on request `tasks.reports.comparisons`, all benchmarks
-together `tasks.reports.overall`.
+judges `tasks.reports.comparisons`, the tests on request `tasks.reports.difference_tests`, all
+benchmarks together `tasks.reports.overall`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,13 +26,15 @@ from judgelake.tasks.reports.comparisons import (
     Row,
     drop_nan,
     list_comparisons,
-    list_difference_tests,
     measure_levels,
+    measure_parts,
     select_competitors,
 )
+from judgelake.tasks.reports.difference_tests import list_difference_tests
 from judgelake.tasks.reports.overall import Gathered, compare_overall
 from judgelake.tasks.reports.scored_rows import (
     ANNOTATOR,
+    WHOLE,
     Draws,
     Floats,
     Indices,
@@ -151,15 +153,18 @@ def correlate_judges(connection: duckdb.DuckDBPyConnection, suite: Suite) -> Agr
             if competition is not None:
                 levels = list(measure_levels(competition))
                 gathered.add(benchmark, competition, levels)
+                shown = [*levels, *measure_parts(competition)]
                 _add_rows(
                     collected,
                     own,
-                    _list_correlations(scored, competition, levels),
+                    _list_correlations(scored, competition, shown),
                     competition,
                     levels,
                     suite,
                 )
-        collected.correlations.extend({**own, **row} for row in list_ceilings(scored, draws))
+        collected.correlations.extend(
+            {**own, **WHOLE, **row} for row in list_ceilings(scored, draws)
+        )
     for whole in compare_overall(gathered, report):
         _add_rows(
             collected,
@@ -190,7 +195,10 @@ def enter_judges(scored: ScoredAnswers, target: Target, draws: Draws) -> Competi
     x = np.column_stack([mean for _, mean in held])
     competing = select_competitors(series, target.criterion)
     rows = scored.cluster[target.answers], scored.model[target.answers]
-    return Competition(series, competing, target, x, *rows, scored.models, draws)
+    parts = {
+        name: (values, codes[target.answers]) for name, (values, codes) in scored.parts.items()
+    }
+    return Competition(series, competing, target, x, *rows, scored.models, draws, parts)
 
 
 def list_ceilings(scored: ScoredAnswers, draws: Draws) -> Iterator[Row]:
@@ -230,7 +238,7 @@ def _add_rows(
     suite: Suite,
 ) -> None:
     """Add the rows of one target."""
-    collected.correlations.extend({**own, **row} for row in correlations)
+    collected.correlations.extend({**own, **WHOLE, **row} for row in correlations)
     if not competition.target.rule.startswith(ANNOTATOR):
         collected.comparisons.extend(
             {**own, **row} for row in list_comparisons(competition, levels)
@@ -248,7 +256,7 @@ def _list_correlations(
         about = _describe(competition, judge)
         for level in levels:
             if _has_enough(level, judge):
-                row = {**about, "model": level.model, "sample_rule": "mean"}
+                row = {**about, **level.part, "model": level.model, "sample_rule": "mean"}
                 yield from (
                     {**row, "coefficient": name, **level.summarise(judge, name)}
                     for name in level.columns

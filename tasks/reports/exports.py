@@ -9,6 +9,7 @@ than memory can be exported.
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import duckdb
 from duckdb import ColumnExpression, ConstantExpression
@@ -18,9 +19,12 @@ from judgelake.tasks.errors import QueryError
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.snapshot import Snapshot
 from judgelake.tasks.lake.storage import LakePath, has_file, read_file, whole_file
-from judgelake.tasks.suite.suite import Suite
+from judgelake.tasks.suite.kept import KeptSuite
 from judgelake.tasks.warehouse.catalog import FORMULA_SIGNS, markdown_line, plain_cell
 from judgelake.tasks.warehouse.views import read_header, view_texts
+
+if TYPE_CHECKING:
+    from judgelake.tasks.suite.suite import Suite
 
 FORMATS = ("parquet", "csv", "md")
 # rows of a Markdown table; a longer one is no longer read by people
@@ -152,32 +156,31 @@ them makes every report anew.
 """
 
 
-def page_path(lake: Lake, suite: Suite) -> LakePath:
+def page_path(lake: Lake, suite: "Suite | KeptSuite") -> LakePath:
     """The folder of the suite's report."""
     return lake.root / "reports" / suite.name / "report.html"
 
 
-def marker_path(lake: Lake, suite: Suite) -> LakePath:
+def marker_path(lake: Lake, suite: "Suite | KeptSuite") -> LakePath:
     """The file that names the report's inputs."""
     return page_path(lake, suite).with_name("made_from")
 
 
-def is_fresh(lake: Lake, suite: Suite, snapshot: Snapshot | None = None) -> bool:
+def is_fresh(lake: Lake, suite: "Suite", snapshot: Snapshot | None = None) -> bool:
     """Whether the report was built from this suite and this snapshot (none: the lake as it is)."""
-    marker = read_file(marker_path(lake, suite))
-    return (
-        marker is not None
-        and has_file(page_path(lake, suite))
-        and marker.decode() == name_inputs(snapshot or lake.take_snapshot(*_READ_BY_REPORTS), suite)
-    )
+    inputs = name_inputs(snapshot or lake.take_snapshot(*_READ_BY_REPORTS), suite)
+    return has_file(page_path(lake, suite)) and has_figures(lake, suite, inputs)
 
 
-def name_inputs(snapshot: Snapshot, suite: Suite) -> str:
+def has_figures(lake: Lake, suite: "Suite | KeptSuite", inputs: str) -> bool:
+    """Whether the suite's last report was made from what `name_inputs` named so."""
+    return read_file(marker_path(lake, suite)) == inputs.encode()
+
+
+def name_inputs(snapshot: Snapshot, suite: "Suite | KeptSuite") -> str:
     """A digest of all that a report is made from and by: the names of part files hold their digest
     in their names.
     """
     parts = [part for parts in snapshot.list_parts(*_READ_BY_REPORTS).values() for part in parts]
-    names = sorted([*(metric.alias for metric in suite.metrics), *suite.judges])
-    return digest_json(
-        [digest_packages(*_MAKE_REPORTS), suite.digest, sorted(suite.benchmarks), names, parts]
-    )
+    code = digest_packages(*_MAKE_REPORTS)
+    return digest_json([code, suite.digest, sorted(suite.benchmarks), suite.raters, parts])

@@ -176,7 +176,7 @@ def _pool(
     target = Target(*key, np.arange(y.size), y, y[:, None])
     series = [_merge(parts, judge_key, x[:, k], wanted[:, k]) for k, judge_key in enumerate(judged)]
     return Competition(
-        series, select_competitors(series, key[0]), target, x, clusters, models, [], draws
+        series, select_competitors(series, key[0]), target, x, clusters, models, [], draws, {}
     )
 
 

@@ -77,6 +77,12 @@ _MOST_ANNOTATORS = 20
 _LEAST_RATED = 30
 """Answers that an annotator must have rated to be a target alone."""
 _ANSWER = ["item_id", "answer_id"]
+PARTS = ("task", "category", "style")
+"""By what figures are cut, besides models."""
+_MOST_PARTS = 100
+"""A benchmark with more categories than this has no rows of each; `spearman_ci` gives them."""
+WHOLE: Mapping[str, str] = dict.fromkeys(PARTS, "*")
+"""A figure of all parts."""
 
 
 class Series(NamedTuple):
@@ -117,8 +123,10 @@ class ScoredAnswers(NamedTuple):
     """A benchmark's answers, as codes of their model (-1: not named), item and cluster (its place
     among the `keys` that resamples are drawn by), with all that scored them.
 
-    `ratings` are people's, by criterion: (answers, annotators), NaN where blank; of a crowd (over
-    20) the columns are no persons but an answer's first, second, third annotator by name.
+    `parts`: task, category, style -> its values and each answer's place among them, where there are
+    several, up to 100. `ratings` are people's, by criterion: (answers, annotators), NaN where
+    blank; of a crowd (over 20) the columns are no persons but an answer's first, second, third
+    annotator by name.
     """
 
     models: list[str]
@@ -129,6 +137,10 @@ class ScoredAnswers(NamedTuple):
     series: list[Series]
     targets: list[Target]
     ratings: dict[str, Floats]
+    parts: "Parts"
+
+
+Parts = dict[str, tuple[list[str], Indices]]
 
 
 def read_scored(
@@ -161,6 +173,7 @@ def read_scored(
     answers = answers.with_row_index("row")
     series = list(_read_series(_locate(samples, answers), answers.height))
     located = _locate(people, answers)
+    in_parts = select_file(connection, "queries/answer_parts.sql", {"benchmark": benchmark})
     models = answers["model"].drop_nulls().unique().sort().to_list()
     codes = {model: code for code, model in enumerate(models)}
     keys, cluster = _key_clusters(benchmark, answers["cluster"])
@@ -173,6 +186,7 @@ def read_scored(
         series,
         [],
         {},
+        dict(_read_parts(answers.join(in_parts, on=_ANSWER, how="left", maintain_order="left"))),
     )
     if against == HUMAN:
         return scored._replace(
@@ -199,6 +213,13 @@ def _locate(frame: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
 
 def _code(column: pl.Series) -> Indices:
     return (column.rank("dense") - 1).to_numpy().astype(np.int64)
+
+
+def _read_parts(answers: pl.DataFrame) -> Iterator[tuple[str, tuple[list[str], Indices]]]:
+    for name in PARTS:
+        values = answers[name].unique().sort().to_list()
+        if 1 < len(values) <= _MOST_PARTS:
+            yield name, (values, _code(answers[name]))
 
 
 def _key_clusters(benchmark: str, names: pl.Series) -> tuple[Keys, Indices]:

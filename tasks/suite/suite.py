@@ -135,8 +135,8 @@ class LimitSettings:
 
 @dataclass(frozen=True)
 class Suite:
-    """Everything that a suite file says. `digest` is the digest of the file's text; `images` is the
-    folder of relative image URIs.
+    """Everything that a suite file says. `text` is the file's, `digest` that of the text; `images`
+    is the folder of relative image URIs.
     """
 
     name: str
@@ -150,6 +150,12 @@ class Suite:
     limits: LimitSettings = field(default_factory=LimitSettings)
     notice: str | None = None
     training: TrainingSettings | None = None
+    text: str = ""
+
+    @property
+    def raters(self) -> list[str]:
+        """The names of its metrics and judges, sorted."""
+        return sorted([*(metric.alias for metric in self.metrics), *self.judges])
 
     def image_root(self, lake_root: LakePath) -> LakePath:
         """The folder of relative image URIs: the suite's `images`, else the folder `images` of the
@@ -171,10 +177,16 @@ class Scope:
 
 def read_suite(file: Path) -> Suite:
     """Read and check a suite file; raises SuiteError naming the line."""
-    text = read_text(file)  # once: the digest names what was parsed
+    return parse_suite(file, read_text(file))
+
+
+def parse_suite(file: Path, text: str) -> Suite:
+    """Check the text of a suite file, whose relative paths begin at `file`; raises SuiteError
+    naming the line.
+    """
     place = parse_yaml(file, text)
     places = entries(place)
-    keys = {part.name for part in dataclasses.fields(Suite)} - {"file", "digest"}
+    keys = {part.name for part in dataclasses.fields(Suite)} - {"file", "digest", "text"}
     for key in [key for key in places if key not in keys]:
         raise key_place(place, key).fail(f"unknown key {key!r}; {nearest(key, keys)}")
     for key in ("name", "benchmarks"):
@@ -210,6 +222,7 @@ def read_suite(file: Path) -> Suite:
         training=read_training(places["training"], judges, benchmarks)
         if "training" in places
         else None,
+        text=text,
     )
 
 

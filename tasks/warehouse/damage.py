@@ -35,6 +35,7 @@ _OWN = frozenset(
         "checks.json",
         "_work",
         "_core",
+        "suites",
         "_logs",
         LEASES,
         RETIRED,

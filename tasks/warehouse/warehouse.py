@@ -62,19 +62,19 @@ def name_version(texts: Mapping[str, str], parts: Mapping[str, str], scope: Sequ
     return digest_json([duckdb.__version__, texts, parts, list(scope)])[:32]
 
 
-def find_kept(mirror: Path, view: str, version: str) -> list[Path]:
+def find_kept(mirror: Path, name: str, version: str) -> list[Path]:
     """The files that hold a view's rows; none where this version was not kept."""
-    return sorted((mirror / FOLDER / view / version).glob("*.parquet"))
+    return sorted((mirror / FOLDER / name / version).glob("*.parquet"))
 
 
 def keep_rows(
-    connection: duckdb.DuckDBPyConnection, lake: Lake, view: str, version: str
+    connection: duckdb.DuckDBPyConnection, lake: Lake, view: str, version: str, name: str = ""
 ) -> list[Path]:
-    """Write the rows of `view` as they are now, whole or not at all; returns the files. Two
-    processes may do it at once.
+    """Write the rows of `view` as they are now, whole or not at all, for `find_kept` under `name`
+    (none: the view's); returns the files. Two processes may do it at once.
     """
     mirror = lake.mirror
-    folder = mirror / FOLDER / view
+    folder = mirror / FOLDER / (name or view)
     beside, whole = folder / f".{uuid.uuid4().hex}.tmp", folder / version
     try:
         beside.mkdir(parents=True)
@@ -89,7 +89,7 @@ def keep_rows(
         ) from None
     finally:
         shutil.rmtree(beside, ignore_errors=True)
-    return find_kept(mirror, view, version)
+    return find_kept(mirror, name or view, version)
 
 
 def _copy(connection: duckdb.DuckDBPyConnection, view: str, folder: Path) -> None:

@@ -33,6 +33,7 @@ def test_demo_from_nothing_to_a_report_in_chromium(tmp_path: Path) -> None:
         agreement = shell.select(
             lake,
             "select judge, value, low, high from rpt_correlation where model = '*' and "
+            "(task, category, style) = ('*', '*', '*') and "
             "coefficient = 'spearman'",
         )
         assert len(agreement) == 6  # five metrics and LAVE

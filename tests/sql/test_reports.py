@@ -241,10 +241,14 @@ def test_coverage_counts_every_wanted_score_once(lake: Lake) -> None:
 # ---- rpt_correlation
 
 
+WHOLE = dict.fromkeys(("task", "category", "style"), "*")
+
+
 def correlation_row(suite: str, value: float | None, minute: float, **more: object) -> Row:
     row: Row = {
         "suite": suite,
         "benchmark": "b",
+        **WHOLE,
         "model": "*",
         "judge": "lave",
         "judge_criterion": "correctness",

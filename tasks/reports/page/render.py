@@ -49,8 +49,9 @@ where $benchmarks::varchar[] is null or list_contains($benchmarks::varchar[], be
 order by benchmark, judge, status
 """
 _CORRELATION = """
-select * from rpt_correlation
-where $benchmarks::varchar[] is null or list_contains($benchmarks::varchar[], benchmark)
+select * exclude (task, category, style) from rpt_correlation
+where ($benchmarks::varchar[] is null or list_contains($benchmarks::varchar[], benchmark))
+    and (task, category, style) = ('*', '*', '*')
 order by
     benchmark, model, judge, judge_criterion, human_criterion, human_rule, sample_rule, against,
     coefficient

@@ -38,7 +38,7 @@ TABLES = """
 create table rpt_metrics (benchmark varchar, model varchar, metric varchar, n bigint, n_missing bigint, mean double, low double,
     high double, signature varchar, reason varchar);
 create table rpt_coverage (benchmark varchar, judge varchar, status varchar, n bigint);
-create table rpt_correlation (benchmark varchar, model varchar, judge varchar, judge_criterion varchar, human_criterion varchar,
+create table rpt_correlation (benchmark varchar, task varchar, category varchar, style varchar, model varchar, judge varchar, judge_criterion varchar, human_criterion varchar,
     human_rule varchar, sample_rule varchar, against varchar, coefficient varchar, n bigint, n_clusters bigint, value double,
     low double, high double, reason varchar);
 create table core_scores (judge varchar, alias varchar, judge_id varchar, reading varchar, benchmark varchar, item_id varchar,
@@ -192,6 +192,9 @@ def insert_row(lake: duckdb.DuckDBPyConnection, table: str, *values: Any) -> Non
 def correlation(judge: str, value: float | None, **other: Any) -> dict[str, Any]:
     row: dict[str, Any] = {
         "benchmark": "vqa",
+        "task": "*",
+        "category": "*",
+        "style": "*",
         "model": "*",
         "judge": judge,
         "judge_criterion": "correctness",
@@ -215,10 +218,9 @@ def correlation(judge: str, value: float | None, **other: Any) -> dict[str, Any]
 
 def add_correlation(lake: duckdb.DuckDBPyConnection, row: dict[str, Any]) -> None:
     order = (
-        "benchmark model judge judge_criterion human_criterion human_rule sample_rule "
-        "against coefficient"
+        "benchmark task category style model judge judge_criterion human_criterion human_rule "
+        "sample_rule against coefficient n n_clusters value low high reason"
     )
-    order += " n n_clusters value low high reason"
     insert_row(lake, "rpt_correlation", *(row.get(field) for field in order.split()))
 
 
