@@ -1,19 +1,34 @@
 -- grain: one row per benchmark x grader of 0 or 1 x criteria x model ('*' all) x style ('*' all): its accuracy against what all annotators of
 -- an answer gave (CHIRP, Table 7), sample 0; one model or style alone has no row of its own. Of `n_left_out` answers annotators differ, or
 -- gave neither 0 nor 1
-with scores as (
+with graders as (
     select
         benchmark,
-        item_id,
-        answer_id,
-        model,
-        cluster,
         judge,
-        criterion,
-        score_0_1
+        criterion
     from core_scores
     where status = 'ok' and sample = 0
-    qualify bool_and(score_0_1 in (0, 1)) over (partition by benchmark, judge, criterion)
+    group by benchmark, judge, criterion
+    having bool_and(score_0_1 in (0, 1))
+),
+
+scores as (
+    select
+        core_scores.benchmark,
+        core_scores.item_id,
+        core_scores.answer_id,
+        core_scores.model,
+        core_scores.cluster,
+        core_scores.judge,
+        core_scores.criterion,
+        core_scores.score_0_1
+    from core_scores
+    semi join graders
+        on
+            core_scores.benchmark = graders.benchmark
+            and core_scores.judge = graders.judge
+            and core_scores.criterion = graders.criterion
+    where core_scores.status = 'ok' and core_scores.sample = 0
 ),
 
 people as (

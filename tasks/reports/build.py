@@ -81,7 +81,7 @@ def _one_table(name: str, compute: Callable[..., pl.DataFrame]) -> Figures:
     return Figures((name,), lambda connection, suite: {name: compute(connection, suite)})
 
 
-FIGURES = (
+FIGURES: tuple[Figures, ...] = (
     Figures(("correlations", "judge_comparisons", "difference_tests"), _compare_with_people),
     _one_table("corpus_scores", score_corpora),
     Figures(("rankings", "ranking_overlaps"), _rank_models),

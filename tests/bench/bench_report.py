@@ -14,8 +14,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.reports import build
+from judgelake.tasks.reports.live import make_figures
 from judgelake.tasks.suite.suite import ReportSettings
+from judgelake.tasks.warehouse.views import view_texts
+from judgelake.tasks.warehouse.warehouse import open_warehouse
 from tests.bench.planted_lake import plant_lake
 from tests.lakes import make_suite
 
@@ -39,6 +43,15 @@ def tell_time(name: str, step: Callable[..., Any]) -> Callable[..., Any]:
     return timed
 
 
+def read_view(lake: Lake, view: str) -> float:
+    """The seconds until all rows of a view are there, as `judgelake sql` reads it."""
+    start = time.perf_counter()
+    with open_warehouse(lake, sealed=True, lazy=True) as connection:
+        make_figures(connection, view)
+        connection.execute(f"select * from {view}").fetchall()
+    return time.perf_counter() - start
+
+
 def main() -> None:
     n_verdicts = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000_000
     resamples = int(sys.argv[2]) if len(sys.argv) > 2 else 5_000
@@ -57,6 +70,14 @@ def main() -> None:
         print(
             f"{n_verdicts:,} verdicts x {resamples:,}: {took:.1f} s ({processors:.1f} of "
             f"processors), limit 60 s; {peak:.2f} GiB, limit 3 GiB"
+        )
+        seconds = {
+            view: read_view(lake, view) for view in sorted(view_texts()) if view[:4] == "rpt_"
+        }
+        slowest = max(seconds, key=lambda view: seconds[view])
+        print(
+            f"{len(seconds)} views after it, each in a new connection: {sum(seconds.values()):.1f} s, "
+            f"limit 10 s; the slowest {slowest} {seconds[slowest]:.1f} s, limit 3 s"
         )
 
 
