@@ -1,6 +1,7 @@
--- grain: one row per benchmark x judge or metric x its criterion x people's criterion: how often it scores the answer that people chose as
--- the best of several higher than one that lost (HarmonicEval, appendix D.3). `n` pairs winner-loser of `n_choices`, `n_missing` more lack a
--- score; a tie of the judge is half. Scores are means of a judge's samples. Criteria are compared as in core_rated_scores
+-- grain: one row per benchmark x task ('*' all) x category ('*' all) x judge or metric x its criterion x people's criterion: how often it
+-- scores the answer that people chose as the best of several higher than one that lost (HarmonicEval, appendix D.3). `n` pairs winner-loser of
+-- `n_choices`, `n_missing` more lack a score; a tie of the judge is half. Scores are means of a judge's samples. Criteria are compared as in
+-- core_rated_scores; a benchmark's one task or category has no row of its own
 with choices as (
     select
         row_number() over (order by benchmark, item_id, choice_set, criterion, annotator) as choice_code,
@@ -93,6 +94,8 @@ scored as (
         compared.human_criterion,
         pairs.choice_code,
         items.cluster,
+        items.task,
+        coalesce(items.category, '(none)') as category,
         case
             when winners.score > losers.score then 1.0
             when winners.score = losers.score then 0.5
@@ -120,6 +123,8 @@ scored as (
 counted as (
     select
         benchmark,
+        coalesce(task, '*') as task,
+        coalesce(category, '*') as category,
         judge,
         judge_criterion,
         human_criterion,
@@ -127,12 +132,19 @@ counted as (
         count(*) filter (where is_right = 0.5) as n_ties,
         count(*) - count(is_right) as n_missing
     from scored
-    group by benchmark, judge, judge_criterion, human_criterion
+    group by
+        grouping sets (
+            (benchmark, judge, judge_criterion, human_criterion),
+            (benchmark, judge, judge_criterion, human_criterion, task),
+            (benchmark, judge, judge_criterion, human_criterion, category)
+        )
 ),
 
 clusters as (
     select
         benchmark,
+        coalesce(task, '*') as task,
+        coalesce(category, '*') as category,
         judge,
         judge_criterion,
         human_criterion,
@@ -140,7 +152,12 @@ clusters as (
         count(is_right) as n,
         coalesce(sum(is_right), 0) as total
     from scored
-    group by benchmark, judge, judge_criterion, human_criterion, cluster
+    group by
+        grouping sets (
+            (benchmark, judge, judge_criterion, human_criterion, cluster),
+            (benchmark, judge, judge_criterion, human_criterion, cluster, task),
+            (benchmark, judge, judge_criterion, human_criterion, cluster, category)
+        )
 ),
 
 weighed as (
@@ -148,19 +165,21 @@ weighed as (
         *,
         sum(n) over compared as all_n
     from clusters
-    window compared as (partition by benchmark, judge, judge_criterion, human_criterion)
+    window compared as (partition by benchmark, task, category, judge, judge_criterion, human_criterion)
 ),
 
 shares as (
     select
         benchmark,
+        task,
+        category,
         judge,
         judge_criterion,
         human_criterion,
         sum(n)::bigint as n,
         cluster_spread(n, total, all_n) as spread
     from weighed
-    group by benchmark, judge, judge_criterion, human_criterion
+    group by benchmark, task, category, judge, judge_criterion, human_criterion
 ),
 
 names as (
@@ -173,6 +192,8 @@ names as (
 
 select
     shares.benchmark,
+    shares.task,
+    shares.category,
     coalesce(names.alias, shares.judge) as metric,
     shares.judge_criterion,
     shares.human_criterion,
@@ -190,8 +211,14 @@ from shares
 inner join counted
     on
         shares.benchmark = counted.benchmark
+        and shares.task = counted.task
+        and shares.category = counted.category
         and shares.judge = counted.judge
         and shares.judge_criterion = counted.judge_criterion
         and shares.human_criterion = counted.human_criterion
 left join names on shares.judge = names.judge
-order by shares.benchmark, metric, shares.judge_criterion, shares.human_criterion
+window compared as (partition by shares.benchmark, shares.judge, shares.judge_criterion, shares.human_criterion)
+qualify
+    (shares.task = '*' or count(*) filter (where shares.task <> '*') over compared > 1)
+    and (shares.category = '*' or count(*) filter (where shares.category <> '*') over compared > 1)
+order by shares.benchmark, shares.task, shares.category, metric, shares.judge_criterion, shares.human_criterion

@@ -162,6 +162,7 @@ RATER_SECTIONS: tuple[Section, ...] = (
             PageColumn("n_missing", "Missing", "count"),
             PageColumn("accuracy", "Accuracy × 100", "percent", ("low", "high"), "reason"),
         ),
+        where="(task, category) = ('*', '*')",
     ),
     Section(
         "superscores",

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from judgelake.tasks.errors import SuiteError
-from tests.lakes import query
+from tests.lakes import answer, item, make_lake, query
+from tests.lakes import ingest as store
 from tests.sources.tables import ingest, read, write_bytes, write_suite
 
 THREE = {"item_id": "id", "prompt": "question"}
@@ -127,6 +128,36 @@ def test_a_metric_s_accuracy_on_winners_and_losers(tmp_path: Path) -> None:
     assert row["accuracy"] == pytest.approx((1 + 0.5 + 0 + 1 + 0 + 1) / 6)
     assert (row["low"], row["high"], row["reason"]) == (None, None, "fewer than 3 clusters")
     assert row["metric"] == "m"
+
+
+def test_accuracy_of_each_category(tmp_path: Path) -> None:
+    """x is always chosen over y: the metric is right on colour, wrong or undecided on the others."""
+    scores = {"i0": (3, 1), "i1": (2, 1), "i2": (1, 2), "i3": (2, 2)}
+    lake = make_lake(tmp_path)
+    categories = dict(zip(scores, ("colour", "colour", None, "count"), strict=True))
+    store(
+        lake,
+        [item(i, category=category) for i, category in categories.items()],
+        [answer(i, text, text, answer_id=text) for i in scores for text in "xy"],
+        choice_sets=[
+            {"item_id": i, "choice_set": "s", "criterion": "overall", "annotator": "p", "answers": ["x", "y"], "chosen": "x"}
+            for i in scores
+        ],
+        recorded_scores=[
+            {"item_id": i, "answer_id": text, "metric": "m", "score": float(score)}
+            for i, pair in scores.items()
+            for text, score in zip("xy", pair, strict=True)
+        ],
+    )  # fmt: skip
+    rows = query(
+        lake, "select task, category, n_choices, n_ties, accuracy from rpt_choice_accuracy"
+    )
+    assert [tuple(row.values()) for row in rows] == [
+        ("*", "(none)", 1, 0, 0.0),
+        ("*", "*", 4, 1, 0.625),
+        ("*", "colour", 2, 0, 1.0),
+        ("*", "count", 1, 1, 0.5),
+    ]
 
 
 def test_a_set_without_answers_is_refused(tmp_path: Path) -> None:
