@@ -15,6 +15,7 @@ from judgelake.schemas.judging import Strict
 
 RATING_METHODS = ("bradley_terry", "elo")
 RELIABILITIES = ("fleiss_kappa", "alpha_nominal", "alpha_ordinal", "alpha_interval")
+LABEL_KINDS = ("score", "choice")
 CHANCE_TERMS = ("nominal", "matchups", "linear", "quadratic", "none")
 
 
@@ -73,22 +74,32 @@ class Rankings(ResampledTable):
 
 
 class Kappas(ResampledTable):
-    """One row per benchmark × two raters × criterion × chance term: agreement and kappa on what
-    both labelled, sample 0 of each.
+    """One row per benchmark × two raters × kind × criterion × task, category or style × chance
+    term: agreement and kappa on what both labelled, sample 0 of each.
 
-    Labels are choices between two answers, or scores of answers. `nominal` is Cohen's kappa;
-    `matchups` (choices) takes chance by matchup of models (CHIRP, C.2.5); `linear` and `quadratic`
-    (scores of three levels and more) weight by distance. `n_inconsistent` rows are left out.
-    `strength` is Landis and Koch's word; `n_undefined` is that of kappa. People as one rater are
-    `human:* (majority)`, the label of more than half of them, and for scores of three levels and
-    more `human:* (mean)`. Raters whose scales have unlike spans (1 to 3, 1 to 5) have no labels in
-    common, so no agreement and no kappa: their row has the chance term `none`, Spearman's and
-    Kendall's tau-b correlation of their scores instead, and a `reason`.
+    `*` is all: criterion `*` all criteria, where there are several, each label of each a unit
+    (CHIRP, Table 1); benchmark `*` all of a suite that has several. Rows of one task, category or
+    style (`(none)`: none is given; a pair has one where both answers have it) are there where
+    there are several, never of two of them at once.
+
+    Labels (`kind`) are choices between two answers, or scores of answers. `nominal` is Cohen's
+    kappa; `matchups` (choices) takes chance by matchup of models (CHIRP, C.2.5); `linear` and
+    `quadratic` (scores of three levels and more) weight by distance. `n_inconsistent` rows are left
+    out. `strength` is Landis and Koch's word; `n_undefined` is that of kappa. People as one rater
+    are `human:* (majority)`, the label of more than half of them, and for scores of three levels
+    and more `human:* (mean)`. A judge of likelihood chooses the likelier answer (CHIRP, C.2.7) of
+    each pair, under each criterion that others chose by. Raters whose scales have unlike spans (1
+    to 3, 1 to 5) have no labels in common, so no agreement and no kappa: their row has the chance
+    term `none`, Spearman's and Kendall's tau-b correlation of their scores instead, and a `reason`.
     """
 
     rater_a: str
     rater_b: str
+    kind: str = pa.Field(isin=LABEL_KINDS)
     criterion: str
+    task: str
+    category: str
+    style: str
     chance: str = pa.Field(isin=CHANCE_TERMS)
     n: pl.Int64
     n_clusters: pl.Int64
@@ -112,8 +123,8 @@ class Kappas(ResampledTable):
 
 
 class Reliabilities(ResampledTable):
-    """One row per benchmark × group of raters × criterion × statistic: agreement of all of them
-    beyond chance, sample 0 of each.
+    """One row per benchmark × group of raters × kind × criterion × task, category or style ×
+    statistic: agreement of all of them beyond chance, sample 0 of each; `*` is all, as in `kappas`.
 
     `raters`: `people`, `people and <judge>` (on what people labelled), `judges` (without those
     shown no image or another). Fleiss' kappa is over the units of exactly `per_unit` labels, alpha
@@ -125,7 +136,11 @@ class Reliabilities(ResampledTable):
     """
 
     raters: str
+    kind: str = pa.Field(isin=LABEL_KINDS)
     criterion: str
+    task: str
+    category: str
+    style: str
     statistic: str = pa.Field(isin=RELIABILITIES)
     n_raters: pl.Int64
     per_unit: pl.Int64 = pa.Field(nullable=True)

@@ -4,7 +4,11 @@ select
     benchmark,
     rater_a,
     rater_b,
+    kind,
     criterion,
+    task,
+    category,
+    style,
     chance,
     n,
     n_clusters,
@@ -31,4 +35,4 @@ select
     reported_at
 from stg_kappas
 qualify rank() over (partition by benchmark, rater_a, rater_b order by reported_at desc) = 1
-order by benchmark, rater_a, rater_b, criterion, chance
+order by benchmark, rater_a, rater_b, kind, criterion, task, category, style, chance

@@ -3,7 +3,11 @@
 select
     benchmark,
     raters,
+    kind,
     criterion,
+    task,
+    category,
+    style,
     statistic,
     n_raters,
     per_unit,
@@ -22,4 +26,4 @@ select
     reported_at
 from stg_reliabilities
 qualify rank() over (partition by benchmark, raters order by reported_at desc) = 1
-order by benchmark, criterion, raters, statistic
+order by benchmark, kind, criterion, task, category, style, raters, statistic
