@@ -15,6 +15,7 @@ from judgelake.schemas.judging import Strict
 
 RATING_METHODS = ("bradley_terry", "elo")
 RELIABILITIES = ("fleiss_kappa", "alpha_nominal", "alpha_ordinal", "alpha_interval")
+COMPARED_PAIRS = ("all", "surveyed")
 LABEL_KINDS = ("score", "choice")
 CHANCE_TERMS = ("nominal", "matchups", "linear", "quadratic", "none")
 
@@ -156,15 +157,18 @@ class Reliabilities(ResampledTable):
 
 
 class Contradictions(ResampledTable):
-    """One row per benchmark × rater × criterion: questions with preferences, and those whose
-    preferences run in a circle.
+    """One row per benchmark × rater × criterion × pairs: questions with preferences, and those
+    whose preferences run in a circle.
 
+    Criterion `*` is all, where there are several: a question under each of them counts by itself.
+    `surveyed` (CHIRP, C.2.8) are the pairs that people compared too, of judges who saw others.
     Only where a question compares three models. `coin_flip_share` is what coin-flips would give on
     the same comparisons, simulated for `n_simulated` questions.
     """
 
     rater: str
     criterion: str
+    pairs: str = pa.Field(isin=COMPARED_PAIRS)
     n_questions: pl.Int64
     n_clusters: pl.Int64
     n_contradictory: pl.Int64
@@ -201,8 +205,8 @@ class RankingOverlaps(Strict):
 
 
 class AttributeAgreements(ResampledTable):
-    """One row per benchmark × rater × criterion × attribute: share of the win of the model that has
-    more (or less) of it.
+    """One row per benchmark × rater × criterion (`*` all) × category (`*` all) × attribute: share
+    of the win of the model that has more (or less) of it.
 
     CHIRP's Tables 2 and 16; `n_left_out` comparisons are of models equal in it, of `n_ties` each
     model gets half. Distance correlation (Table 17) is that of the attribute with Elo ratings of
@@ -211,6 +215,7 @@ class AttributeAgreements(ResampledTable):
 
     rater: str
     criterion: str
+    category: str
     attribute: str
     prefers: str = pa.Field(isin=("more", "less"))
     n: pl.Int64

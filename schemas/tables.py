@@ -289,6 +289,7 @@ TABLES: dict[str, Table] = {
             "contradictions",
             "raters.Contradictions",
             *_RATED,
+            "pairs",
         ),
         _reported(
             "reliabilities",
@@ -316,6 +317,7 @@ TABLES: dict[str, Table] = {
             "attribute_agreement",
             "raters.AttributeAgreements",
             *_RATED,
+            "category",
             "attribute",
         ),
     )

@@ -1,5 +1,6 @@
--- grain: one row per benchmark x group of raters (people, people and a judge, judges) x criterion x statistic: how far all of them agree
--- beyond chance, Fleiss' kappa and Krippendorff's alpha with intervals that recompute chance, as last reported
+-- grain: one row per benchmark ('*' all of a suite) x group of raters (people, people and a judge, judges) x kind of labels x criterion
+-- ('*' all) x task, category or style ('*' all; no two of them at once) x statistic: how far all of them agree beyond chance, Fleiss' kappa and
+-- Krippendorff's alpha with intervals that recompute chance, as last reported
 select
     benchmark,
     raters,
