@@ -248,6 +248,29 @@ def test_kappas_of_every_part_are_scikit_learn_s(planted: Lake) -> None:
         assert row["kappa"] == pytest.approx(kappa, abs=1e-12), key
 
 
+def test_agreement_by_sql_alone_is_that_of_the_report(planted: Lake) -> None:
+    """rpt_agreement: the same figures of each benchmark, without judges of likelihood and people
+    as one rater.
+    """
+    same = "agreement, kappa, n, benchmark, criterion, task, category, style"
+    by_sql = query(planted, f"select {same}, judge_a as a, judge_b as b from rpt_agreement")
+    kept = query(
+        planted,
+        f"select {same}, rater_a as a, rater_b as b from rpt_kappas where benchmark <> '*' and "
+        "kind = 'choice' and chance = 'nominal' and rater_a <> 'davinci' and "
+        "rater_a not like 'human:*%' and rater_b not like 'human:*%'",
+    )
+    assert {key_row(row): row for row in by_sql} == {
+        key_row(row): {**row, **{name: pytest.approx(row[name]) for name in ("agreement", "kappa")}}
+        for row in kept
+    }
+
+
+def key_row(row: Row) -> tuple[str, ...]:
+    names = ("a", "b", "benchmark", "criterion", "task", "category", "style")
+    return tuple(str(row[name]) for name in names)
+
+
 def test_likelihood_agrees_with_judges_pair_by_pair(planted: Lake) -> None:
     """CHIRP, C.2.7: how often the likelier answer is the one a judge prefers, over all matchups."""
     rows = query(
