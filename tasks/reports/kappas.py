@@ -10,6 +10,8 @@ import numpy as np
 import polars as pl
 
 from judgelake.tasks.reports.rater_labels import (
+    ALL,
+    CUTS,
     HUMAN,
     MEAN_OF_PEOPLE,
     Labelled,
@@ -43,9 +45,9 @@ from judgelake.tasks.stats.reliability import (
 )
 from judgelake.tasks.suite.suite import Suite
 
-MOST_PAIRS = 300
-"""Pairs of raters a part, those with most in common: a crowd's many pairs are in
-`rpt_agreement`, without intervals.
+MOST_PAIRS, MOST_PAIRS_OF_CUT = 300, 100
+"""Pairs of raters of a criterion, and of a task, category or style, those with most in common: a
+crowd's many pairs are in `rpt_agreement`, without intervals.
 """
 
 
@@ -57,15 +59,20 @@ def measure_kappas(frame: pl.DataFrame, resamples: Resamples) -> Iterator[Row]:
         is_choice = kind["kind"] == "choice"
         whole = spread_raters(rows, is_choice=is_choice)
         for names, places in list_parts(whole.units):
+            is_cut = any(names[cut] != ALL for cut in CUTS)
+            most = MOST_PAIRS_OF_CUT if is_cut else MOST_PAIRS
             part = whole.select(places)
-            for row in _compare_raters(part, resamples, is_choice=is_choice):
+            for row in _compare_raters(part, resamples, most, is_choice=is_choice):
                 yield {**kind, **names, **row}
 
 
-def _compare_raters(labelled: Labelled, resamples: Resamples, *, is_choice: bool) -> Iterator[Row]:
+def _compare_raters(
+    labelled: Labelled, resamples: Resamples, most_pairs: int, *, is_choice: bool
+) -> Iterator[Row]:
     raters, labels = labelled.raters, labelled.labels
     pairs = [
-        (str(raters[a]), str(raters[b]), labels[a], labels[b]) for a, b in _pair_raters(labels)
+        (str(raters[a]), str(raters[b]), labels[a], labels[b])
+        for a, b in _pair_raters(labels, most_pairs)
     ]
     measure = _compare_choices if is_choice else _compare_scores
     for rater, other, a, b in (*pairs, *_pair_with_people(labelled)):
@@ -111,12 +118,12 @@ def _pair_with_people(labelled: Labelled) -> Iterator[tuple[str, str, Floats, Fl
             yield judge, name, labels, people
 
 
-def _pair_raters(labels: Floats) -> list[tuple[int, int]]:
-    """Pairs of raters who labelled anything in common, most first, up to `MOST_PAIRS`."""
+def _pair_raters(labels: Floats, most: int) -> list[tuple[int, int]]:
+    """Pairs of raters who labelled anything in common, most first, up to `most`."""
     has_label = (~np.isnan(labels)).astype(np.float32)
     common = has_label @ has_label.T
     pairs = [(a, b) for a, b in itertools.combinations(range(len(labels)), 2) if common[a, b]]
-    return sorted(pairs, key=lambda pair: -common[pair])[:MOST_PAIRS]
+    return sorted(pairs, key=lambda pair: -common[pair])[:most]
 
 
 def _compare_scores(
