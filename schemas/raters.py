@@ -4,7 +4,8 @@ and grade. Other reports: `reports`.
 Raters are judges, recorded ones too, `human:<annotator>`, and, where several answers to a question
 are put in order, `human`: all annotators' rows together. Every interval is of 95 % and of
 `resamples` resamples of clusters, drawn from `seed`, the same for all raters of a benchmark;
-`n_undefined` of them had no value. A `reason` says why there is no interval.
+`n_undefined` of them had no value. A `reason` says why there is no interval. Parts (`task`,
+`category`, `style`, `pairs`) and `kind` are null in rows of reports that had none: all together.
 """
 
 import pandera.polars as pa
@@ -96,11 +97,11 @@ class Kappas(ResampledTable):
 
     rater_a: str
     rater_b: str
-    kind: str = pa.Field(isin=LABEL_KINDS)
+    kind: str = pa.Field(nullable=True, isin=LABEL_KINDS)
     criterion: str
-    task: str
-    category: str
-    style: str
+    task: str = pa.Field(nullable=True)
+    category: str = pa.Field(nullable=True)
+    style: str = pa.Field(nullable=True)
     chance: str = pa.Field(isin=CHANCE_TERMS)
     n: pl.Int64
     n_clusters: pl.Int64
@@ -137,11 +138,11 @@ class Reliabilities(ResampledTable):
     """
 
     raters: str
-    kind: str = pa.Field(isin=LABEL_KINDS)
+    kind: str = pa.Field(nullable=True, isin=LABEL_KINDS)
     criterion: str
-    task: str
-    category: str
-    style: str
+    task: str = pa.Field(nullable=True)
+    category: str = pa.Field(nullable=True)
+    style: str = pa.Field(nullable=True)
     statistic: str = pa.Field(isin=RELIABILITIES)
     n_raters: pl.Int64
     per_unit: pl.Int64 = pa.Field(nullable=True)
@@ -168,7 +169,7 @@ class Contradictions(ResampledTable):
 
     rater: str
     criterion: str
-    pairs: str = pa.Field(isin=COMPARED_PAIRS)
+    pairs: str = pa.Field(nullable=True, isin=COMPARED_PAIRS)
     n_questions: pl.Int64
     n_clusters: pl.Int64
     n_contradictory: pl.Int64
@@ -215,7 +216,7 @@ class AttributeAgreements(ResampledTable):
 
     rater: str
     criterion: str
-    category: str
+    category: str = pa.Field(nullable=True)
     attribute: str
     prefers: str = pa.Field(isin=("more", "less"))
     n: pl.Int64

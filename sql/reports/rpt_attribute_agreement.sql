@@ -4,7 +4,7 @@ select
     benchmark,
     rater,
     criterion,
-    category,
+    coalesce(category, '*') as category,
     attribute,
     prefers,
     n,

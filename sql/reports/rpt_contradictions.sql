@@ -4,7 +4,7 @@ select
     benchmark,
     rater,
     criterion,
-    pairs,
+    coalesce(pairs, 'all') as pairs,
     n_questions,
     n_clusters,
     n_contradictory,
