@@ -4,7 +4,8 @@ and grade. Other reports: `reports`.
 Raters are judges, recorded ones too, `human:<annotator>`, and, where several answers to a question
 are put in order, `human`: all annotators' rows together. Every interval is of 95 % and of
 `resamples` resamples of clusters, drawn from `seed`, the same for all raters of a benchmark;
-`n_undefined` of them had no value. A `reason` says why there is no interval.
+`n_undefined` of them had no value. A `reason` says why there is no interval. Parts (`task`,
+`category`, `style`, `pairs`) and `kind` are null in rows of reports that had none: all together.
 """
 
 import pandera.polars as pa
@@ -15,6 +16,8 @@ from judgelake.schemas.judging import Strict
 
 RATING_METHODS = ("bradley_terry", "elo")
 RELIABILITIES = ("fleiss_kappa", "alpha_nominal", "alpha_ordinal", "alpha_interval")
+COMPARED_PAIRS = ("all", "surveyed")
+LABEL_KINDS = ("score", "choice")
 CHANCE_TERMS = ("nominal", "matchups", "linear", "quadratic", "none")
 
 
@@ -73,22 +76,32 @@ class Rankings(ResampledTable):
 
 
 class Kappas(ResampledTable):
-    """One row per benchmark × two raters × criterion × chance term: agreement and kappa on what
-    both labelled, sample 0 of each.
+    """One row per benchmark × two raters × kind × criterion × task, category or style × chance
+    term: agreement and kappa on what both labelled, sample 0 of each.
 
-    Labels are choices between two answers, or scores of answers. `nominal` is Cohen's kappa;
-    `matchups` (choices) takes chance by matchup of models (CHIRP, C.2.5); `linear` and `quadratic`
-    (scores of three levels and more) weight by distance. `n_inconsistent` rows are left out.
-    `strength` is Landis and Koch's word; `n_undefined` is that of kappa. People as one rater are
-    `human:* (majority)`, the label of more than half of them, and for scores of three levels and
-    more `human:* (mean)`. Raters whose scales have unlike spans (1 to 3, 1 to 5) have no labels in
-    common, so no agreement and no kappa: their row has the chance term `none`, Spearman's and
-    Kendall's tau-b correlation of their scores instead, and a `reason`.
+    `*` is all: criterion `*` all criteria, where there are several, each label of each a unit
+    (CHIRP, Table 1); benchmark `*` all of a suite that has several. Rows of one task, category or
+    style (`(none)`: none is given; a pair has one where both answers have it) are there where
+    there are several, never of two of them at once.
+
+    Labels (`kind`) are choices between two answers, or scores of answers. `nominal` is Cohen's
+    kappa; `matchups` (choices) takes chance by matchup of models (CHIRP, C.2.5); `linear` and
+    `quadratic` (scores of three levels and more) weight by distance. `n_inconsistent` rows are left
+    out. `strength` is Landis and Koch's word; `n_undefined` is that of kappa. People as one rater
+    are `human:* (majority)`, the label of more than half of them, and for scores of three levels
+    and more `human:* (mean)`. A judge of likelihood chooses the likelier answer (CHIRP, C.2.7) of
+    each pair, under each criterion that others chose by. Raters whose scales have unlike spans (1
+    to 3, 1 to 5) have no labels in common, so no agreement and no kappa: their row has the chance
+    term `none`, Spearman's and Kendall's tau-b correlation of their scores instead, and a `reason`.
     """
 
     rater_a: str
     rater_b: str
+    kind: str = pa.Field(nullable=True, isin=LABEL_KINDS)
     criterion: str
+    task: str = pa.Field(nullable=True)
+    category: str = pa.Field(nullable=True)
+    style: str = pa.Field(nullable=True)
     chance: str = pa.Field(isin=CHANCE_TERMS)
     n: pl.Int64
     n_clusters: pl.Int64
@@ -112,8 +125,8 @@ class Kappas(ResampledTable):
 
 
 class Reliabilities(ResampledTable):
-    """One row per benchmark × group of raters × criterion × statistic: agreement of all of them
-    beyond chance, sample 0 of each.
+    """One row per benchmark × group of raters × kind × criterion × task, category or style ×
+    statistic: agreement of all of them beyond chance, sample 0 of each; `*` is all, as in `kappas`.
 
     `raters`: `people`, `people and <judge>` (on what people labelled), `judges` (without those
     shown no image or another). Fleiss' kappa is over the units of exactly `per_unit` labels, alpha
@@ -125,7 +138,11 @@ class Reliabilities(ResampledTable):
     """
 
     raters: str
+    kind: str = pa.Field(nullable=True, isin=LABEL_KINDS)
     criterion: str
+    task: str = pa.Field(nullable=True)
+    category: str = pa.Field(nullable=True)
+    style: str = pa.Field(nullable=True)
     statistic: str = pa.Field(isin=RELIABILITIES)
     n_raters: pl.Int64
     per_unit: pl.Int64 = pa.Field(nullable=True)
@@ -141,15 +158,18 @@ class Reliabilities(ResampledTable):
 
 
 class Contradictions(ResampledTable):
-    """One row per benchmark × rater × criterion: questions with preferences, and those whose
-    preferences run in a circle.
+    """One row per benchmark × rater × criterion × pairs: questions with preferences, and those
+    whose preferences run in a circle.
 
+    Criterion `*` is all, where there are several: a question under each of them counts by itself.
+    `surveyed` (CHIRP, C.2.8) are the pairs that people compared too, of judges who saw others.
     Only where a question compares three models. `coin_flip_share` is what coin-flips would give on
     the same comparisons, simulated for `n_simulated` questions.
     """
 
     rater: str
     criterion: str
+    pairs: str = pa.Field(nullable=True, isin=COMPARED_PAIRS)
     n_questions: pl.Int64
     n_clusters: pl.Int64
     n_contradictory: pl.Int64
@@ -186,8 +206,8 @@ class RankingOverlaps(Strict):
 
 
 class AttributeAgreements(ResampledTable):
-    """One row per benchmark × rater × criterion × attribute: share of the win of the model that has
-    more (or less) of it.
+    """One row per benchmark × rater × criterion (`*` all) × category (`*` all) × attribute: share
+    of the win of the model that has more (or less) of it.
 
     CHIRP's Tables 2 and 16; `n_left_out` comparisons are of models equal in it, of `n_ties` each
     model gets half. Distance correlation (Table 17) is that of the attribute with Elo ratings of
@@ -196,6 +216,7 @@ class AttributeAgreements(ResampledTable):
 
     rater: str
     criterion: str
+    category: str = pa.Field(nullable=True)
     attribute: str
     prefers: str = pa.Field(isin=("more", "less"))
     n: pl.Int64

@@ -134,6 +134,7 @@ def _reported(name: str, contract: str, *keys: str, sort: tuple[str, ...] = ()) 
 
 _ANSWER = ("benchmark", "item_id", "answer_id")
 _PAIR = ("benchmark", "item_id", "answer_a", "answer_b")
+_CUTS = ("task", "category", "style")
 _RATED = ("suite", "benchmark", "rater", "criterion")
 
 TABLES: dict[str, Table] = {
@@ -279,13 +280,16 @@ TABLES: dict[str, Table] = {
             "benchmark",
             "rater_a",
             "rater_b",
+            "kind",
             "criterion",
+            *_CUTS,
             "chance",
         ),
         _reported(
             "contradictions",
             "raters.Contradictions",
             *_RATED,
+            "pairs",
         ),
         _reported(
             "reliabilities",
@@ -293,7 +297,9 @@ TABLES: dict[str, Table] = {
             "suite",
             "benchmark",
             "raters",
+            "kind",
             "criterion",
+            *_CUTS,
             "statistic",
         ),
         _reported(
@@ -311,6 +317,7 @@ TABLES: dict[str, Table] = {
             "attribute_agreement",
             "raters.AttributeAgreements",
             *_RATED,
+            "category",
             "attribute",
         ),
     )

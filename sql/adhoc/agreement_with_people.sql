@@ -2,7 +2,7 @@
 -- grain: one row per benchmark x criterion x two raters, of whom one or both are people (human:<annotator>), who labelled the same answers or
 -- chose between the same two; the highest kappa first
 -- option benchmark: only this benchmark
--- option criterion: only this criterion
+-- option criterion: only this criterion (`*` is all together)
 -- option pairs = mixed: a judge and a person, or two people, which is what a judge can reach: mixed, people or both
 select
     benchmark,
@@ -20,6 +20,7 @@ where
         when 'people' then starts_with(judge_a, 'human:') and starts_with(judge_b, 'human:')
         else starts_with(judge_a, 'human:') or starts_with(judge_b, 'human:')
     end
+    and task = '*' and category = '*' and style = '*'
     and ($benchmark::varchar is null or benchmark = $benchmark)
-    and ($criterion::varchar is null or criterion = $criterion)
+    and criterion = coalesce($criterion::varchar, case when criterion <> '*' then criterion end)
 order by benchmark asc, criterion asc, kappa desc nulls last, rater_a asc, rater_b asc

@@ -12,24 +12,27 @@ with known as (
 
 choices as (
     select
-        case when rater like 'human:%' then 'human' else rater end as rater,
-        criterion,
-        item_id,
-        answer_a,
-        answer_b,
-        sample,
-        model_a,
-        model_b,
-        preference_b,
-        cluster
-    from core_choices
-    where benchmark = $benchmark and model_a <> model_b
+        case when choices.rater like 'human:%' then 'human' else choices.rater end as rater,
+        choices.criterion,
+        choices.item_id,
+        coalesce(items.category, '') as category,
+        choices.answer_a,
+        choices.answer_b,
+        choices.sample,
+        choices.model_a,
+        choices.model_b,
+        choices.preference_b,
+        choices.cluster
+    from core_choices as choices
+    inner join stg_items as items on choices.benchmark = items.benchmark and choices.item_id = items.item_id
+    where choices.benchmark = $benchmark and choices.model_a <> choices.model_b
 )
 
 select
     choices.rater,
     choices.criterion,
     a.attribute,
+    choices.category,
     choices.model_a,
     choices.model_b,
     a.amount as a,

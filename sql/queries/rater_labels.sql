@@ -1,11 +1,52 @@
 -- grain: one row per rater x answer or pair x criterion of one benchmark that has a label, sample 0: kind `score` or `choice`. A choice's
 -- label is 0 for a, 1 for b, 2 for a tie, 3 for inconsistent, and so it is where a rater's rows of one pair differ; models are null for scores.
 -- Raters who give more than 21 different scores are left out, for they hardly ever give two answers the same, and those alone on a criterion.
--- `is_control`: a judge that is shown no image, or another one; `span`: that of its scale (core_rater_scales), null for choices
+-- A judge of likelihood (criterion `likelihood`) also chooses: the likelier answer of each pair that others chose between, under each of their
+-- criteria (CHIRP, C.2.7). `is_control`: a judge that is shown no image, or another one; `span`: that of its scale (core_rater_scales), null for
+-- choices; `unit_code` is unique within a `scale_code`, that is a kind and criterion. `style` of a pair is null where its answers differ in it
 with controls as (
     select judge
     from core_judges
     where regexp_extract(signature, '\|image:([^|]*)', 1) in ('absent', 'swapped')
+),
+
+choices as (
+    select
+        item_id,
+        answer_a,
+        answer_b,
+        model_a,
+        model_b,
+        criterion,
+        rater,
+        status,
+        choice,
+        cluster
+    from core_choices
+    where benchmark = $benchmark and status in ('ok', 'inconsistent') and sample = 0
+),
+
+compared as materialized (
+    select
+        item_id,
+        answer_a,
+        answer_b,
+        criterion,
+        any_value(model_a) as model_a,
+        any_value(model_b) as model_b,
+        any_value(cluster) as cluster
+    from choices
+    group by item_id, answer_a, answer_b, criterion
+),
+
+likelihoods as materialized (
+    select
+        item_id,
+        answer_id,
+        judge,
+        rating
+    from core_scores
+    where benchmark = $benchmark and criterion = 'likelihood' and status = 'ok' and sample = 0
 ),
 
 labels as not materialized (
@@ -45,8 +86,21 @@ labels as not materialized (
         rater,
         case when status = 'inconsistent' then 3.0 when choice = 'a' then 0.0 when choice = 'b' then 1.0 else 2.0 end as label,
         cluster
-    from core_choices
-    where benchmark = $benchmark and status in ('ok', 'inconsistent') and sample = 0
+    from choices
+    union all by name
+    select
+        'choice' as kind,
+        compared.item_id,
+        compared.answer_a || ' / ' || compared.answer_b as subject,
+        compared.model_a,
+        compared.model_b,
+        compared.criterion,
+        a.judge as rater,
+        case when a.rating > b.rating then 0.0 when a.rating < b.rating then 1.0 else 2.0 end as label,
+        compared.cluster
+    from compared
+    inner join likelihoods as a on compared.item_id = a.item_id and compared.answer_a = a.answer_id
+    inner join likelihoods as b on compared.item_id = b.item_id and compared.answer_b = b.answer_id and a.judge = b.judge
 ),
 
 -- one cheap pass leaves out most: an estimate is some percent off, and 1,000 is far from 21
@@ -80,7 +134,8 @@ numbered as (
         raters.criterion,
         raters.rater,
         scales.span,
-        raters.rater in (select judge from controls) as is_control,
+        raters.rater in (select judge from controls)
+        or (raters.kind = 'choice' and raters.rater in (select judge from likelihoods)) as is_control,
         row_number() over (order by raters.kind, raters.criterion, raters.rater) as rater_code,
         dense_rank() over (order by raters.kind, raters.criterion) as scale_code
     from raters
@@ -122,28 +177,64 @@ clusters as (
     group by cluster
 ),
 
-units as (
+answer_styles as (
+    select
+        item_id,
+        answer_id,
+        coalesce(style, '(none)') as style
+    from stg_answers
+    where benchmark = $benchmark
+),
+
+-- beside the item's reference, which is no answer, an answer's style is that of the pair
+styles as (
+    select
+        a.item_id,
+        a.answer_id as subject,
+        false as is_pair,
+        a.style
+    from answer_styles as a
+    union all by name
+    select
+        a.item_id,
+        compared.answer_a || ' / ' || compared.answer_b as subject,
+        true as is_pair,
+        any_value(case when b.style is null or a.style = b.style then a.style end) as style
+    from compared
+    inner join answer_styles as a on compared.item_id = a.item_id and compared.answer_a = a.answer_id
+    left join answer_styles as b on compared.item_id = b.item_id and compared.answer_b = b.answer_id
+    group by a.item_id, compared.answer_a, compared.answer_b
+),
+
+units as materialized (
     select
         subjects.*,
         clusters.cluster_key,
+        items.task,
+        coalesce(items.category, '(none)') as category,
+        styles.style,
         row_number() over (partition by subjects.scale_code order by subjects.item_id, subjects.subject) - 1 as unit_code
     from subjects
     inner join clusters on subjects.cluster = clusters.cluster
+    inner join stg_items as items on items.benchmark = $benchmark and subjects.item_id = items.item_id
+    left join styles
+        on
+            subjects.item_id = styles.item_id
+            and subjects.subject = styles.subject
+            and styles.is_pair = (subjects.model_a is not null)
 ),
 
 once as (
     select
         kept.rater_code,
+        units.scale_code,
         units.unit_code,
-        any_value(units.cluster_key) as cluster_key,
-        any_value(units.model_a) as model_a,
-        any_value(units.model_b) as model_b,
         avg(kept.label) as mean_label,
         min(kept.label) as least_label,
         max(kept.label) as largest_label
     from kept
     inner join units on kept.scale_code = units.scale_code and kept.item_id = units.item_id and kept.subject = units.subject
-    group by kept.rater_code, units.unit_code
+    group by kept.rater_code, units.scale_code, units.unit_code
 )
 
 select
@@ -152,11 +243,16 @@ select
     numbered.rater,
     numbered.is_control,
     numbered.span,
-    once.model_a,
-    once.model_b,
+    units.task,
+    units.category,
+    units.style,
+    units.model_a,
+    units.model_b,
     case when numbered.kind = 'score' then mean_label when least_label = largest_label then least_label else 3.0 end as label,
+    once.scale_code,
     once.unit_code,
-    once.cluster_key
+    units.cluster_key
 from once
 inner join numbered on once.rater_code = numbered.rater_code
+inner join units on once.scale_code = units.scale_code and once.unit_code = units.unit_code
 order by once.rater_code, once.unit_code

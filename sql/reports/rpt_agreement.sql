@@ -1,7 +1,8 @@
--- grain: one row per benchmark x pair of raters x criterion: raw agreement and Cohen's kappa on what both labelled.
--- Raters are judges and `human:<annotator>`; labels are scores of answers or choices between two answers; sample 0 of each.
--- Raters of more than 21 different labels are left out; two on unlike scales have no label in common, and `reason` says so
-with cells as (
+-- grain: one row per benchmark x pair of raters x criterion ('*' all) x task, category or style ('*' all; no two of them at once): raw
+-- agreement and Cohen's kappa on what both labelled. Raters are judges and `human:<annotator>`; labels are scores of answers or choices between
+-- two answers; sample 0 of each. All criteria, and each task, category and style, have rows where a benchmark has several. Raters of more than
+-- 21 different labels are left out; two on unlike scales have no label in common, and `reason` says so. All benchmarks are in rpt_kappas
+with pairs as materialized (
     select * from core_label_pairs
 ),
 
@@ -12,93 +13,132 @@ scales as (
 unlike as (
     select
         a.benchmark,
-        a.criterion,
+        case when grouping(a.criterion) = 0 then a.criterion else '*' end as criterion,
         a.rater as judge_a,
         b.rater as judge_b,
-        printf('scales of unlike spans, %g and %g: no label in common; rpt_kappas has correlations', a.span, b.span) as reason
+        min(printf('scales of unlike spans, %g and %g: no label in common; rpt_kappas has correlations', a.span, b.span)) as reason
     from scales as a
     inner join scales as b on a.benchmark = b.benchmark and a.criterion = b.criterion and a.rater < b.rater and a.span <> b.span
+    group by grouping sets ((a.benchmark, a.rater, b.rater, a.criterion), (a.benchmark, a.rater, b.rater))
 ),
 
-observed as (
+-- each label of one of two raters, and how often it is that of both
+labels as (
     select
         benchmark,
         judge_a,
         judge_b,
         criterion,
-        sum(n) as n,
-        coalesce(sum(n) filter (where label_a = label_b), 0) / sum(n) as agreement
-    from cells
-    group by benchmark, judge_a, judge_b, criterion
-),
-
-shares_a as (
-    select
-        benchmark,
-        judge_a,
-        judge_b,
-        criterion,
+        task,
+        category,
+        style,
         label_a as label,
-        sum(n) as n
-    from cells
-    group by benchmark, judge_a, judge_b, criterion, label_a
-),
-
-shares_b as (
+        n as n_a,
+        0 as n_b,
+        case when label_a = label_b then n else 0 end as n_both
+    from pairs
+    union all
     select
         benchmark,
         judge_a,
         judge_b,
         criterion,
+        task,
+        category,
+        style,
         label_b as label,
-        sum(n) as n
-    from cells
-    group by benchmark, judge_a, judge_b, criterion, label_b
+        0 as n_a,
+        n as n_b,
+        0 as n_both
+    from pairs
 ),
 
-chance as (
+shares as (
     select
-        a.benchmark,
-        a.judge_a,
-        a.judge_b,
-        a.criterion,
-        sum(a.n * b.n) as product
-    from shares_a as a
-    inner join shares_b as b
-        on
-            a.benchmark = b.benchmark
-            and a.judge_a = b.judge_a
-            and a.judge_b = b.judge_b
-            and a.criterion = b.criterion
-            and a.label = b.label
-    group by a.benchmark, a.judge_a, a.judge_b, a.criterion
+        benchmark,
+        judge_a,
+        judge_b,
+        case when grouping(criterion) = 0 then criterion else '*' end as criterion,
+        case when grouping(task) = 0 then task else '*' end as task,
+        case when grouping(category) = 0 then category else '*' end as category,
+        case when grouping(style) = 0 then style else '*' end as style,
+        sum(n_a) as n_a,
+        sum(n_b) as n_b,
+        sum(n_both) as n_both
+    from labels
+    group by grouping sets (
+        (benchmark, judge_a, judge_b, label),
+        (benchmark, judge_a, judge_b, label, task),
+        (benchmark, judge_a, judge_b, label, category),
+        (benchmark, judge_a, judge_b, label, style),
+        (benchmark, judge_a, judge_b, label, criterion),
+        (benchmark, judge_a, judge_b, label, criterion, task),
+        (benchmark, judge_a, judge_b, label, criterion, category),
+        (benchmark, judge_a, judge_b, label, criterion, style)
+    )
+),
+
+-- a pair of answers in two styles is of no style
+measured as (
+    select
+        benchmark,
+        judge_a,
+        judge_b,
+        criterion,
+        task,
+        category,
+        style,
+        sum(n_a) as n,
+        sum(n_both) / sum(n_a) as agreement,
+        sum(n_a * n_b) / (sum(n_a) * sum(n_a)) as chance
+    from shares
+    where style is not null
+    group by benchmark, judge_a, judge_b, criterion, task, category, style
+),
+
+-- how many values there are: a row of the only one would repeat that of all
+several as (
+    select
+        benchmark,
+        case when grouping(criterion) = 0 then criterion else '*' end as criterion,
+        count(distinct criterion) as n_criteria,
+        count(distinct task) as n_tasks,
+        count(distinct category) as n_categories,
+        count(distinct coalesce(style, '')) as n_styles
+    from pairs
+    group by grouping sets ((benchmark, criterion), (benchmark))
 )
 
 select
-    observed.benchmark,
-    observed.judge_a,
-    observed.judge_b,
-    observed.criterion,
-    observed.n::bigint as n,
-    case when unlike.judge_a is null then observed.agreement end as agreement,
-    case
-        when unlike.judge_a is null
-            then
-                (observed.agreement - coalesce(chance.product, 0) / (observed.n * observed.n))
-                / nullif(1 - coalesce(chance.product, 0) / (observed.n * observed.n), 0)
-    end as kappa,
+    measured.benchmark,
+    measured.judge_a,
+    measured.judge_b,
+    measured.criterion,
+    measured.task,
+    measured.category,
+    measured.style,
+    measured.n::bigint as n,
+    case when unlike.judge_a is null then measured.agreement end as agreement,
+    case when unlike.judge_a is null then (measured.agreement - measured.chance) / nullif(1 - measured.chance, 0) end as kappa,
     unlike.reason
-from observed
+from measured
+inner join several on measured.benchmark = several.benchmark and measured.criterion = several.criterion
 left join unlike
     on
-        observed.benchmark = unlike.benchmark
-        and observed.judge_a = unlike.judge_a
-        and observed.judge_b = unlike.judge_b
-        and observed.criterion = unlike.criterion
-left join chance
-    on
-        observed.benchmark = chance.benchmark
-        and observed.judge_a = chance.judge_a
-        and observed.judge_b = chance.judge_b
-        and observed.criterion = chance.criterion
-order by observed.benchmark, observed.judge_a, observed.judge_b, observed.criterion
+        measured.benchmark = unlike.benchmark
+        and measured.judge_a = unlike.judge_a
+        and measured.judge_b = unlike.judge_b
+        and measured.criterion = unlike.criterion
+where
+    (measured.criterion <> '*' or several.n_criteria > 1)
+    and (measured.task = '*' or several.n_tasks > 1)
+    and (measured.category = '*' or several.n_categories > 1)
+    and (measured.style = '*' or several.n_styles > 1)
+order by
+    measured.benchmark,
+    measured.judge_a,
+    measured.judge_b,
+    measured.criterion,
+    measured.task,
+    measured.category,
+    measured.style

@@ -1,9 +1,10 @@
--- grain: one row per benchmark x rater x criterion x attribute: how often the larger model, or that of lower training loss, is preferred;
--- the last report's
+-- grain: one row per benchmark x rater x criterion ('*' all) x category ('*' all) x attribute: how often the larger model, or that of lower
+-- training loss, is preferred; the last report's
 select
     benchmark,
     rater,
     criterion,
+    coalesce(category, '*') as category,
     attribute,
     prefers,
     n,
@@ -24,4 +25,4 @@ select
     reported_at
 from stg_attribute_agreement
 qualify rank() over (partition by benchmark, rater order by reported_at desc) = 1
-order by benchmark, rater, criterion, attribute
+order by benchmark, rater, criterion, category, attribute

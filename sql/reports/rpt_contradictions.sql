@@ -1,8 +1,10 @@
--- grain: one row per benchmark x rater x criterion: questions whose preferences run in a circle, as last reported
+-- grain: one row per benchmark x rater x criterion ('*' all, a question under each of them counted by itself) x pairs: questions whose
+-- preferences run in a circle, as last reported. `pairs` are all or, for judges who saw more, those that people were surveyed on
 select
     benchmark,
     rater,
     criterion,
+    coalesce(pairs, 'all') as pairs,
     n_questions,
     n_clusters,
     n_contradictory,
@@ -18,4 +20,4 @@ select
     reported_at
 from stg_contradictions
 qualify rank() over (partition by benchmark, rater order by reported_at desc) = 1
-order by benchmark, rater, criterion
+order by benchmark, rater, criterion, pairs

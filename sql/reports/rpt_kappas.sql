@@ -1,10 +1,15 @@
--- grain: one row per benchmark x pair of raters x criterion x chance term: agreement and kappa with intervals, or of raters
--- on scales of unlike spans (chance term `none`) correlations, as last reported
+-- grain: one row per benchmark ('*' all of a suite) x pair of raters x kind of labels x criterion ('*' all) x task, category or style ('*' all;
+-- no two of them at once) x chance term: agreement and kappa with intervals, or of raters on scales of unlike spans (chance term `none`)
+-- correlations, as last reported. All criteria, tasks, ... have rows where there are several; a pair has a style that both answers have
 select
     benchmark,
     rater_a,
     rater_b,
+    kind,
     criterion,
+    coalesce(task, '*') as task,
+    coalesce(category, '*') as category,
+    coalesce(style, '*') as style,
     chance,
     n,
     n_clusters,
@@ -31,4 +36,4 @@ select
     reported_at
 from stg_kappas
 qualify rank() over (partition by benchmark, rater_a, rater_b order by reported_at desc) = 1
-order by benchmark, rater_a, rater_b, criterion, chance
+order by benchmark, rater_a, rater_b, kind, criterion, task, category, style, chance

@@ -1,9 +1,14 @@
--- grain: one row per benchmark x group of raters (people, people and a judge, judges) x criterion x statistic: how far all of them agree
--- beyond chance, Fleiss' kappa and Krippendorff's alpha with intervals that recompute chance, as last reported
+-- grain: one row per benchmark ('*' all of a suite) x group of raters (people, people and a judge, judges) x kind of labels x criterion
+-- ('*' all) x task, category or style ('*' all; no two of them at once) x statistic: how far all of them agree beyond chance, Fleiss' kappa and
+-- Krippendorff's alpha with intervals that recompute chance, as last reported
 select
     benchmark,
     raters,
+    kind,
     criterion,
+    coalesce(task, '*') as task,
+    coalesce(category, '*') as category,
+    coalesce(style, '*') as style,
     statistic,
     n_raters,
     per_unit,
@@ -22,4 +27,4 @@ select
     reported_at
 from stg_reliabilities
 qualify rank() over (partition by benchmark, raters order by reported_at desc) = 1
-order by benchmark, criterion, raters, statistic
+order by benchmark, kind, criterion, task, category, style, raters, statistic

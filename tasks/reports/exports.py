@@ -80,11 +80,13 @@ def _export_view(
 
 
 def _choose(view: duckdb.DuckDBPyRelation, benchmarks: Sequence[str]) -> duckdb.DuckDBPyRelation:
-    """The rows of these benchmarks; all rows of a view without benchmarks."""
+    """The rows of these benchmarks and of all together (`*`); all rows of a view without
+    benchmarks.
+    """
     if "benchmark" not in view.columns:
         return view
     return view.filter(
-        ColumnExpression("benchmark").isin(*(ConstantExpression(name) for name in benchmarks))
+        ColumnExpression("benchmark").isin(*map(ConstantExpression, (*benchmarks, "*")))
     )
 
 

@@ -1,15 +1,25 @@
-"""How far two raters agree on what both labelled, with intervals: every pair of raters of a
-benchmark. The statistics are `tasks.stats`.
+"""How far two raters, or all of them, agree on what they labelled, with intervals: of each
+benchmark and of all together. The statistics are `tasks.stats`, the labels' tables `rater_labels`.
 """
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import duckdb
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from judgelake.tasks.reports.rater_labels import (
+    ALL,
+    CUTS,
+    HUMAN,
+    MEAN_OF_PEOPLE,
+    Labelled,
+    explain_spans,
+    list_parts,
+    number_units,
+    spread_raters,
+)
 from judgelake.tasks.reports.scored_rows import (
     Resamples,
     Row,
@@ -22,13 +32,11 @@ from judgelake.tasks.stats.agreement import (
     agree_on_matchups,
     agree_raters,
     landis_koch,
-    spread_labels,
 )
 from judgelake.tasks.stats.bootstrap import resample_correlations
 from judgelake.tasks.stats.cluster_sums import Floats
 from judgelake.tasks.stats.comparisons import Preference, orient_matchups
 from judgelake.tasks.stats.estimates import Estimate
-from judgelake.tasks.stats.human_rules import take_majority, take_mean
 from judgelake.tasks.stats.reliability import (
     Metric,
     fleiss_kappa,
@@ -37,66 +45,45 @@ from judgelake.tasks.stats.reliability import (
 )
 from judgelake.tasks.suite.suite import Suite
 
-MAJORITY_OF_PEOPLE, MEAN_OF_PEOPLE = "human:* (majority)", "human:* (mean)"
-Names = NDArray[np.str_]
-MOST_PAIRS = 300
-"""Pairs of raters a criterion, those with most in common: a crowd's many pairs are in
-`rpt_agreement`, without intervals.
+MOST_PAIRS, MOST_PAIRS_OF_CUT = 300, 100
+"""Pairs of raters of a criterion, and of a task, category or style, those with most in common: a
+crowd's many pairs are in `rpt_agreement`, without intervals.
 """
 
 
 def measure_kappas(frame: pl.DataFrame, resamples: Resamples) -> Iterator[Row]:
-    """Rows of the table `kappas` of one benchmark's rows of `queries/rater_labels.sql`."""
-    for key, rows in group_rows(frame, ("kind", "criterion")):
-        raters = np.array(sorted(rows["rater"].unique()), dtype=np.str_)
-        codes = rows["rater"].rank("dense").to_numpy().astype(np.int64) - 1
-        spread = spread_labels(
-            codes, rows["unit_code"].to_numpy(), rows["label"].to_numpy(), raters.size
-        )
-        of_units = rows[spread.first_row]
-        measure = _compare_choices if key["kind"] == "choice" else _compare_scores
-        spans = _read_spans(rows, raters)
-        pairs = [
-            (str(raters[a]), str(raters[b]), spread.labels[a], spread.labels[b])
-            for a, b in _pair_raters(spread.labels)
-        ]
-        for rater, other, a, b in (
-            *pairs,
-            *_pair_with_people(raters, spread.labels, key["kind"] == "choice"),
-        ):
-            names = {
-                "rater_a": min(rater, other),
-                "rater_b": max(rater, other),
-                "criterion": key["criterion"],
-            }
-            if reason := _explain_unlike([spans[rater], spans[other]]):
-                yield {**names, **_correlate(a, b, of_units, resamples), "reason": reason}
-                continue
-            for row in measure(a, b, of_units, resamples):
-                # A mean is hardly ever equal to a label: only what weighs distances applies.
-                if other != MEAN_OF_PEOPLE or row["chance"] != "nominal":
-                    yield {**names, **row}
+    """Rows of the table `kappas` of one benchmark's rows of `queries/rater_labels.sql`, or of
+    several benchmarks' together.
+    """
+    for kind, rows in group_rows(frame, ("kind",)):
+        is_choice = kind["kind"] == "choice"
+        whole = spread_raters(rows, is_choice=is_choice)
+        for names, places in list_parts(whole.units):
+            is_cut = any(names[cut] != ALL for cut in CUTS)
+            most = MOST_PAIRS_OF_CUT if is_cut else MOST_PAIRS
+            part = whole.select(places)
+            for row in _compare_raters(part, resamples, most, is_choice=is_choice):
+                yield {**kind, **names, **row}
 
 
-_MIXED = -1.0
-"""Stands for the span of people who use several scales: that of no rater."""
-
-
-def _read_spans(rows: pl.DataFrame, raters: Names) -> dict[str, float | None]:
-    """The span of each rater's scale, and of all people's; None is not known."""
-    held = dict(rows.select("rater", "span").unique("rater").iter_rows())
-    of_people = {held[rater] for rater in raters if rater.startswith("human:")} - {None}
-    people = next(iter(of_people), None) if len(of_people) < 2 else _MIXED
-    return {**held, MAJORITY_OF_PEOPLE: people, MEAN_OF_PEOPLE: people}
-
-
-def _explain_unlike(spans: Iterable[float | None]) -> str | None:
-    """Why raters of these spans have no label in common, None where they do."""
-    known = sorted({span for span in spans if span is not None})
-    if len(known) < 2:
-        return None
-    given = " and ".join("several" if span == _MIXED else f"{span:g}" for span in known)
-    return f"scales of unlike spans, {given}: no label in common, so no kappa of labels"
+def _compare_raters(
+    labelled: Labelled, resamples: Resamples, most_pairs: int, *, is_choice: bool
+) -> Iterator[Row]:
+    raters, labels = labelled.raters, labelled.labels
+    pairs = [
+        (str(raters[a]), str(raters[b]), labels[a], labels[b])
+        for a, b in _pair_raters(labels, most_pairs)
+    ]
+    measure = _compare_choices if is_choice else _compare_scores
+    for rater, other, a, b in (*pairs, *_pair_with_people(labelled)):
+        names = {"rater_a": min(rater, other), "rater_b": max(rater, other)}
+        if reason := labelled.explain_unlike(rater, other):
+            yield {**names, **_correlate(a, b, labelled.units, resamples), "reason": reason}
+            continue
+        for row in measure(a, b, labelled.units, resamples):
+            # A mean is hardly ever equal to a label: only what weighs distances applies.
+            if other != MEAN_OF_PEOPLE or row["chance"] != "nominal":
+                yield {**names, **row}
 
 
 def _correlate(a: Floats, b: Floats, of_units: pl.DataFrame, resamples: Resamples) -> Row:
@@ -119,32 +106,24 @@ def _correlate(a: Floats, b: Floats, of_units: pl.DataFrame, resamples: Resample
     }
 
 
-def _pair_with_people(
-    raters: Names, labels: Floats, is_choice: bool
-) -> Iterator[tuple[str, str, Floats, Floats]]:
-    """Each judge with all people as one rater, where there are several: by majority, and graded
-    scores by their mean too.
-    """
-    is_human = np.array([rater.startswith("human:") for rater in raters])
-    if np.count_nonzero(is_human) < 2:
-        return
-    of_people = labels[is_human].T
-    if is_choice:
-        of_people = np.where(of_people == Preference.INCONSISTENT, np.nan, of_people)
-    pooled = {MAJORITY_OF_PEOPLE: take_majority(of_people)}
-    if not is_choice and np.unique(of_people[~np.isnan(of_people)]).size > 2:
-        pooled[MEAN_OF_PEOPLE] = take_mean(of_people)
-    for (name, people), judge in itertools.product(pooled.items(), np.flatnonzero(~is_human)):
-        if (~np.isnan(people) & ~np.isnan(labels[judge])).any():
-            yield str(raters[judge]), name, labels[judge], people
+def _pair_with_people(labelled: Labelled) -> Iterator[tuple[str, str, Floats, Floats]]:
+    """Each judge with all people as one rater."""
+    judges = [
+        (str(rater), labels)
+        for rater, labels in zip(labelled.raters, labelled.labels, strict=True)
+        if not rater.startswith(HUMAN)
+    ]
+    for (name, people), (judge, labels) in itertools.product(labelled.people.items(), judges):
+        if (~np.isnan(people) & ~np.isnan(labels)).any():
+            yield judge, name, labels, people
 
 
-def _pair_raters(labels: Floats) -> list[tuple[int, int]]:
-    """Pairs of raters who labelled anything in common, most first, up to `MOST_PAIRS`."""
+def _pair_raters(labels: Floats, most: int) -> list[tuple[int, int]]:
+    """Pairs of raters who labelled anything in common, most first, up to `most`."""
     has_label = (~np.isnan(labels)).astype(np.float32)
     common = has_label @ has_label.T
     pairs = [(a, b) for a, b in itertools.combinations(range(len(labels)), 2) if common[a, b]]
-    return sorted(pairs, key=lambda pair: -common[pair])[:MOST_PAIRS]
+    return sorted(pairs, key=lambda pair: -common[pair])[:most]
 
 
 def _compare_scores(
@@ -208,22 +187,21 @@ computed of them.
 
 
 def measure_reliabilities(frame: pl.DataFrame, resamples: Resamples) -> Iterator[Row]:
-    """Rows of the table `reliabilities` of one benchmark's rows of `queries/rater_labels.sql`."""
+    """Rows of the table `reliabilities` of one benchmark's rows of `queries/rater_labels.sql`, or
+    of several benchmarks' together.
+    """
     is_choice = pl.col("kind") == "choice"
     clear = frame.filter(~is_choice | (pl.col("label") != Preference.INCONSISTENT.value))
-    for key, rows in group_rows(clear, ("kind", "criterion")):
-        for name, labels in _group_raters(rows):
-            several = labels.filter(pl.len().over("unit_code") > 1)
-            if several.height:
-                about = {
-                    "raters": name,
-                    "criterion": key["criterion"],
-                    "n_raters": labels["rater"].n_unique(),
-                }
-                yield from (
-                    {**about, **row}
-                    for row in _measure_group(labels, key["kind"] == "choice", resamples)
-                )
+    for kind, of_kind in group_rows(clear, ("kind",)):
+        rows = of_kind.with_columns(unit=number_units(of_kind))
+        for names, places in list_parts(rows):
+            for group, labels in _group_raters(rows[places]):
+                if labels.select(pl.len().over("unit").max()).item() > 1:
+                    about = {"raters": group, "n_raters": labels["rater"].n_unique()}
+                    yield from (
+                        {**kind, **names, **about, **row}
+                        for row in _measure_group(labels, kind["kind"] == "choice", resamples)
+                    )
 
 
 def _group_raters(rows: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
@@ -236,7 +214,7 @@ def _group_raters(rows: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
         yield PEOPLE, people
     if people.height:
         of_people = judges.join(
-            people.select("unit_code").unique(), on="unit_code", how="semi", maintain_order="left"
+            people.select("unit").unique(), on="unit", how="semi", maintain_order="left"
         )
         for key, own in group_rows(of_people, ("rater",)):
             yield f"{PEOPLE} and {key['rater']}", pl.concat([people, own])
@@ -247,10 +225,10 @@ def _group_raters(rows: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
 
 def _measure_group(labels: pl.DataFrame, is_choice: bool, resamples: Resamples) -> Iterator[Row]:
     units, clusters, values = (
-        labels[name].to_numpy() for name in ("unit_code", "cluster_code", "label")
+        labels[name].to_numpy() for name in ("unit", "cluster_code", "label")
     )
     n_levels = np.unique(values).size
-    unlike = _explain_unlike(labels["span"].unique())
+    unlike = _find_unlike(labels)
     if n_levels <= MOST_LEVELS and not unlike:
         per_unit = most_frequent_size(units)
         kappa, _, left_out = fleiss_kappa(units, values, per_unit, clusters, resamples.weights)
@@ -281,6 +259,14 @@ def _measure_group(labels: pl.DataFrame, is_choice: bool, resamples: Resamples) 
         }
 
 
+def _find_unlike(labels: pl.DataFrame) -> str | None:
+    """Why raters have no label in common under some criterion, None where they do."""
+    spans = labels.group_by("benchmark_code", "criterion", maintain_order=True).agg(
+        pl.col("span").unique()
+    )
+    return next(filter(None, map(explain_spans, spans["span"])), None)
+
+
 def _choose_metrics(n_levels: int, is_choice: bool) -> tuple[Metric, ...]:
     """With two levels all three metrics are equal; choices have no order."""
     if n_levels > MOST_LEVELS:
@@ -293,4 +279,6 @@ def measure_agreement(
 ) -> dict[str, pl.DataFrame]:
     """Rows of the tables `kappas` and `reliabilities`."""
     describe = {"kappas": measure_kappas, "reliabilities": measure_reliabilities}
-    return build_tables(connection, suite, ("queries/rater_labels.sql", {}), describe)
+    return build_tables(
+        connection, suite, ("queries/rater_labels.sql", {}), describe, pools_benchmarks=True
+    )

@@ -86,14 +86,27 @@ def rank_by_raters(connection: duckdb.DuckDBPyConnection, suite: Suite) -> pl.Da
 
 def _rank_benchmark(frame: pl.DataFrame, resamples: Resamples, scale: EloScale) -> Iterator[Row]:
     for rater, rows in group_rows(frame, ("rater", "criterion")):
-        categories = [
-            ("*", rows),
-            *((key["category"], part) for key, part in group_rows(rows, ("category",))),
-        ]
-        for category, part in categories if len(categories) > 2 else categories[:1]:
+        for category, part in _list_categories(rows):
             key = {**rater, "category": category}
             rng = resamples.seed_rng(*key.values())
             yield from ({**key, **row} for row in _rank_models(part, resamples, scale, rng))
+
+
+def _list_categories(rows: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
+    """All rows, as category `*`, and those of each category where there are several."""
+    parts = [(key["category"], part) for key, part in group_rows(rows, ("category",))]
+    return [("*", rows), *(parts if len(parts) > 1 else ())]
+
+
+def _list_criteria(
+    frame: pl.DataFrame, names: tuple[str, ...]
+) -> Iterator[tuple[dict[str, str], pl.DataFrame]]:
+    """Groups of these columns by criterion, and as criterion `*` all of several together."""
+    for key, rows in group_rows(frame, names):
+        parts = [*group_rows(rows, ("criterion",))]
+        if len(parts) > 1:
+            yield {**key, "criterion": "*"}, rows
+        yield from (({**key, **criterion}, part) for criterion, part in parts)
 
 
 def _rank_models(
@@ -244,38 +257,53 @@ def compare_with_attributes(connection: duckdb.DuckDBPyConnection, suite: Suite)
 
 
 def _compare_benchmark(frame: pl.DataFrame, resamples: Resamples, scale: EloScale) -> Iterator[Row]:
-    for key, rows in group_rows(frame, ("rater", "criterion", "attribute")):
-        names, codes = np.unique(
-            np.concatenate([rows["model_a"], rows["model_b"]]).astype(str), return_inverse=True
-        )
-        attribute = np.empty(names.size)
-        attribute[codes] = np.concatenate([rows["a"], rows["b"]])
-        preference = rows["preference_b"].cast(pl.Float64).fill_null(np.nan).to_numpy()
-        a, b = codes[: rows.height], codes[rows.height :]
-        comparisons = select_comparisons(
-            a, b, preference, rows["cluster_code"].to_numpy(), names.size
-        )
-        if not comparisons.preference_b.size:
-            continue
-        prefers_more = key["attribute"] != _LESS_IS_BETTER
-        agreed = agree_with_attribute(comparisons, attribute, prefers_more)
-        rng = resamples.seed_rng(*key.values())
-        ratings = permute_elo(comparisons, scale, ORDERS, rng).band.mean
-        distance = correlate_distances(ratings, attribute, len(resamples.weights), rng)
-        yield {
-            **key,
-            "prefers": "more" if prefers_more else "less",
-            "n": agreed.agreement.n,
-            "n_left_out": agreed.n_left_out,
-            "n_ties": agreed.n_ties,
-            "n_clusters": agreed.agreement.n_clusters,
-            **write_ends(agreed.agreement, "agreement"),
-            "n_undefined": agreed.agreement.n_undefined,
-            "n_models": distance.n,
-            "distance_correlation": distance.plain,
-            "bias_corrected": distance.bias_corrected,
-            "p_value": distance.p_value,
-        }
+    for key, rows in _list_criteria(frame, ("rater", "attribute")):
+        for category, part in _list_categories(rows):
+            # names of the row alone, as in rankings, so that a row's draws follow from no other
+            named = (key["rater"], key["criterion"], key["attribute"])
+            rng = resamples.seed_rng(*named, *(() if category == "*" else (category,)))
+            yield from (
+                {**key, "category": category, **row}
+                for row in _compare_attribute(part, key["attribute"], resamples, scale, rng)
+            )
+
+
+def _compare_attribute(
+    rows: pl.DataFrame,
+    attribute: str,
+    resamples: Resamples,
+    scale: EloScale,
+    rng: np.random.Generator,
+) -> Iterator[Row]:
+    """The row of one attribute, none where nobody preferred anything."""
+    names, codes = np.unique(
+        np.concatenate([rows["model_a"], rows["model_b"]]).astype(str), return_inverse=True
+    )
+    amount = np.empty(names.size)
+    amount[codes] = np.concatenate([rows["a"], rows["b"]])
+    preference = rows["preference_b"].cast(pl.Float64).fill_null(np.nan).to_numpy()
+    a, b = codes[: rows.height], codes[rows.height :]
+    clusters = rows["cluster_code"].to_numpy()
+    comparisons = select_comparisons(a, b, preference, clusters, names.size)
+    if not comparisons.preference_b.size:
+        return
+    prefers_more = attribute != _LESS_IS_BETTER
+    agreed = agree_with_attribute(comparisons, amount, prefers_more)
+    ratings = permute_elo(comparisons, scale, ORDERS, rng).band.mean
+    distance = correlate_distances(ratings, amount, len(resamples.weights), rng)
+    yield {
+        "prefers": "more" if prefers_more else "less",
+        "n": agreed.agreement.n,
+        "n_left_out": agreed.n_left_out,
+        "n_ties": agreed.n_ties,
+        "n_clusters": agreed.agreement.n_clusters,
+        **write_ends(agreed.agreement, "agreement"),
+        "n_undefined": agreed.agreement.n_undefined,
+        "n_models": distance.n,
+        "distance_correlation": distance.plain,
+        "bias_corrected": distance.bias_corrected,
+        "p_value": distance.p_value,
+    }
 
 
 FLIPS = 200
@@ -296,32 +324,51 @@ def _describe_benchmark(frame: pl.DataFrame, resamples: Resamples) -> Iterator[R
     )
     if names.size < 3:
         return
-    coded = frame.with_columns(a=codes[: frame.height], b=codes[frame.height :])
-    cluster_of = np.zeros(int(frame["question_code"].to_numpy().max()) + 1, dtype=np.int64)
-    cluster_of[frame["question_code"].to_numpy()] = frame["cluster_code"].to_numpy()
-    for key, rows in group_rows(coded, ("rater", "criterion")):
-        side = rows["side"].cast(pl.Float64).fill_null(np.nan).to_numpy()
-        graphs = build_graphs(
-            rows["question_code"].to_numpy(), rows["a"].to_numpy(), rows["b"].to_numpy(), side
-        )
-        if graphs.n_models.max(initial=0) < 3:
-            continue
-        contradictions = find_contradictions(graphs)
-        share = estimate_mean(
-            contradictions.has_cycle.astype(np.float64),
-            cluster_of[contradictions.questions],
-        )
-        flips = flip_coins(graphs, FLIPS, resamples.seed_rng(*key.values()))
-        yield {
-            **key,
-            "n_questions": share.n,
-            "n_clusters": share.n_clusters,
-            "n_contradictory": int(contradictions.has_cycle.sum()),
-            **write_ends(share, "share"),
-            "coin_flip_share": flips.rate,
-            "n_simulated": flips.n_simulated,
-            "n_undefined": share.n_undefined,
-        }
+    coded = frame.with_columns(
+        a=codes[: frame.height],
+        b=codes[frame.height :],
+        criterion_code=pl.col("criterion").rank("dense").cast(pl.Int64) - 1,
+    )
+    for key, rows in _list_criteria(coded, ("rater",)):
+        for pairs, part in _list_pairs(rows, key["rater"]):
+            rng = resamples.seed_rng(*key.values(), *(() if pairs == "all" else (pairs,)))
+            yield from ({**key, "pairs": pairs, **row} for row in _count_circles(part, rng))
+
+
+def _list_pairs(rows: pl.DataFrame, rater: str) -> Iterator[tuple[str, pl.DataFrame]]:
+    """All comparisons, and a judge's of pairs that people compared too, where it saw others."""
+    yield "all", rows
+    surveyed = rows.filter("is_surveyed")
+    is_judge = rater != "human" and not rater.startswith("human:")
+    if is_judge and 0 < surveyed.height < rows.height:
+        yield "surveyed", surveyed
+
+
+def _count_circles(rows: pl.DataFrame, rng: np.random.Generator) -> Iterator[Row]:
+    """The row of one rater's comparisons, none where no question compares three models."""
+    criterion = rows["criterion_code"].to_numpy()
+    # a question under each criterion is one by itself
+    questions = rows["question_code"].to_numpy() * (int(criterion.max(initial=0)) + 1) + criterion
+    side = rows["side"].cast(pl.Float64).fill_null(np.nan).to_numpy()
+    graphs = build_graphs(questions, rows["a"].to_numpy(), rows["b"].to_numpy(), side)
+    if graphs.n_models.max(initial=0) < 3:
+        return
+    contradictions = find_contradictions(graphs)
+    asked, first_row = np.unique(questions, return_index=True)
+    clusters = rows["cluster_code"].to_numpy()[
+        first_row[np.searchsorted(asked, contradictions.questions)]
+    ]
+    share = estimate_mean(contradictions.has_cycle.astype(np.float64), clusters)
+    flips = flip_coins(graphs, FLIPS, rng)
+    yield {
+        "n_questions": share.n,
+        "n_clusters": share.n_clusters,
+        "n_contradictory": int(contradictions.has_cycle.sum()),
+        **write_ends(share, "share"),
+        "coin_flip_share": flips.rate,
+        "n_simulated": flips.n_simulated,
+        "n_undefined": share.n_undefined,
+    }
 
 
 PERSISTENCE = 0.9

@@ -349,9 +349,12 @@ def build_tables(
     suite: Suite,
     query: tuple[str, Mapping[str, object]],
     describe: Mapping[str, Describe],
+    *,
+    pools_benchmarks: bool = False,
 ) -> dict[str, pl.DataFrame]:
     """`build_rows` of several tables made of the same rows, which are read, and their resamples
-    drawn, once.
+    drawn, once. Pooled, several benchmarks have rows of all together too, of benchmark `*`; their
+    `benchmark_code` tells them apart.
     """
     stamp: Row = {
         "suite": suite.name,
@@ -360,22 +363,57 @@ def build_tables(
         "reported_at": datetime.now(UTC),
     }
     rows: dict[str, list[Row]] = {table: [] for table in describe}
-    for benchmark in sorted(suite.benchmarks):
+    for benchmark, frame, resamples in _read_benchmarks(
+        connection, suite, query, pools=pools_benchmarks
+    ):
+        for table, own in rows.items():
+            own += [
+                _drop_open({**stamp, "benchmark": benchmark, **row})
+                for row in describe[table](frame, resamples)
+            ]
+    return {
+        table: pl.DataFrame(own, schema=TABLES[table].polars_schema) for table, own in rows.items()
+    }
+
+
+def _read_benchmarks(
+    connection: duckdb.DuckDBPyConnection,
+    suite: Suite,
+    query: tuple[str, Mapping[str, object]],
+    *,
+    pools: bool,
+) -> Iterator[tuple[str, pl.DataFrame, Resamples]]:
+    """Each benchmark that has rows, and with `pools` all of several together."""
+    seed, held = suite.report.seed, []
+    for number, benchmark in enumerate(sorted(suite.benchmarks)):
         frame = select_file(connection, query[0], {"benchmark": benchmark, **query[1]})
         if frame.height:
             keys = frame["cluster_key"].unique().sort()
             codes = pl.col("cluster_key").rank("dense").cast(pl.Int64) - 1
-            frame = frame.select(pl.exclude("cluster_key"), codes.alias("cluster_code"))
-            weights = draw_keyed_weights(keys.to_numpy(), suite.report.resamples, suite.report.seed)
-            resamples = Resamples(weights, (suite.report.seed, _hash_name(benchmark)))
-            for table, own in rows.items():
-                own += [
-                    _drop_open({**stamp, "benchmark": benchmark, **row})
-                    for row in describe[table](frame, resamples)
-                ]
-    return {
-        table: pl.DataFrame(own, schema=TABLES[table].polars_schema) for table, own in rows.items()
-    }
+            frame = frame.select(
+                pl.exclude("cluster_key"),
+                codes.alias("cluster_code"),
+                pl.lit(number).alias("benchmark_code"),
+            )
+            weights = draw_keyed_weights(keys.to_numpy(), suite.report.resamples, seed)
+            if pools:
+                held.append((frame, weights))
+            yield benchmark, frame, Resamples(weights, (seed, _hash_name(benchmark)))
+    if len(held) > 1:
+        yield "*", *_join_benchmarks(held, (seed, _hash_name("*")))
+
+
+def _join_benchmarks(
+    held: list[tuple[pl.DataFrame, Weights]], seeds: tuple[int, ...]
+) -> tuple[pl.DataFrame, Resamples]:
+    """Rows of several benchmarks, whose clusters are drawn as in each alone."""
+    starts = np.cumsum([0, *(weights.shape[1] for _, weights in held)])
+    frames = [
+        frame.with_columns(pl.col("cluster_code") + int(start))
+        for (frame, _), start in zip(held, starts, strict=False)
+    ]
+    drawn = np.concatenate([weights.T for _, weights in held]).T
+    return pl.concat(frames), Resamples(drawn, seeds)
 
 
 def group_rows(

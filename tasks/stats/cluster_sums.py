@@ -110,8 +110,17 @@ def _halve_resamples(n_rows: int, weights: AnyWeights) -> list[tuple[int, int]]:
     return [(0, middle), (middle, len(weights))] if middle else [(0, len(weights))]
 
 
+# making a sparse matrix takes longer than so many sums
+_FEW_MEMBERS = 100
+
+
 def sum_groups(values: Floats, groups: Indices, n_groups: int) -> Floats:
     """Sum the rows of `values`, (members, resamples), by group: (groups, resamples)."""
+    if groups.size <= _FEW_MEMBERS:
+        added = np.zeros((n_groups, values.shape[1]))
+        for group, row in zip(groups.tolist(), values, strict=True):
+            added[group] += row
+        return added
     membership: csr_array = csr_array(
         (np.ones(groups.size), (groups, np.arange(groups.size))), shape=(n_groups, groups.size)
     )

@@ -42,7 +42,7 @@ def test_nq301(tmp_path: Path, data_folder: Path, monkeypatch: pytest.MonkeyPatc
     with finished("nq301", tmp_path, data_folder, monkeypatch) as (shell, lake):
         text = (
             "select judge_a, judge_b, n, printf('%.4f', agreement) as a, printf('%.4f', "
-            "kappa) as k from rpt_agreement"
+            "kappa) as k from rpt_agreement where task = '*' and category = '*' and style = '*'"
         )
         found = {
             (row["judge_a"], row["judge_b"]): (row["n"], row["a"], row["k"])
@@ -126,7 +126,7 @@ def test_vicuna_pairs(tmp_path: Path, data_folder: Path, monkeypatch: pytest.Mon
     with finished("vicuna_pairs", tmp_path, data_folder, monkeypatch) as (shell, lake):
         text = (
             "select judge_a, judge_b, n, printf('%.3f', agreement) as a, printf('%.3f', "
-            "kappa) as k from rpt_agreement"
+            "kappa) as k from rpt_agreement where task = '*' and category = '*' and style = '*'"
         )
         assert [tuple(row.values()) for row in shell.select(lake, text)] == [
             ("gpt-4", "human:human", 80, "0.525", "0.228")

@@ -177,10 +177,14 @@ def test_labels_are_reported_once_a_pair(lake: Lake) -> None:
     give_preferences(lake, {(1, "m1", "m2", "p1"): "b"}, recorded=recorded)
     frame = select_file(warehouse(lake), "queries/rater_labels.sql", {"benchmark": "b"})
     first, second = key_clusters(["b/i000", "b/i001"]).tolist()
+    known = (False, None, "vqa", "(none)", "short", "m1", "m2")
     assert frame.rows() == [
-        ("choice", "overall", "gpt", False, None, "m1", "m2", 3.0, 0, first),
-        ("choice", "overall", "gpt", False, None, "m1", "m2", 2.0, 1, second),
-        ("choice", "overall", "human:p1", False, None, "m1", "m2", 1.0, 1, second),
+        ("choice", "overall", who, *known, label, 1, unit, key)
+        for who, label, unit, key in (
+            ("gpt", 3.0, 0, first),
+            ("gpt", 2.0, 1, second),
+            ("human:p1", 1.0, 1, second),
+        )
     ]
 
 
@@ -208,7 +212,7 @@ def test_gpt_4_agrees_with_people_on_vicuna_s_eighty_questions(
     found = {
         row["chance"]: row
         for row in rows
-        if (row["rater_a"], row["rater_b"]) == ("gpt-4", "human:human")
+        if (row["rater_a"], row["rater_b"], row["category"]) == ("gpt-4", "human:human", "*")
     }
     for row in (found["nominal"], found["matchups"]):  # people compared one matchup
         assert (row["n"], row["agreement"]) == (80, 0.525)

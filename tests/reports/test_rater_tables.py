@@ -95,11 +95,11 @@ def test_comparisons_name_their_question_and_side(lake: Lake) -> None:
     ).rows()
     first, second = key_clusters(["b/i000", "b/i001"]).tolist()
     assert rows == [
-        ("human", "overall", "i000", "dog", "m1", "m2", 0.0, 0.0, 0, first),
-        ("human", "overall", "i000", "dog", "m1", "m2", 0.5, 0.5, 0, first),
-        ("human", "overall", "i001", "", "m1", "m2", None, None, 1, second),
-        ("human:p1", "overall", "i000", "dog", "m1", "m2", 0.0, 0.0, 0, first),
-        ("human:p1", "overall", "i001", "", "m1", "m2", None, None, 1, second),
+        ("human", "overall", "i000", "dog", "m1", "m2", 0.0, 0.0, True, 0, first),
+        ("human", "overall", "i000", "dog", "m1", "m2", 0.5, 0.5, True, 0, first),
+        ("human", "overall", "i001", "", "m1", "m2", None, None, True, 1, second),
+        ("human:p1", "overall", "i000", "dog", "m1", "m2", 0.0, 0.0, True, 0, first),
+        ("human:p1", "overall", "i001", "", "m1", "m2", None, None, True, 1, second),
     ]
 
 
@@ -227,7 +227,7 @@ def test_agreement_with_size_and_loss_by_hand(lake: Lake) -> None:
     assert (size["bias_corrected"], size["p_value"]) == (None, None)
     frame = select_file(warehouse(lake), "queries/attribute_comparisons.sql", {"benchmark": "b"})
     assert frame.filter(pl.col("attribute") == "training_loss").rows() == [
-        ("human", "overall", "training_loss", "m1", "m3", 2.0, 1.5, float(n > 0), key)
+        ("human", "overall", "training_loss", "", "m1", "m3", 2.0, 1.5, float(n > 0), key)
         for n, key in enumerate(key_clusters(f"b/i{n:03}" for n in range(4)).tolist())
     ]
     append_rows(lake, "attribute_agreement", compare_with_attributes(warehouse(lake), SUITE))

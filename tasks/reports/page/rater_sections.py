@@ -9,6 +9,7 @@ _BENCHMARK, _CRITERION, _N = (
     PageColumn("criterion", "Criterion"),
     PageColumn("n", "n", "count"),
 )
+_UNCUT = "task = '*' and category = '*' and style = '*'"
 _UNDEFINED = PageColumn("n_undefined", "Undefined resamples", "count")
 
 JUDGE_SECTION = Section(
@@ -37,7 +38,8 @@ RATER_SECTIONS: tuple[Section, ...] = (
         "resample: of all labels together (`nominal`), by "
         "matchup of models, or weighted by the labels’ distance. Inconsistent pairs are left "
         "out and counted. Raters on unlike scales (1 to 3, 1 to 5) have no labels in common: "
-        "their correlation stands in place of kappa (`none`).",
+        "their correlation stands in place of kappa (`none`). Criterion `*` is all together; each "
+        "task, category and style is in the view.",
         (
             _BENCHMARK,
             PageColumn("rater_a", "Rater"),
@@ -61,6 +63,7 @@ RATER_SECTIONS: tuple[Section, ...] = (
             PageColumn("reason", "Note"),
             _UNDEFINED,
         ),
+        where=_UNCUT,
     ),
     Section(
         "reliability",
@@ -83,6 +86,7 @@ RATER_SECTIONS: tuple[Section, ...] = (
             PageColumn("note", "Note"),
             _UNDEFINED,
         ),
+        where=_UNCUT,
     ),
     Section(
         "rankings",
@@ -132,11 +136,13 @@ RATER_SECTIONS: tuple[Section, ...] = (
         "rpt_contradictions",
         "Share of questions on which a rater’s preferences run in a circle (A over B, B over "
         "C, C over A), and what coin-flips would give on "
-        "the same comparisons; ties and inconsistent pairs are no preference.",
+        "the same comparisons; ties and inconsistent pairs are no preference. Of a judge that saw "
+        "more, `surveyed` are the pairs that people compared too.",
         (
             _BENCHMARK,
             PageColumn("rater", "Rater"),
             _CRITERION,
+            PageColumn("pairs", "Pairs"),
             PageColumn("n_questions", "Questions", "count"),
             PageColumn("n_contradictory", "Contradictory", "count"),
             PageColumn("share", "Share × 100", "percent", ("low", "high"), "reason"),
@@ -260,6 +266,7 @@ RATER_SECTIONS: tuple[Section, ...] = (
             PageColumn("p_value", "p", "number"),
             _UNDEFINED,
         ),
+        where="category = '*'",
     ),
     Section(
         "scaled",

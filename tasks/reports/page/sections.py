@@ -51,6 +51,7 @@ SECTIONS: tuple[Section, ...] = (
             PageColumn("reason", "Note"),
         ),
         nothing="No two raters labelled the same answers or pairs.",
+        where="task = '*' and category = '*' and style = '*'",
     ),
     Section(
         "confusion",

@@ -540,8 +540,9 @@ def test_agreement_and_win_rates_are_shown_once_a_pair(
     assert "Nobody compared two answers" in empty
     add_answer(lake, "1", text="a")
     lake.execute(
-        "insert into rpt_agreement values ('vqa', 'gpt-4', 'human:p1', 'overall', 1480, 0.847, "
-        "0.6934, null)"
+        "insert into rpt_agreement values ('vqa', 'gpt-4', 'human:p1', 'overall', '*', '*', '*', "
+        "1480, 0.847, 0.6934, null), ('vqa', 'gpt-4', 'human:p1', 'overall', 'vqa', '*', '*', 9, "
+        "1, 1, null)"
     )
     lake.execute(
         "insert into rpt_win_rate values ('vqa', 'gpt-4', 'overall', 'alpaca', 'davinci', 805, "
@@ -607,8 +608,8 @@ def test_a_long_table_is_cut_and_says_where_the_rest_is(
     lake: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:
     lake.execute(
-        "insert into rpt_agreement select 'vqa', 'a', 'b' || range, 'overall', 1, 0.5, 0.5, null "
-        "from range($n)",
+        "insert into rpt_agreement select 'vqa', 'a', 'b' || range, 'overall', '*', '*', '*', 1, "
+        "0.5, 0.5, null from range($n)",
         {"n": ROWS_SHOWN + 1},
     )
     page = render(lake, tmp_path)
