@@ -4,6 +4,7 @@ offenders.
 
 import ast
 import functools
+import os
 import subprocess
 import sys
 import tomllib
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from judgelake.tasks.lake.lake import open_lake
+from judgelake.tasks.warehouse.views import _template_file
 from judgelake.tasks.warehouse.warehouse import open_warehouse
 from tests.conftest import CHECKOUT
 
@@ -199,7 +201,13 @@ except SystemExit as end:
     print("loaded:", *sorted({{name.partition(".")[0] for name in sys.modules}} & {{*{HEAVY!r}, "pyarrow", "openai"}}))
 """
     with open_warehouse(open_lake(tmp_path, create=True)):
+        made_in = {**os.environ, "JUDGELAKE_CACHE": str(_template_file().parent.parent)}
         ended = subprocess.run(
-            [sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=True
+            [sys.executable, "-c", code],
+            cwd=CHECKOUT,
+            env=made_in,
+            capture_output=True,
+            text=True,
+            check=True,
         )
     assert ended.stdout == "n\n0\nloaded: duckdb\n"

@@ -2,8 +2,8 @@
 select
     item_id,
     answer_id,
-    coalesce(task, '(none)') as task,
+    task,
     coalesce(category, '(none)') as category,
-    coalesce(style, '(none)') as style
+    style
 from core_answers
 where benchmark = $benchmark

@@ -89,9 +89,9 @@ def test_more_than_a_hundred_categories_have_no_rows(
     assert set(found["style"]) == {"*", *STYLES}
 
 
-def test_a_part_without_a_name_is_none(tmp_path: Path) -> None:
+def test_a_category_without_a_name_is_none(tmp_path: Path) -> None:
     lake = make_lake(tmp_path)
-    ingest(lake, [item("i0")], [answer("i0", "x", "m1", style=None)])
+    ingest(lake, [item("i0")], [answer("i0", "x", "m1")])
     with open_warehouse(lake) as connection:
         (row,) = select_file(connection, "queries/answer_parts.sql", {"benchmark": "b"}).rows()
-    assert row == ("i0", "m1", "vqa", "(none)", "(none)")
+    assert row == ("i0", "m1", "vqa", "(none)", "short")
