@@ -194,7 +194,7 @@ BIAS_SECTIONS: tuple[Section, ...] = (
         "rpt_scale_use",
         "How often each rating was given, by judges and by people (`human`), and how long the "
         "answers with it are, in characters. Fine scores "
-        "are counted in tenths: from a rating up to the next.",
+        "are counted in tenths: from a rating up to the next. By model in the view.",
         (
             _BENCHMARK,
             _JUDGE,
@@ -208,6 +208,7 @@ BIAS_SECTIONS: tuple[Section, ...] = (
             PageColumn("length_high_quarter", "Upper quarter", "number"),
             PageColumn("length_mean", "Mean", "number"),
         ),
+        where="model = '*'",
     ),
     Section(
         "refusals",
