@@ -1,9 +1,10 @@
 """Views of choices recomputed: win rates, biases of choices, circles, image controls, feedbacks."""
 
 import itertools
+from collections.abc import Iterable, Mapping
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-import networkx as nx
 import numpy as np
 import pandas as pd
 
@@ -55,7 +56,9 @@ def bias_position(tables: Tables) -> Rows:
         first = (rows.choice == rows.shown_first).sum()
         ties = (rows.choice == "tie").sum()
         is_lesser_first = (rows.shown_first == "a") == (rows.model_a < rows.model_b)
-        matchup = [min(two) + " / " + max(two) for two in zip(rows.model_a, rows.model_b, strict=True)]
+        matchup = [
+            min(two) + " / " + max(two) for two in zip(rows.model_a, rows.model_b, strict=True)
+        ]
         lesser = is_lesser_first.groupby(np.array(matchup)).agg(["sum", "size"])
         balance = 2 * np.minimum(lesser["sum"], lesser["size"] - lesser["sum"]).sum() / len(rows)
         both = [own for _, own in rows.groupby(pair) if own.shown_first.nunique() == 2]
@@ -74,8 +77,15 @@ def bias_position(tables: Tables) -> Rows:
 
 def bias_longer(tables: Tables) -> Rows:
     texts = tables.answers.set_index(ANSWER).text.str.len()
-    choices = tables.choices[tables.choices.preference_b.notna() & (tables.choices.answer_b != "(reference)")]
-    a, b = (texts.loc[list(zip(choices.benchmark, choices.item_id, choices[side], strict=True))].to_numpy() for side in ("answer_a", "answer_b"))
+    choices = tables.choices[
+        tables.choices.preference_b.notna() & (tables.choices.answer_b != "(reference)")
+    ]
+    a, b = (
+        texts.loc[
+            list(zip(choices.benchmark, choices.item_id, choices[side], strict=True))
+        ].to_numpy()
+        for side in ("answer_a", "answer_b")
+    )
     share = np.where(b > a, choices.preference_b, 1 - choices.preference_b)
     choices = choices.assign(share=share)[a != b]
     return [
@@ -87,40 +97,64 @@ def bias_longer(tables: Tables) -> Rows:
 def bias_family(tables: Tables) -> Rows:
     own = families_of(tables)
     choices = tables.choices[tables.choices.preference_b.notna()]
-    by_people = choices[choices.rater.str.startswith("human:")].groupby([*PAIR, "criterion"]).preference_b.mean().to_dict()
-    found: dict[tuple[str, str, str, str], list[tuple[float, float | None]]] = {}
+    by_people = (
+        choices[choices.rater.str.startswith("human:")]
+        .groupby([*PAIR, "criterion"])
+        .preference_b.mean()
+        .to_dict()
+    )
+    found: dict[tuple[str, str, str, str], list[list[Any]]] = {}
     for row in choices.itertuples():
         sides = [own.get((row.benchmark, row.rater, model)) for model in (row.model_a, row.model_b)]
         for which, relation in enumerate(("self", "family")):
             if sides[0] and sides[1] and sides[0][which] != sides[1][which]:
-                people = by_people.get((row.benchmark, row.item_id, row.answer_a, row.answer_b, row.criterion))
-                shares = [None if share is None else 1 - share if sides[0][which] else share for share in (row.preference_b, people)]
-                found.setdefault((row.benchmark, row.rater, row.criterion, relation), []).append((shares[0], shares[1]))
+                people = by_people.get(
+                    (row.benchmark, row.item_id, row.answer_a, row.answer_b, row.criterion)
+                )
+                shares = [
+                    None if share is None else 1 - share if sides[0][which] else share
+                    for share in (row.preference_b, people)
+                ]
+                key = (row.benchmark, row.rater, row.criterion, relation)
+                found.setdefault(key, []).append(shares)
     rows = []
-    for key, shares in found.items():
-        beside = [pair for pair in shares if pair[1] is not None]
-        rows.append({**_named(["benchmark", "judge", "criterion", "relation"], key), "n": len(shares),
-                     "share": np.mean([share for share, _ in shares]), "n_people": len(beside),
+    for key, pairs in found.items():
+        beside = [pair for pair in pairs if pair[1] is not None]
+        rows.append({**_named(["benchmark", "judge", "criterion", "relation"], key), "n": len(pairs),
+                     "share": np.mean([share for share, _ in pairs]), "n_people": len(beside),
                      "people_share": np.mean([people for _, people in beside]) if beside else None,
                      "share_beside_people": np.mean([share for share, _ in beside]) if beside else None})  # fmt: skip
     return rows
 
 
-def _votes(tables: Tables) -> dict[tuple[str, str, str], dict[str, nx.DiGraph]]:
-    """(benchmark, rater, criterion) -> item -> who beats whom by most votes; `met`: who met."""
-    choices = tables.choices[tables.choices.status.isin(["ok", "inconsistent"]) & (tables.choices.model_a != tables.choices.model_b)]
-    found: dict[tuple[str, str, str], dict[str, nx.DiGraph]] = {}
+Graph = Mapping[str, set[str]]
+"""Model -> those that it beats."""
+
+
+def _votes(tables: Tables) -> dict[tuple[str, str, str], dict[str, Graph]]:
+    """(benchmark, rater, criterion) -> item -> who beats whom by most votes."""
+    choices = tables.choices[
+        tables.choices.status.isin(["ok", "inconsistent"])
+        & (tables.choices.model_a != tables.choices.model_b)
+    ]
+    found: dict[tuple[str, str, str], dict[str, Graph]] = {}
     for key, rows in choices.groupby(_RATER):
         for item, own in rows.groupby("item_id"):
             votes: dict[tuple[str, str], int] = {}
             for row in own.itertuples():
                 lesser, greater = sorted((row.model_a, row.model_b))
-                step = 0 if row.choice not in ("a", "b") else 1 if (row.choice == "a") == (row.model_a == lesser) else -1
+                step = (
+                    0
+                    if row.choice not in ("a", "b")
+                    else 1
+                    if (row.choice == "a") == (row.model_a == lesser)
+                    else -1
+                )
                 votes[lesser, greater] = votes.get((lesser, greater), 0) + step
-            graph = nx.DiGraph()
-            graph.add_nodes_from({model for pair in votes for model in pair})
-            graph.add_edges_from(pair if vote > 0 else pair[::-1] for pair, vote in votes.items() if vote)
-            graph.graph["met"] = len(votes)
+            graph: dict[str, set[str]] = {model: set() for pair in votes for model in pair}
+            for (lesser, greater), vote in votes.items():
+                if vote:
+                    graph[lesser if vote > 0 else greater].add(greater if vote > 0 else lesser)
             found.setdefault(key, {})[item] = graph
     return found
 
@@ -132,9 +166,11 @@ def circular_triads(tables: Tables) -> Rows:
         circles, consistences = [], []
         for graph in graphs.values():
             n = len(graph)
-            if n < 3 or graph.number_of_edges() < n * (n - 1) / 2:
+            if n < 3 or sum(map(len, graph.values())) < n * (n - 1) / 2:
                 continue
-            circles.append(sum(not nx.is_directed_acyclic_graph(graph.subgraph(three)) for three in itertools.combinations(graph, 3)))
+            circles.append(
+                sum(_has_circle(graph, three) for three in itertools.combinations(graph, 3))
+            )
             most = (n**3 - n) / 24 if n % 2 else (n**3 - 4 * n) / 24
             consistences.append(1 - circles[-1] / most)
         if circles:
@@ -148,21 +184,32 @@ def contradictions(tables: Tables) -> Rows:
     """Questions that compare three models and more; a circle is a cycle of the graph of wins."""
     found = []
     for key, graphs in _votes(tables).items():
-        asked = [graph for graph in graphs.values() if _compares_three(graph)]
+        asked = [graph for graph in graphs.values() if len(graph) > 2]
         if asked:
-            n_contradictory = sum(not nx.is_directed_acyclic_graph(graph) for graph in asked)
+            n_contradictory = sum(_has_circle(graph, graph) for graph in asked)
             found.append({**_named(_RATER, key), "n_questions": len(asked), "n_contradictory": n_contradictory,
                           "share": n_contradictory / len(asked)})  # fmt: skip
     return found
 
 
-def _compares_three(graph: nx.DiGraph) -> bool:
-    return len(graph) > 2
+def _has_circle(graph: Graph, models: Iterable[str]) -> bool:
+    kept = {*models}
+    try:
+        TopologicalSorter({model: graph[model] & kept for model in kept}).prepare()
+    except CycleError:
+        return True
+    return False
 
 
 def image_dependence(tables: Tables) -> Rows:
-    judges = tables.judges[(tables.judges.kind == "judge") & tables.judges.signature.str.contains("|image:", regex=False)]
-    parts = {row.judge: dict(part.split(":", 1) for part in row.signature.split("|") if ":" in part) for row in judges.itertuples()}
+    judges = tables.judges[
+        (tables.judges.kind == "judge")
+        & tables.judges.signature.str.contains("|image:", regex=False)
+    ]
+    parts = {
+        row.judge: dict(part.split(":", 1) for part in row.signature.split("|") if ":" in part)
+        for row in judges.itertuples()
+    }
     bare = {
         row.judge: (row.reading, [part for part in row.signature.split("|") if not part.startswith(("image:", "image_max_side:"))])
         for row in judges.itertuples()
@@ -188,15 +235,34 @@ def image_dependence(tables: Tables) -> Rows:
 def feedback_preference(tables: Tables) -> Rows:
     """Of judges alone; a pair that two answers share counts for each of them."""
     cases = tables.read("core_pair_cases")
-    keys = ["judge_id", "benchmark", "item_id", "content_digest", "other_digest", "shown_first", "context_digest", "criterion", "sample"]
+    keys = [
+        "judge_id",
+        "benchmark",
+        "item_id",
+        "content_digest",
+        "other_digest",
+        "shown_first",
+        "context_digest",
+        "criterion",
+        "sample",
+    ]
     duels = tables.read("stg_duels")
     found = []
-    for judge in tables.judges[tables.judges.signature.str.contains("|feedback_of:", regex=False)].itertuples():
-        (of,) = (part.removeprefix("feedback_of:") for part in judge.signature.split("|") if part.startswith("feedback_of:"))
+    for judge in tables.judges[
+        tables.judges.signature.str.contains("|feedback_of:", regex=False)
+    ].itertuples():
+        (of,) = (
+            part.removeprefix("feedback_of:")
+            for part in judge.signature.split("|")
+            if part.startswith("feedback_of:")
+        )
         author_a, author_b = of.split(" and ")
         own = cases[(cases.judge_id == judge.judge_id) & cases.benchmark.isin(judge.benchmarks)]
         own = own.merge(duels[duels.reading == judge.reading], on=keys, how="left")
-        own = own.merge(tables.answers[["benchmark", "item_id", "content_digest", "answer_id"]], on=["benchmark", "item_id", "content_digest"])
+        own = own.merge(
+            tables.answers[["benchmark", "item_id", "content_digest", "answer_id"]],
+            on=["benchmark", "item_id", "content_digest"],
+        )
         for (benchmark, criterion), rows in own.groupby(["benchmark", "criterion"]):
             ends = [_settle(pair) for _, pair in rows.groupby(["item_id", "answer_id", "sample"])]
             shares = [share for _, share in ends if share is not None]

@@ -1,6 +1,7 @@
 """Views of failure modes (LAVE, Table 1 and Figure 4) recomputed."""
 
 import itertools
+from typing import Any
 
 import pandas as pd
 
@@ -23,7 +24,12 @@ def cases(tables: Tables) -> Frame:
             if benchmark in row.benchmarks and row.signature.split("|")[0] in order
         ]
         if offered:
-            rows.append(tables.scores[(tables.scores.benchmark == benchmark) & (tables.scores.judge == min(offered)[1])])
+            rows.append(
+                tables.scores[
+                    (tables.scores.benchmark == benchmark)
+                    & (tables.scores.judge == min(offered)[1])
+                ]
+            )
     people = tables.people[tables.people.human_criterion == "correctness"]
     found = pd.concat(rows or [tables.scores.iloc[:0]]).merge(people, on=ANSWER)
     human, score = found.human_score.round(12), found.score_0_1
@@ -84,9 +90,13 @@ def failure_scores(tables: Tables) -> Rows:
     about = cases(tables)
     about = about[about.case_kind != "other"][[*ANSWER, "case_kind"]]
     every = labels(tables)
-    held = every[(every.status == "ok") & every.holds.astype(bool)][[*ANSWER, *_LABELLER, "category"]]
+    held = every[(every.status == "ok") & every.holds.astype(bool)][
+        [*ANSWER, *_LABELLER, "category"]
+    ]
     held = pd.concat([held, about[ANSWER].assign(labelled_by="*", labeller="*", category="*")])
-    scores = tables.all_scores.groupby([*ANSWER, "judge", "criterion"]).score_0_1.mean().reset_index()
+    scores = (
+        tables.all_scores.groupby([*ANSWER, "judge", "criterion"]).score_0_1.mean().reset_index()
+    )
     rows = scores.merge(about, on=ANSWER).merge(held, on=ANSWER)
     keys = ["benchmark", "case_kind", *_LABELLER, "category", "judge", "criterion"]
     return [
@@ -99,7 +109,7 @@ def failure_scores(tables: Tables) -> Rows:
 def failure_examples(tables: Tables) -> Rows:
     every = labels(tables)
     decided = every[every.status == "ok"]
-    held: dict[tuple[str, ...], list[tuple[str, str, list[str]]]] = {}
+    held: dict[tuple[str, ...], list[tuple[Any, ...]]] = {}
     for key, rows in decided.groupby([*ANSWER, *_LABELLER]):
         categories = sorted(rows[rows.holds.astype(bool)].category)
         held.setdefault(key[:3], []).append((*key[3:], categories))
@@ -107,8 +117,8 @@ def failure_examples(tables: Tables) -> Rows:
     found = []
     for row in about[about.case_kind != "other"].itertuples():
         key = (row.benchmark, row.item_id, row.answer_id)
-        for by, labeller, categories in held.get(key, [(None, None, None)]):
+        for by, labeller, named in held.get(key, [(None, None, None)]):
             found.append({**dict(zip(ANSWER, key, strict=True)), "case_kind": row.case_kind, "model": row.model,
                           "metric_score": row.score_0_1, "human_score": row.human_score,
-                          "labelled_by": by, "labeller": labeller, "categories": categories})  # fmt: skip
+                          "labelled_by": by, "labeller": labeller, "categories": named})  # fmt: skip
     return found

@@ -11,7 +11,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 
-Frame = pd.DataFrame
+Frame = Any  # pandas comes without types
 Rows = list[dict[str, Any]]
 ANSWER = ["benchmark", "item_id", "answer_id"]
 PAIR = ["benchmark", "item_id", "answer_a", "answer_b"]
@@ -55,7 +55,9 @@ class Tables:
         """The mean of an answer's annotators by criterion."""
         keys = [*ANSWER, "criterion"]
         found = self.ratings.groupby(keys).score_0_1.agg(["mean", "size"]).reset_index()
-        return found.rename(columns={"mean": "human_score", "size": "n_annotators", "criterion": "human_criterion"})
+        return found.rename(
+            columns={"mean": "human_score", "size": "n_annotators", "criterion": "human_criterion"}
+        )
 
     @cached_property
     def rated(self) -> Frame:
@@ -69,7 +71,9 @@ class Tables:
             criterion in named[benchmark]
             for benchmark, criterion in zip(both.benchmark, both.judge_criterion, strict=True)
         ]
-        return both[(both.judge_criterion == both.human_criterion) | ~np.array(has_namesake, dtype=bool)]
+        return both[
+            (both.judge_criterion == both.human_criterion) | ~np.array(has_namesake, dtype=bool)
+        ]
 
     @cached_property
     def ordered_choices(self) -> Frame:
@@ -82,11 +86,24 @@ class Tables:
             status=np.where(human.choice.isna(), "missing", "ok"),
             preference_b=np.nan,
         )
-        columns = [*PAIR, "rater", "criterion", "sample", "shown_first", "status", "choice", "preference_b"]
+        columns = [
+            *PAIR,
+            "rater",
+            "criterion",
+            "sample",
+            "shown_first",
+            "status",
+            "choice",
+            "preference_b",
+        ]
         outside = pd.concat([recorded[columns], human[columns]], ignore_index=True)
-        outside["preference_b"] = outside.preference_b.astype(float).fillna(outside.choice.map(_SHARES))
+        outside["preference_b"] = outside.preference_b.astype(float).fillna(
+            outside.choice.map(_SHARES)
+        )
         turned = outside.answer_a > outside.answer_b
-        outside.loc[turned, ["answer_a", "answer_b"]] = outside.loc[turned, ["answer_b", "answer_a"]].to_numpy()
+        outside.loc[turned, ["answer_a", "answer_b"]] = outside.loc[
+            turned, ["answer_b", "answer_a"]
+        ].to_numpy()
         outside.loc[turned, "preference_b"] = 1 - outside.loc[turned, "preference_b"]
         for name in ("shown_first", "choice"):
             sides = outside.loc[turned, name]
@@ -112,21 +129,34 @@ class Tables:
             shares = {"ok": group.preference_b.mean(), "inconsistent": 0.5}
             choice = group.choice.iloc[0] if status == "ok" else None
             rows.append((*key, status, choice, shares.get(status, np.nan)))
-        return Frame(rows, columns=[*keys, "status", "choice", "preference_b"])
+        return pd.DataFrame(rows, columns=[*keys, "status", "choice", "preference_b"])
 
     @cached_property
     def labels(self) -> Frame:
         """What raters of sample 0 gave: a score of an answer, or a choice between two."""
-        judged = self.scores[(self.scores["sample"] == 0) & ~self.scores.judge.str.startswith("metric:")]
+        judged = self.scores[
+            (self.scores["sample"] == 0) & ~self.scores.judge.str.startswith("metric:")
+        ]
         judged = judged.assign(rater=judged.judge)
         human = self.ratings.assign(rater="human:" + self.ratings.annotator.astype(str))
-        scored = pd.concat([judged, human], ignore_index=True).assign(subject=lambda rows: rows.answer_id)
+        scored = pd.concat([judged, human], ignore_index=True).assign(
+            subject=lambda rows: rows.answer_id
+        )
         scored["label"] = [str(float(score)) for score in scored.score_0_1]
         chosen = self.choices[(self.choices.status == "ok") & (self.choices["sample"] == 0)]
         chosen = chosen.assign(
             subject=chosen.answer_a + " / " + chosen.answer_b, label=chosen.choice, score_0_1=np.nan
         )
-        columns = ["benchmark", "item_id", "subject", "cluster", "rater", "criterion", "label", "score_0_1"]
+        columns = [
+            "benchmark",
+            "item_id",
+            "subject",
+            "cluster",
+            "rater",
+            "criterion",
+            "label",
+            "score_0_1",
+        ]
         return pd.concat([scored[columns], chosen[columns]], ignore_index=True)
 
     @cached_property
@@ -142,10 +172,18 @@ class Tables:
         judged = self.scores[~self.scores.judge.str.startswith("metric:")]
         for key, rows in judged.groupby(["benchmark", "criterion", "judge"]):
             rating, score = rows.rating.to_numpy(float), rows.score_0_1.to_numpy(float)
-            if len(set(score)) > 1 and len(set(rating)) > 1 and np.corrcoef(rating, score)[0, 1] ** 2 > 0.999999:
+            if (
+                len(set(score)) > 1
+                and len(set(rating)) > 1
+                and np.corrcoef(rating, score)[0, 1] ** 2 > 0.999999
+            ):
                 spans[key] = round(float(np.polyfit(score, rating, 1)[0]), 4)
-        for (benchmark, criterion, annotator), rows in self.ratings.groupby(["benchmark", "criterion", "annotator"]):
-            spans[benchmark, criterion, f"human:{annotator}"] = float((rows.scale_high - rows.scale_low).max())
+        for (benchmark, criterion, annotator), rows in self.ratings.groupby(
+            ["benchmark", "criterion", "annotator"]
+        ):
+            spans[benchmark, criterion, f"human:{annotator}"] = float(
+                (rows.scale_high - rows.scale_low).max()
+            )
         return spans
 
     @cached_property

@@ -46,14 +46,25 @@ def bias_length(tables: Tables) -> Rows:
         varies, scored = (float(side @ side) > 1e-9 for side in (x_left, y_left))
         slope = sm.OLS(y, np.column_stack([x, dummies])).fit().params[0] if varies else None
         pearson = stats.pearsonr(x_left, y_left)[0] if varies and scored else None
-        found.append({**dict(zip(keys, key, strict=True)), "n": len(rows), "slope": slope, "pearson": pearson})
+        found.append(
+            {
+                **dict(zip(keys, key, strict=True)),
+                "n": len(rows),
+                "slope": slope,
+                "pearson": pearson,
+            }
+        )
     return found
 
 
 def families_of(tables: Tables) -> dict[tuple[str, str, str], tuple[bool, bool]]:
     """(benchmark, judge, model) -> is the judge itself, is of its family."""
     declared = tables.read("stg_models")
-    known = {(row.benchmark, row.model.lower()): row.family.lower() for row in declared.itertuples() if isinstance(row.family, str)}
+    known = {
+        (row.benchmark, row.model.lower()): row.family.lower()
+        for row in declared.itertuples()
+        if isinstance(row.family, str)
+    }
     models = tables.answers[["benchmark", "model"]].drop_duplicates()
     found = {}
     for judge in tables.judges.itertuples():
@@ -70,19 +81,30 @@ def families_of(tables: Tables) -> dict[tuple[str, str, str], tuple[bool, bool]]
 
 
 def _model_in(signature: str) -> str:
-    parts = [part.removeprefix("model:") for part in signature.split("|") if part.startswith("model:")]
+    parts = [
+        part.removeprefix("model:") for part in signature.split("|") if part.startswith("model:")
+    ]
     return parts[0] if parts else ""
 
 
 def _short(name: str) -> str:
     name = name.split("/")[-1]
-    head, mark, tail = next(((name[:at], name[at], name[at + 1 :]) for at in range(len(name)) if name[at] in "-:@" and _is_date(name[at + 1 :])), (name, "", ""))
+    head, _mark, _tail = next(
+        (
+            (name[:at], name[at], name[at + 1 :])
+            for at in range(len(name))
+            if name[at] in "-:@" and _is_date(name[at + 1 :])
+        ),
+        (name, "", ""),
+    )
     return head
 
 
 def _is_date(text: str) -> bool:
     digits = text.replace("-", "")
-    return digits.isdigit() and (len(text) == 10 and text[4] == text[7] == "-" or text.isdigit() and 4 <= len(text) <= 8)
+    return digits.isdigit() and (
+        (len(text) == 10 and text[4] == text[7] == "-") or (text.isdigit() and 4 <= len(text) <= 8)
+    )
 
 
 def _family(benchmark: str, full: str, known: dict[tuple[str, str], str], is_recorded: bool) -> str:
@@ -90,7 +112,11 @@ def _family(benchmark: str, full: str, known: dict[tuple[str, str], str], is_rec
     for key in (full, name):
         if (benchmark, key) in known:
             return known[benchmark, key]
-    letters = "".join(letter for at, letter in enumerate(name) if name[: at + 1].isascii() and name[: at + 1].isalpha())
+    letters = "".join(
+        letter
+        for at, letter in enumerate(name)
+        if name[: at + 1].isascii() and name[: at + 1].isalpha()
+    )
     rest = name[len(letters) :].lstrip("-_ .")[: len(name)]
     rest = rest.removeprefix("v")
     return letters if not is_recorded or not name[len(letters) :] or rest[:1].isdigit() else ""
@@ -109,8 +135,22 @@ def bias_family_scores(tables: Tables) -> Rows:
                 mine, others = rows[is_own], rows[is_other]
                 sides = {"own_mean": mine.judge_score.mean(), "people_own_mean": mine.human_score.mean(),
                          "other_mean": others.judge_score.mean(), "people_other_mean": others.human_score.mean()}  # fmt: skip
-                excess = sides["own_mean"] - sides["people_own_mean"] - sides["other_mean"] + sides["people_other_mean"]
-                found.append({**dict(zip(keys, key, strict=True)), "relation": relation, "n_own": len(mine), "n_other": len(others), **sides, "excess": excess})
+                excess = (
+                    sides["own_mean"]
+                    - sides["people_own_mean"]
+                    - sides["other_mean"]
+                    + sides["people_other_mean"]
+                )
+                found.append(
+                    {
+                        **dict(zip(keys, key, strict=True)),
+                        "relation": relation,
+                        "n_own": len(mine),
+                        "n_other": len(others),
+                        **sides,
+                        "excess": excess,
+                    }
+                )
     return found
 
 
@@ -119,10 +159,14 @@ def pairs_of_raters(labels: Frame) -> list[tuple[tuple[str, str, str, str], Fram
     keys = ["benchmark", "criterion", "item_id", "subject"]
     found = []
     for (benchmark, criterion), rows in labels.groupby(["benchmark", "criterion"]):
-        raters = {name: own for name, own in rows.groupby("rater")}
+        raters = dict(rows.groupby("rater"))
         for a in sorted(raters):
             for b in sorted(raters):
-                both = raters[a].merge(raters[b], on=keys, suffixes=("_a", "_b")) if a < b else Frame()
+                both = (
+                    raters[a].merge(raters[b], on=keys, suffixes=("_a", "_b"))
+                    if a < b
+                    else pd.DataFrame()
+                )
                 if len(both):
                     found.append(((benchmark, a, b, criterion), both))
     return found
@@ -167,15 +211,25 @@ def _graders(tables: Tables) -> Frame:
     """Sample 0 of judges all of whose scores are 0 or 1."""
     scores = tables.scores[tables.scores["sample"] == 0]
     keys = ["benchmark", "judge", "criterion"]
-    is_binary = scores.score_0_1.isin([0, 1]).groupby([scores[key] for key in keys]).transform("all")
-    return scores[is_binary].merge(tables.answers[[*ANSWER, "style", "sample"]].rename(columns={"sample": "drawn"}), on=ANSWER)
+    is_binary = (
+        scores.score_0_1.isin([0, 1]).groupby([scores[key] for key in keys]).transform("all")
+    )
+    return scores[is_binary].merge(
+        tables.answers[[*ANSWER, "style", "sample"]].rename(columns={"sample": "drawn"}), on=ANSWER
+    )
 
 
 def grader_accuracy(tables: Tables) -> Rows:
-    people = tables.ratings.groupby([*ANSWER, "criterion"]).score_0_1.agg(["min", "max"]).reset_index()
+    people = (
+        tables.ratings.groupby([*ANSWER, "criterion"]).score_0_1.agg(["min", "max"]).reset_index()
+    )
     agreed = (people["min"] == people["max"]) & people["max"].isin([0, 1])
-    people = people.assign(truth=people["max"].where(agreed)).rename(columns={"criterion": "human_criterion"})
-    graded = _graders(tables).rename(columns={"criterion": "judge_criterion"}).merge(people, on=ANSWER)
+    people = people.assign(truth=people["max"].where(agreed)).rename(
+        columns={"criterion": "human_criterion"}
+    )
+    graded = (
+        _graders(tables).rename(columns={"criterion": "judge_criterion"}).merge(people, on=ANSWER)
+    )
     graded["style"] = graded["style"].fillna("(none)")
     keys = ["benchmark", "judge", "judge_criterion", "human_criterion"]
     found = []
@@ -185,7 +239,10 @@ def grader_accuracy(tables: Tables) -> Rows:
             if ("model" in alone and model != "*") or ("style" in alone and style != "*"):
                 continue
             known = part[part.truth.notna()]
-            hits = [((known.score_0_1 == given) & (known.truth == truth)).sum() for given, truth in ((1, 1), (1, 0), (0, 0), (0, 1))]
+            hits = [
+                ((known.score_0_1 == given) & (known.truth == truth)).sum()
+                for given, truth in ((1, 1), (1, 0), (0, 0), (0, 1))
+            ]
             found.append({**dict(zip(keys, key, strict=True)), "model": model, "style": style, "n": len(known),
                           "n_left_out": len(part) - len(known),
                           **dict(zip(("true_positives", "false_positives", "true_negatives", "false_negatives"), hits, strict=True)),
@@ -200,15 +257,25 @@ def _divide(part: float, whole: float) -> float | None:
 
 
 def superscore(tables: Tables) -> Rows:
-    people = tables.ratings.groupby([*ANSWER, "model", "style", "criterion"]).score_0_1.agg(["min", "max"]).reset_index()
-    people = people[people["min"] == people["max"]].assign(judge="human", score_0_1=lambda rows: rows["max"])
+    people = (
+        tables.ratings.groupby([*ANSWER, "model", "style", "criterion"])
+        .score_0_1.agg(["min", "max"])
+        .reset_index()
+    )
+    people = people[people["min"] == people["max"]].assign(
+        judge="human", score_0_1=lambda rows: rows["max"]
+    )
     samples = tables.answers[[*ANSWER, "sample"]].rename(columns={"sample": "drawn"})
-    scores = tables.scores[tables.scores["sample"] == 0].merge(tables.answers[[*ANSWER, "style"]], on=ANSWER)
+    scores = tables.scores[tables.scores["sample"] == 0].merge(
+        tables.answers[[*ANSWER, "style"]], on=ANSWER
+    )
     grades = pd.concat([scores, people], ignore_index=True).merge(samples, on=ANSWER)
     keys = ["benchmark", "judge", "criterion"]
     found = []
     for key, rows in grades.groupby(keys):
-        cells = rows.pivot_table(index=["item_id", "model", "drawn"], columns="style", values="score_0_1", aggfunc="max")
+        cells = rows.pivot_table(
+            index=["item_id", "model", "drawn"], columns="style", values="score_0_1", aggfunc="max"
+        )
         if not {"long", "short"} <= {*cells.columns}:
             continue
         cells = cells.dropna(subset=["long", "short"]).reset_index()
@@ -216,7 +283,16 @@ def superscore(tables: Tables) -> Rows:
             continue
         for model, part in with_all(cells, "model").groupby("model"):
             either = np.maximum(part["long"], part["short"]).mean()
-            found.append({**dict(zip(keys, key, strict=True)), "model": model, "n": len(part), "long": part["long"].mean(), "short": part["short"].mean(), "either": either})
+            found.append(
+                {
+                    **dict(zip(keys, key, strict=True)),
+                    "model": model,
+                    "n": len(part),
+                    "long": part["long"].mean(),
+                    "short": part["short"].mean(),
+                    "either": either,
+                }
+            )
     return found
 
 
@@ -247,10 +323,12 @@ def self_consistency(tables: Tables) -> Rows:
     keys = ["benchmark", "judge", "criterion"]
     found = []
     for key, rows in tables.scores.groupby(keys):
-        cells = rows.pivot_table(index=["item_id", "answer_id"], columns="sample", values="score_0_1")
+        cells = rows.pivot_table(
+            index=["item_id", "answer_id"], columns="sample", values="score_0_1"
+        )
         for a in cells.columns:
             for b in cells.columns:
-                both = cells[[a, b]].dropna() if a < b else Frame()
+                both = cells[[a, b]].dropna() if a < b else pd.DataFrame()
                 if len(both):
                     x, y = both[a].to_numpy(), both[b].to_numpy()
                     found.append({**dict(zip(keys, key, strict=True)), "sample_a": a, "sample_b": b, "n": len(both),
