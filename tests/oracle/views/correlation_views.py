@@ -126,7 +126,7 @@ def correlation(tables: Tables) -> Rows:
             )
             if rule.startswith("annotator:"):
                 continue
-            by_model = dict(rows.groupby("model"))
+            by_model = dict(iter(rows.groupby("model")))
             values = {
                 model: correlate(part.judge_score, part.target, coefficient)
                 for model, part in by_model.items()

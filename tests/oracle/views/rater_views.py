@@ -279,7 +279,7 @@ def ranked_comparisons(tables: Tables) -> dict[tuple[str, str, str, str], Frame]
     named = choices[choices.category.notna()]
     named = named[named.groupby("benchmark").category.transform("nunique") > 1]
     both = pd.concat([choices.assign(category="*"), named])
-    return dict(both.groupby(["benchmark", "rater", "criterion", "category"]))
+    return dict(iter(both.groupby(["benchmark", "rater", "criterion", "category"])))
 
 
 def rankings(tables: Tables) -> Rows:

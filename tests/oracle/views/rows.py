@@ -26,7 +26,7 @@ class Tables:
         self._connection = connection
 
     def read(self, name: str) -> Frame:
-        return self._connection.execute(f"select * from {name}").df()
+        return self._connection.sql(f"select * from {name}").to_arrow_table().to_pandas()
 
     @cached_property
     def answers(self) -> Frame:

@@ -159,7 +159,7 @@ def pairs_of_raters(labels: Frame) -> list[tuple[tuple[str, str, str, str], Fram
     keys = ["benchmark", "criterion", "item_id", "subject"]
     found = []
     for (benchmark, criterion), rows in labels.groupby(["benchmark", "criterion"]):
-        raters = dict(rows.groupby("rater"))
+        raters = dict(iter(rows.groupby("rater")))
         for a in sorted(raters):
             for b in sorted(raters):
                 both = (
