@@ -71,7 +71,9 @@ def _explained(where: str) -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
-        raise QueryError(f"{where}: {error}") from None
+        from judgelake.tasks.warehouse.functions import explain  # imports numpy
+
+        raise QueryError(f"{where}: {explain(error)}") from None
     except RuntimeError as error:
         if str(error) == _INTERRUPTED:
             raise KeyboardInterrupt from None

@@ -527,3 +527,33 @@ def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
         make_parser().parse_args(["--version"])
     assert end.value.code == 0
     assert capsys.readouterr().out == f"judgelake {version('judgelake')}\n"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            "weighted_kappa(x, y, weights := 'cubic')",
+            "weighted_kappa: weights := 'cubic'; expected one of 'nominal', 'linear', 'quadratic'; "
+            "write one of them",
+        ),
+        (
+            "win_rate(x)",
+            "win_rate: a preference of 2 to 2; expected 0 to 1; give the share of the win",
+        ),
+        (
+            "spearman_ci(x, y, 'c', resamples := -1)",
+            "spearman_ci: -1 resamples; expected 0 or more; count again",
+        ),
+        (
+            "elo(x::varchar, 'm', 1, k := null)",
+            "elo: k := null; expected a number; leave it out for 4",
+        ),
+    ],
+)
+def test_an_error_of_a_statistic_is_its_message_alone(
+    sealed: duckdb.DuckDBPyConnection, call: str, message: str
+) -> None:
+    with pytest.raises(QueryError) as raised:
+        answer(sealed, f"select {call} from (select 2.0 as x, 1.0 as y)", "csv")
+    assert str(raised.value) == f"sql: {message}"

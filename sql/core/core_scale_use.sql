@@ -1,6 +1,7 @@
--- grain: one row per benchmark x judge (`human`: all annotators) x criterion x level: how often a judge gives each rating, and how long the
--- answers with it are, in characters (Prometheus-Vision, Figures 10 and 11). A level is a rating; of judges with more than 21 of them, a tenth
--- of the score: from `level` up to `level_to`. Hashes stand for names and lengths are counted, not kept, for there are millions of scores
+-- grain: one row per benchmark x judge (`human`: all annotators) x criterion x model ('*' all pooled; each where there are several) x level: how
+-- often a judge gives each rating, and how long the answers with it are, in characters (Prometheus-Vision, Figures 10 and 11). A level is a
+-- rating; of judges with more than 21 of them, a tenth of the score: from `level` up to `level_to`. Hashes stand for names and lengths are
+-- counted, not kept, for there are millions of scores
 with judged as not materialized (
     select
         scores.benchmark,
@@ -39,7 +40,15 @@ scales as materialized (
 lengths as (
     select
         hash(benchmark, item_id, answer_id) as answer_hash,
+        hash(model) as model_hash,
         length(text) as n_characters
+    from core_answers
+),
+
+models as (
+    select distinct
+        model,
+        hash(model) as model_hash
     from core_answers
 ),
 
@@ -48,6 +57,7 @@ counted as materialized (
         judged.scale_hash,
         case when not scales.has_many then judged.rating end as rating,
         least(floor(10 * judged.score_0_1 + 1e-9), 9) / 10 as tenth,
+        lengths.model_hash,
         lengths.n_characters,
         count(*) as n
     from judged
@@ -59,9 +69,6 @@ counted as materialized (
 fineness as (
     select
         scales.scale_hash,
-        any_value(scales.benchmark) as benchmark,
-        any_value(scales.judge) as judge,
-        any_value(scales.criterion) as criterion,
         any_value(scales.has_many) or count(distinct counted.rating) > 21 as is_fine
     from scales
     inner join counted on scales.scale_hash = counted.scale_hash
@@ -70,33 +77,45 @@ fineness as (
 
 measured as (
     select
-        fineness.benchmark,
-        fineness.judge,
-        fineness.criterion,
+        fineness.scale_hash,
         fineness.is_fine,
         case when fineness.is_fine then counted.tenth else counted.rating end as level,
+        counted.model_hash,
         counted.n_characters,
-        sum(counted.n) as n
+        counted.n
     from counted
     inner join fineness on counted.scale_hash = fineness.scale_hash
     where counted.n_characters is not null
-    group by all
+),
+
+pooled as (
+    select
+        scale_hash,
+        is_fine,
+        level,
+        model_hash,
+        n_characters,
+        sum(n) as n
+    from measured
+    group by grouping sets (
+        (scale_hash, is_fine, level, n_characters),
+        (scale_hash, is_fine, level, n_characters, model_hash)
+    )
 ),
 
 -- in the order of length the answers up to `upto`, counted from 0, are no longer than this; a quarter of the way is at 0.25 * last_place
 placed as (
     select
         *,
-        sum(n) over (partition by benchmark, judge, criterion, level order by n_characters) - 1 as upto,
-        sum(n) over (partition by benchmark, judge, criterion, level) - 1.0::double as last_place
-    from measured
+        sum(n) over (partition by scale_hash, level, model_hash order by n_characters) - 1 as upto,
+        sum(n) over (partition by scale_hash, level, model_hash) - 1.0::double as last_place
+    from pooled
 ),
 
-used as (
+quarters as (
     select
-        benchmark,
-        judge,
-        criterion,
+        scale_hash,
+        model_hash,
         level,
         any_value(is_fine) as is_fine,
         any_value(last_place) as last_place,
@@ -109,19 +128,39 @@ used as (
         min(n_characters) filter (where upto >= floor(0.75 * last_place)) as high_quarter,
         min(n_characters) filter (where upto >= ceil(0.75 * last_place)) as high_quarter_next
     from placed
-    group by benchmark, judge, criterion, level
+    group by scale_hash, model_hash, level
+),
+
+used as (
+    select
+        scale_hash,
+        model_hash,
+        level,
+        case when is_fine then level + 0.1 end as level_to,
+        n,
+        n / sum(n) over (partition by scale_hash, model_hash) as share,
+        low_quarter + (low_quarter_next - low_quarter) * (0.25 * last_place - floor(0.25 * last_place)) as length_low_quarter,
+        middle + (middle_next - middle) * (0.5 * last_place - floor(0.5 * last_place)) as length_median,
+        high_quarter + (high_quarter_next - high_quarter) * (0.75 * last_place - floor(0.75 * last_place)) as length_high_quarter,
+        length_mean
+    from quarters
+    window of_scale as (partition by scale_hash)
+    qualify model_hash is null or min(model_hash) over of_scale < max(model_hash) over of_scale
 )
 
 select
-    benchmark,
-    judge,
-    criterion,
-    level,
-    case when is_fine then level + 0.1 end as level_to,
-    n,
-    n / sum(n) over (partition by benchmark, judge, criterion) as share,
-    low_quarter + (low_quarter_next - low_quarter) * (0.25 * last_place - floor(0.25 * last_place)) as length_low_quarter,
-    middle + (middle_next - middle) * (0.5 * last_place - floor(0.5 * last_place)) as length_median,
-    high_quarter + (high_quarter_next - high_quarter) * (0.75 * last_place - floor(0.75 * last_place)) as length_high_quarter,
-    length_mean
+    scales.benchmark,
+    coalesce(models.model, '*') as model,
+    scales.judge,
+    scales.criterion,
+    used.level,
+    used.level_to,
+    used.n,
+    used.share,
+    used.length_low_quarter,
+    used.length_median,
+    used.length_high_quarter,
+    used.length_mean
 from used
+inner join scales on used.scale_hash = scales.scale_hash
+left join models on used.model_hash = models.model_hash

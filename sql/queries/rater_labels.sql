@@ -7,7 +7,7 @@
 with controls as (
     select judge
     from core_judges
-    where regexp_extract(signature, '\|image:([^|]*)', 1) in ('absent', 'swapped')
+    where regexp_matches(signature, '\|image:(absent|swapped)')
 ),
 
 choices as (

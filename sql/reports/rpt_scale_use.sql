@@ -1,5 +1,5 @@
--- grain: one row per benchmark x judge (`human`: all annotators) x criterion x level: how often a judge gives each rating, and how long the
--- answers with it are, in characters (Prometheus-Vision, Figures 10 and 11). A level is a rating; of judges with more than 21 of them, a tenth
--- of the score: from `level` up to `level_to`
+-- grain: one row per benchmark x judge (`human`: all annotators) x criterion x model ('*' all pooled; each where there are several) x level: how
+-- often a judge gives each rating, and how long the answers with it are, in characters (Prometheus-Vision, Figures 10 and 11). A level is a
+-- rating; of judges with more than 21 of them, a tenth of the score: from `level` up to `level_to`
 select * from core_scale_use
-order by benchmark, judge, criterion, level
+order by benchmark, judge, criterion, model, level

@@ -186,6 +186,10 @@ class RatingBand(NamedTuple):
     n_undefined: Indices
 
 
+_DIGITS = 6
+"""Ratings that agree to so many digits are equal: a fit ends where a step is that small."""
+
+
 class Ranking(NamedTuple):
     """Models from best to worst and how sure their order is.
 
@@ -242,7 +246,9 @@ def rank_models(ratings: Floats, is_above: NDArray[np.bool_]) -> Ranking:
     is_rated = ~np.isnan(ratings)
     order = np.argsort(-ratings, kind="stable")[: int(is_rated.sum())]
     surely = is_above & is_rated & is_rated[:, None]
-    rank = np.where(is_rated, 1 + (ratings > ratings[:, None]).sum(axis=1), 0)
+    with np.errstate(invalid="ignore"):  # two infinite ratings have no difference
+        gaps = np.round(ratings - ratings[:, None], _DIGITS)
+    rank = np.where(is_rated, 1 + (gaps > 0).sum(axis=1), 0)
     low = np.where(is_rated, 1 + surely.sum(axis=0), 0)
     high = np.where(is_rated, order.size - surely.sum(axis=1), 0)
     return Ranking(order, rank, low, high, surely[order[:-1], order[1:]])

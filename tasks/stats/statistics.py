@@ -263,7 +263,10 @@ def _agree_on_matchups(
 def _read_choices(labels: Column) -> Floats:
     if not isinstance(labels, Texts):
         if labels.size:
-            raise ValueError(f"matchup_kappa: a choice is {labels[0]:g}; expected a, b or tie")
+            raise ValueError(
+                f"matchup_kappa: a choice is {labels[0]:g}; expected a, b or tie; "
+                f"give each rater's choice"
+            )
         return labels
     numbers = [float(_CHOICES.get(name, np.nan)) for name in labels.names]
     return np.array(numbers)[labels.codes]
@@ -285,7 +288,8 @@ def _choose(options: Options, name: str, choices: Any) -> Any:
     allowed = get_args(choices)
     if options[name] not in allowed:
         raise ValueError(
-            f"{name} := {options[name]!r}; expected one of {', '.join(map(repr, allowed))}"
+            f"{name} := {options[name]!r}; expected one of {', '.join(map(repr, allowed))}; "
+            f"write one of them"
         )
     return options[name]
 
@@ -354,7 +358,10 @@ def _average(
 ) -> Estimate:
     x = columns["x"]
     if scale == "share" and x.size and not 0 <= x.min() <= x.max() <= 1:
-        raise ValueError(f"win_rate: a preference of {x.min():g} to {x.max():g}; expected 0 to 1")
+        raise ValueError(
+            f"win_rate: a preference of {x.min():g} to {x.max():g}; expected 0 to 1; "
+            f"give the share of the win"
+        )
     return estimate_mean(x, clusters, scale)
 
 

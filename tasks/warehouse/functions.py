@@ -65,6 +65,17 @@ def add_functions(connection: duckdb.DuckDBPyConnection) -> None:
             )
 
 
+_INNER = re.compile(r"^\w+: ")
+"""Which function of the statistic found the error, in place of which its name in SQL is shown."""
+_RAISED = re.compile(r"[\w ]+: Python exception occurred while executing the UDF: ValueError: ")
+"""What DuckDB writes before the message of an error of a statistic."""
+
+
+def explain(error: duckdb.Error) -> str:
+    """The error's message; of a statistic's own only what the statistic says."""
+    return _RAISED.sub("", str(error), count=1)
+
+
 _CALL = re.compile(rf"\b(?:{'|'.join(SIGNATURES)})(?:_ci)?\s*\(", re.IGNORECASE)
 
 
@@ -143,10 +154,14 @@ def _call(statistic: Signature, is_estimate: bool, rows: Any, options: Any) -> A
     import pyarrow as pa  # takes a fifth of a second
 
     groups = _split_groups(statistic, is_estimate, rows)
-    results = [
-        _find(statistic, is_estimate, columns, chosen)
-        for columns, chosen in zip(groups, options.to_pylist(), strict=True)
-    ]
+    try:
+        results = [
+            _find(statistic, is_estimate, columns, chosen)
+            for columns, chosen in zip(groups, options.to_pylist(), strict=True)
+        ]
+    except ValueError as error:
+        name = f"{statistic.name}_ci" if is_estimate else statistic.name
+        raise ValueError(f"{name}: {_INNER.sub('', str(error))}") from error
     return pa.array(results, type=_arrow_type(_result_type(statistic, is_estimate)))
 
 
@@ -198,6 +213,7 @@ def _find(
     from judgelake.tasks.stats.statistics import estimate, measure
 
     options.pop("nothing", None)
+    _need_options(statistic, is_estimate, options)
     if not is_estimate:
         found = measure(statistic.name, columns, options)
         if statistic.rates_models:
@@ -206,6 +222,15 @@ def _find(
     resamples, seed = options.pop("resamples"), options.pop("seed")
     found = estimate(statistic.name, columns, columns["cluster"], resamples, seed, options)
     return [_describe(rated) for rated in found] if statistic.rates_models else _describe(found)
+
+
+def _need_options(statistic: Signature, is_estimate: bool, options: Mapping[str, object]) -> None:
+    for name, default in _options_of(statistic, is_estimate).items():
+        if options[name] is None:
+            kind = "a text" if isinstance(default, str) else "a number"
+            raise ValueError(
+                f"{name} := null; expected {kind}; leave it out for {_write_constant(default)}"
+            )
 
 
 def _describe(found: "Measured | Rated") -> dict[str, Any]:

@@ -132,7 +132,8 @@ def test_many_levels_are_a_measure(lake: Lake) -> None:
     assert set(measure(lake)) == {("people", "alpha_interval")}
 
 
-def test_judges_among_themselves(lake: Lake) -> None:
+@pytest.mark.parametrize("image", ["absent", "swapped-0"])
+def test_judges_among_themselves(lake: Lake, image: str) -> None:
     give_ratings(lake, np.array([[1.0, 1, 3]]), np.array([1.0, 3, 3]), scale=(1, 3))
     blind = "b" * 16
     append_records(
@@ -140,7 +141,7 @@ def test_judges_among_themselves(lake: Lake) -> None:
         "judges",
         [
             judge_row("lave", JUDGE),
-            judge_row("blind", blind, call_signature="protocol:lave|image:absent"),
+            judge_row("blind", blind, call_signature=f"protocol:lave|image:{image}"),
         ],
     )
     digests = [digest_of(item(f"i{n:03}", f"Q{n}"), "x") for n in range(3)]

@@ -462,6 +462,7 @@ def test_failure_modes(tmp_path: Path) -> None:
         }
         for name, holds in (("i0", True), ("i1", False))
     ]
+    labels.append(labels[1] | {"category": "unknown"})
     ratings = [rating(name, 1.0, person) for name in ("i0", "i1") for person in ("p1", "p2")]
     answers = [answer("i0", "kitty"), answer("i1", "puppy dog")]
     ingest(lake, [CAT, DOG], answers, ratings, failure_labels=labels)
@@ -478,6 +479,8 @@ def test_failure_modes(tmp_path: Path) -> None:
             ("synonym", "lave", 1, 0.5, 1, 1.0),
         ]
         assert ask(connection, "failure_modes", "judge, mean", judge="acc") == [("acc", 0.0)] * 2
+        rows = ask(connection, "failure_modes", columns)
+        assert [row for row in rows if row[1] is None] == [("unknown", None, 0, 0.0, None, None)]
         assert ask(connection, "failure_modes", case_kind="reverse") == []
 
 

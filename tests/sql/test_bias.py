@@ -519,6 +519,45 @@ def test_use_of_the_scale_and_lengths_by_score(bench: Bench) -> None:
     ]
 
 
+def test_use_of_the_scale_by_model_is_in_the_levels_of_all(bench: Bench) -> None:
+    """A judge of more than 21 ratings is fine on each model, also where it gave that one few."""
+    coarse: dict[tuple[str, str], float] = {}
+    fine: dict[tuple[str, str], float] = {}
+    for number in range(30):
+        model = f"m{1 + number % 3 // 2}"
+        coarse[f"i{number}", model] = float(number % 2)
+        fine[f"i{number}", model] = number / 30
+    texts = {key: "x" * (1 + 7 * number % 11) for number, key in enumerate(coarse)}
+    bench.ingest(
+        [item(name) for name, _ in coarse],
+        [answer(name, texts[name, model], model) for name, model in coarse],
+        [rating(name, score, answer_id=model) for (name, model), score in coarse.items()],
+        recorded_verdicts=[
+            recorded(name, score, judge, model)
+            for judge, given in (("coarse", coarse), ("fine", fine))
+            for (name, model), score in given.items()
+        ],
+    )
+    expected = {}
+    for judge, given in (("coarse", coarse), ("fine", fine), ("human", coarse)):
+        for of in ("*", "m1", "m2"):
+            levels: dict[float, list[int]] = {}
+            for key, score in given.items():
+                level = math.floor(10 * score + 1e-9) / 10 if judge == "fine" else score
+                if of in ("*", key[1]):
+                    levels.setdefault(level, []).append(len(texts[key]))
+            n = sum(map(len, levels.values()))
+            for level, lengths in levels.items():
+                quarters = [*np.quantile(lengths, (0.25, 0.5, 0.75)), np.mean(lengths)]
+                shares = [len(lengths) / n, *map(float, quarters)]
+                expected[of, judge, level] = (len(lengths), *map(pytest.approx, shares))
+    columns = (
+        "model, judge, level, n, share, length_low_quarter, length_median, length_high_quarter, "
+        "length_mean"
+    )
+    assert {row[:3]: row[3:] for row in bench.rows(columns, "rpt_scale_use")} == expected
+
+
 def test_fine_scores_are_shown_in_tenths(bench: Bench) -> None:
     scores = {f"i{number}": number / 30 for number in range(31)}
     bench.ingest([item(name) for name in scores], [answer(name, "x") for name in scores],

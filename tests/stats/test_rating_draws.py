@@ -57,6 +57,9 @@ def test_equal_ratings_share_the_better_rank() -> None:
     assert ranking.rank.tolist() == [2, 1, 2]
     assert (ranking.low == 1).all()
     assert (ranking.high == 3).all()
+    # two models of one record, as a fit on OwlEval gave them
+    close = np.array([1112.8542860877126, 1112.8542860877124, 904.5])
+    assert rank_models(close, np.zeros((3, 3), dtype=np.bool_)).rank.tolist() == [1, 1, 3]
 
 
 def test_who_is_above_whom_belongs_to_the_ratings() -> None:

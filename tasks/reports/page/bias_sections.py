@@ -42,7 +42,7 @@ FAILURE_SECTIONS: tuple[Section, ...] = (
         "Failure modes",
         "rpt_failure_modes",
         "Why: share of the labelled cases of which each of LAVE’s categories holds. Several "
-        "may hold of one. Rules decide same stem, "
+        "may hold of one. By model, and over all benchmarks, in the view. Rules decide same stem, "
         "specificity or verbosity and unknown; synonym and hypernym too where nltk and its "
         "WordNet are installed.",
         (
@@ -54,6 +54,7 @@ FAILURE_SECTIONS: tuple[Section, ...] = (
             PageColumn("n_holds", "Holds of", "count"),
             PageColumn("share", "Share × 100", "percent", _INTERVAL, "reason"),
         ),
+        where="model = '*' and benchmark <> '*'",
     ),
     Section(
         "failurescores",
@@ -193,7 +194,7 @@ BIAS_SECTIONS: tuple[Section, ...] = (
         "rpt_scale_use",
         "How often each rating was given, by judges and by people (`human`), and how long the "
         "answers with it are, in characters. Fine scores "
-        "are counted in tenths: from a rating up to the next.",
+        "are counted in tenths: from a rating up to the next. By model in the view.",
         (
             _BENCHMARK,
             _JUDGE,
@@ -207,6 +208,7 @@ BIAS_SECTIONS: tuple[Section, ...] = (
             PageColumn("length_high_quarter", "Upper quarter", "number"),
             PageColumn("length_mean", "Mean", "number"),
         ),
+        where="model = '*'",
     ),
     Section(
         "refusals",
