@@ -546,6 +546,11 @@ def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
             "spearman_ci: -1 resamples; expected 0 or more; count again",
         ),
         (
+            "spearman_ci(x, y, 'c', resamples := 100000000)",
+            "spearman_ci: resamples := 100000000; expected at most 1,000,000 with 1 clusters; "
+            "write fewer",
+        ),
+        (
             "elo(x::varchar, 'm', 1, k := null)",
             "elo: k := null; expected a number; leave it out for 4",
         ),

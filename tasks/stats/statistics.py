@@ -108,6 +108,10 @@ def measure(name: str, columns: Columns, options: Options | None = None) -> Any:
     return _FORMS[name].measure(kept, chosen)
 
 
+_MOST_RESAMPLES, _MOST_DRAWS = 1_000_000, 2_000_000_000
+"""More resamples hardly change an interval; a draw takes two bytes of memory."""
+
+
 def estimate(
     name: str,
     columns: Columns,
@@ -118,11 +122,18 @@ def estimate(
 ) -> Any:
     """The value with its interval: `Measured`, of ratings a list of `Rated`.
 
-    `clusters` names each row's cluster; rows without one are one cluster together.
+    `clusters` names each row's cluster; rows without one are one cluster together. Raises
+    ValueError for more than a million resamples, or two billion draws of clusters.
     """
     chosen = {**SIGNATURES[name].options, **(options or {}), "seed": seed}
     kept, codes, keys = _prepare(name, columns, clusters)
     form = _FORMS[name]
+    most = min(_MOST_RESAMPLES, _MOST_DRAWS // max(keys.size, 1))
+    if form.is_drawn and resamples > most:
+        raise ValueError(
+            f"{name}: resamples := {resamples}; expected at most {most:,} with {keys.size:,} "
+            f"clusters; write fewer"
+        )
     weights = draw_keyed_weights(keys if form.is_drawn else keys[:0], resamples, seed)
     found = form.estimate(kept, codes, weights, chosen)
     if SIGNATURES[name].rates_models:
