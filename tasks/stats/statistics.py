@@ -131,8 +131,8 @@ def estimate(
     most = min(_MOST_RESAMPLES, _MOST_DRAWS // max(keys.size, 1))
     if form.is_drawn and resamples > most:
         raise ValueError(
-            f"{name}: resamples := {resamples}; expected at most {most:,} with {keys.size:,} "
-            f"clusters; write fewer"
+            f"{name}: resamples := {resamples}; expected at most {most:,} with so many clusters; "
+            f"write fewer"
         )
     weights = draw_keyed_weights(keys if form.is_drawn else keys[:0], resamples, seed)
     found = form.estimate(kept, codes, weights, chosen)
