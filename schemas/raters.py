@@ -97,11 +97,11 @@ class Kappas(ResampledTable):
 
     rater_a: str
     rater_b: str
-    kind: str = pa.Field(nullable=True, isin=LABEL_KINDS)
+    kind: str = pa.Field(isin=LABEL_KINDS)
     criterion: str
-    task: str = pa.Field(nullable=True)
-    category: str = pa.Field(nullable=True)
-    style: str = pa.Field(nullable=True)
+    task: str
+    category: str
+    style: str
     chance: str = pa.Field(isin=CHANCE_TERMS)
     n: pl.Int64
     n_clusters: pl.Int64
@@ -138,11 +138,11 @@ class Reliabilities(ResampledTable):
     """
 
     raters: str
-    kind: str = pa.Field(nullable=True, isin=LABEL_KINDS)
+    kind: str = pa.Field(isin=LABEL_KINDS)
     criterion: str
-    task: str = pa.Field(nullable=True)
-    category: str = pa.Field(nullable=True)
-    style: str = pa.Field(nullable=True)
+    task: str
+    category: str
+    style: str
     statistic: str = pa.Field(isin=RELIABILITIES)
     n_raters: pl.Int64
     per_unit: pl.Int64 = pa.Field(nullable=True)
@@ -169,7 +169,7 @@ class Contradictions(ResampledTable):
 
     rater: str
     criterion: str
-    pairs: str = pa.Field(nullable=True, isin=COMPARED_PAIRS)
+    pairs: str = pa.Field(isin=COMPARED_PAIRS)
     n_questions: pl.Int64
     n_clusters: pl.Int64
     n_contradictory: pl.Int64
@@ -216,7 +216,7 @@ class AttributeAgreements(ResampledTable):
 
     rater: str
     criterion: str
-    category: str = pa.Field(nullable=True)
+    category: str
     attribute: str
     prefers: str = pa.Field(isin=("more", "less"))
     n: pl.Int64

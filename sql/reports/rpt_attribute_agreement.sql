@@ -1,10 +1,10 @@
 -- grain: one row per benchmark x rater x criterion ('*' all) x category ('*' all) x attribute: how often the larger model, or that of lower
--- training loss, is preferred; the last report's
+-- training loss, is preferred
 select
     benchmark,
     rater,
     criterion,
-    coalesce(category, '*') as category,
+    category,
     attribute,
     prefers,
     n,

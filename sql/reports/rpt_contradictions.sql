@@ -1,10 +1,10 @@
 -- grain: one row per benchmark x rater x criterion ('*' all, a question under each of them counted by itself) x pairs: questions whose
--- preferences run in a circle, as last reported. `pairs` are all or, for judges who saw more, those that people were surveyed on
+-- preferences run in a circle. `pairs` are all or, for judges who saw more, those that people were surveyed on
 select
     benchmark,
     rater,
     criterion,
-    coalesce(pairs, 'all') as pairs,
+    pairs,
     n_questions,
     n_clusters,
     n_contradictory,

@@ -1,4 +1,4 @@
--- grain: one row per benchmark x model ('*' all pooled) x metric: the corpus score (BLEU's is no mean of sentences) as last reported
+-- grain: one row per benchmark x model ('*' all pooled) x metric: the corpus score (BLEU's is no mean of sentences)
 select
     benchmark,
     model,

@@ -1,5 +1,5 @@
 -- grain: one row per benchmark x model x target x coefficient x test on request (`report: tests`) x judge that is compared with the leader of
--- the column, `judge`, as the last report of any suite computed it. What each test assumes: schemas/reports.py, DifferenceTests
+-- the column, `judge`. What each test assumes: schemas/reports.py, DifferenceTests
 select
     benchmark,
     model,

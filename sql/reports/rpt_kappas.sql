@@ -1,15 +1,15 @@
 -- grain: one row per benchmark ('*' all of a suite) x pair of raters x kind of labels x criterion ('*' all) x task, category or style ('*' all;
 -- no two of them at once) x chance term: agreement and kappa with intervals, or of raters on scales of unlike spans (chance term `none`)
--- correlations, as last reported. All criteria, tasks, ... have rows where there are several; a pair has a style that both answers have
+-- correlations. All criteria, tasks, ... have rows where there are several; a pair has a style that both answers have
 select
     benchmark,
     rater_a,
     rater_b,
     kind,
     criterion,
-    coalesce(task, '*') as task,
-    coalesce(category, '*') as category,
-    coalesce(style, '*') as style,
+    task,
+    category,
+    style,
     chance,
     n,
     n_clusters,

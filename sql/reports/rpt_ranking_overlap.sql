@@ -1,5 +1,5 @@
 -- grain: one row per benchmark x criterion x category x rating method x two raters: rank-biased overlap of their orders of models, the first
--- places counting most, as last reported
+-- places counting most
 select
     benchmark,
     criterion,

@@ -1,4 +1,4 @@
--- grain: one row per benchmark x rater x criterion x category ('*' all) x method x model: rating and place, from the benchmark's last report;
+-- grain: one row per benchmark x rater x criterion x category ('*' all) x method x model: rating and place;
 -- `bradley_terry` is the ranking to read, `elo` is there as CHIRP reports it and `warning` says where the two orders differ
 select
     benchmark,

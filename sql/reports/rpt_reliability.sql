@@ -1,14 +1,14 @@
 -- grain: one row per benchmark ('*' all of a suite) x group of raters (people, people and a judge, judges) x kind of labels x criterion
 -- ('*' all) x task, category or style ('*' all; no two of them at once) x statistic: how far all of them agree beyond chance, Fleiss' kappa and
--- Krippendorff's alpha with intervals that recompute chance, as last reported
+-- Krippendorff's alpha with intervals that recompute chance
 select
     benchmark,
     raters,
     kind,
     criterion,
-    coalesce(task, '*') as task,
-    coalesce(category, '*') as category,
-    coalesce(style, '*') as style,
+    task,
+    category,
+    style,
     statistic,
     n_raters,
     per_unit,

@@ -10,8 +10,6 @@ import numpy as np
 import polars as pl
 
 from judgelake.tasks.reports.rater_labels import (
-    ALL,
-    CUTS,
     HUMAN,
     MEAN_OF_PEOPLE,
     Labelled,
@@ -21,6 +19,8 @@ from judgelake.tasks.reports.rater_labels import (
     spread_raters,
 )
 from judgelake.tasks.reports.scored_rows import (
+    ALL,
+    PARTS,
     Resamples,
     Row,
     build_tables,
@@ -59,7 +59,7 @@ def measure_kappas(frame: pl.DataFrame, resamples: Resamples) -> Iterator[Row]:
         is_choice = kind["kind"] == "choice"
         whole = spread_raters(rows, is_choice=is_choice)
         for names, places in list_parts(whole.units):
-            is_cut = any(names[cut] != ALL for cut in CUTS)
+            is_cut = any(names[part] != ALL for part in PARTS)
             most = MOST_PAIRS_OF_CUT if is_cut else MOST_PAIRS
             part = whole.select(places)
             for row in _compare_raters(part, resamples, most, is_choice=is_choice):

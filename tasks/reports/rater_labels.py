@@ -9,14 +9,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from judgelake.tasks.reports.scored_rows import ALL, MOST_PARTS, PARTS, WHOLE
 from judgelake.tasks.stats.agreement import spread_labels
 from judgelake.tasks.stats.cluster_sums import Floats, Indices
 from judgelake.tasks.stats.comparisons import Preference
 from judgelake.tasks.stats.human_rules import take_majority, take_mean
 
-ALL = "*"
-"""Stands for all criteria, tasks, categories, styles or benchmarks together."""
-CUTS = ("task", "category", "style")
 MAJORITY_OF_PEOPLE, MEAN_OF_PEOPLE = "human:* (majority)", "human:* (mean)"
 HUMAN = "human:"
 Names = NDArray[np.str_]
@@ -26,7 +24,7 @@ Spans = dict[Scale, dict[str, float | None]]
 """The span of each rater's scale, None where it is not known."""
 MIXED = -1.0
 """Stands for the span of people who use several scales: that of no rater."""
-_UNIT = ("benchmark_code", "criterion", *CUTS, "model_a", "model_b", "cluster_code")
+_UNIT = ("benchmark_code", "criterion", *PARTS, "model_a", "model_b", "cluster_code")
 
 
 class Labelled(NamedTuple):
@@ -70,7 +68,8 @@ def explain_spans(spans: Iterable[float | None]) -> str | None:
 
 def list_parts(frame: pl.DataFrame) -> Iterator[tuple[dict[str, str], Indices]]:
     """Names and places of the rows of each part of one kind: each criterion and, where there are
-    several, all; of each of them all rows and, where it has several, each task, category, style.
+    several, all; of each of them all rows and, where it has several, up to 100, each task, category
+    and style.
 
     Rows of several benchmarks have no part that is of one benchmark alone.
     """
@@ -82,10 +81,10 @@ def list_parts(frame: pl.DataFrame) -> Iterator[tuple[dict[str, str], Indices]]:
         part = frame[places]
         if of_several and part["benchmark_code"].n_unique() == 1:
             continue
-        names = {"criterion": criterion, **dict.fromkeys(CUTS, ALL)}
+        names = {"criterion": criterion, **WHOLE}
         yield names, places
-        for cut in CUTS:
-            if part[cut].n_unique() > 1:
+        for cut in PARTS:
+            if 1 < part[cut].n_unique() <= MOST_PARTS:
                 for value, within in _group_places(part[cut]).items():
                     yield {**names, cut: value}, places[within]
 

@@ -77,11 +77,13 @@ _MOST_ANNOTATORS = 20
 _LEAST_RATED = 30
 """Answers that an annotator must have rated to be a target alone."""
 _ANSWER = ["item_id", "answer_id"]
+ALL = "*"
+"""Stands for all benchmarks, criteria, models, tasks, categories or styles together."""
 PARTS = ("task", "category", "style")
 """By what figures are cut, besides models."""
-_MOST_PARTS = 100
+MOST_PARTS = 100
 """A benchmark with more categories than this has no rows of each; `spearman_ci` gives them."""
-WHOLE: Mapping[str, str] = dict.fromkeys(PARTS, "*")
+WHOLE: Mapping[str, str] = dict.fromkeys(PARTS, ALL)
 """A figure of all parts."""
 
 
@@ -218,7 +220,7 @@ def _code(column: pl.Series) -> Indices:
 def _read_parts(answers: pl.DataFrame) -> Iterator[tuple[str, tuple[list[str], Indices]]]:
     for name in PARTS:
         values = answers[name].unique().sort().to_list()
-        if 1 < len(values) <= _MOST_PARTS:
+        if 1 < len(values) <= MOST_PARTS:
             yield name, (values, _code(answers[name]))
 
 

@@ -83,7 +83,7 @@ def test_judges_are_compared_on_all_parts_together(lake: Lake) -> None:
 def test_more_than_a_hundred_categories_have_no_rows(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scored_rows, "_MOST_PARTS", 2)
+    monkeypatch.setattr(scored_rows, "MOST_PARTS", 2)
     found = correlate(lake, SUITE).correlations
     assert found["category"].unique().to_list() == ["*"]
     assert set(found["style"]) == {"*", *STYLES}

@@ -9,14 +9,12 @@ from typing import NamedTuple
 
 import krippendorff
 import numpy as np
-import polars as pl
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
 from judgelake.tasks.lake.lake import Lake, append_rows
 from judgelake.tasks.reports.kappas import measure_agreement
 from judgelake.tasks.reports.page.sections import SECTIONS
-from judgelake.tasks.reports.rater_labels import CUTS
 from judgelake.tasks.stats.agreement import agree_raters
 from judgelake.tasks.stats.resampling import draw_keyed_weights, key_clusters
 from judgelake.tasks.suite.suite import ReportSettings
@@ -422,15 +420,3 @@ def test_the_page_shows_all_criteria_first_and_no_cut(
     for row in rows:
         by_raters.setdefault(tuple(row[side] for side in pair), []).append(row["criterion"])
     assert {tuple(given) for given in by_raters.values()} == {("*", "overall", "relevance")}
-
-
-def test_rows_of_reports_without_parts_are_of_all(tmp_path: Path) -> None:
-    """Lakes keep reports that were made before there were parts."""
-    lake = make_lake(tmp_path)
-    give_scores(lake, {("p1", "x"): 3.0, ("p2", "x"): 3.0}, draw_rating)
-    for table, frame in measure_agreement(warehouse(lake), make_suite(report=REPORT)).items():
-        parts = [pl.lit(None, pl.String).alias(name) for name in ("kind", *CUTS)]
-        append_rows(lake, table, frame.with_columns(parts))
-    for view in ("rpt_kappas", "rpt_reliability"):
-        rows = query(lake, f"select distinct task, category, style, kind from {view}")
-        assert [tuple(row.values()) for row in rows] == [("*", "*", "*", None)]
