@@ -23,7 +23,7 @@ def test_failure_modes_of_the_demo(tmp_path: Path) -> None:
         labelled = shell.select(
             lake,
             "select labelled_by, labeller, category, n, n_holds from rpt_failure_modes where "
-            "case_kind = 'missed'",
+            "case_kind = 'missed' and model = '*'",
         )
         (cases,) = shell.select(
             lake, "select n_cases from rpt_failure_cases where case_kind = 'missed' and model = '*'"
