@@ -12,6 +12,7 @@ import polars as pl
 from judgelake.tasks.reports.rater_labels import (
     HUMAN,
     MEAN_OF_PEOPLE,
+    NAMES,
     Labelled,
     explain_spans,
     list_parts,
@@ -208,7 +209,7 @@ def _group_raters(rows: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
     """People alone, each judge with people (on what people labelled), the judges that see what they
     should alone; two raters at least.
     """
-    is_human = pl.col("rater").str.starts_with("human:")
+    is_human = pl.col("rater").cat.starts_with(HUMAN)
     people, judges = rows.filter(is_human), rows.filter(~is_human)
     if people["rater"].n_unique() > 1:
         yield PEOPLE, people
@@ -280,5 +281,10 @@ def measure_agreement(
     """Rows of the tables `kappas` and `reliabilities`."""
     describe = {"kappas": measure_kappas, "reliabilities": measure_reliabilities}
     return build_tables(
-        connection, suite, ("queries/rater_labels.sql", {}), describe, pools_benchmarks=True
+        connection,
+        suite,
+        ("queries/rater_labels.sql", {}),
+        describe,
+        pools_benchmarks=True,
+        categories=NAMES,
     )

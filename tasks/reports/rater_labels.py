@@ -24,6 +24,8 @@ Spans = dict[Scale, dict[str, float | None]]
 """The span of each rater's scale, None where it is not known."""
 MIXED = -1.0
 """Stands for the span of people who use several scales: that of no rater."""
+NAMES = ("kind", "criterion", "rater", *PARTS, "model_a", "model_b")
+"""The columns of texts in `queries/rater_labels.sql`."""
 _UNIT = ("benchmark_code", "criterion", *PARTS, "model_a", "model_b", "cluster_code")
 
 

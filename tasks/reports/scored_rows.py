@@ -353,10 +353,12 @@ def build_tables(
     describe: Mapping[str, Describe],
     *,
     pools_benchmarks: bool = False,
+    categories: tuple[str, ...] = (),
 ) -> dict[str, pl.DataFrame]:
     """`build_rows` of several tables made of the same rows, which are read, and their resamples
     drawn, once. Pooled, several benchmarks have rows of all together too, of benchmark `*`; their
-    `benchmark_code` tells them apart.
+    `benchmark_code` tells them apart. `categories`: text columns of few values, which are held as
+    such, in a quarter of the memory.
     """
     stamp: Row = {
         "suite": suite.name,
@@ -366,7 +368,7 @@ def build_tables(
     }
     rows: dict[str, list[Row]] = {table: [] for table in describe}
     for benchmark, frame, resamples in _read_benchmarks(
-        connection, suite, query, pools=pools_benchmarks
+        connection, suite, query, categories, pools=pools_benchmarks
     ):
         for table, own in rows.items():
             own += [
@@ -382,6 +384,7 @@ def _read_benchmarks(
     connection: duckdb.DuckDBPyConnection,
     suite: Suite,
     query: tuple[str, Mapping[str, object]],
+    categories: tuple[str, ...],
     *,
     pools: bool,
 ) -> Iterator[tuple[str, pl.DataFrame, Resamples]]:
@@ -393,7 +396,8 @@ def _read_benchmarks(
             keys = frame["cluster_key"].unique().sort()
             codes = pl.col("cluster_key").rank("dense").cast(pl.Int64) - 1
             frame = frame.select(
-                pl.exclude("cluster_key"),
+                pl.exclude("cluster_key", *categories),
+                pl.col(categories).cast(pl.Categorical),
                 codes.alias("cluster_code"),
                 pl.lit(number).alias("benchmark_code"),
             )
