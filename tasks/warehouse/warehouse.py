@@ -96,7 +96,7 @@ def _copy(connection: duckdb.DuckDBPyConnection, view: str, folder: Path) -> Non
     keys = (
         [key for (key,) in connection.execute(_PARTED[view]).fetchall()] if view in _PARTED else []
     )
-    options = "(format parquet, compression zstd, compression_level 1)"
+    options = "(format parquet, compression lz4_raw)"
     if not keys:
         connection.execute(
             f"copy (select * from {view}) to '{_quote(folder / 'all.parquet')}' {options}"
