@@ -49,7 +49,7 @@ def encode(image: Image) -> str:
 
 
 def ask(
-    folder: Path, requests: Sequence[Request], apart: bool = False, **settings: Any
+    folder: Path | str, requests: Sequence[Request], apart: bool = False, **settings: Any
 ) -> list[Reply | Failure | Pending]:
     """All at once, or `apart`: each after the reply to the one before."""
 

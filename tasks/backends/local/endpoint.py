@@ -16,9 +16,9 @@ from judgelake.tasks.settings import frozen_settings
 
 @frozen_settings
 class LocalSettings(EndpointSettings):
-    """A model (a hub id or a folder) that runs in the worker's own process, by transformers.
-    `revision`, `dtype` and `quantization` are part of the judge's identity; `device`, `device_map`
-    and `batch_tokens` say how it runs.
+    """A model (a hub id, a folder, a GGUF file or `package:<name>` of one) that runs in the
+    worker's own process, by transformers. `revision`, `dtype` and `quantization` are part of the
+    judge's identity; `device`, `device_map` and `batch_tokens` say how it runs.
     """
 
     backend: ClassVar[str] = "transformers"

