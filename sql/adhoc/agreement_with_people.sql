@@ -1,7 +1,7 @@
 -- question: How often do judges and people say the same, beyond what chance gives?
 -- grain: one row per benchmark x criterion x two raters, of whom one or both are people (human:<annotator>), who labelled the same answers or
 -- chose between the same two; the highest kappa first
--- option benchmark: only this benchmark
+-- option benchmark: only this benchmark (`*` is all together)
 -- option criterion: only this criterion (`*` is all together)
 -- option pairs = mixed: a judge and a person, or two people, which is what a judge can reach: mixed, people or both
 select
@@ -21,6 +21,6 @@ where
         else starts_with(judge_a, 'human:') or starts_with(judge_b, 'human:')
     end
     and task = '*' and category = '*' and style = '*'
-    and ($benchmark::varchar is null or benchmark = $benchmark)
+    and benchmark = coalesce($benchmark::varchar, case when benchmark <> '*' then benchmark end)
     and criterion = coalesce($criterion::varchar, case when criterion <> '*' then criterion end)
 order by benchmark asc, criterion asc, kappa desc nulls last, rater_a asc, rater_b asc

@@ -1,7 +1,8 @@
--- grain: one row per benchmark x pair of raters x criterion ('*' all) x task, category or style ('*' all; no two of them at once): raw
+-- grain: one row per benchmark ('*' all) x pair of raters x criterion ('*' all) x task, category or style ('*' all; no two of them at once): raw
 -- agreement and Cohen's kappa on what both labelled. Raters are judges and `human:<annotator>`; labels are scores of answers or choices between
--- two answers; sample 0 of each. All criteria, and each task, category and style, have rows where a benchmark has several. Raters of more than
--- 21 different labels are left out; two on unlike scales have no label in common, and `reason` says so. All benchmarks are in rpt_kappas
+-- two answers; sample 0 of each. All criteria, and each task, category and style, have rows where a benchmark has several, and all
+-- benchmarks where two raters have labels in common in several. Raters of more than 21 different labels are left out; two on unlike scales
+-- have no label in common, and `reason` says so
 with pairs as materialized (
     select * from core_label_pairs
 ),
@@ -12,14 +13,19 @@ scales as (
 
 unlike as (
     select
-        a.benchmark,
+        case when grouping(a.benchmark) = 0 then a.benchmark else '*' end as benchmark,
         case when grouping(a.criterion) = 0 then a.criterion else '*' end as criterion,
         a.rater as judge_a,
         b.rater as judge_b,
         min(printf('scales of unlike spans, %g and %g: no label in common; rpt_kappas has correlations', a.span, b.span)) as reason
     from scales as a
     inner join scales as b on a.benchmark = b.benchmark and a.criterion = b.criterion and a.rater < b.rater and a.span <> b.span
-    group by grouping sets ((a.benchmark, a.rater, b.rater, a.criterion), (a.benchmark, a.rater, b.rater))
+    group by grouping sets (
+        (a.benchmark, a.rater, b.rater, a.criterion),
+        (a.benchmark, a.rater, b.rater),
+        (a.rater, b.rater, a.criterion),
+        (a.rater, b.rater)
+    )
 ),
 
 -- each label of one of two raters, and how often it is that of both
@@ -55,7 +61,7 @@ labels as (
 
 shares as (
     select
-        benchmark,
+        case when grouping(benchmark) = 0 then benchmark else '*' end as benchmark,
         judge_a,
         judge_b,
         case when grouping(criterion) = 0 then criterion else '*' end as criterion,
@@ -74,7 +80,15 @@ shares as (
         (benchmark, judge_a, judge_b, label, criterion),
         (benchmark, judge_a, judge_b, label, criterion, task),
         (benchmark, judge_a, judge_b, label, criterion, category),
-        (benchmark, judge_a, judge_b, label, criterion, style)
+        (benchmark, judge_a, judge_b, label, criterion, style),
+        (judge_a, judge_b, label),
+        (judge_a, judge_b, label, task),
+        (judge_a, judge_b, label, category),
+        (judge_a, judge_b, label, style),
+        (judge_a, judge_b, label, criterion),
+        (judge_a, judge_b, label, criterion, task),
+        (judge_a, judge_b, label, criterion, category),
+        (judge_a, judge_b, label, criterion, style)
     )
 ),
 
@@ -99,14 +113,24 @@ measured as (
 -- how many values there are: a row of the only one would repeat that of all
 several as (
     select
-        benchmark,
+        case when grouping(benchmark) = 0 then benchmark else '*' end as benchmark,
         case when grouping(criterion) = 0 then criterion else '*' end as criterion,
         count(distinct criterion) as n_criteria,
         count(distinct task) as n_tasks,
         count(distinct category) as n_categories,
         count(distinct coalesce(style, '')) as n_styles
     from pairs
-    group by grouping sets ((benchmark, criterion), (benchmark))
+    group by grouping sets ((benchmark, criterion), (benchmark), (criterion), ())
+),
+
+shared as (
+    select
+        judge_a,
+        judge_b,
+        case when grouping(criterion) = 0 then criterion else '*' end as criterion
+    from pairs
+    group by grouping sets ((judge_a, judge_b, criterion), (judge_a, judge_b))
+    having count(distinct benchmark) > 1
 )
 
 select
@@ -129,8 +153,14 @@ left join unlike
         and measured.judge_a = unlike.judge_a
         and measured.judge_b = unlike.judge_b
         and measured.criterion = unlike.criterion
+left join shared
+    on
+        measured.judge_a = shared.judge_a
+        and measured.judge_b = shared.judge_b
+        and measured.criterion = shared.criterion
 where
-    (measured.criterion <> '*' or several.n_criteria > 1)
+    (measured.benchmark <> '*' or shared.judge_a is not null)
+    and (measured.criterion <> '*' or several.n_criteria > 1)
     and (measured.task = '*' or several.n_tasks > 1)
     and (measured.category = '*' or several.n_categories > 1)
     and (measured.style = '*' or several.n_styles > 1)

@@ -250,14 +250,14 @@ def test_kappas_of_every_part_are_scikit_learn_s(planted: Lake) -> None:
 
 
 def test_agreement_by_sql_alone_is_that_of_the_report(planted: Lake) -> None:
-    """rpt_agreement: the same figures of each benchmark, without judges of likelihood and people
-    as one rater.
+    """rpt_agreement: the same figures of each benchmark and of all, without judges of likelihood
+    and people as one rater.
     """
     same = "agreement, kappa, n, benchmark, criterion, task, category, style"
     by_sql = query(planted, f"select {same}, judge_a as a, judge_b as b from rpt_agreement")
     kept = query(
         planted,
-        f"select {same}, rater_a as a, rater_b as b from rpt_kappas where benchmark <> '*' and "
+        f"select {same}, rater_a as a, rater_b as b from rpt_kappas where "
         "kind = 'choice' and chance = 'nominal' and rater_a <> 'davinci' and "
         "rater_a not like 'human:*%' and rater_b not like 'human:*%'",
     )
