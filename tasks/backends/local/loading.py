@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -289,10 +290,8 @@ def _prepare_gguf(settings: LocalModel) -> None:
         raise BackendError(
             f"{settings.model}: a GGUF file needs the package gguf; run pip install gguf"
         )
-    import tqdm
-    from transformers import modeling_gguf_pytorch_utils as reading
-
-    reading.tqdm = functools.partial(tqdm.tqdm, disable=True)
+    reading: Any = import_module("transformers.modeling_gguf_pytorch_utils")
+    reading.tqdm = functools.partial(import_module("tqdm").tqdm, disable=True)
 
 
 def _name_dtype(settings: LocalModel, torch: Any) -> Any:
