@@ -67,12 +67,33 @@ class Decoding:
     seed: int | None = None
 
 
+AnswerForm = Literal["free", "forced", "structured", "auto"]
+"""How a judge's answer is asked for; what each does is in `tasks.judging.answer_form`."""
+
+
+class Answer(NamedTuple):
+    """How a reply ends: after `opening` with one of `labels`, none of which begins another one.
+
+    `name` is the answer's field where it comes as JSON, `explained` the field of the text before
+    it, '' where there is none. `marked`: the reader looks for the opening as well.
+    """
+
+    opening: str
+    labels: tuple[str, ...]
+    name: str
+    explained: str = ""
+    marked: bool = True
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """What is asked of a model. Requests with the same digest and draw have the same reply.
 
     `endpoint` names which of a judge's models it goes to. With `scored` nothing is generated: the
     reply holds the log-probability of each token of that text, which follows the messages.
+    `answer`: what the reply ends with, of which a `free` reply is not made to take account. Of a
+    `forced` one `answer.opening` is written for the model: the reply's text is the label alone,
+    and its only position has the log-probability of each label. A `structured` one is JSON.
     """
 
     model: str
@@ -81,6 +102,13 @@ class Request:
     draw: int = 0
     endpoint: str = JUDGE
     scored: str = ""
+    answer: Answer | None = None
+    form: AnswerForm = "free"
+
+    @property
+    def most_tokens(self) -> int:
+        """The most tokens of its reply."""
+        return 0 if self.scored or self.form == "forced" else self.decoding.max_tokens
 
 
 TokenLogprobs = tuple[tuple[str, float], ...]

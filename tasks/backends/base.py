@@ -89,12 +89,15 @@ def request_digest(request: Request) -> str:
         }
         for message in request.messages
     ]
-    model_fields = (
+    model_fields: dict[str, object] = (
         {"model": request.model, "scored": request.scored}
         if request.scored
         else {"model": request.model}
     )
-    if not any(image.boxes for message in request.messages for image in message.images):
+    if request.form != "free" and request.answer is not None:
+        answer = request.answer._asdict() | {"form": request.form}
+        model_fields |= {"answer": answer}
+    elif not any(image.boxes for message in request.messages for image in message.images):
         try:  # texts alone: the same bytes as canonical JSON, several times faster
             parts = (
                 _dump_decoding(request.decoding),

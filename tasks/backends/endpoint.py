@@ -15,7 +15,7 @@ from judgelake.tasks.backends.prices import FREE, Price
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.storage import LakePath
 from judgelake.tasks.settings import frozen_settings
-from judgelake.tasks.types import Reply
+from judgelake.tasks.types import AnswerForm, Reply
 
 Slot = Literal["ENDPOINT", "GPU"]
 """What a worker must have to ask: a share of the endpoints' limits, or a model in its process."""
@@ -64,6 +64,11 @@ class EndpointSettings:
     def known_price(self) -> Price | None:
         """What a token costs; None: not known."""
         return FREE
+
+    @property
+    def auto_form(self) -> AnswerForm:
+        """What `answer_form: auto` is here."""
+        return "auto"
 
     @property
     def host(self) -> str:

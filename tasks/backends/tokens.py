@@ -104,8 +104,9 @@ _CHARS_PER_MESSAGE = 12
 
 def count_characters(request: Request) -> int:
     """The characters that a model reads, with those that stand for a message's frame."""
+    begun = request.answer.opening if request.form == "forced" and request.answer else ""
     return sum(len(message.text) + _CHARS_PER_MESSAGE for message in request.messages) + len(
-        request.scored
+        request.scored + begun
     )
 
 

@@ -114,11 +114,7 @@ class BudgetedBackend:
         price = self._prices[request.endpoint]
         guessed = self._guess_prompt(request)
         most = (
-            0.0
-            if price is None
-            else price.cost_usd(
-                guessed * self._caution, 0 if request.scored else request.decoding.max_tokens
-            )
+            0.0 if price is None else price.cost_usd(guessed * self._caution, request.most_tokens)
         )
         if not await self._budget.admit(most):
             return OVER_BUDGET

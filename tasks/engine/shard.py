@@ -12,7 +12,7 @@ import itertools
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from judgelake.tasks.engine.ledger import FLUSH_SECONDS, PATIENCE_S, Ledger, Tal
 from judgelake.tasks.engine.shares import find_share, follow_share, mark_done
 from judgelake.tasks.engine.spill import take_in_spilled
 from judgelake.tasks.errors import BackendError, LakeError
+from judgelake.tasks.judging.answer_form import ask_in_form
 from judgelake.tasks.judging.cases import find_missing_image, read_cases
 from judgelake.tasks.judging.protocols import PROTOCOLS
 from judgelake.tasks.lake.lake import Lake, open_lake
@@ -38,7 +39,7 @@ from judgelake.tasks.lake.stop_flag import StopFlag
 from judgelake.tasks.lake.storage import LakePath, write_whole
 from judgelake.tasks.suite.judges import JudgeSettings
 from judgelake.tasks.suite.suite import LimitSettings
-from judgelake.tasks.types import Case, Identity, Judge, Verdict
+from judgelake.tasks.types import AnswerForm, Case, Identity, Judge, Verdict
 from judgelake.tasks.warehouse.warehouse import open_warehouse, select_file
 
 _BUCKET_S = 5.0
@@ -237,9 +238,19 @@ def make_starter(judge: JudgeSettings, identity: Identity) -> Callable[[Case], J
     protocol needs is missing.
     """
     protocol = PROTOCOLS[judge.protocol]
-    start = functools.partial(protocol.judge, options=judge.options, models=judge.models)
+    start: Callable[[Case], Judge] = functools.partial(
+        protocol.judge, options=judge.options, models=judge.models
+    )
+    if set(judge.forms.values()) != {"free"}:
+        start = functools.partial(_start_in_form, start, judge.forms)
     looks = identity.wants.image != "absent" and not protocol.handles_missing_images
     return functools.partial(_start_with_images, start) if looks else start
+
+
+def _start_in_form(
+    start: Callable[[Case], Judge], forms: Mapping[str, AnswerForm], case: Case
+) -> Judge:
+    return ask_in_form(start(case), forms)
 
 
 def _start_with_images(start: Callable[[Case], Judge], case: Case) -> Judge:

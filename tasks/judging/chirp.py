@@ -27,7 +27,17 @@ from judgelake.tasks.judging.claims import (
 )
 from judgelake.tasks.judging.reading import read_yes_no
 from judgelake.tasks.judging.templates import neutralise
-from judgelake.tasks.types import JUDGE, Decoding, Failure, Message, Models, Reply, Request, Verdict
+from judgelake.tasks.types import (
+    JUDGE,
+    Answer,
+    Decoding,
+    Failure,
+    Message,
+    Models,
+    Reply,
+    Request,
+    Verdict,
+)
 
 Shown = Literal["first", "second", "tie"]
 Grade = Literal["correct", "partially correct", "incorrect"]
@@ -345,19 +355,24 @@ class CaseAsker:
     models: Models
     decoding: Decoding
     draw: int
+    answer: Answer
 
-    def request(self, messages: tuple[Message, ...], endpoint: str = JUDGE) -> Request:
+    def request(
+        self, messages: tuple[Message, ...], endpoint: str = JUDGE, answer: Answer | None = None
+    ) -> Request:
         """One request to the model of an endpoint; the extractor is asked at temperature 0."""
         decoding = (
             Decoding(temperature=0.0, max_tokens=self.decoding.max_tokens)
             if endpoint == EXTRACTOR
             else self.decoding
         )
-        return Request(self.models[endpoint], messages, decoding, self.draw, endpoint)
+        return Request(
+            self.models[endpoint], messages, decoding, self.draw, endpoint, answer=answer
+        )
 
     def ask(self, messages: tuple[Message, ...], endpoint: str = JUDGE) -> Turns:
         """One question, whose reply holds the verdict."""
-        (reply,) = yield [self.request(messages, endpoint)]
+        (reply,) = yield [self.request(messages, endpoint, self.answer)]
         return check_reply(reply)
 
     def ask_after_own_answer(
@@ -389,12 +404,13 @@ class CaseAsker:
         """The judge reasons; a second model, which sees the judge's text alone, names its
         verdict.
         """
-        reasoned = yield from self.ask(messages, endpoint)
+        (replied,) = yield [self.request(messages, endpoint)]
+        reasoned = check_reply(replied)
         if isinstance(reasoned, Verdict):
             return reasoned
         if not reasoned.text.strip():
             return Verdict("unparsed", reason="the judge gave no reasoning")
-        (reply,) = yield [self.request(extraction(clean(reasoned.text)), EXTRACTOR)]
+        (reply,) = yield [self.request(extraction(clean(reasoned.text)), EXTRACTOR, self.answer)]
         return check_reply(reply, reasoned.text)
 
 

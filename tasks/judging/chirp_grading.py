@@ -28,6 +28,8 @@ from judgelake.tasks.metrics.vqa_accuracy import normalise_official, strip_offic
 from judgelake.tasks.settings import SuitePath, frozen_settings
 from judgelake.tasks.types import (
     JUDGE,
+    Answer,
+    AnswerForm,
     Case,
     Decoding,
     ImageMode,
@@ -55,6 +57,10 @@ _VLM_PROMPTS: dict[Style, tuple[str, ...]] = {
     "two_turn": ("chirp_own_answer", "chirp_grade_again"),
 }
 
+_GRADE = Answer(
+    "Evaluation: ", ("Correct", "Incorrect", "Partially Correct"), "grade", marked=False
+)
+
 
 @frozen_settings
 class ChirpGradingOptions:
@@ -75,6 +81,7 @@ class ChirpGradingOptions:
     top_p: float | None = None
     max_tokens: int = 1024
     seed: int = 0
+    answer_form: AnswerForm = "free"
     templates: SuitePath | None = None
 
     def __post_init__(self) -> None:
@@ -160,7 +167,10 @@ def judge(case: Case, options: ChirpGradingOptions, models: Models) -> Judge:
             )
         ]
     asker = CaseAsker(
-        models, Decoding(options.temperature, options.top_p, options.max_tokens), case.sample
+        models,
+        Decoding(options.temperature, options.top_p, options.max_tokens),
+        case.sample,
+        _GRADE,
     )
     if options.method == "vlm":
         return [_read((yield from _ask_vlm(case, options, asker, JUDGE)))]

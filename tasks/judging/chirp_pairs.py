@@ -22,6 +22,8 @@ from judgelake.tasks.judging.templates import digest_prompts, render_prompt
 from judgelake.tasks.settings import SuitePath, frozen_settings
 from judgelake.tasks.types import (
     JUDGE,
+    Answer,
+    AnswerForm,
     Case,
     Choice,
     Decoding,
@@ -47,6 +49,9 @@ _PROMPTS: dict[Style, tuple[str, ...]] = {
     "two_turn": ("chirp_own_answer", "chirp_pair_again", "chirp_criterion"),
 }
 
+_CHOICE = Answer("Answer: ", ("1", "2"), "answer", marked=False)
+_CHOICE_OR_TIE = _CHOICE._replace(labels=("1", "2", "Tie"))
+
 
 @frozen_settings
 class ChirpOptions:
@@ -69,6 +74,7 @@ class ChirpOptions:
     top_p: float | None = None
     max_tokens: int = 1024
     seed: int = 0
+    answer_form: AnswerForm = "free"
     templates: SuitePath | None = None
 
     def __post_init__(self) -> None:
@@ -135,7 +141,8 @@ def judge(case: Case, options: ChirpOptions, models: Models) -> Judge:
     never a tie.
     """
     decoding = Decoding(options.temperature, options.top_p, options.max_tokens)
-    final = yield from _ask(case, options, CaseAsker(models, decoding, case.sample))
+    answer = _CHOICE_OR_TIE if options.ties else _CHOICE
+    final = yield from _ask(case, options, CaseAsker(models, decoding, case.sample, answer))
     return [final if isinstance(final, Verdict) else read_verdict(final, case, options)]
 
 

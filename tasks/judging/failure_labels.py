@@ -20,6 +20,8 @@ from judgelake.tasks.judging.templates import digest_prompts, neutralise, render
 from judgelake.tasks.settings import SuitePath, frozen_settings
 from judgelake.tasks.types import (
     JUDGE,
+    Answer,
+    AnswerForm,
     Case,
     Decoding,
     Failure,
@@ -49,6 +51,8 @@ _NAME = re.compile(
     r"""(?P<mark>[`"']|)(?P<name>[a-z][a-z _-]*)(?P=mark)[.!]?""", re.IGNORECASE | re.ASCII
 )
 _EMPHASIS = " \t*_"
+_CATEGORY_ALONE = Answer("Categories: ", (*FAILURE_CATEGORIES, "none"), "category")
+_RATIONALE_FIRST = _CATEGORY_ALONE._replace(opening="\nCategories: ", explained="rationale")
 
 
 @frozen_settings
@@ -56,6 +60,7 @@ class FailureLabelsOptions:
     """`rationale`: the model explains before it names the categories. `caption` names whose caption
     stands in for the image.
 
+    Where `answer_form` is not free, the model names one category, the likeliest, or `none`.
     `answers`: the failures alone, where people and string matching differ, as in the paper; or all
     answers, which needs no ratings.
     """
@@ -68,6 +73,7 @@ class FailureLabelsOptions:
     top_p: float | None = None
     max_tokens: int = 512
     seed: int = 0
+    answer_form: AnswerForm = "free"
     templates: SuitePath | None = None
 
     def __post_init__(self) -> None:
@@ -125,7 +131,13 @@ def judge(case: Case, options: FailureLabelsOptions, models: Models) -> Judge:
         ]
     decoding = Decoding(options.temperature, options.top_p, options.max_tokens)
     (reply,) = yield [
-        Request(models[JUDGE], build_messages(case, options), decoding, draw=case.sample)
+        Request(
+            models[JUDGE],
+            build_messages(case, options),
+            decoding,
+            draw=case.sample,
+            answer=_RATIONALE_FIRST if options.rationale else _CATEGORY_ALONE,
+        )
     ]
     return read_verdicts(reply)
 

@@ -20,6 +20,8 @@ from judgelake.tasks.judging.templates import digest_prompts, neutralise, render
 from judgelake.tasks.settings import SuitePath, frozen_settings
 from judgelake.tasks.types import (
     JUDGE,
+    Answer,
+    AnswerForm,
     Case,
     Choice,
     Decoding,
@@ -39,6 +41,9 @@ VERSION = 1
 PROMPT = "feedback_preference"
 MARKERS = (*prometheus.MARKERS, "###Reasons")
 
+_CHOICE = Answer(" [RESULT] ", ("A", "B"), "better", explained="reasons")
+_CHOICE_OR_TIE = _CHOICE._replace(labels=("A", "B", "TIE"))
+
 
 @frozen_settings
 class FeedbackPreferenceOptions:
@@ -57,6 +62,7 @@ class FeedbackPreferenceOptions:
     top_p: float | None = None
     max_tokens: int = 2048
     seed: int | None = None
+    answer_form: AnswerForm = "free"
     templates: SuitePath | None = None
 
     def __post_init__(self) -> None:
@@ -119,7 +125,13 @@ def judge(case: Case, options: FeedbackPreferenceOptions, models: Models) -> Jud
         return [missing]
     decoding = Decoding(options.temperature, options.top_p, options.max_tokens, seed=options.seed)
     (reply,) = yield [
-        Request(models[JUDGE], build_messages(case, rubric, options), decoding, draw=case.sample)
+        Request(
+            models[JUDGE],
+            build_messages(case, rubric, options),
+            decoding,
+            draw=case.sample,
+            answer=_CHOICE_OR_TIE if options.ties else _CHOICE,
+        )
     ]
     return [read_verdict(reply, case.shown_first, options.ties)]
 

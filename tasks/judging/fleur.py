@@ -37,6 +37,8 @@ from judgelake.tasks.judging.token_reading import find_likeliest, find_position,
 from judgelake.tasks.settings import SuitePath, frozen_settings
 from judgelake.tasks.types import (
     JUDGE,
+    Answer,
+    AnswerForm,
     Case,
     Decoding,
     Failure,
@@ -57,6 +59,7 @@ _UNIT: Mapping[str, float] = {"0": 0.9, "1": 1.0}
 """What a score is worth whose unit is 0 or 1, where the reply says 1."""
 # the released code smooths two decimals
 _MOST_DECIMALS = 2
+_NO_DIGIT = "no digit is among the alternatives at a decimal"
 
 
 class Smoothed(NamedTuple):
@@ -101,6 +104,9 @@ def smooth_score(reply: Reply, opening: OpeningScore) -> Smoothed | str:
     """The smoothed score, or why there is none."""
     if not reply.top_logprobs:
         return "the reply has no log-probabilities, which smoothing needs; use `smoothing: raw`"
+    if len(reply.top_logprobs[0]) > 1 and {*dict(reply.top_logprobs[0])} <= {*_SCORE.labels}:
+        shares = read_token_shares(reply.top_logprobs[0], _SCORE.labels)
+        return Smoothed(shares.mean, shares.captured_mass) if shares else _NO_DIGIT
     if opening.score == 1:
         return _smooth_unit(reply, opening.unit)
     offsets = opening.decimals[:_MOST_DECIMALS]
@@ -116,7 +122,7 @@ def smooth_score(reply: Reply, opening: OpeningScore) -> Smoothed | str:
     parts = [_expect_fraction(position, None if together else 1) for position in positions]
     weighed = [part for part in parts if part is not None]
     if len(weighed) < len(parts):
-        return "no digit is among the alternatives at a decimal"
+        return _NO_DIGIT
     score = math.fsum(part.score / 10**place for place, part in enumerate(weighed))
     return Smoothed(score, min(part.captured_mass for part in weighed))
 
@@ -154,6 +160,10 @@ def _expect_fraction(position: TokenLogprobs, n_digits: int | None) -> Smoothed 
 VERSION = 1
 CRITERION = "overall"
 PROMPT, REASON = "fleur", "fleur_reason"
+_SCORE = Answer(
+    "Score: ", tuple(f"{tenths / 10:.1f}" for tenths in range(11)), "score", marked=False
+)
+"""Held to an answer, a model gives one decimal; digits after it add nothing to its share."""
 
 
 @frozen_settings
@@ -178,6 +188,7 @@ class FleurOptions:
     templates: SuitePath | None = None
     smoothing: Literal["smoothed", "raw"] = "smoothed"
     min_mass: float = 0.5
+    answer_form: AnswerForm = "free"
 
     def __post_init__(self) -> None:
         if self.samples < 1:
@@ -247,7 +258,8 @@ def judge(case: Case, options: FleurOptions, models: Models) -> Judge:
     decoding = Decoding(
         options.temperature, options.top_p, options.max_tokens, options.top_logprobs, options.seed
     )
-    requests = [Request(models[JUDGE], build_messages(case, options), decoding, draw=case.sample)]
+    messages = build_messages(case, options)
+    requests = [Request(models[JUDGE], messages, decoding, draw=case.sample, answer=_SCORE)]
     replies = yield requests
     verdicts = [read_score(replies[0], options.smoothing, options.min_mass)]
     if options.reason:

@@ -16,7 +16,12 @@ from dataclasses import replace
 from typing import Literal
 
 from judgelake.tasks.judging.cases import find_missing_image
-from judgelake.tasks.judging.harmonic_reading import HarmonicReading, read_criterion, read_overall
+from judgelake.tasks.judging.harmonic_reading import (
+    LEVELS,
+    HarmonicReading,
+    read_criterion,
+    read_overall,
+)
 from judgelake.tasks.judging.protocol import Protocol
 from judgelake.tasks.judging.task_wording import (
     TASKS,
@@ -30,6 +35,8 @@ from judgelake.tasks.judging.templates import render_prompt
 from judgelake.tasks.settings import SuitePath, frozen_settings
 from judgelake.tasks.types import (
     JUDGE,
+    Answer,
+    AnswerForm,
     Case,
     Decoding,
     ImageMode,
@@ -50,6 +57,7 @@ GAMMAS: Mapping[Weighting, float] = {"uniform": 1.0, "inverse_variance": 0.5, "s
 """The weightings that are eq. 3 with a gamma of their own; selective is its limit."""
 # gamma of eq. 3 where a suite gives none
 DEFAULT_GAMMA = 0.75
+_RATING = Answer("Rating: ", tuple(map(str, LEVELS)), "rating", marked=False)
 
 
 @frozen_settings
@@ -83,6 +91,7 @@ class HarmonicOptions:
     gamma: float = DEFAULT_GAMMA
     min_mass: float = 0.5
     pseudo_count: float = 0.2
+    answer_form: AnswerForm = "free"
 
     def __post_init__(self) -> None:
         for wrong in (
@@ -250,7 +259,13 @@ def judge(case: Case, options: HarmonicOptions, models: Models) -> Judge:
     asked = [criterion for criterion in options.asked if lacking is None or criterion in TEXT_ALONE]
     n_draws, fields = options.sampling or 1, list_fields(case)
     requests = [
-        Request(models[JUDGE], messages, options.decoding, case.sample * n_draws + number)
+        Request(
+            models[JUDGE],
+            messages,
+            options.decoding,
+            case.sample * n_draws + number,
+            answer=_RATING,
+        )
         for messages in [build_messages(case, fields, criterion, options) for criterion in asked]
         for number in range(n_draws)
     ]

@@ -30,6 +30,8 @@ from judgelake.tasks.judging.token_reading import find_position, read_token_shar
 from judgelake.tasks.settings import SuitePath, frozen_settings
 from judgelake.tasks.types import (
     JUDGE,
+    Answer,
+    AnswerForm,
     Case,
     Decoding,
     Failure,
@@ -51,6 +53,8 @@ MOST_SHOTS = 8
 PROMPT = "lave"
 # `rating=3` as the reader takes it, `So rating` as the prompt asks for it: a space follows the `r`
 _RATED = re.compile(r"(?i)\br(?=ating[\s*_]*(?:=|:|\bis\b)[\s*_]*[0-9])|(?<=\bso )r(?=ating\b)")
+_RATING_ALONE = Answer("rating=", tuple(map(str, LEVELS)), "rating")
+_RATIONALE_FIRST = _RATING_ALONE._replace(opening=" So rating=", explained="rationale")
 _TEXTS = ("question", "answer", "rationale")
 
 
@@ -75,10 +79,11 @@ class LaveOptions:
     top_logprobs: int = 0
     rating: Literal["last", "weighted"] = "last"
     min_mass: float = 0.5
+    answer_form: AnswerForm = "free"
     templates: SuitePath | None = None
 
     def __post_init__(self) -> None:
-        if self.rating == "weighted" and self.top_logprobs < 1:
+        if self.rating == "weighted" and self.top_logprobs < 1 and self.answer_form == "free":
             raise ValueError(
                 f"rating: weighted reads log-probabilities, and top_logprobs is "
                 f"{self.top_logprobs}; "
@@ -150,6 +155,7 @@ def judge(case: Case, options: LaveOptions, models: Models) -> Judge:
             temperature=0.0, max_tokens=options.max_tokens, top_logprobs=options.top_logprobs
         ),
         draw=case.sample,
+        answer=_RATIONALE_FIRST if options.rationale else _RATING_ALONE,
     )
     (reply,) = yield [request]
     return [read_verdict(reply, options)]

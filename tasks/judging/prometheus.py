@@ -6,6 +6,8 @@ the wording our own. Judges that read text only get a caption in place of the im
 `image: absent` with `caption`.
 """
 
+from typing import Literal
+
 from judgelake.tasks.judging.claims import give_reason
 from judgelake.tasks.judging.protocol import Protocol
 from judgelake.tasks.judging.reading import check_reply, read_result_marker, settle_result_marker
@@ -18,9 +20,12 @@ from judgelake.tasks.judging.rubrics import (
     name_rubrics,
 )
 from judgelake.tasks.judging.templates import digest_prompts, neutralise, render_prompt
+from judgelake.tasks.judging.token_reading import read_token_shares
 from judgelake.tasks.settings import SuitePath, frozen_settings
 from judgelake.tasks.types import (
     JUDGE,
+    Answer,
+    AnswerForm,
     Case,
     Decoding,
     Failure,
@@ -51,6 +56,8 @@ MARKERS = (*(f"###{heading}" for heading in HEADINGS), "[RESULT]", "overall scor
 """What no text of the data may bring into the prompt: its delimiters, and the markers of the
 verdict.
 """
+_SCORE_ALONE = Answer("[RESULT] ", tuple(map(str, range(1, N_LEVELS + 1))), "score")
+_FEEDBACK_FIRST = _SCORE_ALONE._replace(opening=" [RESULT] ", explained="feedback")
 
 
 @frozen_settings
@@ -59,7 +66,9 @@ class PrometheusOptions:
 
     `rubric_file` is a YAML or JSON list of `{id, criterion, levels}`: every answer is graded by
     each of them, else by its item's own rubrics. `caption` names whose caption stands in for the
-    image. `templates` is a folder with a `prometheus.txt` of your own.
+    image. `templates` is a folder with a `prometheus.txt` of your own. Where `answer_form` is not
+    free, `rating: weighted` takes the expected score over the probabilities of 1 to 5, and
+    `feedback: false` asks for the score without any feedback.
     """
 
     image: ImageMode = True
@@ -70,10 +79,20 @@ class PrometheusOptions:
     top_p: float = 0.9
     max_tokens: int = 2048
     seed: int | None = None
+    rating: Literal["last", "weighted"] = "last"
+    answer_form: AnswerForm = "free"
+    feedback: bool = True
     templates: SuitePath | None = None
 
     def __post_init__(self) -> None:
         check_caption(self.image, self.caption)
+        for key, usual in (("rating", "last"), ("feedback", True)):
+            if getattr(self, key) != usual and self.answer_form == "free":
+                raise ValueError(
+                    f"{key}: {str(getattr(self, key)).lower()}; expected with `answer_form`: "
+                    "forced, structured or auto, in which the scores' probabilities are read; "
+                    "add one"
+                )
         if self.samples < 1:
             raise ValueError(f"samples: {self.samples}; expected a whole number from 1")
 
@@ -92,9 +111,10 @@ def list_wants(options: PrometheusOptions) -> Wants:
 
 
 def call_signature(options: PrometheusOptions, models: Models) -> dict[str, object]:
-    """Everything that changes what is asked; how the image is shown is added by
-    `tasks.judging.protocols`.
+    """Everything that changes what is asked; how the image is shown and the answer's form are added
+    by `tasks.judging.protocols`.
     """
+    feedback = {} if options.feedback else {"feedback": "none"}
     return {
         "protocol": "prometheus",
         "version": VERSION,
@@ -106,12 +126,14 @@ def call_signature(options: PrometheusOptions, models: Models) -> dict[str, obje
         "top_p": options.top_p,
         "max_tokens": options.max_tokens,
         "seed": "none" if options.seed is None else options.seed,
+        **feedback,
     }
 
 
-def reading_signature(_options: PrometheusOptions) -> dict[str, object]:
-    """How replies are read: the last marked score, mapped linearly to 0-1."""
-    return {"reader": "result-marker", "version": 2, "scale": f"1-{N_LEVELS}"}
+def reading_signature(options: PrometheusOptions) -> dict[str, object]:
+    """How replies are read: the last marked score, or the expected one, mapped linearly to 0-1."""
+    reader = "result-marker" if options.rating == "last" else "weighted-result-marker"
+    return {"reader": reader, "version": 2, "scale": f"1-{N_LEVELS}"}
 
 
 def judge(case: Case, options: PrometheusOptions, models: Models) -> Judge:
@@ -124,13 +146,21 @@ def judge(case: Case, options: PrometheusOptions, models: Models) -> Judge:
         return [missing]
     decoding = Decoding(options.temperature, options.top_p, options.max_tokens, seed=options.seed)
     (reply,) = yield [
-        Request(models[JUDGE], build_messages(case, rubric, options), decoding, draw=case.sample)
+        Request(
+            models[JUDGE],
+            build_messages(case, rubric, options),
+            decoding,
+            draw=case.sample,
+            answer=_FEEDBACK_FIRST if options.feedback else _SCORE_ALONE,
+        )
     ]
-    return [read_verdict(reply)]
+    return [read_verdict(reply, options.rating)]
 
 
-def read_verdict(reply: Reply | Failure) -> Verdict:
-    """A verdict from one reply, on the scale 1 to 5."""
+def read_verdict(reply: Reply | Failure, rating: Literal["last", "weighted"] = "last") -> Verdict:
+    """A verdict from one reply, on the scale 1 to 5; `weighted`: the expected score over the
+    probabilities at its end, where it has them.
+    """
     replied = check_reply(reply)
     if isinstance(replied, Verdict):
         return replied
@@ -142,10 +172,19 @@ def read_verdict(reply: Reply | Failure) -> Verdict:
             settle_result_marker(replied.text, range(1, N_LEVELS + 1)),
         )
         return Verdict("unparsed", rationale=replied.text, reason=reason)
+    shares = (
+        read_token_shares(replied.top_logprobs[-1], _SCORE_ALONE.labels)
+        if rating == "weighted" and replied.top_logprobs
+        else None
+    )
+    if rating == "weighted" and shares is None:
+        reason = "the reply has no log-probabilities of its score"
+        return Verdict("unparsed", rationale=replied.text, reason=reason)
+    value = read.rating if shares is None else shares.mean
     return Verdict(
         "ok",
-        rating=read.rating,
-        score_0_1=(read.rating - 1) / (N_LEVELS - 1),
+        rating=value,
+        score_0_1=(value - 1) / (N_LEVELS - 1),
         rationale=read.rationale,
     )
 

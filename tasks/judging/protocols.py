@@ -22,7 +22,7 @@ from judgelake.tasks.judging import (
     prometheus,
 )
 from judgelake.tasks.judging.protocol import Protocol
-from judgelake.tasks.types import JUDGE, Identity, Models
+from judgelake.tasks.types import JUDGE, AnswerForm, Identity, Models
 
 PROTOCOLS = Registry(
     "judgelake.protocols",
@@ -51,12 +51,13 @@ def identify_judge(
     benchmarks: tuple[str, ...],
     image_max_side: int,
     local: Mapping[str, Mapping[str, object]] = MappingProxyType({}),
+    forms: Mapping[str, AnswerForm] = MappingProxyType({}),
 ) -> Identity:
     """The identity of an LLM or VLM judge; how images are shown is part of every judge's call
     signature that can see them.
 
     `local`: endpoint name -> what signs the model that runs in the worker's own process, of the
-    endpoints that have one.
+    endpoints that have one. `forms`: endpoint name -> the form of its answers.
     """
     protocol = PROTOCOLS[protocol_name]
     wants = protocol.wants(options)
@@ -65,7 +66,9 @@ def identify_judge(
         shown = {True: "true", "swapped": f"swapped-{wants.seed}"}.get(options.image, "absent")
         call |= {"image": shown} | ({} if shown == "absent" else {"image_max_side": image_max_side})
     for name, signed in local.items():
-        call |= {key if name == JUDGE else f"{name}_{key}": value for key, value in signed.items()}
+        call |= {_sign_key(name, key): value for key, value in signed.items()}
+    for name, form in forms.items():
+        call |= {} if form == "free" else {_sign_key(name, "answer_form"): form}
     return Identity(
         kind="captioner" if wants.unit == "image" else protocol.kind,
         alias=alias,
@@ -76,6 +79,10 @@ def identify_judge(
         benchmarks=benchmarks,
         wants=wants,
     )
+
+
+def _sign_key(endpoint: str, key: str) -> str:
+    return key if endpoint == JUDGE else f"{endpoint}_{key}"
 
 
 def format_signature(signature: Mapping[str, object]) -> str:

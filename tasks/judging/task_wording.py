@@ -168,6 +168,7 @@ def _follow_up(
     return replace(
         asked,
         messages=messages,
+        answer=None,
         decoding=replace(asked.decoding, max_tokens=max_tokens, top_logprobs=0),
     )
 

@@ -14,6 +14,8 @@ from judgelake.tasks.types import TokenLogprobs
 _SPACES = str.maketrans({"▁": " ", "Ġ": " ", "Ċ": "\n"})
 """How tokenisers spell a blank and a line's end."""
 _EMPHASIS = "*_ "
+_AROUND_VALUE = ' \n\t"{},:'
+"""What a token may hold beside the value of a field in JSON."""
 _ROUNDING = 1e-6
 """A probability of 1 may come out as much above 0 in single precision."""
 
@@ -117,6 +119,45 @@ def find_position(text: str, positions: Sequence[TokenLogprobs], offset: int) ->
             return None
         if end <= offset < at_end:
             return index
+    return None
+
+
+def weigh_labels(position: TokenLogprobs, labels: Sequence[str]) -> dict[str, float]:
+    """The probability of each label at the position where it begins: of the tokens that are it, or
+    that begin it and no other label.
+    """
+    mass = dict.fromkeys(labels, 0.0)
+    for token, logprob in position:
+        piece = token.translate(_SPACES).strip(_AROUND_VALUE)
+        begun = [label for label in labels if piece and label.startswith(piece)]
+        if len(begun) == 1 and not math.isnan(logprob):
+            mass[begun[0]] += math.exp(min(0.0, logprob))
+    return mass
+
+
+def walk_tokens(text: str, positions: Sequence[TokenLogprobs], offset: int) -> TokenLogprobs | None:
+    """The position that holds `text[offset]` or, where this is blank, what follows; None where text
+    and tokens part ways. At each position the likeliest token that fits the text was chosen.
+    """
+    offset += len(text[offset:]) - len(text[offset:].lstrip())
+    at = 0
+    for position in positions:
+        tokens = (token.translate(_SPACES) for token, _ in sorted(position, key=lambda p: -p[1]))
+        chosen = next((token for token in tokens if token and text.startswith(token, at)), None)
+        if chosen is None and at == 0:  # endpoints leave out blanks before a reply
+            chosen = next(
+                (
+                    token.lstrip()
+                    for token, _ in position
+                    if token.strip() and text.startswith(token.lstrip())
+                ),
+                None,
+            )
+        if chosen is None:
+            return None
+        at += len(chosen)
+        if at > offset:
+            return position
     return None
 
 

@@ -6,6 +6,7 @@ A seeded sample of the cases is put to the stand-in's rules and scaled up; promp
 `flows.plan_command`.
 """
 
+import json
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -34,7 +35,7 @@ from judgelake.tasks.standin.answers import answer_request
 from judgelake.tasks.standin.rules import Asked, split_tokens
 from judgelake.tasks.suite.judges import JudgeSettings
 from judgelake.tasks.suite.suite import Scope, Suite
-from judgelake.tasks.types import Identity, Judge, Reply, Request, TokenLogprobs
+from judgelake.tasks.types import Answer, Identity, Judge, Reply, Request, TokenLogprobs
 from judgelake.tasks.warehouse.warehouse import open_warehouse, read_sql, select_file, select_frame
 
 Key = tuple[str, int]
@@ -97,6 +98,8 @@ def answer_by_rule(request: Request) -> Reply:
         return Reply(
             "", top_logprobs=tuple(((token, _SCORED),) for token in split_tokens(request.scored))
         )
+    if request.form != "free" and request.answer is not None:
+        return _hold_by_rule(request, request.answer)
     images = tuple(
         image.sha256 or image.uri for message in request.messages for image in message.images
     )
@@ -110,6 +113,16 @@ def answer_by_rule(request: Request) -> Reply:
         tuple(tops) if request.decoding.top_logprobs else (),
         completion_tokens=len(tokens),
     )
+
+
+def _hold_by_rule(request: Request, answer: Answer) -> Reply:
+    """The first of the answers, in the request's form."""
+    label = answer.labels[0]
+    top = ((label, 0.0),)
+    if request.form == "forced":
+        return Reply(label, top_logprobs=(top,), completion_tokens=1)
+    text = json.dumps({**({answer.explained: ""} if answer.explained else {}), answer.name: label})
+    return Reply(text, completion_tokens=len(split_tokens(text)))
 
 
 def _rank(token: str, alternatives: Mapping[str, float]) -> TokenLogprobs:
@@ -411,7 +424,7 @@ def _estimate_endpoint(
     requests = [exchange.request for exchange in asked]
     model, price = requests[0].model, left.judge.prices[name]
     prompts = measure_prompts(requests, left.sizes, counted.get(model, ()))
-    worst = float(sum(_most_tokens(request) for request in requests))
+    worst = float(sum(request.most_tokens for request in requests))
     mean = past.lengths.get((left.identity.judge_id, model))
     outputs = min(
         worst,
@@ -450,10 +463,6 @@ def _estimate_endpoint(
 def _find_latency(left: _Left, name: str, past: _Past) -> float:
     endpoint = left.judge.endpoints[name]
     return past.latencies.get(endpoint.model, endpoint.usual_latency_s)
-
-
-def _most_tokens(request: Request) -> int:
-    return 0 if request.scored else request.decoding.max_tokens
 
 
 def _note_waiting(

@@ -23,7 +23,7 @@ from judgelake.tasks.settings import (
     expand,
     read_kind,
 )
-from judgelake.tasks.types import JUDGE, Identity, Models
+from judgelake.tasks.types import JUDGE, AnswerForm, Identity, Models
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,15 @@ class JudgeSettings:
         """Endpoint name -> requested model."""
         return {name: endpoint.model for name, endpoint in self.endpoints.items()}
 
+    @property
+    def forms(self) -> dict[str, AnswerForm]:
+        """Endpoint name -> the form in which its answers are asked for."""
+        form: AnswerForm = getattr(self.options, "answer_form", "free")
+        return {
+            name: endpoint.auto_form if form == "auto" else form
+            for name, endpoint in self.endpoints.items()
+        }
+
     def identify(self, every: tuple[str, ...]) -> Identity:
         """The judge's identity in the lake. `every`: the suite's benchmarks, all of which it judges
         unless it names some.
@@ -85,6 +94,7 @@ class JudgeSettings:
             benchmarks,
             self.endpoint.image_max_side,
             signed,
+            self.forms,
         )
 
 

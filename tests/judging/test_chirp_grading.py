@@ -87,7 +87,9 @@ def test_the_llm_sees_question_ground_truth_and_response_in_this_order_and_no_im
         f"Answer: A stove.",
     )
     assert system.text.endswith("Reply with Correct or Incorrect, and with nothing else.")
-    assert request == Request(MODELS[JUDGE], request.messages, Decoding(0.0, None, 9), draw=1)
+    assert request == Request(
+        MODELS[JUDGE], request.messages, Decoding(0.0, None, 9), draw=1, answer=request.answer
+    )
     assert verdict == dataclasses.replace(INCORRECT, rationale="Incorrect")
 
 
@@ -335,9 +337,12 @@ def test_whatever_changes_a_request_changes_the_judge_and_nothing_else_does(tmp_
         {}, {"style": "simple"}, {"style": "two_turn"}, {"method": "llm"}, {"method": "vlm"}, {"method": "string_match"},
         {"method": "string_match", "match": "textvqa"}, {"temperature": 1.0}, {"top_p": 0.9}, {"max_tokens": 5}, {"templates": tmp_path},
     ]  # fmt: skip
-    assert {key for variant in others for key in variant} | {"image", "seed", "styles"} == {
-        field.name for field in dataclasses.fields(ChirpGradingOptions)
-    }
+    assert {key for variant in others for key in variant} | {
+        "image",
+        "seed",
+        "styles",
+        "answer_form",
+    } == {field.name for field in dataclasses.fields(ChirpGradingOptions)}
     assert len({own_id(**variant) for variant in others}) == len(others)
     assert own_id(seed=1, styles=("long",), match="textvqa") == own_id()
     assert own_id(method="llm", style="two_turn") == own_id(method="llm")

@@ -88,7 +88,9 @@ def test_the_simple_judge_is_asked_once_with_instruction_image_question_response
     assert last[0] == "Taking everything into account, which assistant's response is better?"
     assert last[1] == "A tie is not possible: choose either Assistant 1 or Assistant 2."
     assert last[2] == "Reply with the number of that assistant, and with nothing else."
-    assert request == Request(MODELS[JUDGE], request.messages, Decoding(0.0, None, 99), draw=2)
+    assert request == Request(
+        MODELS[JUDGE], request.messages, Decoding(0.0, None, 99), draw=2, answer=request.answer
+    )
 
 
 def test_the_reasoning_judge_explains_and_the_extractor_sees_its_text_and_the_labels_alone() -> (
@@ -367,8 +369,9 @@ def test_whatever_changes_a_request_changes_the_judge_and_which_cases_there_are_
         {"criteria": ("overall",)}, {"both_orders": False}, {"matchups": 5}, {"seed": 1}, {"samples": 3}, {"styles": ("long",)},
     ]  # fmt: skip
     named = {key for variant in others + same for key in variant} | {
-        "image"
-    }  # of the image `identify_judge` takes care
+        "image",
+        "answer_form",
+    }  # of these `identify_judge` takes care
     assert named == {field.name for field in dataclasses.fields(ChirpOptions)}
     assert len({own_id(**variant) for variant in others}) == len(others)
     assert {own_id(**variant) for variant in same} == {own_id()}

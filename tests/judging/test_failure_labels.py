@@ -61,7 +61,8 @@ def test_the_nine_categories_are_explained_and_the_case_stands_last() -> None:
     assert user.text == "Question: What is it?\nReferences: cat; kitten\nCandidate: a cat"
     assert (user.images, system.images) == (PICTURE, ())
     assert ", with the image." in system.text
-    assert request == Request(MODEL, request.messages, Decoding(0.0, None, 9), draw=1)
+    asked = Request(MODEL, request.messages, Decoding(0.0, None, 9), draw=1, answer=request.answer)
+    assert request == asked
 
 
 def test_a_description_stands_in_for_the_image_and_one_that_is_missing_fails() -> None:

@@ -181,5 +181,6 @@ def test_whatever_changes_the_request_changes_the_judge(tmp_path: Path) -> None:
     assert {key for variant in variants for key in variant} - {"model"} == fields - {
         "samples",
         "both_orders",
+        "answer_form",
     }
     assert own_id(samples=3) == own_id(both_orders=False) == own_id()

@@ -352,6 +352,7 @@ def test_whatever_changes_the_request_changes_the_judge(tmp_path: Path) -> None:
         "smoothing",
         "min_mass",
         "samples",
+        "answer_form",
         "image",
     }
     assert own_id(smoothing="raw") == own_id(min_mass=0.9) == own_id()

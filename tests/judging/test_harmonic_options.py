@@ -60,6 +60,7 @@ def test_whatever_changes_the_request_changes_the_judge(tmp_path: Path) -> None:
     assert {key for variant in variants for key in variant} - {"model"} == fields - READING - {
         "samples",
         "image",
+        "answer_form",
     }
     shown = [identify_judge("h", "harmonic", HarmonicOptions(image=image), MODELS, (), 2048).judge_id for image in (
         True, "absent", "swapped",

@@ -181,9 +181,9 @@ def test_one_request_goes_to_the_model_and_the_sample_is_its_draw() -> None:
     case = make_case(sample=2)
     prompt = build_prompt(case, options)
     decoding = Decoding(temperature=0.0, max_tokens=99, top_logprobs=5)
-    assert next(lave.judge(case, options, MODELS)) == [
-        Request(MODEL, (Message("user", prompt),), decoding, draw=2)
-    ]
+    (request,) = next(lave.judge(case, options, MODELS))
+    messages = (Message("user", prompt),)
+    assert request == Request(MODEL, messages, decoding, draw=2, answer=request.answer)
 
 
 # s = (r - 1) / 2 (paper, Scoring Function)

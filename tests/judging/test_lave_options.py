@@ -168,7 +168,7 @@ def test_whatever_changes_the_request_changes_the_judge(tmp_path: Path) -> None:
         {"caption": "machine"}, {"demos": demos}, {"max_tokens": 64}, {"top_logprobs": 5}, {"model": "google/flan-t5-xxl"},
         {"templates": write_template(tmp_path, "{{ question }} {{ references }} {{ answer }} rating=")},
     ]  # fmt: skip
-    asks_the_same = {"rating", "min_mass"}
+    asks_the_same = {"rating", "min_mass", "answer_form"}  # the form is signed by its endpoint
     assert {key for variant in variants for key in variant} - {"model"} == {
         field.name for field in dataclasses.fields(LaveOptions)
     } - asks_the_same

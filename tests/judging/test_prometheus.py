@@ -286,11 +286,14 @@ def test_whatever_changes_the_request_changes_the_judge(tmp_path: Path) -> None:
     variants: list[dict[str, Any]] = [
         {}, {"image": "absent", "caption": "llava"}, {"rubric_file": write(tmp_path, RUBRICS)}, {"temperature": 0.0},
         {"rubric_file": write(tmp_path, RUBRICS.replace("short", "long"), "other.yaml")}, {"top_p": 1.0}, {"max_tokens": 64},
-        {"seed": 0}, {"seed": 1}, {"templates": templates}, {"model": "x"},
+        {"seed": 0}, {"seed": 1}, {"feedback": False, "answer_form": "forced"}, {"templates": templates}, {"model": "x"},
     ]  # fmt: skip
     assert len({own_id(**variant) for variant in variants}) == len(variants)
     fields = {field.name for field in dataclasses.fields(PrometheusOptions)}
-    assert {key for variant in variants for key in variant} - {"model"} == fields - {"samples"}
+    assert {key for variant in variants for key in variant} - {"model"} == fields - {
+        "samples",
+        "rating",
+    }
     assert own_id(samples=5) == own_id()  # more samples are more draws of the same judge
     assert own_id(rubric_file=write(tmp_path, RUBRICS, "copy.yaml")) == own_id(
         rubric_file=write(tmp_path, RUBRICS)

@@ -11,11 +11,12 @@ Imports torch: only what runs a model imports this module.
 """
 
 import asyncio
+import math
 import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, NamedTuple, Protocol
 
@@ -31,6 +32,7 @@ from judgelake.tasks.backends.local.decoding import (
     Stopped,
     Wanted,
     Written,
+    choose_label,
     write_replies,
 )
 from judgelake.tasks.backends.local.loading import Loaded
@@ -83,13 +85,24 @@ _GPU = _Speed(2_048, 1 << 30)
 """A pass reads the weights and starts hundreds of kernels."""
 
 
+@dataclass
+class _Held:
+    """What is read of a request's answers: the rows still to be run, and the log-probability of
+    each answer so far.
+    """
+
+    n_open: int
+    logprobs: dict[str, float] = field(default_factory=dict)
+
+
 @dataclass(eq=False)
 class _Question:
-    """A request made ready."""
+    """A request made ready, or a row of one."""
 
     job: Job
     prompt: Prompt
     wanted: Wanted
+    held: _Held
     is_answered: bool = False
 
 
@@ -175,9 +188,9 @@ class Answerer:
         """The questions to which replies are written; those whose texts are scored are for
         later.
         """
-        ready = [question for question in map(self._prepare, jobs) if question is not None]
-        self._later += [question for question in ready if question.prompt.scored]
-        return [question for question in ready if not question.prompt.scored]
+        ready = [question for job in jobs for question in self._prepare(job)]
+        self._later += [question for question in ready if question.prompt.read]
+        return [question for question in ready if not question.prompt.read]
 
     def _plan(self, questions: Sequence[_Question]) -> deque[_Group]:
         speed, caches = _CPU if self._loaded.device.type == "cpu" else _GPU, self._runner.caches
@@ -185,7 +198,7 @@ class Answerer:
             PlannedPrompt(
                 question.prompt.key,
                 question.wanted.most,
-                1 + len(question.prompt.scored),
+                1 + len(question.prompt.tail),
                 question.prompt.images_end,
             )
             for question in questions
@@ -197,22 +210,32 @@ class Answerer:
             _Group([questions[row] for row in batch.rows], batch.shared) for batch in batches
         )
 
-    def _prepare(self, job: Job) -> _Question | None:
-        request = job.request
+    def _prepare(self, job: Job) -> list[_Question]:
+        """A request's rows, nearly always one; none where it cannot be asked."""
         try:
-            prompt = self._prompter.make(request)
-            wanted = self._want(request, len(prompt.ids))
+            prompts = self._prompter.make_rows(job.request)
+            if any(prompt.labels and prompt.tail for prompt in prompts) and (
+                self._runner.caches.looks_ahead
+            ):
+                raise ValueError(
+                    f"{self._runner.caches.why_not}, so that an answer of several tokens has no "
+                    "joint probability; expected answers of one token each; use `answer_form: free`"
+                )
+            wanted = [self._want(job.request, len(prompt.ids)) for prompt in prompts]
         except Exception as error:  # a template's, a tokenizer's, a processor's
             job.finish(self._fail(f"the request cannot be asked: {error}"))
-            return None
-        return _Question(job, prompt, wanted)
+            return []
+        held = _Held(len(prompts))
+        return [
+            _Question(job, prompt, how, held) for prompt, how in zip(prompts, wanted, strict=True)
+        ]
 
     def _want(self, request: Request, n_prompt: int) -> Wanted:
         """How the reply is drawn: what a request leaves open is as the model's own generation
         settings say.
         """
         decoding, own = request.decoding, self._loaded.model.generation_config
-        most = 0 if request.scored else decoding.max_tokens
+        most = 0 if request.scored or request.form != "free" else decoding.max_tokens
         if self._loaded.kind != "seq2seq":
             if n_prompt + min(most, 1) > self._loaded.limit:
                 raise ValueError(
@@ -284,10 +307,10 @@ class Answerer:
         """Answer the only group of `begun`, to which those are added that come beside it."""
         (group,) = begun
         questions = list(group.questions)
-        if questions[0].prompt.scored:
+        if questions[0].prompt.read:
             scores = self._runner.score([question.prompt for question in questions], group.shared)
             for question, values in zip(questions, scores, strict=True):
-                self._finish(question, _list_scores(question.prompt, values))
+                self._finish_read(question, values)
             return
         logits, running = self._begin(group, max(question.wanted.most for question in questions))
 
@@ -348,6 +371,27 @@ class Answerer:
         question.job.finish(self._make_reply(question, written))
         question.is_answered = True
 
+    def _finish_read(self, question: _Question, values: Sequence[float]) -> None:
+        """A scored text's log-probabilities, or those of the answers once all rows have theirs."""
+        if not question.prompt.labels:
+            tokens = [token for _, token in question.prompt.read]
+            scored = [[pair] for pair in zip(tokens, values, strict=True)]
+            self._finish(question, Written([], scored, "stop"))
+            return
+        question.is_answered = True
+        held, answer = question.held, question.job.request.answer
+        held.logprobs |= {
+            label: math.fsum(values[at] for at in places)
+            for label, places in question.prompt.labels
+        }
+        held.n_open -= 1
+        if held.n_open or answer is None:
+            return
+        listed = tuple((label, held.logprobs[label]) for label in answer.labels)
+        chosen = choose_label([value for _, value in listed], question.wanted)
+        reply = self._make_reply(question, Written([], [], "stop", 1))
+        question.job.finish(replace(reply, text=answer.labels[chosen], top_logprobs=(listed,)))
+
     def _make_reply(self, question: _Question, written: Written) -> Reply:
         return Reply(
             text=self._speller.spell(written.ids),
@@ -375,12 +419,6 @@ def _print_once(words: str) -> None:
         "anew for each of them"
     )
     sys.stderr.write(f"judgelake: {words}; {unshared}: slower, the replies are the same\n")
-
-
-def _list_scores(prompt: Prompt, values: Sequence[float]) -> Written:
-    """The scored tokens with their log-probabilities, as a reply without text."""
-    tokens = prompt.scored[len(prompt.scored) - len(values) :]
-    return Written([], [[pair] for pair in zip(tokens, values, strict=True)], "stop")
 
 
 def _find_ends(loaded: Loaded) -> frozenset[int]:

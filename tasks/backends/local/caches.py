@@ -108,12 +108,14 @@ class CacheKind(NamedTuple):
     """What a model's caches allow. `window`: a row of more tokens must not be padded (None: any row
     may be). `shares`: prompts can share a prefix's cache and extend it.
 
-    `why_not`: why a decoder's prompts cannot share, '' where they can.
+    `why_not`: why a decoder's prompts cannot share, '' where they can. `looks_ahead`: a prompt's
+    tokens see those after them.
     """
 
     window: int | None
     shares: bool
     why_not: str = ""
+    looks_ahead: bool = False
 
 
 def inspect_caches(model: Any) -> CacheKind:
@@ -144,6 +146,7 @@ def inspect_caches(model: Any) -> CacheKind:
         min(windows, default=None),
         not looks_ahead,
         "its prompt's tokens attend in both directions" if looks_ahead else "",
+        looks_ahead,
     )
 
 

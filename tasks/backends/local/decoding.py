@@ -187,11 +187,17 @@ def draw_token(scores: torch.Tensor, wanted: Wanted) -> int:
     return int(ids[min(int(place), nucleus - 1)])
 
 
+def choose_label(logprobs: Sequence[float], wanted: Wanted) -> int:
+    """The likeliest of the answers, or one drawn by their renormalised probabilities at the
+    temperature.
+    """
+    scores = torch.tensor(logprobs, dtype=torch.double)
+    return draw_token(scores, wanted) if wanted.temperature > 0 else int(scores.argmax())
+
+
 @torch.inference_mode()
-def score_tokens(logits: torch.Tensor, tokens: Sequence[int]) -> list[float]:
-    """Log-probability of each given token from the logits (tokens, vocabulary) before it."""
-    logprobs = logits.float().log_softmax(-1)
-    chosen: Any = logprobs.gather(1, torch.tensor(tokens, device=logits.device)[:, None])[
-        :, 0
-    ].tolist()
+def score_tokens(logits: torch.Tensor, read: Sequence[tuple[int, int]]) -> list[float]:
+    """The log-probability of each (row, token) of the logits (rows, vocabulary)."""
+    rows, tokens = torch.tensor(read, device=logits.device).T
+    chosen: Any = logits.float().log_softmax(-1)[rows, tokens].tolist()
     return [float(value) for value in chosen]

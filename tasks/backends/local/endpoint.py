@@ -12,6 +12,7 @@ from judgelake.tasks.backends.local.settings import (
     Quantization,
 )
 from judgelake.tasks.settings import frozen_settings
+from judgelake.tasks.types import AnswerForm
 
 
 @frozen_settings
@@ -47,6 +48,11 @@ class LocalSettings(EndpointSettings):
             self.quantization,
             self.batch_tokens,
         )
+
+    @property
+    def auto_form(self) -> AnswerForm:
+        """A model that runs here is held to any answer."""
+        return "forced"
 
     def sign(self) -> Mapping[str, object]:
         """What changes the numbers of a reply."""

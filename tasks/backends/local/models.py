@@ -115,16 +115,11 @@ class Decoder:
         return logits[:, -1], batch
 
     def score(self, prompts: Sequence[Prompt], shared: Sequence[int]) -> list[list[float]]:
-        """The log-probabilities of each prompt's scored tokens; a first token with nothing before
-        it has none.
-        """
-        counts = [min(len(prompt.scored), len(prompt.ids) - 1) for prompt in prompts]
-        logits, _ = self._run(prompts, shared, 1 + max(counts), 0)
+        """The log-probabilities that each prompt has read."""
+        logits, _ = self._run(prompts, shared, 1 + max(len(prompt.tail) for prompt in prompts), 0)
         return [
-            score_tokens(
-                row[len(row) - 1 - count : -1], prompt.scored[len(prompt.scored) - count :]
-            )
-            for row, prompt, count in zip(logits, prompts, counts, strict=True)
+            score_tokens(row[len(row) - 1 - len(prompt.tail) :], prompt.read)
+            for row, prompt in zip(logits, prompts, strict=True)
         ]
 
     def forget(self) -> None:
@@ -259,31 +254,26 @@ class EncoderDecoder:
         return logits[:, -1], batch
 
     def score(self, prompts: Sequence[Prompt], _shared: Sequence[int]) -> list[list[float]]:
-        """The log-probabilities of each prompt's scored tokens."""
+        """The log-probabilities that each prompt has read."""
         logits, _ = self._run(prompts)
-        return [
-            score_tokens(row[: len(prompt.scored)], prompt.scored)
-            for row, prompt in zip(logits, prompts, strict=True)
-        ]
+        return [score_tokens(row, prompt.read) for row, prompt in zip(logits, prompts, strict=True)]
 
     def forget(self) -> None:
         """Nothing is kept."""
 
     @torch.inference_mode()
     def _run(self, prompts: Sequence[Prompt]) -> tuple[torch.Tensor, EncoderDecoderBatch]:
-        """Logits (rows, tokens, vocabulary) after the start token and, of texts to be scored, after
-        all but their last token.
-        """
+        """Logits (rows, tokens, vocabulary) after the start token and each of a prompt's `tail`."""
         device, longest = self._loaded.device, max(len(prompt.ids) for prompt in prompts)
         ids, mask = (torch.zeros(len(prompts), longest, dtype=torch.long) for _ in range(2))
         begun = torch.full(
-            (len(prompts), max(1, *(len(prompt.scored) for prompt in prompts), 1)),
+            (len(prompts), 1 + max(len(prompt.tail) for prompt in prompts)),
             self._find_start(),
         )
         for row, prompt in enumerate(prompts):
             ids[row, : len(prompt.ids)] = torch.tensor(prompt.ids)
             mask[row, : len(prompt.ids)] = 1
-            begun[row, 1 : len(prompt.scored)] = torch.tensor(prompt.scored[:-1], dtype=torch.long)
+            begun[row, 1 : 1 + len(prompt.tail)] = torch.tensor(prompt.tail, dtype=torch.long)
         ids, mask = ids.to(device), mask.to(device)
         encoded = self._model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
         batch = EncoderDecoderBatch(self._loaded, encoded, mask)

@@ -7,14 +7,14 @@ Nothing is computed with the model's weights here (`tasks.backends.local.decodin
 import base64
 import inspect
 import io
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
 from judgelake.tasks.backends.local.control_tokens import ControlTokens
 from judgelake.tasks.backends.local.loading import Loaded
-from judgelake.tasks.types import Image, Message, Request
+from judgelake.tasks.types import Answer, Image, Message, Request
 
 # opened pictures that stay in memory: criteria and samples of a case share theirs
 _PICTURES = 256
@@ -27,14 +27,19 @@ class Prompt:
     """What goes into the model. `key` has a negative number where `ids` has an image's placeholder,
     one for each different picture.
 
-    `scored`: ids of the text to be scored, of a decoder-only model the last ones of `ids`. `media`:
-    tensors of the images; `per_token` and `positions` (axes, tokens): what the model wants beside
-    each token, where it wants more than its place in the row.
+    `tail`: ids after which, and before which, something is read, of a decoder-only model the last
+    ones of `ids`; `read`: (how many of them come before, token) of each log-probability that is
+    read, none where a reply is written. `labels`: each answer that ends here, and which of `read`
+    make up its joint log-probability. `media`: tensors of the images; `per_token` and `positions`
+    (axes, tokens): what the model wants beside each token, where it wants more than its place in
+    the row.
     """
 
     ids: tuple[int, ...]
     key: tuple[int, ...]
-    scored: tuple[int, ...] = ()
+    tail: tuple[int, ...] = ()
+    read: tuple[tuple[int, int], ...] = ()
+    labels: tuple[tuple[str, tuple[int, ...]], ...] = ()
     images_end: int = 0
     media: dict[str, Any] = field(default_factory=dict)
     per_token: dict[str, Any] = field(default_factory=dict)
@@ -56,8 +61,31 @@ class Prompter:
         self._mark = _find_mark(loaded)
         self._control = ControlTokens(loaded.tokenizer, loaded.processor)
 
+    def make_rows(self, request: Request) -> list[Prompt]:
+        """The prompt of a request, several where it is held to answers whose tokens need rows of
+        their own; raises ValueError as `make`.
+        """
+        if request.form == "free" or request.answer is None:
+            return [self.make(request)]
+        text, images, is_templated, adapted = self._write(request)
+        return self._hold(text, request.answer, images, adapted, special=not is_templated)
+
     def make(self, request: Request) -> Prompt:
         """The prompt of a request; raises ValueError where this model cannot be asked it."""
+        text, images, is_templated, adapted = self._write(request)
+        if images:
+            return self._look(text, images, adapted)
+        ids, scored = self._tokenise(
+            text, self._control.break_spelling(request.scored), special=not is_templated
+        )
+        if not ids:
+            raise ValueError("the prompt is empty; expected at least one token")
+        n_before = 1 if self._loaded.kind == "seq2seq" else len(ids) - len(scored)
+        tail = scored if n_before else scored[1:]
+        return Prompt(ids, ids, tail, tuple(enumerate(tail)), adapted=adapted)
+
+    def _write(self, request: Request) -> tuple[str, list[Image], bool, str | None]:
+        """The conversation's text and its images, and what `_render` says of it."""
         images = [image for message in request.messages for image in message.images]
         if images and self._loaded.processor is None:
             raise ValueError(
@@ -69,14 +97,66 @@ class Prompter:
                 "a text cannot be scored after images; expected messages without images"
             )
         text, is_templated, adapted = self._render(self._control.break_messages(request.messages))
-        if images:
-            return self._look(text, images, adapted)
-        ids, scored = self._tokenise(
-            text, self._control.break_spelling(request.scored), special=not is_templated
-        )
+        return text, images, is_templated, adapted
+
+    def _hold(
+        self,
+        text: str,
+        answer: Answer,
+        images: Sequence[Image],
+        adapted: str | None,
+        *,
+        special: bool,
+    ) -> list[Prompt]:
+        """The prompts at whose ends the answers' last tokens are read, the opening before them."""
+        opening = self._control.break_spelling(answer.opening.rstrip())
+        space = answer.opening[len(answer.opening.rstrip()) :]
+        if self._loaded.kind == "seq2seq":
+            prompt = Prompt(*2 * (self._tokenise(text, "", special=special)[0],), adapted=adapted)
+            begun = self._tokenise_alone(opening)
+        else:
+            prompt = (
+                self._look(text + opening, images, adapted)
+                if images
+                else Prompt(
+                    *2 * (self._tokenise(text + opening, "", special=special)[0],), adapted=adapted
+                )
+            )
+            begun = ()
+        spelled = {label: self._continue(opening, space + label) for label in answer.labels}
+        stems = {ids[:-1] for ids in spelled.values()}
+        ends = [stem for stem in stems if not any(_begins(stem, other) for other in stems)]
+        return [self._read_after(prompt, begun, stem, spelled) for stem in sorted(ends)]
+
+    def _read_after(
+        self,
+        prompt: Prompt,
+        begun: tuple[int, ...],
+        stem: tuple[int, ...],
+        spelled: Mapping[str, tuple[int, ...]],
+    ) -> Prompt:
+        """The prompt with the tokens `stem` after it, and the answers that can be read along it."""
+        tail, read = (*begun, *stem), list[tuple[int, int]]()
+        labels = list[tuple[str, tuple[int, ...]]]()
+        for label, ids in spelled.items():
+            if ids[:-1] == stem[: len(ids) - 1]:
+                labels.append((label, tuple(range(len(read), len(read) + len(ids)))))
+                read += [(len(begun) + at, token) for at, token in enumerate(ids)]
+        if self._loaded.kind != "seq2seq":
+            prompt = _lengthen(prompt, stem)
+        return replace(prompt, tail=tail, read=tuple(read), labels=tuple(labels))
+
+    def _continue(self, opening: str, text: str) -> tuple[int, ...]:
+        """The tokens of `text` as it stands after `opening`."""
+        before, whole = self._tokenise_alone(opening), self._tokenise_alone(opening + text)
+        ids = whole[len(before) :] if _begins(before, whole) else self._tokenise_alone(text)
         if not ids:
-            raise ValueError("the prompt is empty; expected at least one token")
-        return Prompt(ids, ids, scored, adapted=adapted)
+            raise ValueError(f"the answer {text!r} has no token; expected a text")
+        return ids
+
+    def _tokenise_alone(self, text: str) -> tuple[int, ...]:
+        ids = self._tokenizer(text, add_special_tokens=False)["input_ids"] if text else ()
+        return self._drop_breaks(ids)
 
     def _render(self, messages: Sequence[Message]) -> tuple[str, bool, str | None]:
         """The text of a conversation, whether a template made it, and what had to be changed for
@@ -251,6 +331,31 @@ class Speller:
 
     def _decode(self, ids: Sequence[int]) -> str:
         return str(self._tokenizer.decode(list(ids), clean_up_tokenization_spaces=False))
+
+
+def _begins(ids: tuple[int, ...], others: tuple[int, ...]) -> bool:
+    """Whether `others` go on where `ids` end."""
+    return len(ids) < len(others) and others[: len(ids)] == ids
+
+
+def _lengthen(prompt: Prompt, ids: tuple[int, ...]) -> Prompt:
+    """The prompt with tokens of text after it; what stands beside each token goes on as beside the
+    last.
+    """
+    longer = replace(prompt, ids=prompt.ids + ids, key=prompt.key + ids)
+    if not ids or (prompt.positions is None and not prompt.per_token):
+        return longer
+    import torch
+
+    positions = prompt.positions
+    if positions is not None:
+        after = positions[..., -1:].amax(0) + torch.arange(1, len(ids) + 1)
+        positions = torch.cat([positions, after.expand(len(positions), -1)], -1)
+    per_token = {
+        name: torch.cat([value, value[:, -1:].expand(-1, len(ids))], 1)
+        for name, value in prompt.per_token.items()
+    }
+    return replace(longer, positions=positions, per_token=per_token)
 
 
 def _find_mark(loaded: Loaded) -> int | None:

@@ -13,6 +13,8 @@ from typing import Any
 
 import orjson
 
+from judgelake.tasks.backends.openai.holding import CONSTRAINTS
+
 # words with which providers refuse a parameter that a model does not take
 _NOT_TAKEN = re.compile(
     r"unsupported|not support|n[o']t supported|unrecognized|unknown|not permitted|extra "
@@ -28,6 +30,7 @@ _SETTINGS = (
     "logprobs",
     "max_completion_tokens",
     "max_tokens",
+    *CONSTRAINTS,
 )
 # `must be less than or equal to 5`, `at most 20`: the largest `top_logprobs` of a provider
 _CAP = re.compile(

@@ -38,6 +38,7 @@ from judgelake.tasks.backends.openai.format import (
     encode_request,
     read_error,
 )
+from judgelake.tasks.backends.openai.holding import BY_SCHEMA, Holding
 from judgelake.tasks.backends.openai.throttle import BackOff
 from judgelake.tasks.errors import BackendError
 from judgelake.tasks.lake.processes import own_folder
@@ -331,13 +332,14 @@ class BatchBackend:
         max_attempts: int,
         encode_image: EncodeImage,
         *,
+        holding: Holding = BY_SCHEMA,
         limits: FileLimits = OPENAI_LIMITS,
     ) -> None:
         self.window = window
         self._model, self._name, self._book, self._limits = model, endpoint, book, limits
         self._endpoint = find_endpoint(model, base_url, api_key_variable)
         self._timeout_s, self._max_attempts = timeout_s, max_attempts
-        self._encode_image = encode_image
+        self._encode_image, self._holding = encode_image, holding
         standing = book.read(model)
         self._adaptation, self._refusals = standing.adaptation, standing.refusals
         here = [batch for batch in standing.open if batch.base_url == self._endpoint.base_url]
@@ -423,7 +425,12 @@ class BatchBackend:
     def _encode(self, request: Request, adaptation: Adaptation) -> bytes:
         newer_limit = self._endpoint.base_url == OPENAI_URL
         return encode_request(
-            request, sent_model(request.model), self._encode_image, newer_limit, adaptation
+            request,
+            sent_model(request.model),
+            self._encode_image,
+            newer_limit,
+            adaptation,
+            self._holding,
         )
 
     def _queue(self, key: Key, body: bytes, adaptation: Adaptation) -> None:

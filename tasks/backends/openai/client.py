@@ -43,6 +43,7 @@ from judgelake.tasks.backends.openai.format import (
     read_error_code,
 )
 from judgelake.tasks.backends.openai.health import EQUAL_REFUSALS, OUTAGE_S, Health
+from judgelake.tasks.backends.openai.holding import BY_SCHEMA, CONSTRAINTS, Holding
 from judgelake.tasks.backends.openai.throttle import (
     LONGEST_WAIT_S,
     BackOff,
@@ -222,6 +223,7 @@ class OpenAIBackend:
         health_file: LakePath | None = None,
         encode_image: EncodeImage | None = None,
         has_image: Callable[[Image], bool] = lambda _: True,
+        holding: Holding = BY_SCHEMA,
     ) -> None:
         self.window = concurrency
         self._endpoint = find_endpoint(model, base_url, api_key_variable)
@@ -235,6 +237,7 @@ class OpenAIBackend:
         self._throttle = Throttle(concurrency)
         self._pacer = Pacer(requests_per_minute)
         self._adaptations: dict[str, Adaptation] = {}
+        self._holding = holding
 
     async def reply(self, request: Request) -> Reply | Failure | Pending:
         """The reply, or the last attempt's failure in the endpoint's own words."""
@@ -308,7 +311,9 @@ class OpenAIBackend:
             return echo_format.encode_scoring(request, model)
         adaptation = self._adaptations.get(request.model, AS_IT_IS)
         newer_limit = self._endpoint.base_url == OPENAI_URL
-        return encode_request(request, model, self._encode_image, newer_limit, adaptation)
+        return encode_request(
+            request, model, self._encode_image, newer_limit, adaptation, self._holding
+        )
 
     async def _exchange(self, request: Request, body: bytes, slot: Slot) -> Reply | _Setback | None:
         """One request and what its answer means; None where it is to be sent at once in another
@@ -386,6 +391,8 @@ class OpenAIBackend:
         """
         known = self._adaptations.get(request.model, AS_IT_IS)
         learnt = learn(known, body, answer.content)
+        if learnt and request.form == "structured" and {*learnt.left_out} & {*CONSTRAINTS}:
+            return False
         if learnt is not None and learnt != known:
             self._adaptations[request.model] = learnt
             return True

@@ -12,6 +12,7 @@ import msgspec
 import orjson
 
 from judgelake.tasks.backends.openai.adapting import Adaptation, apply
+from judgelake.tasks.backends.openai.holding import BY_SCHEMA, Holding, hold
 from judgelake.tasks.types import Image, Message, Reply, Request, TokenLogprobs
 
 BEGINNINGS = (b"data:", b"event:", b":")
@@ -126,9 +127,10 @@ def encode_request(
     encode_image: EncodeImage,
     newer_limit: bool,
     adaptation: Adaptation = AS_IT_IS,
+    holding: Holding = BY_SCHEMA,
 ) -> bytes:
     """The body to send. `newer_limit` names the limit `max_completion_tokens`, which OpenAI's
-    reasoning models insist on.
+    reasoning models insist on. Raises ValueError for a form that the endpoint does not have.
     """
     decoding = request.decoding
     messages = [
@@ -148,6 +150,7 @@ def encode_request(
         # one seed for all draws would make them the same draw
         body["seed"] = decoding.seed + request.draw
     body["max_completion_tokens" if newer_limit else "max_tokens"] = decoding.max_tokens
+    body = hold(body, request, holding)
     return orjson.dumps(body if adaptation is AS_IT_IS else apply(adaptation, body))
 
 

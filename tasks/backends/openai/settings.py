@@ -11,10 +11,12 @@ from judgelake.tasks.backends.endpoint import (
     EndpointSettings,
     expect,
 )
+from judgelake.tasks.backends.openai.holding import BY_SCHEMA, Constraint, Holding, Prefill
 from judgelake.tasks.backends.prices import BATCH_SHARE, Price, find_host, find_price
 from judgelake.tasks.digests import digest_json
 from judgelake.tasks.errors import JudgelakeError
 from judgelake.tasks.settings import frozen_settings
+from judgelake.tasks.types import AnswerForm
 
 
 @frozen_settings
@@ -41,7 +43,8 @@ class OpenAISettings(EndpointSettings):
     never stands in a suite.
 
     `price` goes before the price table's. `mode: batch`: requests go to the provider's Batch API,
-    and a later run collects the replies; a run stays `batch_wait_s` for them.
+    and a later run collects the replies; a run stays `batch_wait_s` for them. `constraint` and
+    `prefill` say how the endpoint holds a model to an answer (see `holding`).
     """
 
     backend: ClassVar[str] = "openai"
@@ -54,6 +57,8 @@ class OpenAISettings(EndpointSettings):
     price: Price | None = None
     mode: Literal["live", "batch"] = "live"
     batch_wait_s: float = 0.0
+    constraint: Constraint = "json_schema"
+    prefill: Prefill = "none"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -69,6 +74,16 @@ class OpenAISettings(EndpointSettings):
         """
         price = self.price or find_price(self.model, find_host(self.base_url))
         return price.at(BATCH_SHARE) if price and self.mode == "batch" else price
+
+    @property
+    def holding(self) -> Holding:
+        """By what the endpoint holds a model to an answer."""
+        return Holding(self.constraint, self.prefill)
+
+    @property
+    def auto_form(self) -> AnswerForm:
+        """Forced where a reply can be begun, else as the model takes it."""
+        return "auto" if self.prefill == "none" else "forced"
 
     @property
     def host(self) -> str:
@@ -125,6 +140,7 @@ def _ask_live(
         max_attempts=settings.max_attempts,
         encode_image=order.encoder.encode,
         has_image=order.encoder.has,
+        holding=BY_SCHEMA if isinstance(settings, StandinSettings) else settings.holding,
         health_file=order.contact_file.with_name(
             f"{digest_json([base_url, settings.model])[:16]}.health"
         ),
@@ -147,6 +163,7 @@ def _make_batch(settings: OpenAISettings, order: BackendOrder) -> Backend:
         timeout_s=settings.timeout_s,
         max_attempts=settings.max_attempts,
         encode_image=order.encoder.encode,
+        holding=settings.holding,
     )
 
 

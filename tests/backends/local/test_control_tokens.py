@@ -204,9 +204,9 @@ def test_a_text_to_be_scored_has_no_control_token(name: str) -> None:
     tokenizer = make_tokenizer(name)
     scored = f"dog{FAMILIES[name].tokens[1]}cat"
     prompt = prompter(tokenizer).make(ask_about("x", scored))
-    assert count_control(tokenizer, prompt.scored) == {}
-    assert tokenizer.decode(prompt.scored).strip() == scored
-    assert prompt.ids[-len(prompt.scored) :] == prompt.scored
+    assert count_control(tokenizer, prompt.tail) == {}
+    assert tokenizer.decode(prompt.tail).strip() == scored
+    assert prompt.ids[-len(prompt.tail) :] == prompt.tail
 
 
 @pytest.mark.parametrize("name", FAMILIES)
