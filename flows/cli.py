@@ -225,11 +225,8 @@ def _add_worker(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="number of metric shards computed at the same time (default: 0)",
     )
-    parser.add_argument(
-        "--gpu",
-        action="store_true",
-        help="run local models of judges (`backend: transformers`), on the GPU if there is one",
-    )
+    gpus = "number of processes that run local models, each on a GPU if there are some (default: 0)"
+    parser.add_argument("--gpu", type=_count, nargs="?", const=1, default=0, metavar="N", help=gpus)
     parser.add_argument(
         "--name", help="the worker's name at the scheduler (default: the host's name and the slots)"
     )

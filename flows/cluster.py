@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from distributed import Client, Security
 
+from judgelake.flows.devices import list_environments
 from judgelake.flows.runners import (
     ENDPOINT_SLOT,
     GPU_SLOT,
@@ -65,22 +66,36 @@ def open_workers(
     latter cannot do the run. `limit`: how many items of each benchmark the run takes.
     """
     if scheduler is None:
-        models = (
-            any(judge.slot == GPU_SLOT for judge in suite.judges.values()) and "judge" in stages
-        )
-        slots = (ENDPOINT_SLOT, METRIC_SLOT, *((GPU_SLOT,) if models else ()))
-        if not models and is_small(suite, limit):
+        slots = (ENDPOINT_SLOT, METRIC_SLOT)
+        devices = _list_devices(suite) if "judge" in stages else []
+        if not devices and is_small(suite, limit):
             with workers_here(slots) as address:
                 yield Workers(address, dict.fromkeys(slots, 1))
             return
-        with local_cluster(slots) as (address, security):
-            yield Workers(address, dict.fromkeys(slots, 1), security)
+        counts = dict.fromkeys(slots, 1) | {GPU_SLOT: len(devices)}
+        with local_cluster(slots, devices) as (address, security):
+            yield Workers(address, counts, security)
         return
     probes = _make_probes(lake, suite, run_id, scheduler) if "judge" in stages else {}
     workers = check_workers(scheduler, probes, wait=wait)
     if ENDPOINT_SLOT in probes:
         refuse_thin_share(suite.limits.concurrency, workers)
     yield workers
+
+
+def _list_devices(suite: Suite) -> list[dict[str, str]]:
+    """The environment of each worker that runs the suite's models: one a GPU, or one for all of
+    them where a model is spread over several.
+    """
+    models = [
+        endpoint
+        for judge in suite.judges.values()
+        for endpoint in judge.endpoints.values()
+        if endpoint.slot == GPU_SLOT
+    ]
+    if any(getattr(model, "device_map", None) for model in models):
+        return [{}]
+    return list_environments() if models else []
 
 
 def is_small(suite: Suite, limit: int | None) -> bool:

@@ -1,7 +1,7 @@
 """Flow `judge-answers`: judges and scores what has no verdict or score yet, as shards on Dask."""
 
 import functools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import NamedTuple
@@ -13,6 +13,7 @@ from judgelake.flows import steps
 from judgelake.flows.batch_rounds import judge_in_rounds
 from judgelake.flows.run_suite import RunSuite
 from judgelake.flows.runners import ENDPOINT_SLOT, GPU_SLOT, METRIC_SLOT
+from judgelake.tasks.backends.endpoint import ONE_EACH, Slot
 from judgelake.tasks.engine.shard import ShardOrder, ShardResult
 from judgelake.tasks.engine.shares import mark_done
 from judgelake.tasks.lake.lake import Lake, open_lake
@@ -43,14 +44,14 @@ class Judged(NamedTuple):
 
 
 class _Judging(NamedTuple):
-    """The values that all stages of a run share; `slots` shards may ask endpoints at a time."""
+    """The values that all stages of a run share; `slots` shards of each kind may work at a time."""
 
     lake: Lake
     suite: Suite
     scope: Scope
     run_id: str
     retry: tuple[str, ...]
-    slots: int
+    slots: Mapping[Slot, int]
     run_options: RunOptions
 
 
@@ -61,11 +62,11 @@ def judge_answers(
     run_id: str,
     scope: Scope = Scope(),
     retry: tuple[str, ...] = (),  # frozen
-    slots: int = 1,
+    slots: Mapping[Slot, int] = ONE_EACH,
     run_options: RunOptions = DEFAULT_OPTIONS,
 ) -> Judged:
     """Plan, then judge and score at the same time. A shard is a task on a worker that has its slot;
-    `slots` of them ask endpoints at a time.
+    `slots` of each kind work at a time.
     """
     lake, wanted = open_lake(lake_root), narrow(suite.value, scope)
     with hold_for_run(lake, name_judge_leases(wanted), wanted.name, run_id, run_options):
@@ -182,7 +183,7 @@ def _shard_orders(judging: _Judging, work: Work, standin: str | None) -> list[Sh
     )  # the replies that a failed case has already got are used again
     fixed = (lake, judging.run_id, judge, work.identity, suite.limits)
     orders = [
-        ShardOrder(*fixed, file, images, standin, retried, slots=judging.slots)
+        ShardOrder(*fixed, file, images, standin, retried, slots=judging.slots["ENDPOINT"])
         for file in work.shards
     ]
     if work.has_trial:  # a judge that is asked by batch is tried live

@@ -13,7 +13,7 @@ from judgelake.flows.cluster import explain_loss, open_workers
 from judgelake.flows.ingest_answers import ingest_answers
 from judgelake.flows.judge_answers import judge_answers
 from judgelake.flows.run_suite import RunSuite
-from judgelake.flows.runners import ENDPOINT_SLOT
+from judgelake.tasks.backends.endpoint import ONE_EACH, Slot
 from judgelake.tasks.errors import RunError
 from judgelake.tasks.lake.lake import open_lake
 from judgelake.tasks.runs.log import LogFormat, RunOptions, logged_step
@@ -69,7 +69,7 @@ def nightly_evaluation(
                     suite, lake_root, scope, run_id, run_options
                 )
             if "judge" in stages and not record.stopped:
-                slots = workers.count(ENDPOINT_SLOT)
+                slots: dict[Slot, int] = {slot: workers.count(slot) for slot in ONE_EACH}
                 judge = judge_answers.with_options(task_runner=runner)
                 judged = judge(suite, lake_root, run_id, scope, retry, slots, run_options)
                 record.shards, record.failures = judged.shards, judged.failures

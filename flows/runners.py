@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -182,10 +182,12 @@ def workers_here(slots: Collection[str] = (ENDPOINT_SLOT, METRIC_SLOT)) -> Itera
 @contextmanager
 def local_cluster(
     slots: Collection[str] = (ENDPOINT_SLOT, METRIC_SLOT),
+    devices: Sequence[Mapping[str, str]] = (),
 ) -> Iterator[tuple[str, "Security"]]:
     """A Dask scheduler in this process with a worker process for each slot: one asks endpoints, one
-    computes metrics. Yields its address and the certificate of this run, without which neither
-    scheduler nor workers talk to anybody; they listen on loopback only.
+    computes metrics, and one for each of `devices`, by its environment, runs models. Yields its
+    address and the certificate of this run, without which neither scheduler nor workers talk to
+    anybody; they listen on loopback only.
     """
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     import dask
@@ -212,6 +214,12 @@ def local_cluster(
     workers = {
         slot.lower(): {"cls": WatchedNanny, "options": {**options, "resources": {slot: 1}}}
         for slot in slots
+    } | {
+        f"{GPU_SLOT.lower()}-{number}": {
+            "cls": WatchedNanny,
+            "options": {**options, "resources": {GPU_SLOT: 1}, "env": dict(environment)},
+        }
+        for number, environment in enumerate(devices)
     }
     scheduler = {
         "cls": Scheduler,

@@ -7,6 +7,7 @@ Each backend's settings and how it is made are its own file's; which there are i
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Self
 
 from judgelake.tasks.backends.base import Backend
@@ -19,6 +20,8 @@ from judgelake.tasks.types import AnswerForm, Reply
 
 Slot = Literal["ENDPOINT", "GPU"]
 """What a worker must have to ask: a share of the endpoints' limits, or a model in its process."""
+ONE_EACH: Mapping[Slot, int] = MappingProxyType({"ENDPOINT": 1, "GPU": 1})
+"""One slot of each kind."""
 LIVE_LATENCY_S, OWN_LATENCY_S = 1.0, 0.05
 """How long a reply is guessed to take at an endpoint, and on this machine, before any has come."""
 OF_THE_JUDGE = ("benchmarks", "on_unreadable")

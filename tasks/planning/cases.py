@@ -5,13 +5,14 @@ Asking is `tasks.engine.shard`; what metrics have left is `tasks.planning.scores
 
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import duckdb
 import polars as pl
 
+from judgelake.tasks.backends.endpoint import ONE_EACH, Slot
 from judgelake.tasks.engine.shares import mark_open
 from judgelake.tasks.judging.cases import make_case
 from judgelake.tasks.lake.lake import Lake, append_records, append_rows
@@ -163,6 +164,8 @@ RETRIED = ("failed", "missing_image")
 _ASKED = ("prompt", "answer", "other_answer", "caption", "images")
 CASES_PER_SHARD, LEAST_CASES_PER_SHARD = 10_000, 500
 """The most cases of a shard, and the fewest that are worth a task of their own."""
+_SHARDS_A_GPU = 4
+"""A model stays loaded from shard to shard, so that further ones cost next to nothing."""
 
 
 @dataclass(frozen=True)
@@ -201,12 +204,18 @@ def find_work(
 
 
 def write_work(
-    lake: Lake, suite: Suite, scope: Scope, run_id: str, retry: tuple[str, ...] = (), slots: int = 1
+    lake: Lake,
+    suite: Suite,
+    scope: Scope,
+    run_id: str,
+    retry: tuple[str, ...] = (),
+    slots: Mapping[Slot, int] = ONE_EACH,
 ) -> list[Work]:
     """Record the cases that judges want in this run and write what is left of them as shard files
     of about equal cost.
 
-    `slots`: how many shards can be judged at once; a judge with enough cases gets a shard for each.
+    `slots`: how many shards of each kind can be judged at once; a judge with enough cases gets a
+    shard for each of its own kind, of several GPUs some for each, so that the quicker take more.
     """
     connection = open_warehouse(lake, lazy=True)
     works = [
@@ -330,17 +339,21 @@ def _write(
     scope: Scope,
     run_id: str,
     retry: tuple[str, ...],
-    slots: int,
+    slots: Mapping[Slot, int],
 ) -> Work:
     work = count_work(connection, identity, suite, scope, retry)
     _record_cases(connection, lake, work, run_id)
     frame = select_frame(connection, "select * from pending", "pending")
-    n_tried = _count_tried(connection, suite.judges[identity.alias], identity, frame)
-    rows = size_shards(frame.height - n_tried, slots)
+    judge = suite.judges[identity.alias]
+    n_tried = _count_tried(connection, judge, identity, frame)
+    n_shards = slots[judge.slot]
+    if judge.slot == "GPU" and n_shards > 1:
+        n_shards *= _SHARDS_A_GPU
+    rows = size_shards(frame.height - n_tried, n_shards)
     cuts = [0, *(n_tried + cut for cut in _cut(frame.slice(n_tried), rows))]
     start = lake.work_folder(run_id) / identity.alias
     shards = tuple(_write_shards(start, frame, sorted({*cuts})))
-    if slots > 1:
+    if slots["ENDPOINT"] > 1:
         for shard in shards:
             mark_open(shard)
     return replace(work, shards=shards, has_trial=n_tried > 0, matchups=None)
@@ -360,9 +373,9 @@ def _record_cases(
     )
 
 
-def size_shards(n_cases: int, slots: int) -> int:
-    """Cases a shard, so that every slot has one where there are cases enough to be worth a task."""
-    return min(CASES_PER_SHARD, max(LEAST_CASES_PER_SHARD, -(-n_cases // slots)))
+def size_shards(n_cases: int, n_shards: int) -> int:
+    """Cases a shard, for so many shards where there are cases enough to be worth a task each."""
+    return min(CASES_PER_SHARD, max(LEAST_CASES_PER_SHARD, -(-n_cases // n_shards)))
 
 
 def _count_tried(

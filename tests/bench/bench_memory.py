@@ -63,7 +63,9 @@ def plan_shards(lake: Lake, n_requests: int, url: str) -> list[ShardOrder]:
     )
     suite = make_suite(judge, limits=LimitSettings(concurrency=64))
     register_judges(lake, suite)
-    (work,) = write_work(lake, suite, Scope(), "run", slots=max(1, n_requests // 5000))
+    (work,) = write_work(
+        lake, suite, Scope(), "run", slots={"ENDPOINT": max(1, n_requests // 5000), "GPU": 1}
+    )
     fixed = (lake, "run", judge, work.identity, suite.limits)
     return [ShardOrder(*fixed, file, lake.root / "images") for file in work.shards]
 

@@ -81,7 +81,9 @@ def test_what_auto_is_refused_is_left_out_and_said() -> None:
     outcomes, bodies = ask(
         [hold("auto", number=number) for number in range(5)], response_format=UNKNOWN
     )
-    assert [outcome.adapted for outcome in outcomes] == ["without response_format, without logprobs"] * 5
+    assert [outcome.adapted for outcome in outcomes] == [
+        "without response_format, without logprobs"
+    ] * 5
     assert ["response_format" in body for body in bodies] == [True, *[False] * 5]
 
 
