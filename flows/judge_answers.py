@@ -62,7 +62,7 @@ def judge_answers(
     run_id: str,
     scope: Scope = Scope(),
     retry: tuple[str, ...] = (),  # frozen
-    slots: Mapping[Slot, int] = ONE_EACH,
+    slots: Mapping[Slot, int] | None = None,
     run_options: RunOptions = DEFAULT_OPTIONS,
 ) -> Judged:
     """Plan, then judge and score at the same time. A shard is a task on a worker that has its slot;
@@ -78,7 +78,8 @@ def judge_answers(
             scored = steps.metric_shard.map(steps.plan_scores(lake, wanted, scope, run_id))
         try:
             shards = _judge_stages(
-                _Judging(lake, wanted, scope, run_id, retry, slots, run_options), scored.wait
+                _Judging(lake, wanted, scope, run_id, retry, slots or ONE_EACH, run_options),
+                scored.wait,
             )
         except Exception:  # ends the run, but only after the metrics have written their scores
             scored.wait()

@@ -5,19 +5,19 @@ What is asked of a loaded model is `tasks.backends.local.decoding`. torch and tr
 imported when the first one is loaded.
 """
 
-import functools
 import gc
 import importlib.util
 import inspect
+import os
 import re
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from judgelake.tasks.backends.local.gguf_files import read_gguf_once
 from judgelake.tasks.backends.local.settings import LocalModel
 from judgelake.tasks.errors import BackendError
 
@@ -90,10 +90,12 @@ def load(settings: LocalModel) -> Loaded:
     place, revision = settings.place, settings.revision or "main"
     device = find_device(settings)
     given: dict[str, Any] = {"revision": revision}
+    reading: AbstractContextManager[None] = nullcontext()
     if settings.file is not None:
-        _prepare_gguf(settings)
-        given["gguf_file"] = settings.file.name
-    with _loading(settings):
+        reading, given["gguf_file"] = read_gguf_once(settings.model), settings.file.name
+    if device == "cpu":
+        _take_threads(torch)
+    with reading, _loading(settings):
         config = transformers.AutoConfig.from_pretrained(place, **given)
         kind = find_kind(config)
         options: dict[str, Any] = {
@@ -282,16 +284,11 @@ def import_torch() -> Any:
     return torch
 
 
-def _prepare_gguf(settings: LocalModel) -> None:
-    """Raise BackendError where the package that reads GGUF files is missing; show no bar while one
-    is read, for transformers has no switch for it.
-    """
-    if importlib.util.find_spec("gguf") is None:
-        raise BackendError(
-            f"{settings.model}: a GGUF file needs the package gguf; run pip install gguf"
-        )
-    reading: Any = import_module("transformers.modeling_gguf_pytorch_utils")
-    reading.tqdm = functools.partial(import_module("tqdm").tqdm, disable=True)
+def _take_threads(torch: Any) -> None:
+    """The threads that the environment names, also where torch was imported before it did."""
+    named = os.environ.get("OMP_NUM_THREADS", "")
+    if named.isdecimal() and int(named) > 0:
+        torch.set_num_threads(int(named))
 
 
 def _name_dtype(settings: LocalModel, torch: Any) -> Any:
