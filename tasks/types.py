@@ -168,6 +168,18 @@ class Rubric:
     levels: tuple[str, ...]
 
 
+class Vote(NamedTuple):
+    """What a member of a jury concluded on a case: the scores (0-1) of its samples that have one;
+    of a pair the shares of the win that b gets. `status` says why there is none (`not asked` where
+    there is no verdict). `weight`: learnt on people's labels.
+    """
+
+    judge: str
+    status: str
+    scores: tuple[float, ...]
+    weight: float | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """One thing to be judged: an answer's content (or a pair of them, or an image), one sample.
@@ -175,7 +187,8 @@ class Case:
     `references` is a multiset: duplicates count. `context_digest` covers what only some judges see
     (caption, images, rubric); '' without any. `criteria` are those that the verdicts are about,
     `criterion` the first of them. Of a pair, `answer` is a and `other_answer` b, `shown_first` says
-    which the judge is shown first. `feedbacks` are two judges' texts on one answer.
+    which the judge is shown first. `feedbacks` are two judges' texts on one answer, `votes` what
+    the members of a jury concluded.
     """
 
     benchmark: str
@@ -196,6 +209,7 @@ class Case:
     other_digest: str = ""
     shown_first: str = ""
     feedbacks: tuple[str, ...] = ()
+    votes: tuple[Vote, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +250,15 @@ Unit = Literal["answer", "pair", "image", "feedback"]
 Matchups = Literal["all", "human", "reference"] | int
 
 
+class Seat(NamedTuple):
+    """A member of a jury: `criteria` are those of its own that count for each of the jury's."""
+
+    alias: str
+    judge_id: str
+    reading: str
+    criteria: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Wants:
     """The cases of one judge.
@@ -248,6 +271,8 @@ class Wants:
     of them an item, drawn once by `seed` and balanced over models. `both_orders` False: each pair
     in one order, by `seed`. `failures`: only answers on which people and string matching differ
     (`missed` and `reverse` in `core_failure_cases`), which are known once the metrics are there.
+    `seats`: the members of a jury, whose cases are its own where at least `quorum` of them judge
+    them; it `learns` weights for them.
     """
 
     tasks: tuple[str, ...]
@@ -264,6 +289,9 @@ class Wants:
     feedback_of: tuple[str, ...] = ()
     failures: bool = False
     seed: int = 0
+    seats: tuple[Seat, ...] = ()
+    quorum: int = 0
+    learns: bool = False
 
 
 TABLE_OF: dict[Unit, str] = {

@@ -268,7 +268,7 @@ def make_backend(order: ShardOrder) -> RoutingBackend:
     process's environment.
     """
     endpoints = order.judge.endpoints
-    if not order.asks:
+    if not (order.asks and order.judge.asks):
         return RoutingBackend(dict.fromkeys(endpoints, SilentBackend()))
     first = {settings: name for name, settings in reversed(endpoints.items())}
     made = {settings: _make_for(name, settings, order) for settings, name in first.items()}

@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from judgelake.tasks.types import Box, Case, Image, Rubric, is_remote
+from judgelake.tasks.types import Box, Case, Image, Rubric, Vote, is_remote
 
 _SAME = (
     "benchmark",
@@ -45,7 +45,12 @@ def make_case(row: Mapping[str, Any]) -> Case:
     values: dict[str, Any] = {name: row[name] for name in _SAME} | {
         name: tuple(row[name]) for name in _LISTS
     }
-    return Case(**values, images=images, rubric=rubric)
+    given = row.get("votes") or ()
+    votes = tuple(
+        Vote(vote["judge"], vote["status"], tuple(vote["scores"]), weight)
+        for vote, weight in zip(given, row.get("weights") or [None] * len(given), strict=True)
+    )
+    return Case(**values, images=images, rubric=rubric, votes=votes)
 
 
 def find_missing_image(case: Case, sees_images: bool) -> str | None:

@@ -3,11 +3,11 @@
 """
 
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from judgelake.tasks.types import Case, Judge, Models, Wants
+from judgelake.tasks.types import Case, Identity, Judge, Models, Wants
 
 
 class StartJudge(typing.Protocol):
@@ -25,7 +25,8 @@ class Protocol:
     An endpoint that a suite does not name is the judge's own. Where an image is missing, a protocol
     that `handles_missing_images` still judges the criteria that see the text alone; for others the
     whole case is `missing_image`. A `labeller` says what holds of an answer, not how good it is:
-    its verdicts are no scores.
+    its verdicts are no scores. A protocol that `joins` asks no model and has no endpoint: its cases
+    follow from its options and the identities of the judges that they name as `members`.
     """
 
     name: str
@@ -37,3 +38,4 @@ class Protocol:
     endpoints: tuple[str, ...] = ()
     handles_missing_images: bool = False
     kind: Literal["judge", "labeller"] = "judge"
+    joins: Callable[[Any, Sequence[Identity]], Wants] | None = None

@@ -2,7 +2,7 @@
 its own file.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -16,6 +16,7 @@ from judgelake.tasks.judging import (
     feedback_preference,
     fleur,
     harmonic,
+    jury,
     lave,
     likelihood,
     llava_bench,
@@ -39,6 +40,7 @@ PROTOCOLS = Registry(
         harmonic.PROTOCOL,
         fleur.PROTOCOL,
         failure_labels.PROTOCOL,
+        jury.PROTOCOL,
     ],
 )
 
@@ -52,15 +54,16 @@ def identify_judge(
     image_max_side: int,
     local: Mapping[str, Mapping[str, object]] = MappingProxyType({}),
     forms: Mapping[str, AnswerForm] = MappingProxyType({}),
+    members: Sequence[Identity] = (),
 ) -> Identity:
-    """The identity of an LLM or VLM judge; how images are shown is part of every judge's call
-    signature that can see them.
+    """The identity of an LLM or VLM judge, or of a jury of `members`; how images are shown is part
+    of every judge's call signature that can see them.
 
     `local`: endpoint name -> what signs the model that runs in the worker's own process, of the
     endpoints that have one. `forms`: endpoint name -> the form of its answers.
     """
     protocol = PROTOCOLS[protocol_name]
-    wants = protocol.wants(options)
+    wants = protocol.joins(options, members) if protocol.joins else protocol.wants(options)
     call, reading = protocol.call_signature(options, models), protocol.reading_signature(options)
     if hasattr(options, "image"):
         shown = {True: "true", "swapped": f"swapped-{wants.seed}"}.get(options.image, "absent")
@@ -69,6 +72,8 @@ def identify_judge(
         call |= {_sign_key(name, key): value for key, value in signed.items()}
     for name, form in forms.items():
         call |= {} if form == "free" else {_sign_key(name, "answer_form"): form}
+    if members:
+        call["members"] = " and ".join(f"{one.judge_id}/{one.reading}" for one in members)
     return Identity(
         kind="captioner" if wants.unit == "image" else protocol.kind,
         alias=alias,

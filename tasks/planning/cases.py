@@ -20,6 +20,7 @@ from judgelake.tasks.lake.leases import SteadyClock
 from judgelake.tasks.lake.parquet import write_frame
 from judgelake.tasks.lake.snapshot import Snapshot
 from judgelake.tasks.lake.storage import LakePath, read_file, write_whole
+from judgelake.tasks.planning.juries import keep_votes
 from judgelake.tasks.planning.matchups import draw_matchups
 from judgelake.tasks.planning.scores import find_pending, name_ingests
 from judgelake.tasks.planning.trials import is_paused, size_trial
@@ -62,6 +63,9 @@ def keep_wanted(
     }
     parameters = list_parameters(wants) | place
     keep_result(connection, "queries/wanted_contexts.sql", "wanted_contexts", parameters)
+    if wants.seats:
+        keep_votes(connection, wants, parameters)
+        return _no_matchups()
     drawn = (
         _keep_matchups(connection, wants, parameters) if wants.unit == "pair" else _no_matchups()
     )

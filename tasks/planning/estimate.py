@@ -478,10 +478,13 @@ def _note_waiting(
             f"prompts: without the captions that {wants.captioner} has still to write; they "
             f"will be longer"
         )
-    waited = [alias for alias in wants.feedback_of if pending.get(alias)]
+    members = [seat.alias for seat in wants.seats]
+    if members:
+        notes.append(f"calls: none; the stored verdicts of {', '.join(members)} are combined")
+    waited = [alias for alias in (*wants.feedback_of, *members) if pending.get(alias)]
     if waited:
         notes.append(
-            f"cases: more will come once {' and '.join(waited)} have judged; how many is not "
+            f"cases: more will come once {', '.join(waited)} have judged; how many is not "
             f"known, and they are not counted"
         )
     return replace(estimate, notes=tuple(notes))

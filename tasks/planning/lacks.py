@@ -42,7 +42,8 @@ def list_lacks(
         )
     if wants.unit == "answer":
         yield from _explain_count(row, wants)
-    if wants.captioner not in suite.judges:  # whose captions are yet to be written
+    # captions are yet to be written, and so are the verdicts that a jury combines
+    if wants.captioner not in suite.judges and not wants.seats:
         yield from _find_lacks(connection, judge, identity)
     for endpoint in dict.fromkeys(judge.endpoints.values()):
         yield from (f"key: {problem}" for problem in endpoint.probe())

@@ -21,15 +21,26 @@ from judgelake.tasks.settings import (
     build,
     entries,
     expand,
+    frozen_settings,
     read_kind,
 )
 from judgelake.tasks.types import JUDGE, AnswerForm, Identity, Models
 
 
+@frozen_settings
+class NoEndpoint(EndpointSettings):
+    """What a judge that asks no model has in place of an endpoint: of its settings only
+    `benchmarks` can be given.
+    """
+
+    def __post_init__(self) -> None:
+        """There is no model to miss."""
+
+
 @dataclass(frozen=True)
 class JudgeSettings:
     """One judge of a suite. `others`: endpoints of the protocol's further models (an extractor, for
-    example) that the suite sets; the rest use `endpoint`.
+    example) that the suite sets; the rest use `endpoint`. `members`: the judges of a jury.
     """
 
     alias: str
@@ -37,6 +48,12 @@ class JudgeSettings:
     endpoint: EndpointSettings
     options: Any
     others: Mapping[str, EndpointSettings] = field(default_factory=dict)
+    members: "tuple[JudgeSettings, ...]" = ()
+
+    @property
+    def asks(self) -> bool:
+        """Whether it asks a model."""
+        return PROTOCOLS[self.protocol].joins is None
 
     @property
     def endpoints(self) -> dict[str, EndpointSettings]:
@@ -95,6 +112,7 @@ class JudgeSettings:
             self.endpoint.image_max_side,
             signed,
             self.forms,
+            [member.identify(every) for member in self.members],
         )
 
 
@@ -109,9 +127,16 @@ def read_judge(alias: str, place: Place, benchmarks: Mapping[str, object]) -> Ju
     protocol = read_kind(place, "protocol", PROTOCOLS)
     options_type, names = PROTOCOLS[protocol].options, PROTOCOLS[protocol].endpoints
     own = {part.name for part in dataclasses.fields(options_type)} | {"protocol", *names}
-    endpoint = _read_endpoint(place, own)
-    shared = {part.name for part in dataclasses.fields(endpoint)} | {"protocol", "backend", *names}
     places = entries(place)
+    asks = PROTOCOLS[protocol].joins is None
+    endpoint: EndpointSettings
+    if asks:
+        endpoint = _read_endpoint(place, own)
+        settings = {part.name for part in dataclasses.fields(endpoint)}
+        shared = settings | {"protocol", "backend", *names}
+    else:
+        endpoint = build(NoEndpoint, place, skip={*places} - {"benchmarks"})
+        shared = {"protocol", "benchmarks"}
     for name in endpoint.benchmarks:
         if name not in benchmarks:
             raise places["benchmarks"].fail(
@@ -125,8 +150,38 @@ def read_judge(alias: str, place: Place, benchmarks: Mapping[str, object]) -> Ju
     )
     # a template, rubric or demonstration that cannot be read is an error here, before anything
     # starts
-    judge.identify(tuple(benchmarks))
+    if asks:
+        judge.identify(tuple(benchmarks))
     return judge
+
+
+def seat_juries(
+    judges: Mapping[str, JudgeSettings], places: Mapping[str, Place]
+) -> dict[str, JudgeSettings]:
+    """The judges, juries with their members; `places` are theirs in the suite. Raises SuiteError
+    where a jury cannot be made of its members.
+    """
+    asked = {alias: judge for alias, judge in judges.items() if judge.asks}
+    return {
+        alias: judge if judge.asks else _seat_jury(judge, asked, places)
+        for alias, judge in judges.items()
+    }
+
+
+def _seat_jury(
+    jury: JudgeSettings, asked: Mapping[str, JudgeSettings], places: Mapping[str, Place]
+) -> JudgeSettings:
+    own = entries(places[jury.alias])
+    for name in jury.options.members:
+        if name not in asked:
+            what = "is a jury" if name in places else "is no judge of the suite"
+            raise own["members"].fail(f"members: {name!r} {what}; {nearest(name, asked)}")
+    seated = dataclasses.replace(jury, members=tuple(asked[one] for one in jury.options.members))
+    try:
+        seated.identify(())
+    except ValueError as error:
+        raise own.get(str(error).partition(":")[0], places[jury.alias]).fail(str(error)) from None
+    return seated
 
 
 def _read_endpoint(place: Place, others: Collection[str]) -> EndpointSettings:

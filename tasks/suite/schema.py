@@ -122,6 +122,10 @@ def _list_judges(definitions: Schema) -> dict[str, Schema]:
     branches = {}
     for name, protocol in PROTOCOLS.items():
         options = _describe_class(protocol.options, definitions)
+        if protocol.joins is not None:
+            own_benchmarks = shared["benchmarks"]
+            branches[name] = _tagged("protocol", [name], options, benchmarks=own_benchmarks)
+            continue
         others = {key: {"$ref": "#/$defs/Endpoint"} for key in protocol.endpoints}
         judge = _tagged("protocol", [name], options, **shared, **others)
         judge["required"] = sorted({*judge["required"], "backend"})

@@ -30,9 +30,9 @@ from judgelake.tasks.settings import (
     read_value,
 )
 from judgelake.tasks.sources.registry import SOURCES, BenchmarkSettings
-from judgelake.tasks.suite.judges import JudgeSettings, expect_prices, read_judge
+from judgelake.tasks.suite.judges import JudgeSettings, expect_prices, read_judge, seat_juries
 from judgelake.tasks.suite.training import TrainingSettings, read_training
-from judgelake.tasks.types import Identity, Wants
+from judgelake.tasks.types import Identity
 
 V = TypeVar("V")
 DifferenceTest = Literal["williams", "perm_both", "replicates"]
@@ -244,15 +244,13 @@ def narrow(suite: Suite, scope: Scope) -> Suite:
 def stages_of(suite: Suite) -> list[Suite]:
     """The suite in parts, in the order in which they can be planned: first judges that write
     captions; then the metrics and most judges, which may use captions; then judges of feedback and
-    of failures, which need scores (`needs_scores`).
+    of failures, which need scores (`needs_scores`); then juries, which need their members'
+    verdicts.
     """
-    orders = {
-        alias: _stage_number(PROTOCOLS[judge.protocol].wants(judge.options))
-        for alias, judge in suite.judges.items()
-    }
+    orders = {alias: _stage_number(judge) for alias, judge in suite.judges.items()}
     parts = [
         {alias: judge for alias, judge in suite.judges.items() if orders[alias] == number}
-        for number in range(3)
+        for number in range(4)
     ]
     stages = [
         dataclasses.replace(suite, judges=part, metrics=suite.metrics if number == 1 else ())
@@ -268,7 +266,10 @@ def needs_scores(stage: Suite) -> bool:
     )
 
 
-def _stage_number(wants: Wants) -> int:
+def _stage_number(judge: JudgeSettings) -> int:
+    wants = PROTOCOLS[judge.protocol].wants(judge.options)
+    if judge.members:
+        return 3
     return 2 if wants.failures else {"image": 0, "answer": 1, "pair": 1, "feedback": 2}[wants.unit]
 
 
@@ -350,6 +351,7 @@ def _judges(place: Place | None, benchmarks: Mapping[str, object]) -> dict[str, 
         return {}
     places = entries(place)
     judges = {alias: read_judge(alias, part, benchmarks) for alias, part in places.items()}
+    judges = seat_juries(judges, places)
     named: dict[tuple[str, str, str], str] = {}
     for alias, judge in judges.items():
         identity = judge.identify(tuple(benchmarks))

@@ -244,7 +244,7 @@ def test_judges_that_wait_for_others_say_so(lake: Lake) -> None:
     reported = {one.judge: one for one in found.judges}
     assert reported["prefers"].n_wanted == 0
     assert [note for note in reported["prefers"].notes if note.startswith("cases: ")] == [
-        "cases: more will come once lave and few have judged; how many is not known, and they "
+        "cases: more will come once lave, few have judged; how many is not known, and they "
         "are not counted"
     ]
 
