@@ -3,6 +3,7 @@ options do is in the protocol's own module.
 """
 
 import dataclasses
+import importlib.util
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -127,6 +128,17 @@ def read_judge(alias: str, place: Place, benchmarks: Mapping[str, object]) -> Ju
     # starts
     judge.identify(tuple(benchmarks))
     return judge
+
+
+def find_lacks(place: Place) -> tuple[str, ...]:
+    """The packages that a judge says it needs and that are not installed; its other settings are
+    not read, since they may name files of such a package.
+    """
+    needs = entries(place).get("needs")
+    if needs is None or not isinstance(needs.node, yaml.SequenceNode):
+        return ()
+    names = [expand(Place(place.file, node)) for node in needs.node.value]
+    return tuple(name for name in names if importlib.util.find_spec(name) is None)
 
 
 def _read_endpoint(place: Place, others: Collection[str]) -> EndpointSettings:
