@@ -159,8 +159,8 @@ def _take_token(
 
 
 def repeats_itself(ids: Sequence[int]) -> bool:
-    """Whether the last 96 tokens are one sequence of at most 32 again and again, which the likeliest
-    token seldom leaves.
+    """Whether the last 96 tokens are one sequence of at most 32 again and again, which a model that
+    writes the likeliest token seldom leaves.
     """
     tail = ids[-_REPEATED:]
     return len(tail) == _REPEATED and any(
