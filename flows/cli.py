@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 from judgelake.flows.command_groups import describe_commands
 from judgelake.flows.process_start import prepare_process
 from judgelake.tasks.errors import ExitCode, describe_codes, find_code
+from judgelake.tasks.suite.examples import find_suite
 
 RETRIED = ("unparsed", "refused", "truncated", "filtered", "failed")
 """The statuses that `--retry` takes."""
@@ -128,7 +129,7 @@ def _add_names(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_scope(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("suite", type=Path, help="the suite file (YAML)")
+    parser.add_argument("suite", type=find_suite, help="the suite file (YAML), or an example")
     parser.add_argument(
         "--limit",
         type=_positive,

@@ -59,6 +59,11 @@ def run_suite(options: argparse.Namespace) -> RunEnd:
     stages, retry = _STAGES[options.command], tuple(options.retry)
     scope = Scope(options.limit, tuple(options.judge), tuple(options.benchmark))
     full = read_suite(options.suite)
+    for alias, lacks in full.left_out.items():
+        names = ", ".join(lacks)
+        sys.stderr.write(
+            f"judgelake: judge {alias} is left out: the packages {names} are not installed\n"
+        )
     suite = narrow(full, scope)
     lake, run_id, run_options = (
         open_lake(options.lake, create=True),

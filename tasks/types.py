@@ -115,6 +115,10 @@ TokenLogprobs = tuple[tuple[str, float], ...]
 """The alternatives at one position: (token, natural log-probability), the chosen one among them."""
 
 
+REPEATS = "repeats"
+"""The finish reason of a reply that repeated itself, and was ended for it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """What a model answered. `top_logprobs` has one entry a position, empty where none were given.

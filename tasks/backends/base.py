@@ -15,6 +15,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 import orjson
@@ -134,6 +135,8 @@ def _image_fields(image: Image) -> dict[str, object]:
     )
 
 
+# how tokenisers spell blanks
+_BLANKS = " \n▁ĠĊ"
 _PATIENCE_S = 10.0
 """Seconds that other requests wait for the first answer: a refusal comes at once, and a slow answer
 must not hold up the rest.
@@ -186,17 +189,41 @@ class FirstContact:
         return reply
 
 
+def keep_used(request: Request, reply: Reply) -> Reply:
+    """The reply with the alternatives of tokens only where an answer may stand, the likeliest token
+    elsewhere, by which the place is found. Of a reply that explains itself at temperature 0: in a
+    short one all are used, in a drawn one the chosen token is not always the likeliest.
+    """
+    answer = request.answer
+    is_long = answer is not None and answer.explained and request.form == "free"
+    if answer is None or not is_long or request.decoding.temperature != 0:
+        return reply
+    labels = {*answer.labels}
+    kept = tuple(
+        position
+        if len(position) < 2 or any(token.strip(_BLANKS) in labels for token, _ in position)
+        else (max(position, key=lambda pair: pair[1]),)
+        for position in reply.top_logprobs
+    )
+    return replace(reply, top_logprobs=kept)
+
+
 class RoutingBackend:
     """Backends by endpoint name; names that share a backend share its limits."""
 
-    def __init__(self, backends: Mapping[str, Backend]) -> None:
-        self._backends = backends
+    def __init__(self, backends: Mapping[str, Backend], keeps_all: bool = False) -> None:
+        self._backends, self._keeps_all = backends, keeps_all
         self._each = list({id(backend): backend for backend in backends.values()}.values())
         self.window = max(backend.window for backend in self._each)
 
     async def reply(self, request: Request) -> Reply | Failure | Pending:
-        """The reply of the endpoint that the request names."""
-        return await self._backends[request.endpoint].reply(request)
+        """The reply of the endpoint that the request names, with the log-probabilities that are
+        used, or all.
+        """
+        reply = await self._backends[request.endpoint].reply(request)
+        return (
+            reply if self._keeps_all or not isinstance(reply, Reply) else keep_used(request, reply)
+        )
 
     @property
     def refusal(self) -> str:

@@ -24,7 +24,7 @@ ONE_EACH: Mapping[Slot, int] = MappingProxyType({"ENDPOINT": 1, "GPU": 1})
 """One slot of each kind."""
 LIVE_LATENCY_S, OWN_LATENCY_S = 1.0, 0.05
 """How long a reply is guessed to take at an endpoint, and on this machine, before any has come."""
-OF_THE_JUDGE = ("benchmarks", "on_unreadable")
+OF_THE_JUDGE = ("benchmarks", "on_unreadable", "needs", "keep_logprobs")
 """Settings of a judge as a whole, which none of its further models has."""
 
 
@@ -39,7 +39,9 @@ class EndpointSettings:
     """Where a model is asked. Images larger than `image_max_side` pixels are scaled down to it when
     they are sent. `benchmarks`: those that the judge is for; by default all. `on_unreadable`: what
     happens where most of the first 20 replies cannot be read: `stop` pauses the judge, `go on` asks
-    everything.
+    everything. `needs`: packages (by the names that Python imports) without which the judge is left
+    out and named. `keep_logprobs`: whether the alternatives of each token are stored, or those of
+    the places where an answer may stand.
 
     A backend's own settings say the rest: the `slot` that its shards need, what signs a model that
     runs in the worker, what it costs, what a worker must reach.
@@ -54,6 +56,8 @@ class EndpointSettings:
     image_max_side: int = 2048
     benchmarks: tuple[str, ...] = ()
     on_unreadable: Literal["stop", "go on"] = "stop"
+    needs: tuple[str, ...] = ()
+    keep_logprobs: Literal["used", "all"] = "used"
 
     def __post_init__(self) -> None:
         expect(self.image_max_side >= 16, "image_max_side", self.image_max_side, "pixels from 16")

@@ -272,7 +272,10 @@ def make_backend(order: ShardOrder) -> RoutingBackend:
         return RoutingBackend(dict.fromkeys(endpoints, SilentBackend()))
     first = {settings: name for name, settings in reversed(endpoints.items())}
     made = {settings: _make_for(name, settings, order) for settings, name in first.items()}
-    return RoutingBackend({name: made[settings] for name, settings in endpoints.items()})
+    return RoutingBackend(
+        {name: made[settings] for name, settings in endpoints.items()},
+        keeps_all=order.judge.endpoint.keep_logprobs == "all",
+    )
 
 
 def _make_for(name: str, endpoint: EndpointSettings, order: ShardOrder) -> Backend:

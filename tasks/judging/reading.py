@@ -21,7 +21,7 @@ from judgelake.tasks.judging.claims import (
     settle,
     takes_back,
 )
-from judgelake.tasks.types import Failure, Reply, Status, Verdict
+from judgelake.tasks.types import REPEATS, Failure, Reply, Status, Verdict
 
 # matched against the reversed text, so one match gives all that may follow a rating
 _TAIL = re.compile(r"[\s.*_`]*")
@@ -409,7 +409,7 @@ def _take(matches: Iterable[re.Match[str]]) -> list[re.Match[str]]:
 
 # finish reasons of OpenAI, and of Anthropic's, Mistral's, Google's and Hugging Face's servers
 _ENDED = frozenset({"stop", "stop_sequence", "end_turn", "eos", "eos_token", "complete"})
-_CUT_OFF = frozenset({"length", "max_tokens", "model_length"})
+_CUT_OFF = frozenset({"length", "max_tokens", "model_length", REPEATS})
 _FILTERED = frozenset({"content_filter", "content_filtered", "safety", "recitation"})
 
 
@@ -426,7 +426,8 @@ def check_reply(reply: Reply | Failure) -> Reply | Verdict:
         return reply
     if ended in _CUT_OFF or ended in _FILTERED:
         status: Status = "truncated" if ended in _CUT_OFF else "filtered"
-        return Verdict(status, rationale=reply.text or None)
+        reason = "the model repeated itself and was stopped" if ended == REPEATS else None
+        return Verdict(status, rationale=reply.text or None, reason=reason)
     reason = f"the endpoint ended the reply with {reply.finish_reason[:40]!r}; expected 'stop'"
     return Verdict("unparsed", rationale=reply.text or None, reason=reason)
 

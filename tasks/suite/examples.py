@@ -4,6 +4,7 @@ and texts.
 
 from collections.abc import Iterator
 from importlib import resources
+from pathlib import Path
 from typing import NamedTuple
 
 from judgelake.tasks.errors import SuiteError, nearest
@@ -29,6 +30,13 @@ def read_example(name: str) -> str:
     if name not in texts:
         raise SuiteError(f"example {name!r}: there is no such suite; {nearest(name, texts)}")
     return texts[name]
+
+
+def find_suite(name: str) -> Path:
+    """The suite file that a command names: a file, or else an example by its name (`demo`)."""
+    if Path(name).exists() or name not in dict(_read_all()):
+        return Path(name)
+    return Path(str(resources.files(_PACKAGE).joinpath(f"{name}{_ENDING}")))
 
 
 def _read_all() -> Iterator[tuple[str, str]]:

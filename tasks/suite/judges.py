@@ -3,6 +3,7 @@ options do is in the protocol's own module.
 """
 
 import dataclasses
+import importlib.util
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -182,6 +183,33 @@ def _seat_jury(
     except ValueError as error:
         raise own.get(str(error).partition(":")[0], places[jury.alias]).fail(str(error)) from None
     return seated
+
+
+def find_left_out(places: Mapping[str, Place]) -> dict[str, tuple[str, ...]]:
+    """Judge -> the packages that it says it needs and that are not installed, of those that lack
+    any; a jury lacks what its members lack. The other settings of such a judge are not read, since
+    they may name files of a package.
+    """
+    lacks = {alias: _find_lacks(place) for alias, place in places.items()}
+    for alias, place in places.items():
+        of_members = (
+            package for one in _list_names(place, "members") for package in lacks.get(one, ())
+        )
+        lacks[alias] = tuple(dict.fromkeys([*lacks[alias], *of_members]))
+    return {alias: packages for alias, packages in lacks.items() if packages}
+
+
+def _find_lacks(place: Place) -> tuple[str, ...]:
+    names = _list_names(place, "needs")
+    return tuple(name for name in names if importlib.util.find_spec(name) is None)
+
+
+def _list_names(place: Place, key: str) -> list[str]:
+    """The texts of a list among a judge's settings; none where it is no list."""
+    given = entries(place).get(key)
+    if given is None or not isinstance(given.node, yaml.SequenceNode):
+        return []
+    return [expand(Place(place.file, node)) for node in given.node.value]
 
 
 def _read_endpoint(place: Place, others: Collection[str]) -> EndpointSettings:

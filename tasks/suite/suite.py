@@ -30,7 +30,13 @@ from judgelake.tasks.settings import (
     read_value,
 )
 from judgelake.tasks.sources.registry import SOURCES, BenchmarkSettings
-from judgelake.tasks.suite.judges import JudgeSettings, expect_prices, read_judge, seat_juries
+from judgelake.tasks.suite.judges import (
+    JudgeSettings,
+    expect_prices,
+    find_left_out,
+    read_judge,
+    seat_juries,
+)
 from judgelake.tasks.suite.training import TrainingSettings, read_training
 from judgelake.tasks.types import Identity
 
@@ -136,7 +142,7 @@ class LimitSettings:
 @dataclass(frozen=True)
 class Suite:
     """Everything that a suite file says. `text` is the file's, `digest` that of the text; `images`
-    is the folder of relative image URIs.
+    is the folder of relative image URIs. `left_out`: judge -> the packages that it lacks.
     """
 
     name: str
@@ -151,6 +157,7 @@ class Suite:
     notice: str | None = None
     training: TrainingSettings | None = None
     text: str = ""
+    left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def raters(self) -> list[str]:
@@ -175,6 +182,10 @@ class Scope:
     benchmarks: tuple[str, ...] = ()
 
 
+# fields of a suite that no key of its file gives
+_NOT_KEYS = {"file", "digest", "text", "left_out"}
+
+
 def read_suite(file: Path) -> Suite:
     """Read and check a suite file; raises SuiteError naming the line."""
     return parse_suite(file, read_text(file))
@@ -186,7 +197,12 @@ def parse_suite(file: Path, text: str) -> Suite:
     """
     place = parse_yaml(file, text)
     places = entries(place)
-    keys = {part.name for part in dataclasses.fields(Suite)} - {"file", "digest", "text"}
+    keys = {part.name for part in dataclasses.fields(Suite)} - {
+        "file",
+        "digest",
+        "text",
+        "left_out",
+    }
     for key in [key for key in places if key not in keys]:
         raise key_place(place, key).fail(f"unknown key {key!r}; {nearest(key, keys)}")
     for key in ("name", "benchmarks"):
@@ -197,7 +213,11 @@ def parse_suite(file: Path, text: str) -> Suite:
     }
     if not benchmarks:
         raise places["benchmarks"].fail("benchmarks: there is none; expected at least one; add it")
-    judges = _judges(places.get("judges"), benchmarks)
+    all_judges = entries(places["judges"]) if "judges" in places else {}
+    left_out = find_left_out(all_judges)
+    judges = _judges(
+        {alias: part for alias, part in all_judges.items() if alias not in left_out}, benchmarks
+    )
     limits = build(LimitSettings, places["limits"]) if "limits" in places else LimitSettings()
     if limits.budget_usd is not None and judges:
         expect_prices(judges, places["judges"])
@@ -212,7 +232,7 @@ def parse_suite(file: Path, text: str) -> Suite:
         metrics=read_metrics(
             places.get("metrics"),
             benchmarks,
-            entries(places["judges"]) if "judges" in places else (),
+            all_judges,
         ),
         judges=judges,
         images=_image_root(places["images"]) if "images" in places else None,
@@ -223,6 +243,7 @@ def parse_suite(file: Path, text: str) -> Suite:
         if "training" in places
         else None,
         text=text,
+        left_out=left_out,
     )
 
 
@@ -346,10 +367,9 @@ def _benchmark(name: str, place: Place) -> BenchmarkSettings:
     )
 
 
-def _judges(place: Place | None, benchmarks: Mapping[str, object]) -> dict[str, JudgeSettings]:
-    if place is None:
-        return {}
-    places = entries(place)
+def _judges(
+    places: Mapping[str, Place], benchmarks: Mapping[str, object]
+) -> dict[str, JudgeSettings]:
     judges = {alias: read_judge(alias, part, benchmarks) for alias, part in places.items()}
     judges = seat_juries(judges, places)
     named: dict[tuple[str, str, str], str] = {}

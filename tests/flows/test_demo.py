@@ -23,7 +23,7 @@ def test_demo_from_nothing_to_a_report_in_chromium(tmp_path: Path) -> None:
     with shell_in(tmp_path) as shell:
         code, output = shell.run(
             "run",
-            str(CHECKOUT / "infra" / "suites" / "demo.yaml"),
+            "demo",
             "--lake",
             str(lake),
         )
@@ -32,14 +32,25 @@ def test_demo_from_nothing_to_a_report_in_chromium(tmp_path: Path) -> None:
         assert shell.list_left() == []
         agreement = shell.select(
             lake,
-            "select judge, value, low, high from rpt_correlation where model = '*' and "
+            "select benchmark, judge, value, low, high from rpt_correlation where model = '*' and "
             "(task, category, style) = ('*', '*', '*') and "
             "coefficient = 'spearman'",
         )
-        assert len(agreement) == 6  # five metrics and LAVE
         assert all(-1 <= row["low"] <= row["value"] <= row["high"] <= 1 for row in agreement)  # type: ignore[operator]
-        coverage = shell.select(lake, "select distinct status from rpt_coverage")
-        assert coverage == [{"status": "ok"}]
+        judges = {(row["benchmark"], str(row["judge"]).partition("|")[0]) for row in agreement}
+        assert {judge for name, judge in judges if name == "demo" and ":" not in str(judge)} == {
+            "lave-standin",
+            "prometheus",
+            "harmonic",
+        }
+        assert ("demo-small", "smollm2") in judges
+        ratings = shell.select(lake, "select distinct model from rpt_rankings")
+        assert {str(row["model"]) for row in ratings} >= {"rule-strong", "rule-weak"}
+        coverage = shell.select(lake, "select distinct judge, status from rpt_coverage")
+        unlike = {(row["judge"], row["status"]) for row in coverage} - {
+            (row["judge"], "ok") for row in coverage
+        }
+        assert unlike == {("chirp", "inconsistent")}  # the stand-in prefers the longer of two
     for notebook in NOTEBOOKS:
         shown = run_notebook(notebook, lake)
         assert "lave-standin" in shown

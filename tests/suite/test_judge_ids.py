@@ -39,6 +39,11 @@ chirp_ve_size gpt4v-s cac6af775de6ace7 b3933cb6
 chirp_ve_size gpt4v-r ff216ce45cc8e6f9 b3933cb6
 chirp_ve_size llava-34b fd0cfd5e8ecae35e b3933cb6
 demo lave-standin 968c34e33826fc0c 282994ab
+demo prometheus e46365dd7fd648c5 aea18e4d
+demo chirp 9b0a4d7eafe4ce7f b3933cb6
+demo harmonic 790ce5ad4b294f1c 8b08290c
+demo why cee391ae08905f13 cf1cfccd
+demo smollm2 81da4bca28ed3e33 a9a86cb1
 failure_modes lave-standin 3046ba442905d42c 282994ab
 failure_modes why-looking 4aa674d71abeb1e7 cf1cfccd
 failure_modes why-text 1ab146cae6e327c7 cf1cfccd

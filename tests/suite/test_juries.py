@@ -81,3 +81,11 @@ def test_a_jury_that_cannot_be_is_refused_with_its_line(jury: str, message: str)
     with pytest.raises(SuiteError) as refused:
         parse(f"{{protocol: jury, {jury}}}")
     assert str(refused.value).startswith(f"suite.yaml:12: {message}"), refused.value
+
+
+def test_a_jury_is_left_out_with_a_member_that_lacks_a_package() -> None:
+    start = START.replace("{protocol: fleur,", "{protocol: fleur, needs: [no_such_package],")
+    suite = parse("{protocol: jury, members: [lave, fleur]}", start)
+    assert suite.left_out == {"fleur": ("no_such_package",), "jury": ("no_such_package",)}
+    assert {*suite.judges}.isdisjoint(suite.left_out)
+    assert "other" in suite.judges

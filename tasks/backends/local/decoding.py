@@ -13,6 +13,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import torch
 
+from judgelake.tasks.types import REPEATS
+
+_REPEATED, _LONGEST_PERIOD, _LOOK = 96, 32, 16
+"""Tokens that must repeat, the longest sequence that is looked for, and how often one looks."""
 Alternatives = list[tuple[int, float]]
 
 
@@ -148,7 +152,20 @@ def _take_token(
             if any(listed_id == token for listed_id, _ in listed)
             else [alternatives[-1], *listed]
         )
+    if wanted.temperature == 0 and len(written.ids) % _LOOK == 0 and repeats_itself(written.ids):
+        written.finish_reason = REPEATS
+        return True
     return len(written.ids) >= wanted.most
+
+
+def repeats_itself(ids: Sequence[int]) -> bool:
+    """Whether the last 96 tokens are one sequence of at most 32 again and again, which a model that
+    writes the likeliest token seldom leaves.
+    """
+    tail = ids[-_REPEATED:]
+    return len(tail) == _REPEATED and any(
+        tail[period:] == tail[:-period] for period in range(1, _LONGEST_PERIOD + 1)
+    )
 
 
 def choose_tokens(
