@@ -42,6 +42,7 @@ def test_demo_from_nothing_to_a_report_in_chromium(tmp_path: Path) -> None:
             "lave-standin",
             "prometheus",
             "harmonic",
+            "jury",
         }
         assert ("demo-small", "smollm2") in judges
         ratings = shell.select(lake, "select distinct model from rpt_rankings")

@@ -42,6 +42,7 @@ demo lave-standin 968c34e33826fc0c 282994ab
 demo prometheus e46365dd7fd648c5 aea18e4d
 demo chirp 9b0a4d7eafe4ce7f b3933cb6
 demo harmonic 790ce5ad4b294f1c 8b08290c
+demo jury 90c1f5c3f9e0b753 57ee5d6b
 demo why cee391ae08905f13 cf1cfccd
 demo smollm2 81da4bca28ed3e33 a9a86cb1
 failure_modes lave-standin 3046ba442905d42c 282994ab
