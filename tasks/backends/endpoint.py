@@ -72,10 +72,9 @@ class EndpointSettings:
         """What a token costs; None: not known."""
         return FREE
 
-    @property
-    def auto_form(self) -> AnswerForm:
-        """What `answer_form: auto` is here."""
-        return "auto"
+    def find_form(self, wanted: AnswerForm) -> AnswerForm:
+        """The form in which answers are asked for here, where a judge wants this one."""
+        return wanted
 
     @property
     def host(self) -> str:

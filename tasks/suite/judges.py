@@ -93,10 +93,7 @@ class JudgeSettings:
     def forms(self) -> dict[str, AnswerForm]:
         """Endpoint name -> the form in which its answers are asked for."""
         form: AnswerForm = getattr(self.options, "answer_form", "free")
-        return {
-            name: endpoint.auto_form if form == "auto" else form
-            for name, endpoint in self.endpoints.items()
-        }
+        return {name: endpoint.find_form(form) for name, endpoint in self.endpoints.items()}
 
     def identify(self, every: tuple[str, ...]) -> Identity:
         """The judge's identity in the lake. `every`: the suite's benchmarks, all of which it judges

@@ -80,10 +80,9 @@ class OpenAISettings(EndpointSettings):
         """By what the endpoint holds a model to an answer."""
         return Holding(self.constraint, self.prefill)
 
-    @property
-    def auto_form(self) -> AnswerForm:
-        """Forced where a reply can be begun, else as the model takes it."""
-        return "auto" if self.prefill == "none" else "forced"
+    def find_form(self, wanted: AnswerForm) -> AnswerForm:
+        """`auto` is forced where a reply can be begun, else as the model takes it."""
+        return "forced" if wanted == "auto" and self.prefill != "none" else wanted
 
     @property
     def host(self) -> str:

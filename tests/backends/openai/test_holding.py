@@ -8,6 +8,7 @@ import orjson
 import pytest
 from aiohttp import web
 
+from judgelake.tasks.backends.local.endpoint import LocalSettings
 from judgelake.tasks.backends.openai.format import AS_IT_IS, encode_request
 from judgelake.tasks.backends.openai.holding import Holding
 from judgelake.tasks.backends.openai.settings import OpenAISettings
@@ -112,5 +113,16 @@ def test_auto_is_what_the_endpoint_can_do(prefill: Any, form: str) -> None:
     judge = JudgeSettings("a", "lave", settings, LaveOptions(answer_form="auto"))
     assert judge.forms == {"judge": form}
     assert f"answer_form:{form}" in judge.identify(()).call_signature
+    wanted = replace(judge, options=LaveOptions(answer_form="structured"))
+    assert wanted.forms == {"judge": "structured"}
     free = replace(judge, options=LaveOptions())
     assert "answer_form" not in free.identify(()).call_signature
+
+
+@pytest.mark.parametrize(
+    ("wanted", "form"), [("free", "free"), ("auto", "forced"), ("structured", "forced")]
+)
+def test_a_local_model_is_forced_in_every_form_but_the_free_one(wanted: Any, form: str) -> None:
+    settings = LocalSettings(model="org/model")
+    judge = JudgeSettings("a", "lave", settings, LaveOptions(answer_form=wanted))
+    assert judge.forms == {"judge": form}
