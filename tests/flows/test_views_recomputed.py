@@ -49,6 +49,7 @@ FILLED: Mapping[str, tuple[str, ...]] = {
     "rpt_judge_comparison": ("nq301", "flickr8k", "okvqa"),
     "rpt_judges": ("nq301", "vicuna", "flickr8k", "owleval", "okvqa"),
     "rpt_kappas": ("nq301", "vicuna", "flickr8k", "owleval", "okvqa"),
+    "rpt_calibration": ("nq301", "flickr8k", "okvqa"),
     "rpt_leniency": ("nq301", "flickr8k", "okvqa"),
     "rpt_metrics": ("nq301", "flickr8k", "owleval", "okvqa"),
     "rpt_overall": ("nq301", "flickr8k", "okvqa"),

@@ -1,4 +1,4 @@
-"""Bias by length, position and family, leniency, use of the scale, refusals: given and expected
+"""Bias by length, position and family, leniency, calibration, use of the scale, refusals: given and expected
 rows with the arithmetic beside them; core_scale_use is counted behind rpt_scale_use.
 """
 
@@ -32,6 +32,7 @@ from tests.sql.benches import Bench, rate
 J, K, L, M = "a" * 16, "b" * 16, "d" * 16, "c" * 16
 VIEWS = (
     "leniency",
+    "calibration",
     "bias_length",
     "bias_longer",
     "bias_position",
@@ -170,6 +171,53 @@ def test_leniency_is_the_mean_difference_on_the_answers_both_scored(bench: Bench
     )
     assert rows["m2"] == (1, 1.0, 1.0, 0.0, None, None, "fewer than 3 clusters")
     assert (rows["*"][0], rows["*"][3]) == (5, pytest.approx(0.35))
+
+
+# ---- rpt_calibration
+
+
+def test_calibration_sets_people_s_mean_beside_each_tenth_of_the_scores(bench: Bench) -> None:
+    """0.3 and 1 belong to the tenths from 0.3 and from 0.9; a score that is none is left out."""
+    found = {"A.1": 0.3, "B.1": 0.35, "C.1": 0.95, "D.1": 1.0, "E.1": 0.0, "F.1": None}
+    ratings = [
+        *rate("A.1", 0, 1),
+        *rate("B.1", 0),
+        *rate("C.1", 1),
+        *rate("D.1", 1, 0),
+        *rate("E.1", 0),
+        *rate("F.1", 1),
+    ]
+    verdicts = [recorded(name, score) for name, score in found.items()]
+    bench.answer_items([*found], ["x"], ratings=ratings, recorded_verdicts=verdicts)
+    columns = (
+        "score_from, score_to, n, judge_mean, human_mean, difference, low, high, reason, "
+        "calibration_error, answer_form"
+    )
+    near = pytest.approx
+    error = (0.0 + 2 * (0.325 - 0.25) + 2 * (0.975 - 0.75)) / 5
+    few = "fewer than 3 clusters"
+    assert bench.rows(columns, "rpt_calibration") == [
+        (0.0, near(0.1), 1, 0.0, 0.0, 0.0, None, None, few, near(error), None),
+        (0.3, near(0.4), 2, near(0.325), 0.25, near(0.075), None, None, few, near(error), None),
+        (0.9, near(1.0), 2, near(0.975), 0.75, near(0.225), None, None, few, near(error), None),
+    ]
+
+
+def test_calibration_has_an_interval_and_the_form_of_the_answers(bench: Bench) -> None:
+    people = {"A.1": 0.0, "B.1": 1.0, "C.1": 1.0, "D.1": 0.0}
+    ratings = [one for name, value in people.items() for one in rate(name, value)]
+    digests = bench.answer_items([*people], ["x"], ratings=ratings)
+    forms = {K: "protocol:lave|answer_form:forced|shots:8", L: "protocol:lave|shots:8"}
+    bench.register(*(judge_row(f"lave-{one[0]}", one, call_signature=forms[one]) for one in forms))
+    for (name, _), digest in digests.items():
+        bench.put("cases", case_row(K, name, digest), case_row(L, name, digest))
+        bench.put("verdicts", verdict_row(K, name, digest, 3), verdict_row(L, name, digest, 2))
+    rows = bench.rows(
+        "judge, answer_form, n, difference, low, high, calibration_error", "rpt_calibration"
+    )
+    assert [row[1:4] for row in rows] == [("forced", 4, 0.5), ("free", 4, 0.0)]
+    ends = plain_ends(fit_mean([1, 0, 0, 1], "ABCD"), -1, 1)
+    assert rows[0][4:] == (*map(pytest.approx, ends), 0.5)
 
 
 def test_a_criterion_is_compared_with_its_namesake_or_with_each_where_there_is_none(

@@ -96,6 +96,26 @@ BIAS_SECTIONS: tuple[Section, ...] = (
         where="model = '*'",
     ),
     Section(
+        "calibration",
+        "Calibration",
+        "rpt_calibration",
+        "People’s mean score of the answers to which a judge gave a score in this tenth: where the "
+        "two means differ, the score does not mean what it says. The error is the mean size of the "
+        "differences; the form says how the judge’s answers were asked for.",
+        (
+            _BENCHMARK,
+            _METRIC,
+            PageColumn("answer_form", "Form"),
+            *_CRITERIA,
+            PageColumn("score_from", "Score from", "number"),
+            _N,
+            PageColumn("judge_mean", "Mean", "number"),
+            PageColumn("human_mean", "People’s mean", "number"),
+            PageColumn("difference", "Difference", "number", _INTERVAL, "reason"),
+            PageColumn("calibration_error", "Error", "number"),
+        ),
+    ),
+    Section(
         "length",
         "Length and score",
         "rpt_bias_length",

@@ -31,6 +31,9 @@ class Check(NamedTuple):
 CHECKS: Mapping[str, Check] = {
     "rpt_metrics": Check("benchmark model judge", scores.metrics),
     "rpt_leniency": Check("benchmark model judge judge_criterion human_criterion", scores.leniency),
+    "rpt_calibration": Check(
+        "benchmark judge judge_criterion human_criterion score_from", scores.calibration
+    ),
     "rpt_bias_length": Check("benchmark judge judge_criterion human_criterion", scores.bias_length),
     "rpt_bias_family_scores": Check(
         "benchmark judge judge_criterion human_criterion relation", scores.bias_family_scores

@@ -31,6 +31,26 @@ def leniency(tables: Tables) -> Rows:
     ]  # fmt: skip
 
 
+def calibration(tables: Tables) -> Rows:
+    """Tenths of the judge's score, the last with 1 in it; the error over all of them."""
+    keys = ["benchmark", "judge", "judge_criterion", "human_criterion"]
+    rated = tables.rated[tables.rated.judge_score.between(0, 1)]
+    edges = [tenth / 10 - 1e-9 for tenth in range(10)]
+    found = []
+    for key, rows in rated.groupby(keys):
+        place = np.searchsorted(edges, rows.judge_score, side="right") - 1
+        gaps = (rows.judge_score - rows.human_score).groupby(place).mean()
+        sizes = rows.judge_score.groupby(place).size()
+        error = float((gaps.abs() * sizes).sum() / sizes.sum())
+        found += [
+            {**dict(zip(keys, key, strict=True)), "score_from": tenth / 10, "n": len(part),
+             "judge_mean": part.judge_score.mean(), "human_mean": part.human_score.mean(),
+             "difference": gaps[tenth], "calibration_error": error}
+            for tenth, part in rows.groupby(place)
+        ]  # fmt: skip
+    return found
+
+
 def bias_length(tables: Tables) -> Rows:
     """Least squares with a dummy variable for each tenth of people's scores."""
     keys = ["benchmark", "judge", "judge_criterion", "human_criterion"]

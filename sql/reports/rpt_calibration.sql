@@ -1,0 +1,67 @@
+-- grain: one row per benchmark x judge or metric x its criterion x human criterion x tenth of its score: people's mean beside its own on the
+-- answers both scored (a reliability diagram), with the interval of the difference (`reason`: why there is none). `calibration_error` is the
+-- mean size of the differences, each tenth by its answers; `answer_form` is how a judge's answers were asked for
+with clusters as (
+    select
+        benchmark,
+        judge,
+        judge_criterion,
+        human_criterion,
+        least(floor(round(10 * judge_score, 6)), 9) / 10 as score_from,
+        cluster,
+        count(*) as n,
+        sum(judge_score) as judge_total,
+        sum(human_score) as human_total,
+        sum(judge_score - human_score) as total
+    from core_rated_scores
+    where judge_score between 0 and 1
+    group by all
+),
+
+weighed as (
+    select
+        *,
+        sum(n) over tenth as all_n
+    from clusters
+    window tenth as (partition by benchmark, judge, judge_criterion, human_criterion, score_from)
+),
+
+means as (
+    select
+        benchmark,
+        judge,
+        judge_criterion,
+        human_criterion,
+        score_from,
+        sum(n)::bigint as n,
+        sum(judge_total) / sum(n) as judge_mean,
+        sum(human_total) / sum(n) as human_mean,
+        cluster_spread(n, total, all_n) as spread
+    from weighed
+    group by benchmark, judge, judge_criterion, human_criterion, score_from
+)
+
+select
+    means.benchmark,
+    judges.alias as metric,
+    case
+        when judges.kind = 'judge'
+            then coalesce(nullif(regexp_extract(judges.signature, '(?:^|[|])answer_form:([a-z]+)', 1), ''), 'free')
+    end as answer_form,
+    means.judge_criterion,
+    means.human_criterion,
+    means.score_from,
+    means.score_from + 0.1 as score_to,
+    means.n,
+    means.judge_mean,
+    means.human_mean,
+    means.spread.mean as difference,
+    mean_ends(means.spread, -1, 1).low as low,
+    mean_ends(means.spread, -1, 1).high as high,
+    mean_ends(means.spread, -1, 1).reason as reason,
+    sum(means.n * abs(means.spread.mean)) over compared / sum(means.n) over compared as calibration_error,
+    means.judge
+from means
+inner join core_judges as judges on means.judge = judges.judge
+window compared as (partition by means.benchmark, means.judge, means.judge_criterion, means.human_criterion)
+order by means.benchmark, judges.alias, means.judge_criterion, means.human_criterion, means.score_from
