@@ -19,7 +19,8 @@ from judgelake.tasks.backends.openai.holding import CONSTRAINTS
 _NOT_TAKEN = re.compile(
     r"unsupported|not support|n[o']t supported|unrecognized|unknown|not permitted|extra "
     r"inputs|not allowed|only the default|"
-    r"does not (?:accept|allow|take)|not available|not enabled|invalid (?:parameter|argument)",
+    r"does not (?:accept|allow|take)|not available|not enabled|invalid (?:parameter|argument)|"
+    r"input should be '",  # pydantic's words for a value that is not among those it knows
     re.IGNORECASE,
 )
 _SETTINGS = (
@@ -69,8 +70,8 @@ class Adaptation:
 
 
 def learn(known: Adaptation, body: bytes, refusal: bytes) -> Adaptation | None:
-    """What to do after a refusal (status 400 or 422) of `body`; None where it is about something
-    else, or was heeded already.
+    """What to do after a refusal (status 400, 422 or 500) of `body`; None where it is about
+    something else, or was heeded already.
     """
     sent: dict[str, Any] = orjson.loads(body)
     param, code, message = _read_refusal(refusal)

@@ -57,6 +57,7 @@ from judgelake.tasks.lake.storage import LakePath
 from judgelake.tasks.types import Failure, Image, Pending, Reply, Request
 
 BREAKING_STATUSES = (401, 403, 404)
+REFUSALS = (400, 422, 500)  # of a setting; llama-cpp-python's server says 500
 """The key or the model is wrong: the next request would fail as well."""
 
 # 529 is Anthropic's `overloaded_error`
@@ -356,13 +357,12 @@ class OpenAIBackend:
                 refusal=make_reason(read_error(answer.content)),
                 latency_ms=latency_ms,
             )
-        if (
-            answer.status in (400, 422)
-            and not request.scored
-            and self._adapt(request, body, answer)
-        ):
+        adapts = answer.status in REFUSALS and not request.scored
+        if adapts and self._adapt(request, body, answer):
             return None
         setback = _judge_status(answer, echo_format.NEEDS if request.scored else "")
+        if adapts and learn(AS_IT_IS, body, answer.content):
+            setback = setback._replace(again=False)  # a setting that is needed is not taken
         if setback.pushes_back and setback.retry_after_s:
             self._throttle.pause(setback.retry_after_s)
         return setback
@@ -379,8 +379,8 @@ class OpenAIBackend:
             )
         self._health.note_reply(request.model)
         known = self._adaptations.get(request.model, AS_IT_IS)
-        if request.decoding.top_logprobs and not request.scored:
-            known = note_unheeded(known, request.decoding.top_logprobs, reply)
+        if not request.scored:
+            known = note_unheeded(known, request, reply, self._holding)
         if known is AS_IT_IS:
             return reply
         return dataclasses.replace(reply, adapted=known.words or None)

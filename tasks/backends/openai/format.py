@@ -12,7 +12,7 @@ import msgspec
 import orjson
 
 from judgelake.tasks.backends.openai.adapting import Adaptation, apply
-from judgelake.tasks.backends.openai.holding import BY_SCHEMA, Holding, hold
+from judgelake.tasks.backends.openai.holding import BY_SCHEMA, Holding, find_unheeded, hold
 from judgelake.tasks.types import Image, Message, Reply, Request, TokenLogprobs
 
 BEGINNINGS = (b"data:", b"event:", b":")
@@ -257,13 +257,21 @@ def _join_parts(parts: list[dict[str, Any]]) -> str:
     return "".join(part["text"] for part in parts if part.get("type") == "text")
 
 
-def note_unheeded(known: Adaptation, asked: int, reply: Reply) -> Adaptation:
-    """Log-probabilities that were asked for and did not come: some servers take the setting and
-    ignore it (`transformers serve`).
+def note_unheeded(
+    known: Adaptation, request: Request, reply: Reply, holding: Holding = BY_SCHEMA
+) -> Adaptation:
+    """A constraint or log-probabilities that were asked for and did not come: some servers take
+    such settings and ignore them (`transformers serve`).
     """
-    if not asked or reply.top_logprobs or not reply.text or "logprobs" in known.left_out:
+    ignored = []
+    if constraint := find_unheeded(request, holding, reply):
+        ignored.append(constraint)
+    if request.decoding.top_logprobs and reply.text and not reply.top_logprobs:
+        ignored.append("logprobs")
+    left_out = dict.fromkeys((*known.left_out, *ignored))
+    if len(left_out) == len(known.left_out):
         return known
-    return dataclasses.replace(known, left_out=(*known.left_out, "logprobs"))
+    return dataclasses.replace(known, left_out=(*left_out,))
 
 
 def _alternatives(position: _Position) -> TokenLogprobs:

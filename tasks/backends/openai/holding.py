@@ -5,10 +5,11 @@ reply written for it. Which form is asked for is `tasks.judging.answer_form`.
 import re
 from typing import Any, Literal, NamedTuple
 
-from judgelake.tasks.types import Answer, Request
+from judgelake.tasks.types import Answer, Reply, Request
 
-Constraint = Literal["json_schema", "structured_outputs", "regex"]
+Constraint = Literal["json_schema", "json_object", "structured_outputs", "regex"]
 """`json_schema`: OpenAI's `response_format`, which vLLM, SGLang, llama.cpp and Ollama take too.
+`json_object`: the same with the schema beside the type (llama-cpp-python's server).
 `structured_outputs`: vLLM's own, from 0.11. `regex`: SGLang's.
 """
 Prefill = Literal["none", "assistant", "continue_final_message"]
@@ -54,9 +55,25 @@ def hold(body: dict[str, Any], request: Request, holding: Holding) -> dict[str, 
     return held
 
 
+def find_unheeded(request: Request, holding: Holding, reply: Reply) -> str | None:
+    """The constraint that the reply does not follow, as an endpoint took the setting and ignored
+    it; None where it holds, or none was asked for.
+    """
+    answer, text = request.answer, reply.text.strip()
+    if request.form not in ("structured", "auto") or answer is None or not text:
+        return None
+    if holding.constraint in ("json_schema", "json_object"):
+        return None if text.startswith("{") else "response_format"
+    ends = text.endswith(answer.labels) or reply.finish_reason == "length"
+    return None if ends else holding.constraint
+
+
 def _constrain(answer: Answer, constraint: Constraint) -> dict[str, Any]:
     if constraint == "json_schema":
-        return {"response_format": _make_schema(answer)}
+        named = {"name": "verdict", "strict": True, "schema": _make_schema(answer)}
+        return {"response_format": {"type": "json_schema", "json_schema": named}}
+    if constraint == "json_object":
+        return {"response_format": {"type": "json_object", "schema": _make_schema(answer)}}
     labels = "|".join(map(re.escape, answer.labels))
     before = rf"[\s\S]+{re.escape(answer.opening)}" if answer.explained else ""
     pattern = f"{before}({labels})"
@@ -66,13 +83,9 @@ def _constrain(answer: Answer, constraint: Constraint) -> dict[str, Any]:
 def _make_schema(answer: Answer) -> dict[str, Any]:
     fields: dict[str, Any] = {answer.explained: {"type": "string"}} if answer.explained else {}
     fields[answer.name] = {"type": "string", "enum": [*answer.labels]}
-    schema = {
+    return {
         "type": "object",
         "properties": fields,
         "required": [*fields],
         "additionalProperties": False,
-    }
-    return {
-        "type": "json_schema",
-        "json_schema": {"name": "verdict", "strict": True, "schema": schema},
     }

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from judgelake.tasks.backends.local.endpoint import LocalSettings
 from judgelake.tasks.backends.openai.format import AS_IT_IS, encode_request
-from judgelake.tasks.backends.openai.holding import Holding
+from judgelake.tasks.backends.openai.holding import Holding, find_unheeded
 from judgelake.tasks.backends.openai.settings import OpenAISettings
 from judgelake.tasks.judging.lave import LaveOptions
 from judgelake.tasks.suite.judges import JudgeSettings
@@ -41,6 +41,34 @@ def test_a_schema_has_the_answers_and_the_explanation_first() -> None:
     assert [*alone["properties"]] == ["rating"]
 
 
+def test_a_server_that_wants_the_schema_beside_the_type_gets_the_same_one() -> None:
+    named = write(hold("structured", EXPLAINED), Holding())["response_format"]["json_schema"]
+    plain = write(hold("structured", EXPLAINED), Holding("json_object"))["response_format"]
+    assert plain == {"type": "json_object", "schema": named["schema"]}
+
+
+@pytest.mark.parametrize(
+    ("constraint", "text", "unheeded"),
+    [
+        ("json_schema", '{"rating": "1"}', None),
+        ("json_object", ' {"rationale": "cut', None),
+        ("json_schema", "So rating=3", "response_format"),
+        ("json_object", "3", "response_format"),
+        ("regex", "It agrees. So rating=3", None),
+        ("regex", "It agrees, I think.", "regex"),
+        ("structured_outputs", "It agrees.", "structured_outputs"),
+    ],
+)
+def test_a_constraint_that_was_taken_and_ignored_is_found(
+    constraint: Any, text: str, unheeded: str | None
+) -> None:
+    holding = Holding(constraint)
+    for form in ("structured", "auto"):
+        assert find_unheeded(hold(form, EXPLAINED), holding, Reply(text)) == unheeded
+    assert find_unheeded(hold("free", EXPLAINED), holding, Reply(text)) is None
+    assert find_unheeded(hold("structured"), Holding("regex"), Reply("It", "length")) is None
+
+
 @pytest.mark.parametrize("constraint", ["structured_outputs", "regex"])
 def test_an_expression_takes_what_the_reader_reads_and_nothing_else(constraint: Any) -> None:
     for answer, fine, wrong in (
@@ -61,7 +89,9 @@ def test_a_forced_reply_is_begun(prefill: Any) -> None:
     assert ("continue_final_message" in body) == (prefill == "continue_final_message")
 
 
-def ask(requests: list[Request], **refuses: str) -> tuple[list[Any], list[dict[str, Any]]]:
+def ask(
+    requests: list[Request], status: int = 400, **refuses: str
+) -> tuple[list[Any], list[dict[str, Any]]]:
     bodies: list[dict[str, Any]] = []
 
     async def handler(request: web.Request) -> web.Response:
@@ -69,18 +99,23 @@ def ask(requests: list[Request], **refuses: str) -> tuple[list[Any], list[dict[s
         bodies.append(body)
         for name, words in refuses.items():
             if name in body:
-                return web.json_response({"error": {"message": words}}, status=400)
+                return web.json_response({"error": {"message": words}}, status=status)
         return web.json_response(completion("So rating=3"))
 
-    return ask_script(handler, requests, concurrency=1, max_attempts=1), bodies
+    return ask_script(handler, requests, concurrency=1, max_attempts=3), bodies
 
 
 UNKNOWN = "Unsupported parameter: response_format"
+PYTHON_SERVER = (
+    "1 validation error: {'loc': ('body', 'response_format', 'type'), "
+    "'msg': \"Input should be 'text' or 'json_object'\"}"
+)
 
 
-def test_what_auto_is_refused_is_left_out_and_said() -> None:
+@pytest.mark.parametrize(("status", "words"), [(400, UNKNOWN), (500, PYTHON_SERVER)])
+def test_what_auto_is_refused_is_left_out_and_said(status: int, words: str) -> None:
     outcomes, bodies = ask(
-        [hold("auto", number=number) for number in range(5)], response_format=UNKNOWN
+        [hold("auto", number=number) for number in range(5)], status, response_format=words
     )
     assert [outcome.adapted for outcome in outcomes] == [
         "without response_format, without logprobs"
@@ -88,10 +123,13 @@ def test_what_auto_is_refused_is_left_out_and_said() -> None:
     assert ["response_format" in body for body in bodies] == [True, *[False] * 5]
 
 
-def test_a_structured_answer_that_is_refused_is_a_failure_in_the_endpoints_words() -> None:
-    outcomes, bodies = ask([hold("structured")], response_format=UNKNOWN)
+@pytest.mark.parametrize(("status", "words"), [(400, UNKNOWN), (500, PYTHON_SERVER)])
+def test_a_structured_answer_that_is_refused_is_a_failure_in_the_endpoints_words(
+    status: int, words: str
+) -> None:
+    outcomes, bodies = ask([hold("structured")], status, response_format=words)
     assert isinstance(outcomes[0], Failure)
-    assert UNKNOWN in outcomes[0].reason
+    assert words in outcomes[0].reason
     assert len(bodies) == 1
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from judgelake.tasks.backends.openai.format import AS_IT_IS, decode_reply, note_unheeded
 from judgelake.tasks.types import Reply
-from tests.backends.asking import completion
+from tests.backends.asking import completion, rating_request
 
 POSITIONS: list[dict[str, Any]] = [
     {"token": "So", "logprob": -0.5, "top_logprobs": []},
@@ -124,9 +124,10 @@ def test_counts_that_are_no_numbers_cost_no_reply(
 def test_log_probabilities_that_were_asked_for_and_did_not_come_are_noted(
     asked: int, reply: Reply, words: str
 ) -> None:
-    assert note_unheeded(AS_IT_IS, asked, reply).words == words
-    known = note_unheeded(AS_IT_IS, 5, Reply("So"))
-    assert note_unheeded(known, asked, reply) == known
+    request = rating_request(0, top_logprobs=asked)
+    assert note_unheeded(AS_IT_IS, request, reply).words == words
+    known = note_unheeded(AS_IT_IS, rating_request(0, top_logprobs=5), Reply("So"))
+    assert note_unheeded(known, request, reply) == known
 
 
 @pytest.mark.parametrize(
