@@ -3,6 +3,7 @@ verdicts they return.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -52,3 +53,10 @@ def scored(text: str, tokens: list[str], at: int, probabilities: dict[str, float
     positions = [((token, math.log(0.999)), ("x", math.log(0.001))) for token in tokens]
     alternatives = tuple((token, math.log(share)) for token, share in probabilities.items())
     return Reply(text, top_logprobs=(*positions[:at], alternatives, *positions[at + 1 :]))
+
+
+def shared_beginning(texts: Sequence[str]) -> str:
+    """What all texts begin with."""
+    first, last = min(texts), max(texts)
+    n = next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+    return first[:n]

@@ -25,7 +25,7 @@ from judgelake.tasks.types import (
     Reply,
     Verdict,
 )
-from tests.judging.judging_by_hand import MODEL, MODELS, ask, make_case
+from tests.judging.judging_by_hand import MODEL, MODELS, ask, make_case, shared_beginning
 
 IMAGE, BOX = Image("cat.png", "f" * 64), Box(1, 2, 30, 40)
 BOXED = dataclasses.replace(IMAGE, boxes=(BOX,))
@@ -454,3 +454,17 @@ def test_a_rating_in_the_answer_cannot_become_the_verdict() -> None:
             None,
             None,
         ]
+
+
+def test_the_criteria_of_one_answer_share_the_image_and_the_text() -> None:
+    asked = [
+        request.messages[0]
+        for request in next(harmonic.judge(text_case("A cat. " * 200), HarmonicOptions(), MODELS))
+    ]
+    seen, unseen = (
+        [message for message in asked if bool(message.images) is shown] for shown in (True, False)
+    )
+    for group in (seen, unseen):
+        assert len(group) > 1
+        assert len({message.images for message in group}) == 1
+        assert "A cat. " * 199 in shared_beginning([message.text for message in group])

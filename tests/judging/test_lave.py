@@ -17,7 +17,7 @@ from judgelake.tasks.judging.lave import (
     read_verdict,
 )
 from judgelake.tasks.types import Case, Decoding, Failure, Message, Reply, Request, Verdict
-from tests.judging.judging_by_hand import MODEL, MODELS, conclude, make_case
+from tests.judging.judging_by_hand import MODEL, MODELS, conclude, make_case, shared_beginning
 
 KINDS = {"general": ("cat", "cat", "kitten"), "binary": ("yes", "yes", "no")}
 LABELS = ("Image description", "Question", "Reference answers", "Candidate answer", "Output")
@@ -238,3 +238,12 @@ def test_an_item_without_references_fails_without_a_request() -> None:
 def test_more_shots_than_demonstrations_are_refused(shots: int) -> None:
     with pytest.raises(ValueError, match=rf"shots: {shots}; expected 0 to 8"):
         LaveOptions(shots=shots)
+
+
+def test_prompts_of_one_kind_share_all_that_stands_before_their_question() -> None:
+    first, second = (
+        build_prompt(make_case(answer), LaveOptions()) for answer in ("a cat", "a dog")
+    )
+    shared = len(shared_beginning([first, second]))
+    assert first.rindex("Question:") < shared
+    assert shared > 0.95 * len(first)
