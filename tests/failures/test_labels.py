@@ -109,4 +109,12 @@ def test_a_report_keeps_the_labels_in_place_of_the_former_ones_and_shows_them(la
     shown = set(re.findall(r'<h2 id="(\w+)"', page)) & {
         section.name for section in (*FAILURE_SECTIONS, *BIAS_SECTIONS)
     }
-    assert shown == {"failures", "failuremodes", "failurescores", "leniency", "length", "scale"}
+    assert shown == {
+        "calibration",
+        "failures",
+        "failuremodes",
+        "failurescores",
+        "leniency",
+        "length",
+        "scale",
+    }

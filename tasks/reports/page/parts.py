@@ -19,6 +19,9 @@ from judgelake.tasks.reports.page.figures import (
 )
 
 POOLED = "*"
+PEOPLE = "human"
+OVERALL = "overall"
+_DUELS_SHOWN = 6
 _SHOWN_BELOW = ("median", "majority", "mean_of_others")
 
 Record = Mapping[str, Any]
@@ -67,6 +70,19 @@ class Coverage(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Duels:
+    """How one rater places the models by pairs: rows of `rpt_rankings` by model, and of
+    `rpt_agreement` with people.
+    """
+
+    rater: str
+    criterion: str
+    is_people: bool
+    ratings: Mapping[str, Record]
+    agreements: tuple[Record, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class BenchmarkRows:
     """The rows of one benchmark as the views gave them."""
 
@@ -76,6 +92,8 @@ class BenchmarkRows:
     counts: Mapping[str, Mapping[str, int]]
     disagreements: Sequence[Record]
     n_rated: int
+    ratings: Sequence[Record] = ()
+    choices: Sequence[Record] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +106,14 @@ class BenchmarkPart:
     models: tuple[str, ...]
     lines: tuple[JudgeLine, ...]
     against: str
+    by_chance: tuple[str, ...]
     n_rated: int
     drawings: tuple[Drawing, ...]
     judges: tuple[str, ...]
     disagreements: tuple[Record, ...]
+    duels: tuple[Duels, ...]
+    n_more_duels: int
+    rated_models: tuple[str, ...]
 
 
 def describe_benchmark(rows: BenchmarkRows, figure_prefix: str) -> BenchmarkPart:
@@ -107,16 +129,77 @@ def describe_benchmark(rows: BenchmarkRows, figure_prefix: str) -> BenchmarkPart
         sorted({"people" if row["against"] == "human" else str(row["against"]) for row in pooled})
     )
     disagreements = tuple(_index_verdicts(row, rows.metrics) for row in rows.disagreements)
+    duels = _list_duels(rows)
+    first = duels[0].ratings if duels else {}
+    rated = {model for duel in duels for model in duel.ratings}
     return BenchmarkPart(
         name=rows.name,
         models=tuple(models),
         lines=tuple(_headline_lines(rows.metrics, models, agreements)),
         against=against,
+        by_chance=tuple(sorted(name for name, found in agreements.items() if _is_chance(found))),
         n_rated=rows.n_rated,
         drawings=tuple(_draw_benchmark(rows, agreements, against, figure_prefix)),
         judges=tuple(sorted({judge for row in disagreements for judge in row["verdicts"]})),
         disagreements=disagreements,
+        duels=tuple(duels[:_DUELS_SHOWN]),
+        n_more_duels=max(0, len(duels) - _DUELS_SHOWN),
+        rated_models=tuple(
+            sorted(rated, key=lambda m: (first[m]["rank"] if m in first else math.inf, m))
+        ),
     )
+
+
+def _is_chance(agreements: Iterable[Agreement]) -> bool:
+    """Whether every interval that there is holds 0."""
+    bounds = [(a.low, a.high) for a in agreements if a.low is not None and a.high is not None]
+    return bool(bounds) and all(low <= 0 <= high for low, high in bounds)
+
+
+def _list_duels(rows: BenchmarkRows) -> list[Duels]:
+    """People first, then judges; the criterion is named where a rater has several, and of those
+    `overall` comes first.
+    """
+    by_rater: dict[tuple[str, str], dict[str, Record]] = {}
+    for row in rows.ratings:
+        by_rater.setdefault((row["rater"], row["criterion"]), {})[row["model"]] = row
+    several = {rater for rater, n in Counter(rater for rater, _ in by_rater).items() if n > 1}
+    found = [
+        Duels(
+            rater,
+            criterion if rater in several else "",
+            rater == PEOPLE or rater.startswith(f"{PEOPLE}:"),
+            ratings,
+            tuple(
+                row
+                for row in rows.choices
+                if row["judge"] == rater and row["criterion"] == criterion
+            ),
+        )
+        for (rater, criterion), ratings in by_rater.items()
+    ]
+    return sorted(
+        found,
+        key=lambda d: (not d.is_people, d.criterion not in ("", OVERALL), d.rater, d.criterion),
+    )
+
+
+def name_metrics(metrics: Iterable[Record]) -> dict[str, str]:
+    """The short name of each metric by the name that views have for it (`metric:<signature>`);
+    metrics of one short name keep their signatures.
+    """
+    signatures: dict[str, set[str]] = {}
+    for row in metrics:
+        if row["signature"]:
+            signatures.setdefault(row["metric"], set()).add(
+                f"metric:{row['signature'].removeprefix('metric:')}"
+            )
+    return {
+        signature: name
+        for name, found in signatures.items()
+        if len(found) == 1
+        for signature in found
+    }
 
 
 def select_headline(correlations: Iterable[Record]) -> list[Record]:
@@ -283,8 +366,7 @@ class PageColumn:
 
 @dataclass(frozen=True)
 class Section:
-    """One table of the page; `where` keeps some rows of the view, `nothing` is said where it has
-    none (None: the section is left out).
+    """One table of the page; `where` keeps some rows of the view. Without any it is left out.
 
     `benchmarks`: the list of those that a row of the view is about.
     """
@@ -294,7 +376,6 @@ class Section:
     view: str
     caption: str
     columns: tuple[PageColumn, ...]
-    nothing: str | None = None
     where: str = "true"
     benchmarks: str = "[benchmark]"
 

@@ -28,6 +28,7 @@ from judgelake.tasks.reports.page.parts import (
     Record,
     describe_benchmark,
     keep_finite,
+    name_metrics,
     pivot_coverage,
 )
 from judgelake.tasks.reports.page.sections import SECTIONS
@@ -74,6 +75,20 @@ _N_RATED = (
     "select count(distinct (item_id, answer_id)) as n from core_human where benchmark = "
     "$benchmark and score_0_1 is not null"
 )
+_RATINGS = """
+select rater, criterion, model, n, rating, low, high, rank, rank_low, rank_high, reason
+from rpt_rankings
+where benchmark = $benchmark and category = '*' and method = 'bradley_terry'
+order by rater, criterion, rank, model
+"""
+_CHOICES = """
+select
+    if(judge_a like 'human:%', judge_b, judge_a) as judge, criterion, n, agreement, kappa, reason
+from rpt_agreement
+where benchmark = $benchmark and (task, category, style) = ('*', '*', '*')
+    and (judge_a like 'human:%') <> (judge_b like 'human:%')
+order by judge, criterion, n desc
+"""
 # Grain of `judged`: answer, criterion, judge and reading, samples averaged. People are compared on
 # the same criterion, and where
 # they rated others only, by their mean over those. Where people rated nothing that was judged, the
@@ -191,16 +206,18 @@ def render_report(
     names = known if benchmarks is None else list(dict.fromkeys(benchmarks))
     rows = [_read_benchmark(connection, name, metrics, correlations, coverage) for name in names]
     tables = [(section, _select(connection, section.query, chosen)) for section in SECTIONS]
-    page = _template().render(
+    parts = [describe_benchmark(part, f"f{k}") for k, part in enumerate(rows)]
+    page = _template(name_metrics(metrics)).render(
         suite_name=suite_name,
         made_at=made_at.replace(tzinfo=UTC) if made_at.tzinfo is None else made_at.astimezone(UTC),
         notice=notice,
-        parts=[describe_benchmark(part, f"f{k}") for k, part in enumerate(rows)],
+        parts=parts,
+        drawn=any(part.drawings for part in parts),
         metrics=metrics,
         correlations=correlations,
         coverage=coverage,
         quarantine=_select(connection, _QUARANTINE, chosen),
-        sections=[shown for shown in tables if shown[1] or shown[0].nothing],
+        sections=[shown for shown in tables if shown[1]],
         runs=_select(connection, _RUNS, {"n": _RUNS_SHOWN}),
         min_coverage=min_coverage,
         exports=exports,
@@ -225,6 +242,8 @@ def _read_benchmark(
             connection, _DISAGREEMENTS, {"benchmark": name, "n": ROWS_PER_BENCHMARK}
         ),
         n_rated=_select(connection, _N_RATED, {"benchmark": name})[0]["n"],
+        ratings=_select(connection, _RATINGS, {"benchmark": name}),
+        choices=_select(connection, _CHOICES, {"benchmark": name}),
     )
 
 
@@ -265,7 +284,7 @@ def _format_time(microseconds: int | None) -> str:
     )
 
 
-def _template() -> jinja2.Template:
+def _template(names: Mapping[str, str]) -> jinja2.Template:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -282,6 +301,7 @@ def _template() -> jinja2.Template:
         "rows_shown": ROWS_SHOWN,
         "fold": _FOLD_CHARACTERS,
         "max_agreements": _HEADLINE_LINES,
+        "names": names,
     }
     return environment.from_string(
         files("judgelake.tasks.reports.page").joinpath("report.html").read_text("utf-8")

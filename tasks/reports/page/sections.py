@@ -1,5 +1,5 @@
-"""The report's plain tables: which view each shows, its columns, and what it says where there is
-nothing. Rendering is `report.html`.
+"""The report's plain tables: which view each shows and its columns. One without rows is not on the
+page. Rendering is `report.html`.
 
 A table of thousands of rows is cut on the page: the whole of it is in the view of the same name.
 """
@@ -50,7 +50,6 @@ SECTIONS: tuple[Section, ...] = (
             PageColumn("kappa", "Kappa", "number"),
             PageColumn("reason", "Note"),
         ),
-        nothing="No two raters labelled the same answers or pairs.",
         where="task = '*' and category = '*' and style = '*'",
     ),
     Section(
@@ -93,7 +92,6 @@ SECTIONS: tuple[Section, ...] = (
             PageColumn("n_inconsistent", "Inconsistent", "count"),
             PageColumn("losses", "Losses", "count"),
         ),
-        nothing="Nobody compared two answers with each other.",
         where="model_a < model_b",
     ),
     *RATER_SECTIONS,

@@ -23,6 +23,7 @@ from judgelake.tasks.reports.page.figures import (
 from judgelake.tasks.reports.page.parts import (
     ROWS_SHOWN,
     label_agreements,
+    name_metrics,
     pivot_coverage,
     select_headline,
 )
@@ -189,6 +190,11 @@ def insert_row(lake: duckdb.DuckDBPyConnection, table: str, *values: Any) -> Non
     lake.execute(f"insert into {table} values ({', '.join('?' * len(values))})", list(values))
 
 
+def insert_named(lake: duckdb.DuckDBPyConnection, table: str, row: dict[str, Any]) -> None:
+    places = ", ".join(f"${name}" for name in row)
+    lake.execute(f"insert into {table} ({', '.join(row)}) values ({places})", row)
+
+
 def correlation(judge: str, value: float | None, **other: Any) -> dict[str, Any]:
     row: dict[str, Any] = {
         "benchmark": "vqa",
@@ -303,8 +309,6 @@ def test_empty_lake_is_said_in_words(lake: duckdb.DuckDBPyConnection, tmp_path: 
     page = render(lake, tmp_path)
     for words in (
         "no answers and no scores",
-        "no human ratings in this lake, so no correlations",
-        "No input row was quarantined",
         "No run is recorded",
     ):
         assert words in page.text
@@ -326,6 +330,74 @@ def test_answers_without_scores_and_ratings_without_correlations_are_said(
         "People rated 1 answers, but no pooled Spearman correlation has been computed." in page.text
     )
     assert "Nothing has been scored for this benchmark yet." in page.text
+
+
+def test_a_benchmark_of_pairs_shows_who_is_placed_where_and_who_chose_as_people_did(
+    lake: duckdb.DuckDBPyConnection, tmp_path: Path
+) -> None:
+    add_answer(lake, "1")
+    for rater, criterion, model, value, rank, places in (
+        ("human", "overall", "m1", 1100.4, 1, (1, 1)),
+        ("human", "overall", "m2", 899.6, 2, (2, 2)),
+        ("judge", "overall", "m2", 1010.0, 1, (1, 2)),
+        ("judge", "clarity", "m2", 990.0, 1, (1, 1)),
+    ):
+        row = {
+            "benchmark": "vqa", "rater": rater, "criterion": criterion, "category": "*",
+            "method": "bradley_terry", "model": model, "n": 50, "rating": value,
+            "low": value - 20, "high": value + 30, "rank": rank,
+            "rank_low": places[0], "rank_high": places[1],
+        }  # fmt: skip
+        insert_named(lake, "rpt_rankings", row)
+        insert_named(lake, "rpt_rankings", row | {"method": "elo", "rating": 1.0})
+    lake.execute(
+        "insert into rpt_agreement values ('vqa', 'human:p1', 'judge', 'overall', '*', '*', '*', "
+        "40, 0.85, 0.7, null)"
+    )
+    page = render(lake, tmp_path)
+    assert "Nothing has been scored" not in page.text
+    assert "No human ratings" not in page.text
+    assert page.table_with("human") == [
+        ["Model", "human", "judge overall", "judge clarity"],
+        ["chose as people did", "people", "85.0 % kappa 0.70, n = 40", "no pair in common"],
+        ["m1", "1100 -20/+30 place 1, n = 50", "not compared", "not compared"],
+        [
+            "m2",
+            "900 -20/+30 place 2, n = 50",
+            "1010 -20/+30 place 1 (1–2), n = 50",
+            "990 -20/+30 place 1, n = 50",
+        ],
+    ]
+
+
+def test_the_headline_names_judges_whose_agreement_may_be_chance(
+    lake: duckdb.DuckDBPyConnection, tmp_path: Path
+) -> None:
+    add_answer(lake, "1")
+    add_human(lake, "1", 0.5)
+    for row in (
+        correlation("good", 0.5, low=0.4, high=0.6),
+        correlation("small", 0.03, low=-0.2, high=0.3),
+        correlation("mixed", 0.0, low=-0.1, high=0.1),
+        correlation(
+            "mixed", 0.5, judge_criterion="clarity", human_criterion="clarity", low=0.4, high=0.6
+        ),
+        correlation("few", 0.1, low=None, high=None, reason="fewer than 5 clusters"),
+    ):
+        add_correlation(lake, row)
+    said = render(lake, tmp_path).text
+    assert "No agreement beyond chance with people (the interval holds 0): small ." in said
+
+
+def test_metrics_are_called_by_their_short_names_where_these_are_unlike() -> None:
+    rows: list[dict[str, Any]] = [
+        {"metric": "exact_match", "signature": "exact_match|version:1"},
+        {"metric": "exact_match", "signature": "metric:exact_match|version:1"},
+        {"metric": "bleu", "signature": "bleu|n:1"},
+        {"metric": "bleu", "signature": "bleu|n:4"},
+        {"metric": "judge", "signature": None},
+    ]
+    assert name_metrics(rows) == {"metric:exact_match|version:1": "exact_match"}
 
 
 def test_rows_are_the_largest_gaps_to_people(
@@ -535,9 +607,6 @@ def test_notice_time_runs_and_chosen_benchmarks(
 def test_agreement_and_win_rates_are_shown_once_a_pair(
     lake: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:
-    empty = render(lake, tmp_path).text
-    assert "No two raters labelled" in empty
-    assert "Nobody compared two answers" in empty
     add_answer(lake, "1", text="a")
     lake.execute(
         "insert into rpt_agreement values ('vqa', 'gpt-4', 'human:p1', 'overall', '*', '*', '*', "
