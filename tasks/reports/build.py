@@ -119,6 +119,7 @@ def build_report(lake: Lake, suite: Suite) -> LakePath:
             benchmarks,
             least,
             exports,
+            suite.report.good_enough,
         )
     write_whole(marker_path(lake, suite), name_inputs(snapshot, suite).encode())
     return page

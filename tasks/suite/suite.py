@@ -48,7 +48,8 @@ NOTHING_INGESTED: Mapping[str, str] = {}
 @frozen_settings
 class ReportSettings:
     """How reports resample; intervals are 95 %. `min_coverage`: a mean over a smaller share of the
-    wanted scores is flagged.
+    wanted scores is flagged. `good_enough`: the agreement with people (Spearman, or kappa of
+    choices) that a judge's interval must lie above to be called good enough on the page.
 
     `against`: what judges are correlated with: people (`human`), or a judge by its alias, which may
     be a recorded one. `against_samples`: the numbers of that judge's samples to use; by default the
@@ -65,6 +66,7 @@ class ReportSettings:
     resamples: int = 2000
     seed: int = 7
     min_coverage: float = 0.98
+    good_enough: float | None = None
     elo_k: float = 4.0
     elo_scale: float = 400.0
     elo_start: float = 1000.0
@@ -88,6 +90,12 @@ class ReportSettings:
         expect(self.seed >= 0, "seed", self.seed, "a whole number from 0")
         expect(
             0 <= self.min_coverage <= 1, "min_coverage", self.min_coverage, "a share from 0 to 1"
+        )
+        expect(
+            self.good_enough is None or 0 < self.good_enough <= 1,
+            "good_enough",
+            self.good_enough,
+            "a number above 0, at most 1",
         )
         expect(0 < self.elo_k < float("inf"), "elo_k", self.elo_k, "a number above 0")
         expect(0 < self.elo_scale < float("inf"), "elo_scale", self.elo_scale, "a number above 0")

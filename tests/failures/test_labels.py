@@ -106,7 +106,7 @@ def test_a_report_keeps_the_labels_in_place_of_the_former_ones_and_shows_them(la
     ]
     assert query(lake, "select count(*) as n from raw_rule_labels") == [{"n": 9}]
     page = page_path(lake, SUITE).read_text()
-    shown = set(re.findall(r'<h2 id="(\w+)"', page)) & {
+    shown = set(re.findall(r'<details class="table" id="(\w+)"', page)) & {
         section.name for section in (*FAILURE_SECTIONS, *BIAS_SECTIONS)
     }
     assert shown == {

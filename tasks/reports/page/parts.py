@@ -8,23 +8,23 @@ Pure: rows in, values out. Reading the lake and writing the page live in
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
 
+from judgelake.tasks.reports.page.chapter_figures import Drawing, draw_chapters
 from judgelake.tasks.reports.page.figures import (
     STATUS_COLOURS,
     Dot,
     draw_estimates,
     draw_statuses,
 )
+from judgelake.tasks.reports.page.trust import Record, Trust, weigh_judges
 
 POOLED = "*"
 PEOPLE = "human"
 OVERALL = "overall"
 _DUELS_SHOWN = 6
 _SHOWN_BELOW = ("median", "majority", "mean_of_others")
-
-Record = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +51,6 @@ class JudgeLine:
     signature: str
     cells: tuple[Record | None, ...]
     agreements: tuple[Agreement, ...]
-
-
-class Drawing(NamedTuple):
-    """A figure with the words that stand under it."""
-
-    caption: str
-    svg: str
 
 
 class Coverage(NamedTuple):
@@ -94,6 +87,23 @@ class BenchmarkRows:
     n_rated: int
     ratings: Sequence[Record] = ()
     choices: Sequence[Record] = ()
+    compared: Sequence[Record] = ()
+    chosen: Sequence[Record] = ()
+    costs: Sequence[Record] = ()
+    figures: Mapping[str, Sequence[Record]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RankedModel:
+    """A model with the places that the intervals of the means leave open, its mean's row of
+    `rpt_metrics`, and people's mean of the same answers.
+    """
+
+    model: str | None
+    first_place: int
+    last_place: int
+    cell: Record
+    people: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +124,24 @@ class BenchmarkPart:
     duels: tuple[Duels, ...]
     n_more_duels: int
     rated_models: tuple[str, ...]
+    trust: tuple[Trust, ...] = ()
+    ranked_by: str = ""
+    ranking: tuple[RankedModel, ...] = ()
 
 
-def describe_benchmark(rows: BenchmarkRows, figure_prefix: str) -> BenchmarkPart:
+def describe_benchmark(
+    rows: BenchmarkRows,
+    figure_prefix: str,
+    names: Mapping[str, str] | None = None,
+    good_enough: float | None = None,
+) -> BenchmarkPart:
     """Shape one benchmark for the page; `figure_prefix` keeps the identifiers of its figures apart
-    from others'.
+    from others', `names` are those of `name_metrics`.
     """
+    names = names or {}
+    trust = tuple(
+        weigh_judges(rows.compared, rows.chosen, rows.counts, rows.costs, names, good_enough)
+    )
     pooled = select_headline(rows.correlations)
     agreements = label_agreements(pooled, rows.metrics)
     models = sorted(
@@ -132,14 +154,22 @@ def describe_benchmark(rows: BenchmarkRows, figure_prefix: str) -> BenchmarkPart
     duels = _list_duels(rows)
     first = duels[0].ratings if duels else {}
     rated = {model for duel in duels for model in duel.ratings}
+    lines = tuple(_headline_lines(rows.metrics, models, agreements))
+    ranked_by = _choose_ranker(trust, lines)
+    known = {
+        name: value for name, found in agreements.items() if (value := _best_value(found)) > -1
+    }
     return BenchmarkPart(
         name=rows.name,
         models=tuple(models),
-        lines=tuple(_headline_lines(rows.metrics, models, agreements)),
+        lines=lines,
         against=against,
         by_chance=tuple(sorted(name for name, found in agreements.items() if _is_chance(found))),
         n_rated=rows.n_rated,
-        drawings=tuple(_draw_benchmark(rows, agreements, against, figure_prefix)),
+        drawings=(
+            *_draw_benchmark(rows, agreements, against, figure_prefix),
+            *draw_chapters(rows.figures, known, names, figure_prefix),
+        ),
         judges=tuple(sorted({judge for row in disagreements for judge in row["verdicts"]})),
         disagreements=disagreements,
         duels=tuple(duels[:_DUELS_SHOWN]),
@@ -147,7 +177,50 @@ def describe_benchmark(rows: BenchmarkRows, figure_prefix: str) -> BenchmarkPart
         rated_models=tuple(
             sorted(rated, key=lambda m: (first[m]["rank"] if m in first else math.inf, m))
         ),
+        trust=trust,
+        ranked_by=ranked_by,
+        ranking=tuple(_rank_models(rows, ranked_by)),
     )
+
+
+def _choose_ranker(trust: Iterable[Trust], lines: Sequence[JudgeLine]) -> str:
+    """The judge closest to people of those that have means of the models, else the first line."""
+    with_means = [line.name for line in lines if any(line.cells)]
+    return next(
+        (t.judge for t in trust if t.mark != "bad" and t.judge in with_means),
+        with_means[0] if with_means else "",
+    )
+
+
+def _rank_models(rows: BenchmarkRows, ranked_by: str) -> list[RankedModel]:
+    cells = [
+        row
+        for row in rows.metrics
+        if row["metric"] == ranked_by
+        and row["model"] != POOLED
+        and keep_finite(row["mean"]) is not None
+    ]
+    people = {
+        row["model"]: row["human_mean"]
+        for row in rows.figures.get("people", ())
+        if _shorten_judge(row["judge"], rows.metrics) == ranked_by
+    }
+    ranked = []
+    for cell in sorted(cells, key=lambda row: (-row["mean"], row["model"] or "")):
+        above = sum(_is_surely_above(other, cell) for other in cells)
+        below = sum(_is_surely_above(cell, other) for other in cells)
+        ranked.append(
+            RankedModel(
+                cell["model"], 1 + above, len(cells) - below, cell, people.get(cell["model"])
+            )
+        )
+    return ranked
+
+
+def _is_surely_above(row: Record, other: Record) -> bool:
+    """Whether the interval of one mean lies above that of the other; never without intervals."""
+    low, high = keep_finite(row["low"]), keep_finite(other["high"])
+    return low is not None and high is not None and low > high
 
 
 def _is_chance(agreements: Iterable[Agreement]) -> bool:
@@ -186,7 +259,7 @@ def _list_duels(rows: BenchmarkRows) -> list[Duels]:
 
 def name_metrics(metrics: Iterable[Record]) -> dict[str, str]:
     """The short name of each metric by the name that views have for it (`metric:<signature>`);
-    metrics of one short name keep their signatures.
+    metrics of one short name are told apart by the parts of their signatures that differ.
     """
     signatures: dict[str, set[str]] = {}
     for row in metrics:
@@ -194,12 +267,13 @@ def name_metrics(metrics: Iterable[Record]) -> dict[str, str]:
             signatures.setdefault(row["metric"], set()).add(
                 f"metric:{row['signature'].removeprefix('metric:')}"
             )
-    return {
-        signature: name
-        for name, found in signatures.items()
-        if len(found) == 1
-        for signature in found
-    }
+    names: dict[str, str] = {}
+    for name, found in signatures.items():
+        shared = set.intersection(*(set(signature.split("|")) for signature in found))
+        for signature in found:
+            own = ", ".join(part for part in signature.split("|") if part not in shared)
+            names[signature] = f"{name} ({own})" if own else name
+    return names
 
 
 def select_headline(correlations: Iterable[Record]) -> list[Record]:
@@ -307,7 +381,9 @@ def _draw_benchmark(
     models_only = [row for row in rows.metrics if row["model"] != POOLED] or rows.metrics
     if means := [estimate for row in models_only if (estimate := _mean_estimate(row)) is not None]:
         svg = draw_estimates(means, "mean score × 100", f"{prefix}-means")
-        yield Drawing("Mean score of each model by judge and metric, with its interval.", svg)
+        yield Drawing(
+            "models", "Mean score of each model by judge and metric, with its interval.", svg
+        )
     ranked = sorted(agreements, key=lambda judge: (-_best_value(agreements[judge]), judge))
     if dots := [
         Dot(judge, a.label, a.value, a.low, a.high)
@@ -317,11 +393,14 @@ def _draw_benchmark(
     ]:
         svg = draw_estimates(dots, "Spearman correlation", f"{prefix}-agreement", span=(0.0, 1.0))
         yield Drawing(
-            f"Spearman correlation with {against} over all models, with its interval.", svg
+            "people",
+            f"Spearman correlation with {against} over all models, with its interval.",
+            svg,
         )
     counts = {_shorten_judge(judge, rows.metrics): n for judge, n in rows.counts.items()}
     if incomplete := {judge: n for judge, n in counts.items() if set(n) - {"ok"}}:
         yield Drawing(
+            "complete",
             "How each judge's cases ended, where not all ended with a score.",
             draw_statuses(incomplete, f"{prefix}-status"),
         )

@@ -9,11 +9,11 @@ script.
 
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 import jinja2
@@ -21,17 +21,21 @@ from markupsafe import Markup, escape
 
 from judgelake.tasks.errors import LakeError, QueryError
 from judgelake.tasks.lake.storage import replacement
+from judgelake.tasks.reports.page.chapter_figures import FIGURE_QUERIES, Drawing
+from judgelake.tasks.reports.page.chapters import CHAPTERS
+from judgelake.tasks.reports.page.concerns import list_concerns
 from judgelake.tasks.reports.page.parts import (
     ROWS_SHOWN,
+    BenchmarkPart,
     BenchmarkRows,
     Coverage,
-    Record,
     describe_benchmark,
     keep_finite,
     name_metrics,
     pivot_coverage,
 )
 from judgelake.tasks.reports.page.sections import SECTIONS
+from judgelake.tasks.reports.page.trust import CHOSEN, COMPARED, COSTS, Record
 
 MIN_COVERAGE = 0.98
 ROWS_PER_BENCHMARK = 200
@@ -187,9 +191,11 @@ def render_report(
     benchmarks: Sequence[str] | None = None,
     min_coverage: float = MIN_COVERAGE,
     exports: Sequence[str] = (),
+    good_enough: float | None = None,
 ) -> Path:
     """Write the report of `benchmarks` (all that the lake has, if None) as one self-contained HTML
-    file at `out`; `exports`: views beside it.
+    file at `out`; `exports`: views beside it; `good_enough`: the least agreement with people that
+    is asked of a judge.
     """
     chosen = {"benchmarks": None if benchmarks is None else list(benchmarks)}
     metrics = _select(connection, _METRICS, chosen)
@@ -205,20 +211,36 @@ def render_report(
     )
     names = known if benchmarks is None else list(dict.fromkeys(benchmarks))
     rows = [_read_benchmark(connection, name, metrics, correlations, coverage) for name in names]
-    tables = [(section, _select(connection, section.query, chosen)) for section in SECTIONS]
-    parts = [describe_benchmark(part, f"f{k}") for k, part in enumerate(rows)]
-    page = _template(name_metrics(metrics)).render(
+    sections = {
+        section.name: (section, found)
+        for section in SECTIONS
+        if (found := _select(connection, section.query, chosen))
+    }
+    short = name_metrics(metrics)
+    parts = [describe_benchmark(part, f"f{k}", short, good_enough) for k, part in enumerate(rows)]
+    quarantine = _select(connection, _QUARANTINE, chosen)
+    runs = _select(connection, _RUNS, {"n": _RUNS_SHOWN})
+    filled = {
+        *sections,
+        *(("means",) if metrics else ()),
+        *(("coverage",) if coverage.counts else ()),
+        *(("correlation",) if correlations else ()),
+        *(("quarantine",) if quarantine else ()),
+        *(("runs",) if runs else ()),
+    }
+    page = _template(short).render(
         suite_name=suite_name,
         made_at=made_at.replace(tzinfo=UTC) if made_at.tzinfo is None else made_at.astimezone(UTC),
         notice=notice,
         parts=parts,
-        drawn=any(part.drawings for part in parts),
+        chapters=list(_fill_chapters(parts, filled)),
+        concerns=list_concerns(coverage, quarantine, runs, short, min_coverage),
         metrics=metrics,
         correlations=correlations,
         coverage=coverage,
-        quarantine=_select(connection, _QUARANTINE, chosen),
-        sections=[shown for shown in tables if shown[1]],
-        runs=_select(connection, _RUNS, {"n": _RUNS_SHOWN}),
+        quarantine=quarantine,
+        sections=sections,
+        runs=runs,
         min_coverage=min_coverage,
         exports=exports,
         nonce=secrets.token_urlsafe(16),
@@ -244,7 +266,41 @@ def _read_benchmark(
         n_rated=_select(connection, _N_RATED, {"benchmark": name})[0]["n"],
         ratings=_select(connection, _RATINGS, {"benchmark": name}),
         choices=_select(connection, _CHOICES, {"benchmark": name}),
+        compared=_select(connection, COMPARED, {"benchmark": name}),
+        chosen=_select(connection, CHOSEN, {"benchmark": name}),
+        costs=_select(connection, COSTS, {"benchmark": name}),
+        figures={
+            figure: _select(connection, query, {"benchmark": name})
+            for figure, query in FIGURE_QUERIES.items()
+        },
     )
+
+
+class _FilledChapter(NamedTuple):
+    """A chapter with what it has here: figures with their benchmarks, names of tables."""
+
+    name: str
+    question: str
+    how_to_read: str
+    figures: list[tuple[str, Drawing]]
+    tables: list[str]
+
+
+def _fill_chapters(
+    parts: Sequence[BenchmarkPart], filled: Collection[str]
+) -> Iterator[_FilledChapter]:
+    for chapter in CHAPTERS:
+        figures = [
+            (part.name, drawing)
+            for part in parts
+            for drawing in part.drawings
+            if drawing.chapter == chapter.name
+        ]
+        tables = [name for name in chapter.tables if name in filled]
+        if figures or tables:
+            yield _FilledChapter(
+                chapter.name, chapter.question, chapter.how_to_read, figures, tables
+            )
 
 
 def _format_number(value: float | None, factor: float = 1.0, decimals: int = 3) -> str:
@@ -268,6 +324,17 @@ def _format_interval(
     return f"-{factor * (value - low):.{decimals}f}/+{factor * (high - value):.{decimals}f}"
 
 
+def _round_to_interval(value: float | None, low: float | None, high: float | None) -> str:
+    """A number with the decimals that its interval allows: two digits of the half width, from 2
+    to 3 decimals; 2 without an interval.
+    """
+    value, low, high = map(keep_finite, (value, low, high))
+    if value is None:
+        return "undefined"
+    is_fine = low is not None and high is not None and high - low < 0.02
+    return f"{value:.{3 if is_fine else 2}f}"
+
+
 def _mark_code(text: str) -> Markup:
     """Names between backticks as code."""
     parts = str(escape(text)).split("`")
@@ -286,26 +353,34 @@ def _format_time(microseconds: int | None) -> str:
 
 def _template(names: Mapping[str, str]) -> jinja2.Template:
     environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=jinja2.FunctionLoader(_read_part),
     )
     environment.filters |= {
         "number": _format_number,
         "interval": _format_interval,
         "time": _format_time,
         "finite": keep_finite,
+        "rounded": _round_to_interval,
     }
     environment.filters["coded"] = _mark_code
     environment.globals |= {
-        "css": files("judgelake.tasks.reports.page").joinpath("report.css").read_text("utf-8"),
+        "css": _read_part("report.css"),
+        "script": _read_part("report.js"),
         "n_rows": ROWS_PER_BENCHMARK,
         "rows_shown": ROWS_SHOWN,
         "fold": _FOLD_CHARACTERS,
         "max_agreements": _HEADLINE_LINES,
         "names": names,
     }
-    return environment.from_string(
-        files("judgelake.tasks.reports.page").joinpath("report.html").read_text("utf-8")
-    )
+    return environment.get_template("report.html")
+
+
+def _read_part(name: str) -> str:
+    return files("judgelake.tasks.reports.page").joinpath(name).read_text("utf-8")
 
 
 def _select(

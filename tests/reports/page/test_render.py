@@ -397,7 +397,11 @@ def test_metrics_are_called_by_their_short_names_where_these_are_unlike() -> Non
         {"metric": "bleu", "signature": "bleu|n:4"},
         {"metric": "judge", "signature": None},
     ]
-    assert name_metrics(rows) == {"metric:exact_match|version:1": "exact_match"}
+    assert name_metrics(rows) == {
+        "metric:exact_match|version:1": "exact_match",
+        "metric:bleu|n:1": "bleu (n:1)",
+        "metric:bleu|n:4": "bleu (n:4)",
+    }
 
 
 def test_rows_are_the_largest_gaps_to_people(
@@ -559,7 +563,7 @@ def test_long_answers_are_folded_and_whole(lake: duckdb.DuckDBPyConnection, tmp_
         add_score(lake, answer_id, "a", 0.0)
         add_score(lake, answer_id, "b", 1.0)
     page = render(lake, tmp_path)
-    assert page.count("details") == 2
+    assert page.count("details") == 3  # two answers, in the fold of their benchmark
     assert "10,000 characters" in page.text
     assert ("word " * 2000).strip() in page.text
     assert "x" * 20_000 in page.text

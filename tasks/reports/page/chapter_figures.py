@@ -1,0 +1,423 @@
+"""The figures of each chapter of the page, for one benchmark: which rows of the report views are
+drawn, and how.
+
+Pure but for the queries' text: `render` reads the rows. How things are drawn lives in `figures`.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from judgelake.tasks.reports.page.figures import (
+    Dot,
+    Point,
+    draw_curves,
+    draw_estimates,
+    draw_heatmap,
+    draw_points,
+    draw_preferences,
+    draw_shares,
+)
+
+Record = Mapping[str, Any]
+
+_ROWS_DRAWN = 24
+_CURVES_DRAWN = 6
+_MODELS_DRAWN = 16
+_LEAST_OF_A_TENTH = 5
+_UNCUT = "benchmark = $benchmark and (task, category, style) = ('*', '*', '*')"
+
+FIGURE_QUERIES: Mapping[str, str] = {
+    "modes": """
+select case_kind, labelled_by, labeller, category, n_holds, n, share, low, high
+from rpt_failure_modes where benchmark = $benchmark and model = '*'
+order by labelled_by, labeller, category, case_kind
+""",
+    "leniency": """
+select judge, judge_criterion, human_criterion, n, difference as value, low, high
+from rpt_leniency where benchmark = $benchmark and model = '*' order by all
+""",
+    "length": """
+select judge, judge_criterion, human_criterion, n, slope as value, low, high
+from rpt_bias_length where benchmark = $benchmark order by all
+""",
+    "position": """
+select judge, criterion, n, share_first as value, low, high
+from rpt_bias_position where benchmark = $benchmark order by all
+""",
+    "longer": """
+select judge, criterion, n, share_longer as value, low, high
+from rpt_bias_longer where benchmark = $benchmark order by all
+""",
+    "calibration": """
+select judge, judge_criterion, human_criterion, score_from, n, judge_mean, human_mean
+from rpt_calibration where benchmark = $benchmark order by all
+""",
+    "winrates": """
+select judge, criterion, model_a, model_b, n, win_rate from rpt_win_rate
+where benchmark = $benchmark order by all
+""",
+    "rankings": """
+select rater, criterion, model, rank, rating, low, high from rpt_rankings
+where benchmark = $benchmark and category = '*' and method = 'bradley_terry' order by all
+""",
+    "attributes": """
+select rater as judge, criterion, attribute, prefers, n, agreement as value, low, high
+from rpt_attribute_agreement where benchmark = $benchmark and category = '*' order by all
+""",
+    "costs": """
+select judge, cost_usd_per_1000 as usd from rpt_costs
+where list_contains(benchmarks, $benchmark) and cost_usd_per_1000 > 0 order by all
+""",
+    "people": """
+select judge, model, human_mean from rpt_leniency
+where benchmark = $benchmark and model <> '*'
+order by judge, judge_criterion <> human_criterion, human_criterion desc, model
+""",
+    "reliability": f"""
+select raters, criterion, statistic, n, value, low, high from rpt_reliability
+where {_UNCUT} and statistic = 'krippendorff_alpha' order by all
+""",
+}
+
+
+class Drawing(NamedTuple):
+    """A figure of a chapter with the words that stand under it."""
+
+    chapter: str
+    caption: str
+    svg: str
+
+
+def draw_chapters(
+    rows: Mapping[str, Sequence[Record]],
+    agreements: Mapping[str, float],
+    names: Mapping[str, str],
+    prefix: str,
+) -> Iterator[Drawing]:
+    """Figures of one benchmark from rows by the names of `FIGURE_QUERIES`; `agreements`: judge (as
+    it is shown) -> its Spearman correlation; `names`: view's name of a metric -> its short name.
+    """
+    if not rows:
+        return
+    yield from _draw_failures(rows["modes"], f"{prefix}-modes")
+    yield from _draw_biases(rows, names, prefix)
+    yield from _draw_calibration(rows["calibration"], names, prefix)
+    yield from _draw_models(rows, names, prefix)
+    yield from _draw_size(rows["attributes"], names, f"{prefix}-size")
+    yield from _draw_cost(rows["costs"], agreements, f"{prefix}-cost")
+    yield from _draw_raters(rows["reliability"], names, f"{prefix}-raters")
+
+
+def _draw_failures(modes: Sequence[Record], figure_id: str) -> Iterator[Drawing]:
+    """LAVE, Figure 4: by people where they labelled, else by who tells most categories apart."""
+    if not modes:
+        return
+    categories = Counter((row["labelled_by"], row["labeller"]) for row in modes)
+    most = max(
+        modes,
+        key=lambda row: (
+            row["labelled_by"] == "human",
+            categories[row["labelled_by"], row["labeller"]],
+            row["n"],
+        ),
+    )
+    chosen = [
+        row
+        for row in modes
+        if (row["labelled_by"], row["labeller"]) == (most["labelled_by"], most["labeller"])
+        and row["share"] is not None
+    ]
+    by_share: dict[str, float] = {}
+    for row in chosen:
+        by_share[row["category"]] = max(by_share.get(row["category"], 0.0), row["share"])
+    order = sorted(by_share, key=lambda category: (-by_share[category], category))
+    dots = [
+        _dot(row["category"], row["case_kind"], row, 100, "share")
+        for row in sorted(chosen, key=lambda row: order.index(row["category"]))
+    ]
+    labeller = (most["labeller"] or "").split("|")[0]
+    by = " ".join(dict.fromkeys(word for word in (most["labelled_by"], labeller) if word))
+    yield Drawing(
+        "failing",
+        f"Why string matching fails: share of the cases of which each category holds, labelled by "
+        f"{by}.",
+        draw_estimates(dots, "share of labelled cases, %", figure_id, span=(0.0, 0.0)),
+    )
+
+
+def _draw_biases(
+    rows: Mapping[str, Sequence[Record]], names: Mapping[str, str], prefix: str
+) -> Iterator[Drawing]:
+    for name, label, caption, middle in (
+        (
+            "leniency",
+            "judge’s mean less people’s, × 100",
+            "Leniency: right of the line a judge gives more than people do.",
+            0.0,
+        ),
+        (
+            "length",
+            "score for an answer of twice the length, × 100",
+            "Length: what an answer of twice the length gets more, people’s score being the same.",
+            0.0,
+        ),
+        (
+            "position",
+            "pairs won by the answer shown first, %",
+            "Position: how often the answer that is shown first wins.",
+            50.0,
+        ),
+        (
+            "longer",
+            "pairs won by the longer answer, %",
+            "Length in pairs: how often the longer answer wins. People’s row says what of it may "
+            "be deserved.",
+            50.0,
+        ),
+    ):
+        if dots := _name_dots(_keep_own_criterion(rows[name]), names):
+            svg = draw_estimates(dots, label, f"{prefix}-{name}", (middle, middle), middle)
+            yield Drawing("bias", caption, svg)
+
+
+def _draw_calibration(
+    bins: Sequence[Record], names: Mapping[str, str], prefix: str
+) -> Iterator[Drawing]:
+    by_judge: dict[str, list[Record]] = {}
+    own = _keep_own_criterion(bins)
+    for row, name in zip(own, _name_rows(own, names), strict=True):
+        by_judge.setdefault(name, []).append(row)
+    metrics = {names.get(row["judge"], row["judge"]) for row in own if _is_metric(row["judge"])}
+    judges = {name: found for name, found in by_judge.items() if name not in metrics} or by_judge
+    chosen = dict(list(judges.items())[:_CURVES_DRAWN])
+    if not chosen:
+        return
+    curves = {
+        name: [
+            Point(name, row["judge_mean"], row["human_mean"])
+            for row in sorted(found, key=lambda row: row["judge_mean"])
+            if row["judge_mean"] is not None
+            and row["human_mean"] is not None
+            and row["n"] >= _LEAST_OF_A_TENTH
+        ]
+        for name, found in chosen.items()
+    }
+    curves = {name: points for name, points in curves.items() if len(points) > 1}
+    if curves:
+        yield Drawing(
+            "calibrated",
+            "Reliability: people’s mean score of the answers to which a judge gave a score in a "
+            f"tenth of its scale, where these are {_LEAST_OF_A_TENTH} or more.",
+            draw_curves(
+                curves, "judge’s mean score", "people’s mean score", f"{prefix}-reliability"
+            ),
+        )
+    tenths = [f"{k / 10:.1f}–{(k + 1) / 10:.1f}" for k in range(10)]
+    shares = {
+        name: {tenths[min(9, int(10 * row["score_from"] + 0.5))]: row["n"] for row in found}
+        for name, found in chosen.items()
+    }
+    shades = {tenth: _shade(k / 9) for k, tenth in enumerate(tenths)}
+    yield Drawing(
+        "calibrated",
+        "Scores that each judge gave, by tenths of its scale.",
+        draw_shares(shares, shades, "share of answers, %", f"{prefix}-scores", is_hatched=False),
+    )
+
+
+def _draw_models(
+    rows: Mapping[str, Sequence[Record]], names: Mapping[str, str], prefix: str
+) -> Iterator[Drawing]:
+    ratings = [row for row in rows["rankings"] if row["rating"] is not None]
+    own = _keep_overall(ratings, "rater")
+    order = list(
+        dict.fromkeys(
+            row["model"]
+            for row in sorted(own, key=lambda r: (not _is_people(r["rater"]), r["rank"]))
+        )
+    )
+    if dots := [
+        Dot(row["model"], names.get(row["rater"], row["rater"]), *_ends(row, "rating"))
+        for row in sorted(own, key=lambda r: order.index(r["model"]))
+        if row["model"] in order[:_ROWS_DRAWN]
+    ]:
+        yield Drawing(
+            "models",
+            "Bradley-Terry ratings by rater, with 95 % intervals.",
+            draw_estimates(dots, "rating", f"{prefix}-ratings"),
+        )
+    wins = _keep_overall([r for r in rows["winrates"] if r["win_rate"] is not None], "judge")
+    raters = list(dict.fromkeys(row["judge"] for row in wins))
+    if not raters:
+        return
+    rater = min(raters, key=lambda name: (not _is_people(name), -_count(wins, name), name))
+    shares = {(r["model_a"], r["model_b"]): r["win_rate"] for r in wins if r["judge"] == rater}
+    models = _order_models(order, shares)[:_MODELS_DRAWN]
+    cells = {pair: share for pair, share in shares.items() if {*pair} <= {*models}}
+    by = f"by {names.get(rater, rater)}"
+    yield Drawing(
+        "models",
+        f"Win rates in per cent, row against column, {by}. Blue and above 50: the row wins.",
+        draw_heatmap(models, cells, "against", f"{prefix}-wins"),
+    )
+    edges = {pair: 2 * share - 1 for pair, share in cells.items() if share > 0.5}
+    if len(models) > 2 and edges:
+        yield Drawing(
+            "models",
+            f"Preferences {by}: an arrow leads to the preferred of two models, wider and darker "
+            "the more often it wins.",
+            draw_preferences(models, edges, f"{prefix}-preferences"),
+        )
+
+
+def _draw_size(
+    rows: Sequence[Record], names: Mapping[str, str], figure_id: str
+) -> Iterator[Drawing]:
+    dots = [
+        _dot(names.get(row["judge"], row["judge"]), f"{row['prefers']} {row['attribute']}", row)
+        for row in _keep_overall(rows, "judge")
+        if row["value"] is not None
+    ]
+    if dots:
+        yield Drawing(
+            "size",
+            "How often each rater gives the win to the model with more (or less) of an attribute.",
+            draw_estimates(
+                dots[:_ROWS_DRAWN], "share of pairs, %", figure_id, span=(50.0, 50.0), mark=50.0
+            ),
+        )
+
+
+def _draw_cost(
+    costs: Sequence[Record], agreements: Mapping[str, float], figure_id: str
+) -> Iterator[Drawing]:
+    points = [
+        Point(row["judge"], row["usd"], agreements[row["judge"]])
+        for row in costs
+        if row["judge"] in agreements
+    ]
+    if len(points) < 2:
+        return
+    frontier: list[tuple[float, float]] = []
+    for point in sorted(points, key=lambda p: (p.x, -p.y)):
+        if not frontier or point.y > frontier[-1][1]:
+            frontier.append((point.x, point.y))
+    yield Drawing(
+        "cost",
+        "Agreement with people against the price. The line joins the judges than which none is "
+        "both cheaper and closer to people.",
+        draw_points(
+            points,
+            "US dollars for 1,000 verdicts",
+            "Spearman correlation with people",
+            figure_id,
+            frontier,
+            is_log=True,
+        ),
+    )
+
+
+def _draw_raters(
+    rows: Sequence[Record], names: Mapping[str, str], figure_id: str
+) -> Iterator[Drawing]:
+    dots = [
+        _dot(names.get(row["raters"], row["raters"]), row["criterion"], row, 1)
+        for row in rows
+        if row["value"] is not None
+    ]
+    if dots:
+        yield Drawing(
+            "raters",
+            "Krippendorff’s alpha of people, of people with one judge more, and of the judges.",
+            draw_estimates(dots[:_ROWS_DRAWN], "Krippendorff’s alpha", figure_id, span=(0.0, 1.0)),
+        )
+
+
+def _name_dots(rows: Sequence[Record], names: Mapping[str, str]) -> list[Dot]:
+    valued = [row for row in rows if row["value"] is not None]
+    kept = sorted(
+        zip(valued, _name_rows(valued, names), strict=True), key=lambda pair: -pair[0]["value"]
+    )
+    return [_dot(name, "", row) for row, name in kept[:_ROWS_DRAWN]]
+
+
+def _name_rows(rows: Sequence[Record], names: Mapping[str, str]) -> list[str]:
+    """Judges' names, each with its criterion where the judge has several."""
+    fields = ("judge_criterion", "criterion")
+    criteria: dict[str, set[str]] = {}
+    for row in rows:
+        criteria.setdefault(row["judge"], set()).add(next(row[f] for f in fields if f in row))
+    return [
+        f"{names.get(row['judge'], row['judge'])}"
+        + (
+            f", {next(row[f] for f in fields if f in row)}"
+            if len(criteria[row["judge"]]) > 1
+            else ""
+        )
+        for row in rows
+    ]
+
+
+def _keep_own_criterion(rows: Sequence[Record]) -> list[Record]:
+    """Rows on the criterion that people rated, for the judges that have such; of others, all."""
+    if not rows or "human_criterion" not in rows[0]:
+        return _keep_overall(rows, "judge")
+    matched = {r["judge"] for r in rows if r["judge_criterion"] == r["human_criterion"]}
+    return [
+        r for r in rows if r["judge"] not in matched or r["judge_criterion"] == r["human_criterion"]
+    ]
+
+
+def _keep_overall(rows: Sequence[Record], rater: str) -> list[Record]:
+    """Rows on all criteria together (`*`, `overall`), for the raters that have such; of others,
+    their first criterion.
+    """
+    criteria: dict[str, list[str]] = {}
+    for row in rows:
+        criteria.setdefault(row[rater], []).append(row["criterion"])
+    kept = {
+        name: next((c for c in ("*", "overall") if c in found), found[0])
+        for name, found in criteria.items()
+    }
+    return [row for row in rows if row["criterion"] == kept[row[rater]]]
+
+
+def _order_models(order: Sequence[str], shares: Mapping[tuple[str, str], float]) -> list[str]:
+    """Models by place; those without one after them, by their mean win rate."""
+    models = {model for pair in shares for model in pair}
+    means = {
+        model: sum(found) / len(found)
+        for model in models
+        if (found := [share for (row, _), share in shares.items() if row == model])
+    }
+    placed = [model for model in order if model in models]
+    return placed + sorted(models.difference(placed), key=lambda m: (-means.get(m, 0.0), m))
+
+
+def _is_people(rater: str) -> bool:
+    return rater == "human" or rater.startswith("human:")
+
+
+def _is_metric(judge: str) -> bool:
+    return judge.startswith("metric:")
+
+
+def _count(rows: Sequence[Record], judge: str) -> int:
+    return sum(row["n"] for row in rows if row["judge"] == judge)
+
+
+def _dot(name: str, series: str, row: Record, factor: float = 100, field: str = "value") -> Dot:
+    return Dot(name, series, *_ends(row, field, factor))
+
+
+def _ends(row: Record, field: str, factor: float = 1) -> tuple[float, float | None, float | None]:
+    low, high = (None if row[end] is None else factor * row[end] for end in ("low", "high"))
+    return factor * row[field], low, high
+
+
+def _shade(share: float) -> str:
+    """From light to dark blue."""
+    ends = [tuple(int(c[k : k + 2], 16) for k in (1, 3, 5)) for c in ("#d8e6f5", "#123f73")]
+    mixed = (round(a + (b - a) * share) for a, b in zip(*ends, strict=True))
+    return "#" + "".join(f"{part:02x}" for part in mixed)

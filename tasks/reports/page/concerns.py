@@ -1,0 +1,73 @@
+"""The first screen's question "what is wrong?": sentences on cases without a score, rows put aside
+and runs that did not end well.
+
+Pure: rows in, sentences out; where nothing is wrong there are none. Names stand between backticks.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from judgelake.tasks.reports.page.parts import Coverage
+
+Record = Mapping[str, Any]
+_SCORED = ("ok", "inconsistent")
+_WELL = ("done", "running", "reporting")
+
+
+def list_concerns(
+    coverage: Coverage,
+    quarantine: Sequence[Record],
+    runs: Sequence[Record],
+    names: Mapping[str, str],
+    min_coverage: float,
+) -> list[str]:
+    """Sentences, the gravest first. `min_coverage`: the share of cases with a score below which
+    a judge is named.
+    """
+    return [
+        *_name_last_run(runs),
+        *_name_uncovered(coverage, names, min_coverage),
+        *_name_put_aside(quarantine),
+    ]
+
+
+def _name_last_run(runs: Sequence[Record]) -> Iterator[str]:
+    if runs and runs[0]["outcome"] not in (*_WELL, None):
+        yield (
+            f"The last run, `{runs[0]['run_id']}`, ended as `{runs[0]['outcome']}`: figures may "
+            "rest on a part of the cases."
+        )
+
+
+def _name_uncovered(
+    coverage: Coverage, names: Mapping[str, str], min_coverage: float
+) -> Iterator[str]:
+    short: list[tuple[float, str]] = []
+    for (benchmark, judge), counts in coverage.counts.items():
+        asked = sum(counts.values())
+        scored = sum(counts.get(status, 0) for status in _SCORED)
+        if asked and scored < min_coverage * asked:
+            lost = ", ".join(
+                f"{n:,} `{status}`" for status, n in counts.items() if status not in _SCORED
+            )
+            share = scored / asked
+            name = names.get(judge, judge)
+            short.append(
+                (
+                    share,
+                    f"`{name}` on `{benchmark}` scored {100 * share:.1f} % of {asked:,} cases: "
+                    f"{lost}.",
+                )
+            )
+    yield from (sentence for _, sentence in sorted(short))
+
+
+def _name_put_aside(quarantine: Sequence[Record]) -> Iterator[str]:
+    by_benchmark: dict[str, int] = {}
+    for row in quarantine:
+        by_benchmark[row["benchmark"]] = by_benchmark.get(row["benchmark"], 0) + row["n"]
+    for benchmark, n in by_benchmark.items():
+        yield (
+            f"{n:,} input {'row' if n == 1 else 'rows'} of `{benchmark}` did not pass and "
+            f"{'is' if n == 1 else 'are'} in no number; “Quarantine” has the reasons."
+        )
