@@ -52,6 +52,4 @@ def test_failure_modes_of_the_demo(tmp_path: Path) -> None:
             {"judge": "why-looking", "status": "ok"},
             {"judge": "why-text", "status": "ok"},
         ]
-    assert (
-        'id="failuremodes"' in (lake / "reports" / "failure_modes" / "report.html").read_text()
-    )
+    assert 'id="failuremodes"' in (lake / "reports" / "failure_modes" / "report.html").read_text()
