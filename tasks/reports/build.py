@@ -10,6 +10,7 @@ import duckdb
 import polars as pl
 
 from judgelake.schemas.tables import TABLES
+from judgelake.tasks.backends.image_encoding import ImageEncoder
 from judgelake.tasks.failures.labels import label_failures
 from judgelake.tasks.lake.lake import Lake, append_rows, retire
 from judgelake.tasks.lake.processes import own_folder
@@ -20,6 +21,7 @@ from judgelake.tasks.reports.correlations import correlate_judges
 from judgelake.tasks.reports.exports import export_tables, marker_path, name_inputs, page_path
 from judgelake.tasks.reports.kappas import measure_agreement
 from judgelake.tasks.reports.page.render import render_report
+from judgelake.tasks.reports.page.rows import THUMBNAIL_SIDE
 from judgelake.tasks.reports.rankings import (
     compare_with_attributes,
     count_contradictions,
@@ -27,6 +29,7 @@ from judgelake.tasks.reports.rankings import (
     rank_by_raters,
 )
 from judgelake.tasks.suite.suite import Suite
+from judgelake.tasks.types import Image
 from judgelake.tasks.warehouse.warehouse import (
     bound_memory,
     compute_reports,
@@ -107,6 +110,7 @@ def build_report(lake: Lake, suite: Suite) -> LakePath:
     page = page_path(lake, suite)
     least = suite.report.min_coverage
     benchmarks = list(suite.benchmarks)
+    encoder = ImageEncoder(suite.image_root(lake.root), THUMBNAIL_SIDE, kept_bytes=0)
     with open_for(shown, suite, lazy=False) as connection, filled_folder(page.parent) as folder:
         compute_reports(connection)
         exports = export_tables(connection, folder / "tables", benchmarks)
@@ -120,6 +124,7 @@ def build_report(lake: Lake, suite: Suite) -> LakePath:
             least,
             exports,
             suite.report.good_enough,
+            lambda uri, sha256: encoder.encode(Image(uri, sha256)),
         )
     write_whole(marker_path(lake, suite), name_inputs(snapshot, suite).encode())
     return page

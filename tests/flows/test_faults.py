@@ -138,7 +138,10 @@ def test_every_fault_then_a_healthy_run(tmp_path: Path, monkeypatch: pytest.Monk
         reported = shell.select(
             lake, "select distinct reason from verdicts where reason like '%judge.example.invalid%'"
         )
-        assert len(reported) == 1  # the host's name and what DNS said
+        # the host's name and what DNS said; on a busy machine DNS may also not answer in time
+        reasons = {str(row["reason"]) for row in reported}
+        assert any("ClientConnectorDNSError" in reason for reason in reasons), reasons
+        assert len(reasons) <= 2, reasons
         assert {name: max(answered(tmp_path, name).values()) for name in FAULTS} == dict.fromkeys(
             FAULTS, 1
         )

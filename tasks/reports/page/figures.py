@@ -391,4 +391,4 @@ def _localise(tag: str, figure_id: str) -> str:
     page's.
     """
     local = _IDENTIFIER.sub(rf"\g<1>{figure_id}-", tag).replace(_INK, "currentColor")
-    return local.replace(f'href="{_ROWS}', 'href="#rows?')
+    return local.replace(f'xlink:href="{_ROWS}', 'aria-label="rows of this dot" href="#rows?')

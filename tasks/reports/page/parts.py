@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
+from urllib.parse import urlencode
 
 from judgelake.tasks.reports.page.chapter_figures import Drawing, draw_chapters
 from judgelake.tasks.reports.page.figures import (
@@ -386,7 +387,14 @@ def _draw_benchmark(
         )
     ranked = sorted(agreements, key=lambda judge: (-_best_value(agreements[judge]), judge))
     if dots := [
-        Dot(judge, a.label, a.value, a.low, a.high)
+        Dot(
+            judge,
+            a.label,
+            a.value,
+            a.low,
+            a.high,
+            urlencode({"benchmark": rows.name, "judge": judge}),
+        )
         for judge in ranked
         for a in agreements[judge]
         if a.value is not None

@@ -11,6 +11,7 @@ import re
 import secrets
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,11 +35,12 @@ from judgelake.tasks.reports.page.parts import (
     name_metrics,
     pivot_coverage,
 )
+from judgelake.tasks.reports.page.rows import Encode, collect_rows, link_record, link_rows
 from judgelake.tasks.reports.page.sections import SECTIONS
 from judgelake.tasks.reports.page.trust import CHOSEN, COMPARED, COSTS, Record
 
 MIN_COVERAGE = 0.98
-ROWS_PER_BENCHMARK = 200
+ROWS_PER_BENCHMARK = 25
 _HEADLINE_LINES = 6
 _FOLD_CHARACTERS = 280
 _RUNS_SHOWN = 20
@@ -192,10 +194,12 @@ def render_report(
     min_coverage: float = MIN_COVERAGE,
     exports: Sequence[str] = (),
     good_enough: float | None = None,
+    encode: Encode | None = None,
 ) -> Path:
     """Write the report of `benchmarks` (all that the lake has, if None) as one self-contained HTML
-    file at `out`; `exports`: views beside it; `good_enough`: the least agreement with people that
-    is asked of a judge.
+    file at `out`, with the rows behind it, where they are many, and images in `rows/` beside it.
+    `exports`: views beside it; `good_enough`: the least agreement with people that is asked of a
+    judge; `encode`: an image's URI and sha256 -> its thumbnail as a data URL.
     """
     chosen = {"benchmarks": None if benchmarks is None else list(benchmarks)}
     metrics = _select(connection, _METRICS, chosen)
@@ -228,6 +232,7 @@ def render_report(
         *(("quarantine",) if quarantine else ()),
         *(("runs",) if runs else ()),
     }
+    page_rows = collect_rows(partial(_select, connection), names, short, out.parent, encode)
     page = _template(short).render(
         suite_name=suite_name,
         made_at=made_at.replace(tzinfo=UTC) if made_at.tzinfo is None else made_at.astimezone(UTC),
@@ -243,6 +248,9 @@ def render_report(
         runs=runs,
         min_coverage=min_coverage,
         exports=exports,
+        page_rows=page_rows,
+        link_rows=partial(link_rows, page_rows),
+        link_record=partial(link_record, page_rows, short),
         nonce=secrets.token_urlsafe(16),
     )
     return _write_whole(out, page)
@@ -370,6 +378,7 @@ def _template(names: Mapping[str, str]) -> jinja2.Template:
     environment.globals |= {
         "css": _read_part("report.css"),
         "script": _read_part("report.js"),
+        "rows_script": _read_part("rows.js"),
         "n_rows": ROWS_PER_BENCHMARK,
         "rows_shown": ROWS_SHOWN,
         "fold": _FOLD_CHARACTERS,

@@ -1,0 +1,296 @@
+"use strict";
+// The search over the rows behind the numbers. All texts are shown as text, never as markup.
+(() => {
+  const home = document.getElementById("explorer");
+  if (!home) return;
+  const nonce = document.currentScript.nonce;
+  const isInline = home.dataset.inline === "yes";
+  const FACETS = ["benchmark", "model", "judge", "criterion", "category", "status", "gap"];
+  const TITLES = {gap: "distance from people", status: "how it ended"};
+  const GAPS = ["none", "below 0.25", "0.25 to 0.5", "0.5 to 0.75", "0.75 or more", "not compared"];
+  const SHOWN = 50, VALUES = 12;
+  let data = null, filter = new URLSearchParams(), shown = SHOWN, found = [];
+
+  const make = (tag, properties = {}, ...children) => {
+    const node = Object.assign(document.createElement(tag), properties);
+    node.append(...children.filter((child) => child !== null && child !== undefined));
+    return node;
+  };
+  const unpack = async (text) => {
+    const bytes = Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return JSON.parse(await new Response(stream).text());
+  };
+
+  // Chunks: inside the page, or scripts beside it that hand over their text.
+  const waiting = new Map(), loaded = new Map();
+  globalThis.judgelakeRows = (name, text) => waiting.get(name)?.(text);
+  const read = (name) => {
+    if (!loaded.has(name)) {
+      const text = isInline
+        ? Promise.resolve(document.getElementById(`rows-${name}`).textContent)
+        : new Promise((resolve, reject) => {
+            waiting.set(name, resolve);
+            const script = make("script", {src: `rows/${name}.js`, nonce});
+            script.onerror = () => reject(new Error(`rows/${name}.js is not beside this page`));
+            document.head.append(script);
+          });
+      loaded.set(name, text.then(unpack));
+    }
+    return loaded.get(name);
+  };
+
+  const gapOf = (score, people) => {
+    if (score < 0 || people < 0) return 5;
+    const gap = Math.abs(score - people);
+    return gap === 0 ? 0 : gap < 250 ? 1 : gap < 500 ? 2 : gap < 750 ? 3 : 4;
+  };
+  async function start() {
+    if (data) return data;
+    data = await read("index");
+    data.gap = GAPS;
+    const {rows, cases} = data;
+    data.n = rows.case.length;
+    const ofCase = (place) => rows.case.map((k) => cases[k][place]);
+    data.column = {
+      benchmark: ofCase(0), model: ofCase(3), other: ofCase(5), category: ofCase(6),
+      judge: rows.judge, criterion: rows.criterion, status: rows.status,
+      gap: rows.score.map((score, k) => gapOf(score, rows.people[k])),
+    };
+    data.text = cases.map((c) => [c[1], c[2], c[4], c[7], c[8], c[9]].join("\n").toLowerCase());
+    return data;
+  }
+
+  // Rows that pass, and how many would pass for each value of each facet, the others as they are.
+  function search() {
+    const wanted = FACETS.map((facet) => {
+      const names = filter.getAll(facet);
+      return names.length ? new Set(names.map((name) => data[facet].indexOf(name))) : null;
+    });
+    const words = (filter.get("q") ?? "").toLowerCase().split(/\s+/).filter(Boolean);
+    const fits = words.length ? data.text.map((text) => words.every((word) => text.includes(word))) : null;
+    const counts = FACETS.map((facet) => new Int32Array(data[facet].length));
+    const columns = FACETS.map((facet) => data.column[facet]);
+    const {other} = data.column;
+    found = [];
+    for (let row = 0; row < data.n; row++) {
+      if (fits && !fits[data.rows.case[row]]) continue;
+      let failed = -1, n = 0;
+      for (let f = 0; f < FACETS.length && n < 2; f++) {
+        const set = wanted[f];
+        if (set && !set.has(columns[f][row]) && !(f === 1 && set.has(other[row]))) {
+          failed = f;
+          n++;
+        }
+      }
+      if (n > 1) continue;
+      if (n === 0) found.push(row);
+      for (let f = 0; f < FACETS.length; f++) {
+        if (n === 1 && f !== failed) continue;
+        if (columns[f][row] >= 0) counts[f][columns[f][row]]++;
+        if (f === 1 && other[row] >= 0) counts[f][other[row]]++;
+      }
+    }
+    const {score, people} = data.rows;
+    const gap = (row) => (score[row] < 0 || people[row] < 0 ? -1 : Math.abs(score[row] - people[row]));
+    if (filter.get("sort") !== "order") found.sort((a, b) => gap(b) - gap(a) || a - b);
+    return counts;
+  }
+
+  const link = (changes) => {
+    const next = new URLSearchParams(filter);
+    next.delete("row");
+    changes(next);
+    const text = next.toString();
+    return `#rows${text ? `?${text}` : "?"}`;
+  };
+  const toggle = (facet, value) => link((next) => {
+    const values = next.getAll(facet);
+    next.delete(facet);
+    for (const kept of values.includes(value) ? values.filter((v) => v !== value) : [...values, value]) next.append(facet, kept);
+  });
+
+  function drawFacets(counts) {
+    const boxes = FACETS.map((facet, f) => {
+      const chosen = new Set(filter.getAll(facet));
+      const values = data[facet].map((name, k) => [name, counts[f][k]]).filter(([name, n]) => n > 0 || chosen.has(name));
+      if (values.length < 2 && !chosen.size) return null;
+      if (facet !== "gap") values.sort((a, b) => chosen.has(b[0]) - chosen.has(a[0]) || b[1] - a[1] || a[0].localeCompare(b[0]));
+      const items = values.slice(0, VALUES).map(([name, n]) => {
+        const anchor = make("a", {href: toggle(facet, name)}, make("bdi", {}, name), " ", make("small", {}, n.toLocaleString("en")));
+        if (chosen.has(name)) anchor.setAttribute("aria-current", "true");
+        return make("li", {}, anchor);
+      });
+      if (values.length > VALUES) items.push(make("li", {}, make("small", {}, `and ${values.length - VALUES} more; find them by text`)));
+      return make("div", {}, make("h4", {}, TITLES[facet] ?? facet), make("ul", {}, ...items));
+    });
+    home.querySelector(".facets").replaceChildren(...boxes.filter(Boolean));
+  }
+
+  const points = (value) => (value < 0 ? "–" : (value / 10).toFixed(value % 10 ? 1 : 0));
+  // A score in points; of a pair, the preferred model, with the share of the win where it is no whole one.
+  const modelOf = (c, isB) => (c[isB ? 5 : 3] < 0 ? (isB ? "b" : "a") : data.model[c[isB ? 5 : 3]]);
+  const said = (c, value) => {
+    if (c[4] === null || value < 0) return points(value);
+    if (value === 500) return "tie";
+    const share = Math.max(value, 1000 - value);
+    return modelOf(c, value > 500) + (share < 1000 ? ` ${points(share)} %` : "");
+  };
+  function drawRow(row) {
+    const c = data.cases[data.rows.case[row]];
+    const name = (kind, k) => (k < 0 ? "" : data[kind][k]);
+    const models = [c[3], c[5]].filter((k) => k >= 0).map((k) => name("model", k)).join(" · ");
+    const status = name("status", data.rows.status[row]);
+    const cell = (text, className = "") => make("td", {className}, make("bdi", {}, text));
+    const line = make(
+      "tr", {tabIndex: 0},
+      cell(models, "key"), cell(c[7], "prose"), cell(c[4] === null ? c[8] : `${c[8]} / ${c[9]}`, "prose"),
+      cell(`${name("judge", data.rows.judge[row])}`, "key"),
+      cell(status === "ok" || status === "inconsistent" ? said(c, data.rows.score[row]) : status, "num"),
+      cell(said(c, data.rows.people[row]), "num"),
+    );
+    line.dataset.row = row;
+    return line;
+  }
+
+  // A position of the reply: its likeliest tokens, all of them where the reply is a few tokens.
+  function drawPosition(position, isWhole) {
+    return make("span", {className: "position"}, ...position.slice(0, isWhole ? 6 : 1).map(([token, probability]) => {
+      const chip = make("span", {className: "token", title: position.map(([t, p]) => `${JSON.stringify(t)} ${p}`).join("\n")}, JSON.stringify(token).slice(1, -1), make("small", {}, ` ${probability.toFixed(2)}`));
+      chip.style.setProperty("--sure", `${Math.round(100 * probability)}%`);
+      return chip;
+    }));
+  }
+  const counted = (texts) => {
+    const counts = new Map();
+    for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1);
+    return [...counts].map(([text, n]) => (n > 1 ? `${text} ×${n}` : text)).join(" · ");
+  };
+  const block = (title, text) => (text === null || text === undefined || text === "" ? null : make("div", {}, make("h5", {}, title), make("div", {className: "text", dir: "auto"}, text)));
+  function drawVerdict(c, verdict, isChosen) {
+    const score = verdict.score === undefined ? verdict.status : said(c, Math.round(1000 * verdict.score));
+    const isNumber = verdict.rating !== undefined && !Number.isNaN(Number(verdict.rating));
+    const rating = isNumber ? String(Number(Number(verdict.rating).toPrecision(3))) : verdict.rating;
+    const isSame = isNumber && Math.abs(Number(verdict.rating) - verdict.score) < 1e-6;
+    const head = make("summary", {}, make("b", {}, make("bdi", {}, verdict.judge)), ` ${verdict.criterion}: ${score}`, rating && !isSame ? ` (${rating})` : "", verdict.sample ? ` sample ${verdict.sample}` : "");
+    const replies = verdict.replies.map((reply) =>
+      make("div", {}, make("h5", {}, `reply of ${reply.model} (${reply.finish}${reply.usd ? `, ${reply.usd.toPrecision(2)} USD` : ""})`),
+        make("pre", {dir: "auto"}, reply.text),
+        reply.tokens ? make("div", {className: "tokens"}, make("small", {}, "probabilities: "), ...reply.tokens.filter((p) => p.length).map((p) => drawPosition(p, reply.tokens.length < 4))) : null));
+    return make("details", {open: isChosen, className: "verdict"}, head, block("why", verdict.rationale === verdict.replies[0]?.text ? "" : verdict.rationale), block("reason", verdict.reason), ...replies);
+  }
+  async function drawCase(row) {
+    const k = data.rows.case[row];
+    const c = data.cases[k], per = data.per_chunk;
+    const chunk = await read(String(Math.floor(k / per)));
+    const detail = chunk[k % per];
+    const judge = data.judge[data.rows.judge[row]], criterion = data.criterion[data.rows.criterion[row]];
+    const image = detail.image
+      ? make("a", {href: detail.image}, make("img", {src: detail.image, alt: "the image of this item", loading: "lazy"}))
+      : detail.uri ? make("small", {}, `image: ${detail.uri}`) : null;
+    const ratings = [...new Set(detail.verdicts.filter((v) => v.people !== undefined && (v.criterion === criterion || v.judge === judge)).map((v) => `${said(c, Math.round(1000 * v.people))} (${v.criterion})`))];
+    const answers = [block(c[4] === null ? "answer" : `answer a: ${c[3] < 0 ? c[2] : data.model[c[3]]}`, detail.answer), c[4] === null ? null : block(`answer b: ${c[5] < 0 ? c[4] : data.model[c[5]]}`, detail.answer_b)];
+    return make(
+      "div", {className: "case"},
+      make("div", {}, image, make("p", {}, make("small", {}, `item ${c[1]}, answer ${c[2]}${c[4] === null ? "" : ` and ${c[4]}`}`))),
+      make("div", {}, block("question", detail.prompt), block("references", counted(detail.references)), block("people", ratings.join(", ")), make("div", {className: "pair"}, ...answers.filter(Boolean))),
+      make("div", {}, make("h5", {}, "verdicts"), ...detail.verdicts.map((v) => drawVerdict(c, v, v.judge === judge && v.criterion === criterion))),
+    );
+  }
+  async function open(row, line) {
+    home.querySelector("tr.opened")?.remove();
+    const cell = make("td", {colSpan: 6});
+    try {
+      cell.append(await drawCase(row));
+    } catch (error) {
+      cell.append(make("p", {className: "banner"}, `This row cannot be shown: ${error.message}.`));
+    }
+    line.after(make("tr", {className: "opened"}, cell));
+  }
+  function drawList() {
+    const body = home.querySelector("tbody");
+    body.replaceChildren(...found.slice(0, shown).map(drawRow));
+    home.querySelector("output").textContent = `${found.length.toLocaleString("en")} of ${data.n.toLocaleString("en")} rows`;
+    home.querySelector(".more").hidden = found.length <= shown;
+  }
+  async function show() {
+    if (!location.hash.startsWith("#rows")) return;
+    try {
+      await start();
+    } catch (error) {
+      home.querySelector("output").textContent = `The rows cannot be read: ${error.message}.`;
+      return;
+    }
+    filter = new URLSearchParams(location.hash.split("?")[1] ?? "");
+    shown = SHOWN;
+    home.querySelector("input").value = filter.get("q") ?? "";
+    drawFacets(search());
+    drawList();
+    const row = Number(filter.get("row") ?? -1);
+    if (row >= 0 && row < data.n) {
+      let line = home.querySelector(`tr[data-row="${row}"]`);
+      if (!line) {
+        line = drawRow(row);
+        home.querySelector("tbody").prepend(line);
+      }
+      await open(row, line);
+    }
+  }
+  const isHere = () => location.hash.startsWith("#rows");
+  addEventListener("hashchange", async () => {
+    const before = document.activeElement;
+    await show();
+    if (isHere() && before !== home.querySelector("input")) document.getElementById("rows").scrollIntoView();
+  });
+  home.querySelector("input").addEventListener("input", (event) => {
+    history.replaceState(null, "", link((next) => (event.target.value ? next.set("q", event.target.value) : next.delete("q"))));
+    show();
+  });
+  home.querySelector(".more").addEventListener("click", () => {
+    shown += SHOWN;
+    drawList();
+  });
+  const choose = (line) => {
+    const row = line.dataset.row;
+    const isOpen = line.nextElementSibling?.classList.contains("opened");
+    const next = new URLSearchParams(filter);
+    if (isOpen) {
+      next.delete("row");
+      line.nextElementSibling.remove();
+    } else {
+      next.set("row", row);
+      open(Number(row), line);
+    }
+    filter = next;
+    history.replaceState(null, "", `#rows?${next}`);
+  };
+  home.querySelector("tbody").addEventListener("click", (event) => {
+    const line = event.target.closest("tr[data-row]");
+    if (line) choose(line);
+  });
+  home.querySelector("tbody").addEventListener("keydown", (event) => {
+    const line = event.target.closest("tr[data-row]");
+    if (!line || line !== event.target) return;
+    const lines = [...home.querySelectorAll("tr[data-row]")];
+    const step = {ArrowDown: 1, j: 1, ArrowUp: -1, k: -1}[event.key];
+    if (step) lines[lines.indexOf(line) + step]?.focus();
+    else if (event.key === "Enter" || event.key === " ") choose(line);
+    else return;
+    event.preventDefault();
+  });
+  addEventListener("keydown", (event) => {
+    if (event.key === "/" && !/^(INPUT|TEXTAREA)$/.test(document.activeElement.tagName) && isHere()) {
+      home.querySelector("input").focus();
+      event.preventDefault();
+    } else if (event.key === "Escape") home.querySelector("tr.opened")?.remove();
+  });
+  home.hidden = false;
+  new IntersectionObserver(async (entries, observer) => {
+    if (!entries.some((entry) => entry.isIntersecting) || isHere()) return;
+    observer.disconnect();
+    await start();
+    drawFacets(search());
+    drawList();
+  }).observe(home);
+  show().then(() => isHere() && document.getElementById("rows").scrollIntoView());
+})();

@@ -1,0 +1,179 @@
+"""The rows behind the numbers: which are on the page, with what, and how a number leads to them."""
+
+import base64
+import gzip
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from judgelake.tasks.errors import BackendError
+from judgelake.tasks.reports.page import rows as page_rows
+from judgelake.tasks.reports.page.render import render_report
+from judgelake.tasks.reports.page.rows import PageRows, link_record, link_rows
+from tests.reports.page.test_render import (
+    MADE_AT,
+    SCRIPT,
+    add_answer,
+    add_human,
+    add_score,
+    insert_named,
+    lake,  # noqa: F401  # fixtures
+    section_views,  # noqa: F401
+)
+
+PIXEL = "data:image/png;base64," + base64.b64encode(b"a picture").decode()
+
+
+def unpack(text: str) -> Any:
+    return json.loads(gzip.decompress(base64.b64decode(text)))
+
+
+def read_page(page: Path) -> tuple[Any, list[Any]]:
+    """The index, and the details of all cases."""
+    packed = dict(re.findall(r'id="rows-(\w+)">([^<]*)<', page.read_text()))
+    if not packed:
+        for file in (page.parent / "rows").glob("*.js"):
+            name, text = re.findall(r'^judgelakeRows\("(\w+)", "([\w+/=]+)"\);$', file.read_text())[
+                0
+            ]
+            assert name == file.stem
+            packed[name] = text
+    index = unpack(packed.pop("index"))
+    return index, [case for k in range(len(packed)) for case in unpack(packed[str(k)])]
+
+
+def fill(connection: duckdb.DuckDBPyConnection, n: int = 3) -> None:
+    for k in range(n):
+        add_answer(
+            connection, str(k), text=f"{SCRIPT} {k}", images=[{"uri": "a.png", "sha256": "5a" * 32}]
+        )
+        add_score(connection, str(k), "lave", k / max(1, n - 1), rationale=f"because {k}")
+        add_human(connection, str(k), 1.0)
+    add_score(connection, "0", "metric:m|v:1", None, reason="no references", reading="m")
+    insert_named(
+        connection,
+        "stg_verdicts",
+        {"judge_id": "id", "reading": "r", "benchmark": "vqa", "item_id": "i1", "sample": 0,
+         "content_digest": "d1", "criterion": "correctness", "reply_digests": ["q"]},
+    )  # fmt: skip
+    insert_named(
+        connection,
+        "stg_replies",
+        {"judge_id": "id", "request_digest": "q", "draw": 0, "text": f"3 {SCRIPT}", "cost_usd": 0.5,
+         "resolved_model": "gpt", "finish_reason": "stop",
+         "top_logprobs": [[{"token": "1", "logprob": -3.0}, {"token": "3", "logprob": -0.5}]]},
+    )  # fmt: skip
+
+
+def test_a_case_has_its_texts_verdicts_replies_and_probabilities(
+    lake: duckdb.DuckDBPyConnection,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    fill(lake)
+    out = render_report(lake, "s", tmp_path / "report.html", None, MADE_AT, encode=lambda *_: PIXEL)
+    index, details = read_page(out)
+    assert index["judge"] == ["lave", "metric:m|v:1"]
+    assert [case[:6] for case in index["cases"]] == [
+        [0, f"i{k}", str(k), 0, None, -1] for k in range(3)
+    ]
+    assert index["rows"]["score"] == [0, -1, 500, 1000]
+    assert index["rows"]["people"] == [1000] * 4
+    assert details[1]["answer"] == f"{SCRIPT} 1"
+    assert details[1]["verdicts"] == [
+        {
+            "judge": "lave", "criterion": "correctness", "sample": 0, "status": "ok", "score": 0.5,
+            "people": 1.0, "rationale": "because 1",
+            "replies": [{"text": f"3 {SCRIPT}", "model": "gpt", "finish": "stop", "usd": 0.5,
+                         "tokens": [[["3", 0.6065], ["1", 0.0498]]]}],
+        }
+    ]  # fmt: skip
+    assert details[0]["verdicts"][1]["reason"] == "no references"
+    assert details[0]["image"] == "rows/5a5a5a5a5a5a5a5a5a5a5a5a.png"
+    assert (tmp_path / details[0]["image"]).read_bytes() == b"a picture"
+
+
+def test_an_image_that_cannot_be_read_or_is_elsewhere_is_left_out(
+    lake: duckdb.DuckDBPyConnection,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    def fail(uri: str, sha256: str) -> str:
+        raise BackendError("gone")
+
+    fill(lake)
+    for encode in (fail, lambda *_: "https://example.org/a.png", None):
+        out = render_report(lake, "s", tmp_path / "report.html", None, MADE_AT, encode=encode)
+        assert read_page(out)[1][0]["image"] is None
+
+
+def test_a_pair_has_both_answers_and_the_replies_of_its_order(
+    lake: duckdb.DuckDBPyConnection,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    add_answer(lake, "a1", text="left", model="m1")
+    add_answer(lake, "b1", text="right", model="m2")
+    lake.execute("update core_answers set item_id = 'i'")
+    for shown, choice in (("a", "b"), ("b", "a")):
+        pair = {"benchmark": "vqa", "item_id": "i", "criterion": "overall", "sample": 0}
+        insert_named(
+            lake,
+            "core_duels",
+            pair | {"judge": "duel", "judge_id": "id", "reading": "r", "answer_a": "a1",
+                    "answer_b": "b1", "model_a": "m1", "model_b": "m2", "shown_first": shown,
+                    "status": "ok", "choice": choice, "preference_b": float(choice == "b")},
+        )  # fmt: skip
+        # stored the other way round: the content that is b here is a there
+        insert_named(
+            lake,
+            "stg_duels",
+            pair | {"judge_id": "id", "reading": "r", "content_digest": "db1",
+                    "other_digest": "da1", "shown_first": "b" if shown == "a" else "a",
+                    "reply_digests": [f"q{shown}"]},
+        )  # fmt: skip
+        insert_named(
+            lake,
+            "stg_replies",
+            {"judge_id": "id", "request_digest": f"q{shown}", "draw": 0, "text": f"{shown} first"},
+        )
+    index, details = read_page(render_report(lake, "s", tmp_path / "r.html", None, MADE_AT))
+    assert index["cases"][0][:6] == [0, "i", "a1", 0, "b1", 1]
+    assert (details[0]["answer"], details[0]["answer_b"]) == ("left", "right")
+    assert [(v["rating"], v["score"], v["replies"][0]["text"]) for v in details[0]["verdicts"]] == [
+        ("a shown first", 1.0, "a first"),
+        ("b shown first", 0.0, "b first"),
+    ]
+
+
+def test_many_rows_lie_beside_the_page_and_the_furthest_from_people_are_kept(
+    lake: duckdb.DuckDBPyConnection,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(page_rows, "INLINE_BYTES", 10)
+    monkeypatch.setattr(page_rows, "CASES_PER_CHUNK", 2)
+    monkeypatch.setattr(page_rows, "MOST_ROWS", 4)
+    fill(lake, 6)
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "rows" / "9.js").write_text("of a former report")
+    out = render_report(lake, "s", tmp_path / "report.html", None, MADE_AT)
+    assert {file.name for file in (tmp_path / "rows").iterdir()} == {"index.js", "0.js", "1.js"}
+    index, details = read_page(out)
+    assert index["rows"]["score"] == [0, -1, 200, 400]
+    assert len(details) == 3
+    assert "4 of 7 verdicts and scores" in out.read_text()
+
+
+def test_a_number_leads_to_its_rows_where_there_are_any() -> None:
+    rows = PageRows(frozenset({"lave", "m"}), 1, 1, "", (), 1)
+    assert link_rows(rows, "a&b", "lave", "*", None) == "#rows?benchmark=a%26b&judge=lave"
+    assert link_rows(rows, "b", "other") == link_rows(None, "b", "lave") == ""
+    record = {"benchmark": "b", "metric": "metric:m|v", "model": "x", "criterion": "c d"}
+    assert (
+        link_record(rows, {"metric:m|v": "m"}, record)
+        == "#rows?benchmark=b&judge=m&model=x&criterion=c+d"
+    )
+    assert link_record(rows, {}, {"benchmark": "*", "judge": "lave"}) == ""
+    assert link_record(rows, {}, {"benchmark": "b", "rater": "human:p"}) == ""
