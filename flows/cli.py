@@ -238,6 +238,12 @@ def _add_staged_run(parser: argparse.ArgumentParser) -> None:
     _add_run_options(parser)
 
 
+def _add_report(parser: argparse.ArgumentParser) -> None:
+    _add_staged_run(parser)
+    words = "name what changed since: last, a date, a run, or another lake's folder (default: last)"
+    parser.add_argument("--compare", metavar="BASE", default="last", help=words)
+
+
 def _add_run_options(parser: argparse.ArgumentParser) -> None:
     waits = parser.add_mutually_exclusive_group()
     words = (
@@ -248,12 +254,8 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
     waits.add_argument(
         "--no-wait", dest="wait", action="store_const", const=0.0, help="the same as --wait 0"
     )
-    parser.add_argument(
-        "--log-format",
-        choices=["text", "json"],
-        default="text",
-        help="format of the lines about each step (on stderr)",
-    )
+    lines = "format of the lines about each step (on stderr)"
+    parser.add_argument("--log-format", choices=["text", "json"], default="text", help=lines)
 
 
 def _add_lake(parser: argparse.ArgumentParser) -> None:
@@ -365,7 +367,7 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]]
     ),
     "report": (
         "compute a suite's correlations and write its report",
-        _add_staged_run,
+        _add_report,
         "judgelake.flows.run_command:run_stages",
     ),
     "reread": (

@@ -72,6 +72,9 @@ def run_suite(options: argparse.Namespace) -> RunEnd:
     )
     if stages == ("judge",):
         expect_ingested(lake, suite)
+    compare = getattr(options, "compare", "last")
+    if compare != "last":
+        return _finish_here(lake, suite, run_id, stages, ("report",), run_options, compare)
     left = find_left(lake, full, scope, stages, retry)
     if left not in ((), ("report",)):
         with hold_for_run(lake, name_leases(suite, left), suite.name, run_id, run_options) as held:
@@ -92,12 +95,13 @@ def _finish_here(
     stages: tuple[str, ...],
     left: tuple[str, ...],
     run_options: RunOptions,
+    compare: str = "last",
 ) -> RunEnd:
     """Finish a run that needs no worker: nothing is left, or only the report."""
     with record_run(lake, suite, run_id, left) as record:
         if left:
             with hold_for_run(lake, name_report_leases(suite), suite.name, run_id, run_options):
-                _report_here(lake, suite, run_id, run_options)
+                _report_here(lake, suite, run_id, run_options, compare)
         return end_run(lake, suite, stages, record)
 
 
@@ -108,15 +112,19 @@ def report_here(lake: Lake, suite: Suite) -> LakePath:
     return page_path(lake, suite)
 
 
-def _report_here(lake: Lake, suite: Suite, run_id: str, run_options: RunOptions) -> None:
-    if is_fresh(lake, suite):  # the run that held the lease before has built it
+def _report_here(
+    lake: Lake, suite: Suite, run_id: str, run_options: RunOptions, compare: str
+) -> None:
+    if compare == "last" and is_fresh(
+        lake, suite
+    ):  # the run that held the lease before has built it
         return
     from judgelake.tasks.reports.build import (
         build_report,
     )  # scipy and matplotlib, which "nothing to do" does not need
 
     with logged_step(lake, run_id, run_options, "report") as facts:
-        facts["page"] = str(build_report(lake, suite))
+        facts["page"] = str(build_report(lake, suite, compare))
 
 
 def _run_flow(

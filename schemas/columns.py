@@ -162,6 +162,7 @@ COLUMNS = {
     "started_at": "when the run began (UTC)",
     "ended_at": "when the run ended or was last seen (UTC)",
     "reported_at": "when the report was built (UTC)",
+    "figure": "what the number is: agreement, mean, rating or coverage",
     # figures of reports
     "rater": "a judge, a metric, or people (`human:...`)",
     "judge_criterion": "the criterion of the judge",

@@ -184,3 +184,26 @@ class RuleLabels(Strict):
     category: str = pa.Field(isin=FAILURE_CATEGORIES)
     holds: pl.Boolean
     reported_at: Instant
+
+
+class Results(Strict):
+    """One row per figure of a report that was kept: what it said of a judge or a model, so that a
+    later report can be held to it.
+
+    `figure`: `agreement` of a judge with people (Spearman, kappa of choices), `mean` or Bradley-
+    Terry `rating` of a model by a judge, `coverage` of a judge (share of its cases with a score).
+    A report that says what the one before said is not kept again; `run_id`: the suite's newest run.
+    """
+
+    suite: str
+    run_id: str = pa.Field(nullable=True)
+    figure: str = pa.Field(isin=("agreement", "mean", "rating", "coverage"))
+    benchmark: str
+    judge: str
+    model: str
+    criterion: str
+    value: pl.Float64 = pa.Field(nullable=True)
+    low: pl.Float64 = pa.Field(nullable=True)
+    high: pl.Float64 = pa.Field(nullable=True)
+    n: pl.Int64
+    reported_at: Instant

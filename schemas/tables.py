@@ -232,6 +232,12 @@ TABLES: dict[str, Table] = {
         ),
         _table("embeddings", "embeddings.Embeddings", ("encoder", "digest"), ("encoder",)),
         _table("runs", "judging.Runs", ("run_id", "ended_at")),
+        _table(
+            "results",
+            "reports.Results",
+            ("suite", "reported_at", "figure", "benchmark", "judge", "model", "criterion"),
+            ("suite",),
+        ),
         _reported(
             "correlations",
             "reports.Correlations",

@@ -15,11 +15,12 @@ from judgelake.tasks.failures.labels import label_failures
 from judgelake.tasks.lake.lake import Lake, append_rows, retire
 from judgelake.tasks.lake.processes import own_folder
 from judgelake.tasks.lake.snapshot import Snapshot
-from judgelake.tasks.lake.storage import LakePath, filled_folder, write_whole
+from judgelake.tasks.lake.storage import LakePath, filled_folder, remove_file, write_whole
 from judgelake.tasks.reports.corpus import score_corpora
 from judgelake.tasks.reports.correlations import correlate_judges
 from judgelake.tasks.reports.exports import export_tables, marker_path, name_inputs, page_path
 from judgelake.tasks.reports.kappas import measure_agreement
+from judgelake.tasks.reports.page.concerns import Changes
 from judgelake.tasks.reports.page.render import render_report
 from judgelake.tasks.reports.page.rows import THUMBNAIL_SIDE
 from judgelake.tasks.reports.rankings import (
@@ -28,6 +29,7 @@ from judgelake.tasks.reports.rankings import (
     overlap_raters,
     rank_by_raters,
 )
+from judgelake.tasks.reports.results import LAST, choose_base, keep_results, list_changes
 from judgelake.tasks.suite.suite import Suite
 from judgelake.tasks.types import Image
 from judgelake.tasks.warehouse.warehouse import (
@@ -96,9 +98,10 @@ FIGURES: tuple[Figures, ...] = (
 """All report tables."""
 
 
-def build_report(lake: Lake, suite: Suite) -> LakePath:
+def build_report(lake: Lake, suite: Suite, compare: str = LAST) -> LakePath:
     """Compute the report tables, write them to the lake in place of the former ones, and render the
-    page; returns its path.
+    page; returns its path. `compare`: the earlier report that the page names changes against
+    (`results.choose_base`); raises SuiteError where there is none such.
     """
     snapshot = lake.take_snapshot()
     tables = [table for figures in FIGURES for table in figures.tables]
@@ -114,6 +117,9 @@ def build_report(lake: Lake, suite: Suite) -> LakePath:
     with open_for(shown, suite, lazy=False) as connection, filled_folder(page.parent) as folder:
         compute_reports(connection)
         exports = export_tables(connection, folder / "tables", benchmarks)
+        keep_results(lake, connection, suite)
+        base = choose_base(connection, suite, compare)
+        changes = None if base is None else Changes(*base, list_changes(connection, suite, base[0]))
         render_report(
             connection,
             suite.name,
@@ -125,7 +131,11 @@ def build_report(lake: Lake, suite: Suite) -> LakePath:
             exports,
             suite.report.good_enough,
             lambda uri, sha256: encoder.encode(Image(uri, sha256)),
+            changes,
         )
+    if compare != LAST:
+        remove_file(marker_path(lake, suite))  # the next report without a wish is built again
+        return page
     write_whole(marker_path(lake, suite), name_inputs(snapshot, suite).encode())
     return page
 

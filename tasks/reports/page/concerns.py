@@ -1,10 +1,12 @@
-"""The first screen's question "what is wrong?": sentences on cases without a score, rows put aside
-and runs that did not end well.
+"""The first screen's question "what is wrong, or changed?": sentences on cases without a score,
+rows put aside and runs that did not end well; the figures that moved since an earlier report.
 
 Pure: rows in, sentences out; where nothing is wrong there are none. Names stand between backticks.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from judgelake.tasks.reports.page.parts import Coverage
@@ -12,6 +14,27 @@ from judgelake.tasks.reports.page.parts import Coverage
 Record = Mapping[str, Any]
 _SCORED = ("ok", "inconsistent")
 _WELL = ("done", "running", "reporting")
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Rows of the view `changes` against one earlier report: when that was made, its run or name,
+    and all figures, those that moved first.
+    """
+
+    made_at: datetime
+    base: str
+    rows: Sequence[Record]
+
+    @property
+    def moved(self) -> list[Record]:
+        """The figures that moved by more than their intervals leave to chance."""
+        return [row for row in self.rows if row["has_moved"]]
+
+    @property
+    def different(self) -> list[Record]:
+        """The figures that are not what they were."""
+        return [row for row in self.rows if row["difference"]]
 
 
 def list_concerns(

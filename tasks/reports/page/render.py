@@ -24,7 +24,7 @@ from judgelake.tasks.errors import LakeError, QueryError
 from judgelake.tasks.lake.storage import replacement
 from judgelake.tasks.reports.page.chapter_figures import FIGURE_QUERIES, Drawing
 from judgelake.tasks.reports.page.chapters import CHAPTERS
-from judgelake.tasks.reports.page.concerns import list_concerns
+from judgelake.tasks.reports.page.concerns import Changes, list_concerns
 from judgelake.tasks.reports.page.parts import (
     ROWS_SHOWN,
     BenchmarkPart,
@@ -44,6 +44,7 @@ ROWS_PER_BENCHMARK = 25
 _HEADLINE_LINES = 6
 _FOLD_CHARACTERS = 280
 _RUNS_SHOWN = 20
+_CHANGES_SHOWN = 12
 
 _METRICS = """
 select * from rpt_metrics
@@ -195,11 +196,13 @@ def render_report(
     exports: Sequence[str] = (),
     good_enough: float | None = None,
     encode: Encode | None = None,
+    changes: Changes | None = None,
 ) -> Path:
     """Write the report of `benchmarks` (all that the lake has, if None) as one self-contained HTML
     file at `out`, with the rows behind it, where they are many, and images in `rows/` beside it.
     `exports`: views beside it; `good_enough`: the least agreement with people that is asked of a
-    judge; `encode`: an image's URI and sha256 -> its thumbnail as a data URL.
+    judge; `encode`: an image's URI and sha256 -> its thumbnail as a data URL; `changes`: since an
+    earlier report.
     """
     chosen = {"benchmarks": None if benchmarks is None else list(benchmarks)}
     metrics = _select(connection, _METRICS, chosen)
@@ -240,6 +243,7 @@ def render_report(
         parts=parts,
         chapters=list(_fill_chapters(parts, filled)),
         concerns=list_concerns(coverage, quarantine, runs, short, min_coverage),
+        changes=changes,
         metrics=metrics,
         correlations=correlations,
         coverage=coverage,
@@ -381,6 +385,7 @@ def _template(names: Mapping[str, str]) -> jinja2.Template:
         "rows_script": _read_part("rows.js"),
         "n_rows": ROWS_PER_BENCHMARK,
         "rows_shown": ROWS_SHOWN,
+        "shown_changes": _CHANGES_SHOWN,
         "fold": _FOLD_CHARACTERS,
         "max_agreements": _HEADLINE_LINES,
         "names": names,
