@@ -37,6 +37,7 @@ from judgelake.tasks.reports.page.parts import (
 )
 from judgelake.tasks.reports.page.rows import Encode, collect_rows, link_record, link_rows
 from judgelake.tasks.reports.page.sections import SECTIONS
+from judgelake.tasks.reports.page.summary import write_summary
 from judgelake.tasks.reports.page.trust import CHOSEN, COMPARED, COSTS, Record
 
 MIN_COVERAGE = 0.98
@@ -199,10 +200,10 @@ def render_report(
     changes: Changes | None = None,
 ) -> Path:
     """Write the report of `benchmarks` (all that the lake has, if None) as one self-contained HTML
-    file at `out`, with the rows behind it, where they are many, and images in `rows/` beside it.
-    `exports`: views beside it; `good_enough`: the least agreement with people that is asked of a
-    judge; `encode`: an image's URI and sha256 -> its thumbnail as a data URL; `changes`: since an
-    earlier report.
+    file at `out`, with a summary in Markdown beside it, and in `rows/` images and, where they are
+    many, the rows behind it. `exports`: views beside it; `good_enough`: the least agreement with
+    people that is asked of a judge; `encode`: an image's URI and sha256 -> its thumbnail as a data
+    URL; `changes`: since an earlier report.
     """
     chosen = {"benchmarks": None if benchmarks is None else list(benchmarks)}
     metrics = _select(connection, _METRICS, chosen)
@@ -236,13 +237,16 @@ def render_report(
         *(("runs",) if runs else ()),
     }
     page_rows = collect_rows(partial(_select, connection), names, short, out.parent, encode)
+    concerns = list_concerns(coverage, quarantine, runs, short, min_coverage)
+    made_at = made_at.replace(tzinfo=UTC) if made_at.tzinfo is None else made_at.astimezone(UTC)
+    summary = write_summary(suite_name, made_at, notice, parts, concerns, changes)
     page = _template(short).render(
         suite_name=suite_name,
-        made_at=made_at.replace(tzinfo=UTC) if made_at.tzinfo is None else made_at.astimezone(UTC),
+        made_at=made_at,
         notice=notice,
         parts=parts,
         chapters=list(_fill_chapters(parts, filled)),
-        concerns=list_concerns(coverage, quarantine, runs, short, min_coverage),
+        concerns=concerns,
         changes=changes,
         metrics=metrics,
         correlations=correlations,
@@ -257,7 +261,9 @@ def render_report(
         link_record=partial(link_record, page_rows, short),
         nonce=secrets.token_urlsafe(16),
     )
-    return _write_whole(out, page)
+    _write_whole(out, page)
+    _write_whole(out.with_suffix(".md"), summary)
+    return out
 
 
 def _read_benchmark(
@@ -412,7 +418,7 @@ def _select(
         ) from error
 
 
-def _write_whole(out: Path, text: str) -> Path:
+def _write_whole(out: Path, text: str) -> None:
     """A reader of `out` sees the old page or the new one."""
     try:
         with replacement(out) as beside:
@@ -422,4 +428,3 @@ def _write_whole(out: Path, text: str) -> Path:
             f"{out}: the report cannot be written ({error.strerror}); expected a writable "
             f"folder; name another file"
         ) from error
-    return out

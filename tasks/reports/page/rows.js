@@ -185,6 +185,7 @@
     const chunk = await read(String(Math.floor(k / per)));
     const detail = chunk[k % per];
     const judge = data.judge[data.rows.judge[row]], criterion = data.criterion[data.rows.criterion[row]];
+    const isChosen = (v) => v.judge === judge && v.criterion === criterion;
     const image = detail.image
       ? make("a", {href: detail.image}, make("img", {src: detail.image, alt: "the image of this item", loading: "lazy"}))
       : detail.uri ? make("small", {}, `image: ${detail.uri}`) : null;
@@ -194,7 +195,7 @@
       "div", {className: "case"},
       make("div", {}, image, make("p", {}, make("small", {}, `item ${c[1]}, answer ${c[2]}${c[4] === null ? "" : ` and ${c[4]}`}`))),
       make("div", {}, block("question", detail.prompt), block("references", counted(detail.references)), block("people", ratings.join(", ")), make("div", {className: "pair"}, ...answers.filter(Boolean))),
-      make("div", {}, make("h5", {}, "verdicts"), ...detail.verdicts.map((v) => drawVerdict(c, v, v.judge === judge && v.criterion === criterion))),
+      make("div", {}, make("h5", {}, "verdicts"), ...[...detail.verdicts].sort((x, y) => isChosen(y) - isChosen(x)).map((v) => drawVerdict(c, v, isChosen(v)))),
     );
   }
   async function open(row, line) {

@@ -731,7 +731,7 @@ def test_write_is_whole_and_replaces(lake: duckdb.DuckDBPyConnection, tmp_path: 
     for name in ("first", "second"):
         assert render_report(lake, name, out, None, MADE_AT) == out
     assert "second · judgelake report" in out.read_text("utf-8")
-    assert [path.name for path in out.parent.iterdir()] == ["report.html"]
+    assert sorted(path.name for path in out.parent.iterdir()) == ["report.html", "report.md"]
     (tmp_path / "folder.html").mkdir()
     with pytest.raises(LakeError, match=r"folder\.html: the report cannot be written"):
         render_report(lake, "s", tmp_path / "folder.html", None, MADE_AT)
