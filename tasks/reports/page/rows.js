@@ -57,6 +57,8 @@
       judge: rows.judge, criterion: rows.criterion, status: rows.status,
       gap: rows.score.map((score, k) => gapOf(score, rows.people[k])),
     };
+    data.first = new Array(cases.length).fill(-1);
+    rows.case.forEach((k, row) => { if (data.first[k] < 0) data.first[k] = row; });
     data.text = cases.map((c) => [c[1], c[2], c[4], c[7], c[8], c[9]].join("\n").toLowerCase());
     return data;
   }
@@ -156,8 +158,8 @@
   // A position of the reply: its likeliest tokens, all of them where the reply is a few tokens.
   function drawPosition(position, isWhole) {
     return make("span", {className: "position"}, ...position.slice(0, isWhole ? 6 : 1).map(([token, probability]) => {
-      const chip = make("span", {className: "token", title: position.map(([t, p]) => `${JSON.stringify(t)} ${p}`).join("\n")}, JSON.stringify(token).slice(1, -1), make("small", {}, ` ${probability.toFixed(2)}`));
-      chip.style.setProperty("--sure", `${Math.round(100 * probability)}%`);
+      const chip = make("span", {className: "token", title: position.map(([t, p]) => `${JSON.stringify(t)} ${p / 1000}`).join("\n")}, JSON.stringify(token).slice(1, -1), make("small", {}, ` ${(probability / 1000).toFixed(2)}`));
+      chip.style.setProperty("--sure", `${probability / 10}%`);
       return chip;
     }));
   }
@@ -168,34 +170,44 @@
   };
   const block = (title, text) => (text === null || text === undefined || text === "" ? null : make("div", {}, make("h5", {}, title), make("div", {className: "text", dir: "auto"}, text)));
   function drawVerdict(c, verdict, isChosen) {
-    const score = verdict.score === undefined ? verdict.status : said(c, Math.round(1000 * verdict.score));
-    const isNumber = verdict.rating !== undefined && !Number.isNaN(Number(verdict.rating));
+    const score = verdict.score < 0 ? verdict.status : said(c, verdict.score);
+    const isNumber = verdict.rating !== null && !Number.isNaN(Number(verdict.rating));
     const rating = isNumber ? String(Number(Number(verdict.rating).toPrecision(3))) : verdict.rating;
-    const isSame = isNumber && Math.abs(Number(verdict.rating) - verdict.score) < 1e-6;
+    const isSame = isNumber && Math.abs(1000 * Number(verdict.rating) - verdict.score) < 0.51;
     const head = make("summary", {}, make("b", {}, make("bdi", {}, verdict.judge)), ` ${verdict.criterion}: ${score}`, rating && !isSame ? ` (${rating})` : "", verdict.sample ? ` sample ${verdict.sample}` : "");
     const replies = verdict.replies.map((reply) =>
       make("div", {}, make("h5", {}, `reply of ${reply.model} (${reply.finish}${reply.usd ? `, ${reply.usd.toPrecision(2)} USD` : ""})`),
         make("pre", {dir: "auto"}, reply.text),
-        reply.tokens ? make("div", {className: "tokens"}, make("small", {}, "probabilities: "), ...reply.tokens.filter((p) => p.length).map((p) => drawPosition(p, reply.tokens.length < 4))) : null));
-    return make("details", {open: isChosen, className: "verdict"}, head, block("why", verdict.rationale === verdict.replies[0]?.text ? "" : verdict.rationale), block("reason", verdict.reason), ...replies);
+        reply.tokens.length ? make("div", {className: "tokens"}, make("small", {}, "probabilities: "), ...reply.tokens.filter((p) => p.length).map((p) => drawPosition(p, reply.tokens.length < 4))) : null));
+    return make("details", {open: isChosen, className: "verdict"}, head, block("why", verdict.rationale), block("reason", verdict.reason), ...replies);
   }
+  // What the index says of a verdict, and what its chunk adds.
+  const compose = (row, [sample, rating, rationale, reason, replies]) => {
+    const score = data.rows.score[row], people = data.rows.people[row];
+    return {
+      judge: data.judge[data.rows.judge[row]], criterion: data.criterion[data.rows.criterion[row]],
+      status: data.status[data.rows.status[row]], score, people, sample, rating, rationale, reason,
+      replies: replies.map(([text, model, finish, usd, tokens]) => ({text, model: data.replier[model], finish: data.finish[finish], usd, tokens})),
+    };
+  };
   async function drawCase(row) {
     const k = data.rows.case[row];
     const c = data.cases[k], per = data.per_chunk;
     const chunk = await read(String(Math.floor(k / per)));
     const detail = chunk[k % per];
+    const verdicts = detail.verdicts.map((verdict, place) => compose(data.first[k] + place, verdict));
     const judge = data.judge[data.rows.judge[row]], criterion = data.criterion[data.rows.criterion[row]];
     const isChosen = (v) => v.judge === judge && v.criterion === criterion;
     const image = detail.image
       ? make("a", {href: detail.image}, make("img", {src: detail.image, alt: "the image of this item", loading: "lazy"}))
       : detail.uri ? make("small", {}, `image: ${detail.uri}`) : null;
-    const ratings = [...new Set(detail.verdicts.filter((v) => v.people !== undefined && (v.criterion === criterion || v.judge === judge)).map((v) => `${said(c, Math.round(1000 * v.people))} (${v.criterion})`))];
-    const answers = [block(c[4] === null ? "answer" : `answer a: ${c[3] < 0 ? c[2] : data.model[c[3]]}`, detail.answer), c[4] === null ? null : block(`answer b: ${c[5] < 0 ? c[4] : data.model[c[5]]}`, detail.answer_b)];
+    const ratings = [...new Set(verdicts.filter((v) => v.people >= 0 && (v.criterion === criterion || v.judge === judge)).map((v) => `${said(c, v.people)} (${v.criterion})`))];
+    const answers = [block(c[4] === null ? "answer" : `answer a: ${c[3] < 0 ? c[2] : data.model[c[3]]}`, detail.answer ?? c[8]), c[4] === null ? null : block(`answer b: ${c[5] < 0 ? c[4] : data.model[c[5]]}`, detail.answer_b ?? c[9])];
     return make(
       "div", {className: "case"},
       make("div", {}, image, make("p", {}, make("small", {}, `item ${c[1]}, answer ${c[2]}${c[4] === null ? "" : ` and ${c[4]}`}`))),
-      make("div", {}, block("question", detail.prompt), block("references", counted(detail.references)), block("people", ratings.join(", ")), make("div", {className: "pair"}, ...answers.filter(Boolean))),
-      make("div", {}, make("h5", {}, "verdicts"), ...[...detail.verdicts].sort((x, y) => isChosen(y) - isChosen(x)).map((v) => drawVerdict(c, v, isChosen(v)))),
+      make("div", {}, block("question", detail.prompt ?? c[7]), block("references", counted(detail.references)), block("people", ratings.join(", ")), make("div", {className: "pair"}, ...answers.filter(Boolean))),
+      make("div", {}, make("h5", {}, "verdicts"), ...[...verdicts].sort((x, y) => isChosen(y) - isChosen(x)).map((v) => drawVerdict(c, v, isChosen(v)))),
     );
   }
   async function open(row, line) {

@@ -188,7 +188,10 @@ class _Collected:
     names: dict[str, _Names] = field(
         default_factory=lambda: {
             kind: _Names()
-            for kind in ("benchmark", "model", "judge", "criterion", "category", "status")
+            for kind in (
+                *("benchmark", "model", "judge", "criterion", "category", "status"),
+                *("replier", "finish"),
+            )
         }
     )
     cases: list[list[Any]] = field(default_factory=list)
@@ -285,13 +288,16 @@ def _add_benchmark(
         rows["status"].append(names["status"](row["status"]))
         rows["score"].append(_per_mille(row["score"]))
         rows["people"].append(_per_mille(row["people"]))
-        kept = ("criterion", "sample", "status", "score", "people", "rating", "rationale", "reason")
+        asked = replies.get(_reply_key(row), ())
+        said = any(row["rationale"] in (reply["text"] or "") for reply in asked if row["rationale"])
         collected.details[-1]["verdicts"].append(
-            {
-                "judge": judge,
-                **{name: row[name] for name in kept if row[name] is not None},
-                "replies": [_shorten_reply(reply) for reply in replies.get(_reply_key(row), ())],
-            }
+            [
+                row["sample"],
+                row["rating"],
+                None if said else row["rationale"],
+                row["reason"],
+                [_shorten_reply(reply, names) for reply in asked],
+            ]
         )
 
 
@@ -323,10 +329,10 @@ def _add_case(
         collected.images.setdefault(sha256, uri)
     collected.details.append(
         {
-            "prompt": first.get("prompt"),
+            "prompt": _leave_out_preview(first.get("prompt")),
             "references": first.get("references") or [],
-            "answer": first.get("text"),
-            "answer_b": other.get("text"),
+            "answer": _leave_out_preview(first.get("text")),
+            "answer_b": _leave_out_preview(other.get("text")),
             "uri": uri,
             "sha256": sha256,
             "verdicts": [],
@@ -341,12 +347,14 @@ def _reply_key(row: Record) -> tuple[Any, ...]:
     return (*(row[name] for name in fields), contents)
 
 
-def _shorten_reply(reply: Record) -> dict[str, Any]:
-    """A reply with, for each position, its likeliest tokens and their probabilities, falling."""
+def _shorten_reply(reply: Record, names: Mapping[str, Callable[[str | None], int]]) -> list[Any]:
+    """A reply's text, model, end, price and, for each position, its likeliest tokens with their
+    probabilities in thousandths, falling.
+    """
     positions = [
         sorted(
             (
-                [token["token"], round(math.exp(token["logprob"]), 4)]
+                [token["token"], round(1000 * math.exp(token["logprob"]))]
                 for token in position
                 if token["logprob"] is not None
             ),
@@ -354,13 +362,18 @@ def _shorten_reply(reply: Record) -> dict[str, Any]:
         )[:_TOKENS_SHOWN]
         for position in (reply["logprobs"] or ())[:_POSITIONS_SHOWN]
     ]
-    return {
-        "text": reply["text"],
-        "model": reply["model"],
-        "finish": reply["finish"],
-        **({"usd": reply["usd"]} if reply["usd"] else {}),
-        **({"tokens": positions} if any(positions) else {}),
-    }
+    return [
+        reply["text"],
+        names["replier"](reply["model"]),
+        names["finish"](reply["finish"]),
+        reply["usd"] or 0,
+        positions if any(positions) else [],
+    ]
+
+
+def _leave_out_preview(text: str | None) -> str | None:
+    """None where the index has the whole text already."""
+    return None if text is None or text == _preview(text) else text
 
 
 def _preview(text: str | None) -> str:

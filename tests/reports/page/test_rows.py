@@ -82,16 +82,12 @@ def test_a_case_has_its_texts_verdicts_replies_and_probabilities(
     ]
     assert index["rows"]["score"] == [0, -1, 500, 1000]
     assert index["rows"]["people"] == [1000] * 4
-    assert details[1]["answer"] == f"{SCRIPT} 1"
-    assert details[1]["verdicts"] == [
-        {
-            "judge": "lave", "criterion": "correctness", "sample": 0, "status": "ok", "score": 0.5,
-            "people": 1.0, "rationale": "because 1",
-            "replies": [{"text": f"3 {SCRIPT}", "model": "gpt", "finish": "stop", "usd": 0.5,
-                         "tokens": [[["3", 0.6065], ["1", 0.0498]]]}],
-        }
-    ]  # fmt: skip
-    assert details[0]["verdicts"][1]["reason"] == "no references"
+    assert index["cases"][1][8] == f"{SCRIPT} 1"  # short enough to be whole in the index
+    assert details[1]["answer"] is None
+    reply = [f"3 {SCRIPT}", index["replier"].index("gpt"), index["finish"].index("stop"), 0.5,
+             [[["3", 607], ["1", 50]]]]  # fmt: skip
+    assert details[1]["verdicts"] == [[0, None, "because 1", None, [reply]]]
+    assert details[0]["verdicts"][1] == [0, None, None, "no references", []]
     assert details[0]["image"] == "rows/5a5a5a5a5a5a5a5a5a5a5a5a.png"
     assert (tmp_path / details[0]["image"]).read_bytes() == b"a picture"
 
@@ -140,10 +136,11 @@ def test_a_pair_has_both_answers_and_the_replies_of_its_order(
         )
     index, details = read_page(render_report(lake, "s", tmp_path / "r.html", None, MADE_AT))
     assert index["cases"][0][:6] == [0, "i", "a1", 0, "b1", 1]
-    assert (details[0]["answer"], details[0]["answer_b"]) == ("left", "right")
-    assert [(v["rating"], v["score"], v["replies"][0]["text"]) for v in details[0]["verdicts"]] == [
-        ("a shown first", 1.0, "a first"),
-        ("b shown first", 0.0, "b first"),
+    assert index["cases"][0][8:] == ["left", "right"]
+    assert index["rows"]["score"] == [1000, 0]
+    assert [(rating, replies[0][0]) for _, rating, _, _, replies in details[0]["verdicts"]] == [
+        ("a shown first", "a first"),
+        ("b shown first", "b first"),
     ]
 
 
