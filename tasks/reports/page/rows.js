@@ -16,26 +16,39 @@
     node.append(...children.filter((child) => child !== null && child !== undefined));
     return node;
   };
-  const unpack = async (text) => {
-    const bytes = Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
+  const unpack = async (bytes) => {
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
     return JSON.parse(await new Response(stream).text());
   };
 
-  // Chunks: inside the page, or scripts beside it that hand over their text.
+  // Chunks: base64 inside the page, or scripts beside it that hand over 15 bits a character.
+  const fromBase64 = (text) => Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
+  const fromSigns = (length, text) => {
+    const bytes = new Uint8Array(length);
+    for (let k = 0, sign = 0, bits = 0, n = 0; k < length; k++) {
+      if (n < 8) {
+        bits = (bits << 15) | (text.charCodeAt(sign++) - 0x100);
+        n += 15;
+      }
+      n -= 8;
+      bytes[k] = bits >> n;
+      bits &= (1 << n) - 1;
+    }
+    return bytes;
+  };
   const waiting = new Map(), loaded = new Map();
-  globalThis.judgelakeRows = (name, text) => waiting.get(name)?.(text);
+  globalThis.judgelakeRows = (name, length, text) => waiting.get(name)?.(fromSigns(length, text));
   const read = (name) => {
     if (!loaded.has(name)) {
-      const text = isInline
-        ? Promise.resolve(document.getElementById(`rows-${name}`).textContent)
+      const bytes = isInline
+        ? Promise.resolve(fromBase64(document.getElementById(`rows-${name}`).textContent))
         : new Promise((resolve, reject) => {
             waiting.set(name, resolve);
             const script = make("script", {src: `rows/${name}.js`, nonce});
             script.onerror = () => reject(new Error(`rows/${name}.js is not beside this page`));
             document.head.append(script);
           });
-      loaded.set(name, text.then(unpack));
+      loaded.set(name, bytes.then(unpack));
     }
     return loaded.get(name);
   };

@@ -28,20 +28,27 @@ from tests.reports.page.test_render import (
 PIXEL = "data:image/png;base64," + base64.b64encode(b"a picture").decode()
 
 
-def unpack(text: str) -> Any:
-    return json.loads(gzip.decompress(base64.b64decode(text)))
+def unpack(packed: bytes) -> Any:
+    return json.loads(gzip.decompress(packed))
+
+
+def read_signs(signs: str, n_bytes: int) -> bytes:
+    """The bytes behind characters of 15 bits."""
+    bits = "".join(f"{ord(sign) - 0x100:015b}" for sign in signs)
+    return bytes(int(bits[8 * k : 8 * k + 8], 2) for k in range(n_bytes))
 
 
 def read_page(page: Path) -> tuple[Any, list[Any]]:
     """The index, and the details of all cases."""
-    packed = dict(re.findall(r'id="rows-(\w+)">([^<]*)<', page.read_text()))
+    inside = re.findall(r'id="rows-(\w+)">([^<]*)<', page.read_text())
+    packed = {name: base64.b64decode(text) for name, text in inside}
     if not packed:
+        script = re.compile(r'judgelakeRows\("(\w+)", (\d+), "([\u0100-\u80ff]+)"\);\n')
         for file in (page.parent / "rows").glob("*.js"):
-            name, text = re.findall(r'^judgelakeRows\("(\w+)", "([\w+/=]+)"\);$', file.read_text())[
-                0
-            ]
-            assert name == file.stem
-            packed[name] = text
+            match = script.fullmatch(file.read_bytes().decode("utf-16"))
+            assert match
+            assert match[1] == file.stem
+            packed[match[1]] = read_signs(match[3], int(match[2]))
     index = unpack(packed.pop("index"))
     return index, [case for k in range(len(packed)) for case in unpack(packed[str(k)])]
 
