@@ -249,14 +249,16 @@ def _delete(folder: "UPath", keys: Sequence[str]) -> None:
             )
 
 
-def replace_keys(folder: "UPath", files: Path) -> None:
+def replace_keys(folder: "UPath", files: Path, spared: str | None = None) -> None:
     """Put the files below a local folder under `folder`, many at once, and delete the keys there
-    that are none of them.
+    that are none of them, apart from those in its folder `spared`.
     """
     names = [
         file.relative_to(files).as_posix() for file in sorted(files.rglob("*")) if file.is_file()
     ]
     gone = list_keys(folder).keys() - set(names)
+    if spared:
+        gone = {name for name in gone if not name.startswith(f"{spared}/")}
     with explain_bucket(folder), ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="put") as threads:
         list(
             threads.map(

@@ -223,12 +223,25 @@ def list_files(folder: LakePath, ending: str = "") -> list[LakePath]:
     return [folder / key for key in list_keys(folder, ending)]
 
 
+def list_folders(folder: LakePath) -> list[str]:
+    """The names of the folders in a folder, sorted; [] where there is none. In a bucket: one
+    listing.
+    """
+    if isinstance(folder, Path):
+        try:
+            return sorted(entry.name for entry in os.scandir(folder) if entry.is_dir())
+        except FileNotFoundError:
+            return []
+    return sorted({key.split("/", 1)[0] for key in list_keys(folder) if "/" in key})
+
+
 @contextlib.contextmanager
-def filled_folder(folder: LakePath) -> Iterator[Path]:
+def filled_folder(folder: LakePath, spared: str | None = None) -> Iterator[Path]:
     """A local folder to write files into: `folder` itself, or for a bucket one whose files are put
     there when the block ends.
 
-    What lay below a bucket's folder before, and is not among them, goes.
+    What lay below a bucket's folder before, and is not among them, goes; not so what lies in its
+    folder `spared`.
     """
     if isinstance(folder, Path):
         folder.mkdir(parents=True, exist_ok=True)
@@ -236,7 +249,7 @@ def filled_folder(folder: LakePath) -> Iterator[Path]:
         return
     with own_folder("copy") as name:
         yield Path(name)
-        replace_keys(folder, Path(name))
+        replace_keys(folder, Path(name), spared)
 
 
 def remove_file(path: LakePath) -> None:

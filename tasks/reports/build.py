@@ -20,6 +20,7 @@ from judgelake.tasks.reports.corpus import score_corpora
 from judgelake.tasks.reports.correlations import correlate_judges
 from judgelake.tasks.reports.exports import export_tables, marker_path, name_inputs, page_path
 from judgelake.tasks.reports.kappas import measure_agreement
+from judgelake.tasks.reports.kept_pages import RUNS, keep_page, list_pages
 from judgelake.tasks.reports.page.concerns import Changes
 from judgelake.tasks.reports.page.render import render_report
 from judgelake.tasks.reports.page.rows import THUMBNAIL_SIDE
@@ -29,7 +30,13 @@ from judgelake.tasks.reports.rankings import (
     overlap_raters,
     rank_by_raters,
 )
-from judgelake.tasks.reports.results import LAST, choose_base, keep_results, list_changes
+from judgelake.tasks.reports.results import (
+    LAST,
+    choose_base,
+    find_newest_run,
+    keep_results,
+    list_changes,
+)
 from judgelake.tasks.suite.suite import Suite
 from judgelake.tasks.types import Image
 from judgelake.tasks.warehouse.warehouse import (
@@ -114,11 +121,14 @@ def build_report(lake: Lake, suite: Suite, compare: str = LAST) -> LakePath:
     least = suite.report.min_coverage
     benchmarks = list(suite.benchmarks)
     encoder = ImageEncoder(suite.image_root(lake.root), THUMBNAIL_SIDE, kept_bytes=0)
-    with open_for(shown, suite, lazy=False) as connection, filled_folder(page.parent) as folder:
+    with (
+        open_for(shown, suite, lazy=False) as connection,
+        filled_folder(page.parent, spared=RUNS) as folder,
+    ):
         compute_reports(connection)
         exports = export_tables(connection, folder / "tables", benchmarks)
         keep_results(lake, connection, suite)
-        base = choose_base(connection, suite, compare)
+        base, run = choose_base(connection, suite, compare), find_newest_run(connection, suite)
         changes = None if base is None else Changes(*base, list_changes(connection, suite, base[0]))
         render_report(
             connection,
@@ -132,7 +142,10 @@ def build_report(lake: Lake, suite: Suite, compare: str = LAST) -> LakePath:
             suite.report.good_enough,
             lambda uri, sha256: encoder.encode(Image(uri, sha256)),
             changes,
+            list_pages(page, run),
         )
+        if run is not None:
+            keep_page(page, folder, run)
     if compare != LAST:
         remove_file(marker_path(lake, suite))  # the next report without a wish is built again
         return page

@@ -43,21 +43,27 @@ def keep_results(lake: Lake, connection: duckdb.DuckDBPyConnection, suite: Suite
     )
     if stated.is_empty() or stated.sort(_STATED).equals(former.sort(_STATED)):
         return
-    newest = select_frame(
-        connection,
-        "select max_by(run_id, started_at) as run_id from core_runs where suite = $suite",
-        "core_runs",
-        {"suite": suite.name},
-    )
     rows = stated.with_columns(
         pl.lit(suite.name).alias("suite"),
-        pl.lit(newest["run_id"][0], pl.String).alias("run_id"),
+        pl.lit(find_newest_run(connection, suite), pl.String).alias("run_id"),
         pl.lit(datetime.now(UTC)).alias("reported_at"),
     )
     schema = TABLES["results"].polars_schema
     rows = rows.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
     append_rows(lake, "results", rows)
     _show(connection, rows)
+
+
+def find_newest_run(connection: duckdb.DuckDBPyConnection, suite: Suite) -> str | None:
+    """The id of the suite's last run, whose report this is; None where it never ran."""
+    newest = select_frame(
+        connection,
+        "select max_by(run_id, started_at) as run_id from core_runs where suite = $suite",
+        "core_runs",
+        {"suite": suite.name},
+    )
+    run: str | None = newest["run_id"][0]
+    return run
 
 
 def choose_base(

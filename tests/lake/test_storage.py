@@ -18,6 +18,7 @@ from judgelake.tasks.lake.storage import (
     filled_folder,
     has_file,
     list_files,
+    list_folders,
     local_copy,
     open_place,
     read_file,
@@ -136,6 +137,10 @@ def test_filled_folder_replaces_what_a_bucket_had(bucket: Bucket) -> None:
         (local / "report.html").write_text("page")
     assert list(list_keys(folder)) == ["report.html", "tables/new.csv"]
     assert read_file(folder / "report.html") == b"page"
+    with filled_folder(folder, spared="tables") as local:
+        (local / "report.html").write_text("next")
+    assert list(list_keys(folder)) == ["report.html", "tables/new.csv"]
+    assert list_folders(folder) == ["tables"]
 
 
 @pytest.mark.parametrize("url", ["s3://", "s3:///a", "s3://bucket/../a", "s3://bucket/a/./b"])

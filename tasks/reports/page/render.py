@@ -22,6 +22,7 @@ from markupsafe import Markup, escape
 
 from judgelake.tasks.errors import LakeError, QueryError
 from judgelake.tasks.lake.storage import replacement
+from judgelake.tasks.reports.kept_pages import PLACE_OF_RUN
 from judgelake.tasks.reports.page.chapter_figures import FIGURE_QUERIES, Drawing
 from judgelake.tasks.reports.page.chapters import CHAPTERS
 from judgelake.tasks.reports.page.concerns import Changes, list_concerns
@@ -198,12 +199,14 @@ def render_report(
     good_enough: float | None = None,
     encode: Encode | None = None,
     changes: Changes | None = None,
+    earlier: Sequence[tuple[str, str]] = (),
 ) -> Path:
     """Write the report of `benchmarks` (all that the lake has, if None) as one self-contained HTML
     file at `out`, with a summary in Markdown beside it, and in `rows/` images and, where they are
     many, the rows behind it. `exports`: views beside it; `good_enough`: the least agreement with
     people that is asked of a judge; `encode`: an image's URI and sha256 -> its thumbnail as a data
-    URL; `changes`: since an earlier report.
+    URL; `changes`: since an earlier report; `earlier`: runs
+    whose pages are kept in `runs/`, each with its date.
     """
     chosen = {"benchmarks": None if benchmarks is None else list(benchmarks)}
     metrics = _select(connection, _METRICS, chosen)
@@ -248,6 +251,7 @@ def render_report(
         chapters=list(_fill_chapters(parts, filled)),
         concerns=concerns,
         changes=changes,
+        earlier=earlier,
         metrics=metrics,
         correlations=correlations,
         coverage=coverage,
@@ -389,6 +393,7 @@ def _template(names: Mapping[str, str]) -> jinja2.Template:
         "css": _read_part("report.css"),
         "script": _read_part("report.js"),
         "rows_script": _read_part("rows.js"),
+        "place_of_run": Markup(PLACE_OF_RUN),  # noqa: S704  # a constant
         "n_rows": ROWS_PER_BENCHMARK,
         "rows_shown": ROWS_SHOWN,
         "shown_changes": _CHANGES_SHOWN,
