@@ -1,5 +1,5 @@
 """The commands as `judgelake --help` lists them: one line each, grouped by purpose. The options of
-a command are in `flows.cli`.
+a command are in `flows.command_options`.
 """
 
 from collections.abc import Collection, Mapping
@@ -19,6 +19,8 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "train": "fine-tune a local model on another judge's verdicts",
     },
     "ask": {
+        "view": "reports, the run in progress and SQL in a browser",
+        "open": "a suite's last report in a browser, from disk",
         "sql": "query the lake in SQL, or by one of the recipes",
         "catalog": "write a DuckDB file of views over the lake, for other tools",
         "export": "write the lake as a folder for Hugging Face datasets",
@@ -38,10 +40,9 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
 
 def describe_commands(names: Collection[str]) -> str:
     """The help text: the commands `names`, each group under its title."""
-    lines = ["usage: judgelake [-h] COMMAND ...", ""]
-    lines += ["Judges the judges of vision-language models."]
+    lines = ["usage: judgelake [-h] COMMAND ..."]
+    lines += ["Judges the judges of vision-language models. COMMAND --help explains a command."]
     for title, commands in GROUPS.items():
         lines += [f"{title}:"]
         lines += [f"  {name:<11} {summary}" for name, summary in commands.items() if name in names]
-    lines += ["", "judgelake COMMAND --help explains a command, its options and exit codes."]
     return "\n".join(lines) + "\n"

@@ -3,15 +3,16 @@ reads.
 """
 
 import contextlib
+import itertools
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import duckdb
 
 from judgelake.flows.sql_formats import write_rows
 from judgelake.tasks.errors import QueryError
-from judgelake.tasks.reports.live import make_figures
+from judgelake.tasks.reports.live import Say, make_figures
 from judgelake.tasks.warehouse.catalog import find_recipe
 from judgelake.tasks.warehouse.reading import refuse_writing
 from judgelake.tasks.warehouse.warehouse import renew
@@ -54,15 +55,55 @@ def select_table(
 ) -> "pa.Table":
     """The rows of one statement; raises QueryError where it fails, would write, or is not one."""
     with _explained("sql"):
-        statements = connection.extract_statements(query)
-        if len(statements) != 1:
-            raise QueryError(
-                f"sql: {len(statements)} statements; expected one; ask them one after the other"
-            )
-        refuse_writing(connection, statements[0])
-        make_figures(connection, query)
-        relation = connection.sql(_bare(query), params=dict(parameters) or None)
-        return relation.to_arrow_table()
+        return _select(connection, query, parameters).to_arrow_table()
+
+
+class FirstRows(NamedTuple):
+    """The first rows of an answer; `notes`: what was said meanwhile."""
+
+    columns: list[str]
+    types: list[str]
+    rows: list[tuple[Any, ...]]
+    notes: list[str]
+
+
+def select_first(
+    connection: duckdb.DuckDBPyConnection, query: str, parameters: Mapping[str, object], most: int
+) -> FirstRows:
+    """At most `most` rows of one statement; raises QueryError as `select_table` does."""
+    notes: list[str] = []
+    with _explained("sql"):
+        relation = _select(connection, query, parameters, notes.append)
+        rows = list(itertools.islice(relation.iter_rows(most), most))
+        return FirstRows(relation.columns, list(map(str, relation.types)), rows, notes)
+
+
+def write_answer(
+    connection: duckdb.DuckDBPyConnection,
+    query: str,
+    parameters: Mapping[str, object],
+    form: str,
+    out: TextIO,
+) -> None:
+    """Write all rows of one statement; raises QueryError as `select_table` does."""
+    with _explained("sql"):
+        write_rows(_select(connection, query, parameters), form, out)
+
+
+def _select(
+    connection: duckdb.DuckDBPyConnection,
+    query: str,
+    parameters: Mapping[str, object],
+    say: Say = lambda _: None,
+) -> duckdb.DuckDBPyRelation:
+    statements = connection.extract_statements(query)
+    if len(statements) != 1:
+        raise QueryError(
+            f"sql: {len(statements)} statements; expected one; ask them one after the other"
+        )
+    refuse_writing(connection, statements[0])
+    make_figures(connection, query, say)
+    return connection.sql(_bare(query), params=dict(parameters) or None)
 
 
 @contextlib.contextmanager

@@ -379,7 +379,7 @@ def _check_limit(limit: int) -> int:
 
 
 def _check_statuses(retry: str | Iterable[str]) -> tuple[str, ...]:
-    from judgelake.flows.cli import RETRIED
+    from judgelake.flows.command_options import RETRIED
 
     for status in _names(retry):
         if status not in RETRIED:

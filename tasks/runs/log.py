@@ -37,6 +37,15 @@ def log_file(lake: Lake, run_id: str) -> LakePath:
     return lake.root / "_logs" / f"{run_id}.jsonl"
 
 
+def read_steps(lake: Lake, run_id: str) -> list[dict[str, Fact]]:
+    """The steps of a run that have ended, in their order, each with its facts."""
+    lines = (read_file(log_file(lake, run_id)) or b"").splitlines()
+    return [
+        {name: value for name, value in json.loads(line).items() if name not in ("at", "run_id")}
+        for line in lines
+    ]
+
+
 def hold_for_run(
     lake: Lake, names: Sequence[str], suite: str, run_id: str, run_options: RunOptions
 ) -> AbstractContextManager[Held]:
