@@ -407,6 +407,34 @@ def _take(matches: Iterable[re.Match[str]]) -> list[re.Match[str]]:
     return [*islice(matches, MOST_MARKS + 1)]
 
 
+# the five labels, from A much better to B much better
+_ARENA_LABEL = re.compile(r"\[\[[*_]{0,3}(A>>B|A>B|A=B|B>A|B>>A)[*_]{0,3}\]\]")
+_PREFERENCES = {"A>>B": 0.0, "A>B": 0.25, "A=B": 0.5, "B>A": 0.75, "B>>A": 1.0}
+
+
+def read_arena_label(text: str) -> float | None:
+    """The share of the win that the second answer gets: 0, .25, .5, .75 or 1 for `[[A>>B]]`,
+    `[[A>B]]`, `[[A=B]]`, `[[B>A]]`, `[[B>>A]]`, as Arena-Hard and WildVision ask for them; None
+    where the reply does not clearly give one.
+    """
+    if len(text) > LONGEST_CHARS:
+        return None
+    found = _take(_ARENA_LABEL.finditer(text))
+    labels = [
+        match
+        for match in found
+        if is_own(text, *match.span()) and not _is_quoted(text, *match.span())
+    ]
+    if not labels or len(found) > MOST_MARKS:
+        return None
+    differing = [match for match in labels if match[1] != labels[-1][1]]
+    if takes_back(text, labels[-1].end()) or (
+        differing and not corrects(text, differing[-1].end(), len(text))
+    ):
+        return None
+    return _PREFERENCES[labels[-1][1]]
+
+
 # finish reasons of OpenAI, and of Anthropic's, Mistral's, Google's and Hugging Face's servers
 _ENDED = frozenset({"stop", "stop_sequence", "end_turn", "eos", "eos_token", "complete"})
 _CUT_OFF = frozenset({"length", "max_tokens", "model_length", REPEATS})

@@ -6,6 +6,7 @@ import pytest
 
 from judgelake.tasks.judging.reading import (
     check_reply,
+    read_arena_label,
     read_rating_at_end,
     read_two_numbers,
     read_yes_no,
@@ -201,6 +202,40 @@ def test_a_review_that_does_not_clearly_give_two_scores_is_not_read(text: str) -
 @pytest.mark.parametrize("run", ["1 ", "* ", "Assistant 1: 1\n", "scores ", " "])
 def test_work_grows_as_the_text_does(run: str) -> None:
     assert is_linear(lambda n: read_two_numbers(run * n + "x", 1, 10))
+
+
+# ---- read_arena_label
+
+
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [
+        ("[[A>>B]]", 0.0),
+        ("Both are right.\n\nMy final verdict is: [[A>B]]", 0.25),
+        ("So they tie: **[[A=B]]**.", 0.5),
+        ("[[B>A]]\nAssistant B names the dog.\nMy final verdict is: [[B>A]].", 0.75),
+        ("Assistant B is significantly better: [[B>>A]].", 1.0),
+    ],
+)
+def test_a_label_between_two_answers_is_a_share_of_the_win(text: str, share: float) -> None:
+    assert read_arena_label(text) == share
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "$ERROR$",
+        "A>B",
+        "[A>B]",
+        "[[A>C]]",
+        "[[A>>>B]]",
+        "[[A>B]] at first sight. Others say [[B>A]].\n[[B>>A]]",
+        "I would not say [[A>B]].",
+    ],
+)
+def test_a_reply_without_one_clear_label_is_not_read(text: str) -> None:
+    assert read_arena_label(text) is None
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgelake.tasks.judging.reading import (
+    read_arena_label,
     read_marked_choice,
     read_rating_at_end,
     read_result_marker,
@@ -76,6 +77,13 @@ READERS = {
         "{}",
         PAIRS,
         ("11 5", "0 5", "5 1000", "-1 5"),
+        True,
+    ),
+    "arena": Reader(
+        read_arena_label,
+        "[[{}]]",
+        {"A>>B": 0.0, "A=B": 0.5, "B>A": 0.75},
+        ("A", "A>C", "A<B", "A>>>B"),
         True,
     ),
     "yes-no": Reader(

@@ -94,8 +94,11 @@ class AbsentColumnsError(SourceError):
     """Columns that the suite names and the file does not have."""
 
     def __init__(self, message: str, absent: Sequence[str]) -> None:
-        super().__init__(message)
+        super().__init__(message, absent)  # both, so that it comes whole out of a worker's pickle
         self.absent = absent
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class RecordBatch(NamedTuple):

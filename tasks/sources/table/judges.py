@@ -14,6 +14,7 @@ import polars as pl
 from judgelake.schemas.recorded import FAILURE_CATEGORIES
 from judgelake.tasks.errors import nearest
 from judgelake.tasks.judging.reading import (
+    read_arena_label,
     read_rating_at_end,
     read_result_marker,
     read_two_numbers,
@@ -96,15 +97,18 @@ class VerdictSettings:
 @frozen_settings
 class DuelSettings:
     """A recorded judge's choices between two answers, decided by the first of these that is there:
-    `reader` (two_numbers: the reply's two scores on `scale`, that of the answer shown first before
-    the other's; without `shown_first` that is a), `choice` (`values` maps its texts to a, b and
-    tie), `preference` (the share of the win that b got, from 0 to 1), `score_a` and `score_b`.
+    `reader`, `choice` (`values` maps its texts to a, b and tie), `preference` (the share of the win
+    that b got, from 0 to 1), `score_a` and `score_b`.
+
+    Readers take the answer shown first, which is a without `shown_first`, for the first of two:
+    two_numbers reads two scores on `scale`, arena_label one of `[[A>>B]]`, `[[A>B]]`, `[[A=B]]`,
+    `[[B>A]]`, `[[B>>A]]` as a share of 0, .25, .5, .75 or 1.
 
     `answer_a` and `answer_b` are answer ids, by default those of the first two `answers`.
     """
 
     judge: Name
-    reader: Literal["two_numbers"] | None = None
+    reader: Literal["two_numbers", "arena_label"] | None = None
     scale: tuple[float, ...] = ()
     choice: Value | None = None
     values: Mapping[str, str | None] | None = None
@@ -135,14 +139,15 @@ class DuelSettings:
             "values",
             "map the texts of `choice`; expected it; add it",
         )
-        need(self.reader is not None or not self.scale, "scale", "only `reader` has one; remove it")
-        if self.reader is not None:
-            need(
-                self.text is not None,
-                "text",
-                "missing; expected the column of the replies that `reader` reads; add it",
-            )
+        need(
+            self.reader is None or self.text is not None,
+            "text",
+            "missing; expected the column of the replies that `reader` reads; add it",
+        )
+        if self.reader == "two_numbers":
             check_scale(self.scale)
+        else:
+            need(not self.scale, "scale", "only the reader two_numbers has one; remove it")
 
 
 class DuelCells(NamedTuple):
@@ -205,33 +210,53 @@ def scale_cells(scale: Iterable[float]) -> dict[str, TableCell]:
     }
 
 
-def read_scores(
+def read_replies(
     batch: pl.DataFrame, settings: DuelSettings, cells: DuelCells
 ) -> tuple[pl.DataFrame, DuelCells]:
-    """The batch with columns of the two scores that the reader finds in the text, and the cells of
-    a's and b's.
-    """
-    low, high = settings.scale
+    """The batch with columns of what the reader finds in the text, and the cells that take it."""
     batch = batch.with_columns(cells.text.read.alias(_TEXT))
+    if settings.shown_first is None:
+        cells = cells._replace(shown_first=plain_cell(pl.lit("a"), ""))
+    read = _read_labels if settings.reader == "arena_label" else _read_scores
+    return read(batch, settings, cells)
+
+
+def _read_scores(
+    batch: pl.DataFrame, settings: DuelSettings, cells: DuelCells
+) -> tuple[pl.DataFrame, DuelCells]:
+    low, high = settings.scale
     pairs = [
         None if reply is None else read_two_numbers(reply, low, high) for reply in batch[_TEXT]
     ]
     first = pl.Series(_FIRST, [scores and scores.first for scores in pairs], pl.Float64)
     second = pl.Series(_SECOND, [scores and scores.second for scores in pairs], pl.Float64)
-    if settings.shown_first is None:
-        cells = cells._replace(shown_first=plain_cell(pl.lit("a"), ""))
-    a_first, b_first = (cells.shown_first.read == side for side in "ab")
-    of_a = pl.when(a_first).then(pl.col(_FIRST)).when(b_first).then(pl.col(_SECOND))
-    of_b = pl.when(a_first).then(pl.col(_SECOND)).when(b_first).then(pl.col(_FIRST))
+    of_a = _by_order(cells, pl.col(_FIRST), pl.col(_SECOND))
+    of_b = _by_order(cells, pl.col(_SECOND), pl.col(_FIRST))
     cells = cells._replace(score_a=plain_cell(of_a, "score_a"), score_b=plain_cell(of_b, "score_b"))
     return batch.with_columns(first, second), cells
+
+
+def _read_labels(
+    batch: pl.DataFrame, _: DuelSettings, cells: DuelCells
+) -> tuple[pl.DataFrame, DuelCells]:
+    shares = [None if reply is None else read_arena_label(reply) for reply in batch[_TEXT]]
+    of_b = _by_order(cells, pl.col(_FIRST), 1 - pl.col(_FIRST))
+    batch = batch.with_columns(pl.Series(_FIRST, shares, pl.Float64))
+    return batch, cells._replace(preference=plain_cell(of_b, "preference"))
+
+
+def _by_order(cells: DuelCells, a_first: pl.Expr, b_first: pl.Expr) -> pl.Expr:
+    """What holds where a was shown first, and where b was; else nothing."""
+    shown = cells.shown_first.read
+    return pl.when(shown == "a").then(a_first).when(shown == "b").then(b_first)
 
 
 def decide_duel(settings: DuelSettings, cells: DuelCells) -> dict[str, TableCell]:
     """Choice, preference_b, scores, shown_first, status, text and reason."""
     choice, share = cells.choice, cells.preference.read
+    has_share = settings.preference is not None or settings.reader == "arena_label"
     if settings.choice is None:
-        lead = share - 0.5 if settings.preference else cells.score_b.read - cells.score_a.read
+        lead = share - 0.5 if has_share else cells.score_b.read - cells.score_a.read
         side = (
             pl.when(lead < 0)
             .then(pl.lit("a"))
@@ -242,14 +267,16 @@ def decide_duel(settings: DuelSettings, cells: DuelCells) -> dict[str, TableCell
         )
         choice = plain_cell(side, "choice")
     given = choice.read.is_not_null()
-    if settings.preference is None:
+    if not has_share:
         share = choice.read.replace_strict(
             {"a": 0.0, "b": 1.0, "tie": 0.5}, default=None, return_dtype=pl.Float64
         )
     unread = pl.lit(_NO_VERDICT)
     if settings.reader is not None:
-        low, high = settings.scale
-        vague = pl.lit(f"the text does not clearly give two scores from {low:g} to {high:g}")
+        wanted = "one of the labels from [[A>>B]] to [[B>>A]]"
+        if settings.reader == "two_numbers":
+            wanted = "two scores from {:g} to {:g}".format(*settings.scale)
+        vague = pl.lit(f"the text does not clearly give {wanted}")
         unread = pl.when(cells.shown_first.read.is_null()).then(pl.lit(_NOT_SHOWN)).otherwise(vague)
     logprobs = frame_schema("recorded_duels")["top_logprobs"]
     return {

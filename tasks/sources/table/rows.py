@@ -17,7 +17,7 @@ from judgelake.tasks.sources.table.judges import (
     decide_duel,
     decide_verdict,
     read_ratings,
-    read_scores,
+    read_replies,
     scale_cells,
     spread_labels,
 )
@@ -316,7 +316,7 @@ class RowMaker:
             text=self._text(duels.text, is_text=True),
         )
         if duels.reader is not None:
-            batch, given = read_scores(batch, duels, given)
+            batch, given = read_replies(batch, duels, given)
         sample = read_number(duels.sample, self.nulls, pl.Int64, 0)
         cells = {**self._pair(duels), "judge": self._text(duels.judge), "sample": sample}
         self._make("recorded_duels", batch, {**cells, **decide_duel(duels, given)})

@@ -31,7 +31,8 @@ _ORDER: Mapping[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
 }
 _SIGNS = ("=", "!=", *_ORDER, "in", "not in")
 # a named part of a text: `{id}`
-_PART = re.compile(r"\{([^{}]*)\}")
+_PART = re.compile(r"\{([^{}?]*\??)\}")
+"""A part of a text; one that ends in `?` may be empty."""
 
 
 @frozen_settings
@@ -103,8 +104,9 @@ def _is_number(text: str) -> bool:
 class RowSettings(FileSettings):
     """The rows of a file. In this order: `row_number` names a column of the record's number in its
     file, from 1; `parse` takes texts apart (column: pattern, such as `image: "{id}.jpg#{number}"`,
-    whose parts become columns); `where` keeps rows (column: condition); `group` makes rows that are
-    equal in these columns one, in which columns of lists hold the elements of all.
+    whose parts become columns, `{id?}` one that may be empty); `where` keeps rows (column:
+    condition); `group` makes rows that are equal in these columns one, in which columns of lists
+    hold the elements of all.
     """
 
     row_number: str | None = None
@@ -115,7 +117,7 @@ class RowSettings(FileSettings):
     def __post_init__(self) -> None:
         self.check_file()
         for column, pattern in self.parse.items():
-            names = _PART.findall(pattern)
+            names = _find_parts(pattern)
             need(
                 bool(names) and all(name.isidentifier() for name in names),
                 "parse",
@@ -134,7 +136,7 @@ class RowSettings(FileSettings):
     @property
     def made_columns(self) -> list[str]:
         """The columns that are not in the file."""
-        parts = [name for pattern in self.parse.values() for name in _PART.findall(pattern)]
+        parts = [name for pattern in self.parse.values() for name in _find_parts(pattern)]
         return [*parts, *([self.row_number] if self.row_number else [])]
 
     @property
@@ -175,15 +177,14 @@ def parse_columns(
     ones have missing parts.
     """
     for column, pattern in parse.items():
-        pieces = _PART.split(pattern)
         regex = "".join(
-            f"(?P<{piece}>.+?)" if place % 2 else re.escape(piece)
-            for place, piece in enumerate(pieces)
+            _match_part(piece) if place % 2 else re.escape(piece)
+            for place, piece in enumerate(_PART.split(pattern))
         )
         parts = pl.col(column).str.extract_groups(f"(?s)^{regex}$")
         frame = frame.with_columns(parts.alias("::parts")).unnest("::parts")
         is_filled = pl.col(column).fill_null("").str.strip_chars() != ""
-        is_other = is_filled & pl.col(pieces[1]).is_null()
+        is_other = is_filled & pl.col(_find_parts(pattern)[0]).is_null()
         report(
             frame.filter(is_other),
             column,
@@ -192,6 +193,16 @@ def parse_columns(
         )
         frame = frame.filter(~is_other)
     return frame
+
+
+def _find_parts(pattern: str) -> list[str]:
+    """The names of a pattern's parts."""
+    return [name.removesuffix("?") for name in _PART.findall(pattern)]
+
+
+def _match_part(part: str) -> str:
+    name = part.removesuffix("?")
+    return f"(?P<{name}>.*?)" if part != name else f"(?P<{name}>.+?)"
 
 
 def keep_rows(

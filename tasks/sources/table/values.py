@@ -17,6 +17,8 @@ from judgelake.tasks.sources.readers.record_paths import FILE, LOCATOR
 
 PATTERN = re.compile(r"\{([^{}]+?)(?::0(\d+))?\}")
 """A column within a pattern; `{id:012}` fills it up with zeros to 12 digits."""
+OTHERS = "*"
+"""The key of a value map that stands for every text without a key of its own."""
 _KEYS = ("from", "constant", "values", "split", "element")
 
 
@@ -39,8 +41,9 @@ def check_scale(scale: tuple[float, ...]) -> None:
 class Value:
     """Where a value comes from: `column` (or a path such as `a.b[0].c`, `a[*].b`), `[column,
     column]` (the first that is filled; as a list all of them), a pattern `"{a}-{b:012}"`, or
-    `{from: <one of those>, values: {Yes: 1, No: 0}, split: "|"}`, `{constant: text}`. `element`
-    takes one piece of a split (0 the first, -1 the last).
+    `{from: <one of those>, values: {Yes: 1, No: 0}, split: "|"}`, `{constant: text}`. The key `"*"`
+    of `values` stands for every other text. `element` takes one piece of a split (0 the first, -1
+    the last).
     """
 
     columns: tuple[str, ...] = ()
@@ -262,11 +265,12 @@ def _mark(expression: pl.Expr, nulls: tuple[str, ...]) -> pl.Expr:
 
 
 def _mapped(raw: pl.Expr, values: Mapping[str, str | None], name: str) -> TableCell:
-    """A value map: exact texts, else equal numbers (`1` is `1.0`); a text mapped to null is
-    missing.
+    """A value map: exact texts, else equal numbers (`1` is `1.0`), else what `*` stands for; a text
+    mapped to null is missing.
     """
-    blank = [text for text, meaning in values.items() if meaning is None]
-    kept = {text: meaning for text, meaning in values.items() if meaning is not None}
+    named = {text: meaning for text, meaning in values.items() if text != OTHERS}
+    blank = [text for text, meaning in named.items() if meaning is None]
+    kept = {text: meaning for text, meaning in named.items() if meaning is not None}
     numbers = {float(text): meaning for text, meaning in kept.items() if _is_number(text)}
     bare = raw.str.strip_chars()
     filled = pl.when(bare.is_in(blank).not_()).then(bare)
@@ -278,6 +282,10 @@ def _mapped(raw: pl.Expr, values: Mapping[str, str | None], name: str) -> TableC
                 numbers, default=None, return_dtype=pl.String
             ),
         )
+    if OTHERS in values:
+        is_other = filled.is_not_null() & read.is_null()
+        read = pl.when(is_other).then(pl.lit(values[OTHERS], pl.String)).otherwise(read)
+        filled = pl.when(read.is_not_null()).then(filled)
     known = ", ".join(values)
     return TableCell(
         filled,

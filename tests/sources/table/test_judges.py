@@ -111,6 +111,44 @@ def test_replies_become_verdicts_of_the_lake(tmp_path: Path) -> None:
     assert query(lake, "select * from quarantine") == []
 
 
+def test_a_label_of_a_reply_in_the_order_that_was_shown(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [
+        {"reply": "[[A>>B]]", "first": "a"},
+        {"reply": "[[A>B]]", "first": "b"},
+        {"reply": "[[A=B]]", "first": "b"},
+        {"reply": "$ERROR$", "first": "a"},
+        {"reply": None, "first": "a"},
+    ]
+    settings: dict[str, object] = {"reader": "arena_label", "text": "reply"}
+    found = duels(tmp_path, rows, **settings, shown_first="first")
+    assert found.select("status", "choice", "preference_b").rows() == [
+        ("ok", "a", 0.0),
+        ("ok", "b", 0.75),
+        ("ok", "tie", 0.5),
+        ("unparsed", None, None),
+        ("failed", None, None),
+    ]
+    assert found["reason"][3] == (
+        "the text does not clearly give one of the labels from [[A>>B]] to [[B>>A]]"
+    )
+
+
+def test_texts_without_a_value_of_their_own(tmp_path: Path) -> None:
+    """`*: null` makes them missing verdicts in place of rejected rows."""
+    rows: list[dict[str, object]] = [
+        {"label": "B>A", "reply": "r"},
+        {"label": "I cannot say", "reply": "r"},
+        {"label": "?", "reply": None},
+    ]
+    preference = {"from": "label", "values": {"B>A": "0.75", "*": None}}
+    found = duels(tmp_path, rows, preference=preference, text="reply")
+    assert found.select("status", "choice", "preference_b").rows() == [
+        ("ok", "b", 0.75),
+        ("unparsed", None, None),
+        ("failed", None, None),
+    ]
+
+
 def test_two_scores_of_a_review_in_the_order_that_was_shown(tmp_path: Path) -> None:
     rows: list[dict[str, object]] = [
         {"review": "9 7\nBecause.", "first": "a"},

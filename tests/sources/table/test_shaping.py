@@ -110,6 +110,16 @@ def test_a_joined_file_is_part_of_the_source(tmp_path: Path) -> None:
     assert str(error.value).endswith("(`columns.prompt` takes 'own.q' for a column)")
 
 
+def test_a_part_that_may_be_empty(tmp_path: Path) -> None:
+    lines = [{"both": both, "q": "?"} for both in ("5:x", "6:", ":y")]
+    write_lines(tmp_path / "a.jsonl", lines)
+    columns = {"item_id": "id", "prompt": "q", "answer": "text"}
+    frames = read(tmp_path, file="a.jsonl", parse={"both": "{id}:{text?}"}, columns=columns)
+    assert frames.answers.select("item_id", "text").rows() == [("5", "x"), ("6", "")]
+    reason = "the text is not of the form {id}:{text?}"
+    assert reasons(frames) == [("a.jsonl", "line 3", "both", ":y", reason)]
+
+
 def test_named_parts_of_a_text_are_columns(tmp_path: Path) -> None:
     file = write(tmp_path, "a.csv", "key,q,a\n5_17,A?,x\n5_18_b,B?,y\nno,C?,z\n,D?,v\n")
     columns = {"item_id": "item", "prompt": "q", "answer": "a", "answer_id": "{item}-{number}"}

@@ -2,6 +2,7 @@
 are known.
 """
 
+import pickle
 from pathlib import Path
 
 import polars as pl
@@ -416,3 +417,13 @@ def test_real_file_with_a_shifted_header_is_refused_by_file_and_line(
         match=r"davinci-003\.tsv:2: no row fits the header: it has 5 columns .* this row 4 cells",
     ):
         read(tmp_path, file=str(file), columns=columns)
+
+
+def test_an_absent_column_is_named_by_an_error_that_a_worker_can_send(tmp_path: Path) -> None:
+    write_bytes(tmp_path / "survey.tsv", SURVEY.encode())
+    with pytest.raises(SourceError) as raised:
+        read(tmp_path, file="survey.tsv", columns={**SURVEY_COLUMNS, "answer": "reply"})
+    sent = pickle.loads(pickle.dumps(raised.value))
+    assert type(sent) is type(raised.value)
+    assert str(sent) == str(raised.value)
+    assert "has no 'reply'" in str(sent)
