@@ -107,7 +107,7 @@ CHAPTERS: tuple[Chapter, ...] = (
         "complete",
         "Is the data complete?",
         "A case without a score is in no mean: where many are missing, a mean says little of the "
-        "rest. Bars are drawn of judges that lack a score.",
+        "rest. The bars show the judges that lack a score.",
         ("coverage", "refusals", "quarantine", "judges", "runs"),
     ),
 )

@@ -217,7 +217,7 @@
     const ratings = [...new Set(verdicts.filter((v) => v.people >= 0 && (v.criterion === criterion || v.judge === judge)).map((v) => `${said(c, v.people)} (${v.criterion})`))];
     const answers = [block(c[4] === null ? "answer" : `answer a: ${c[3] < 0 ? c[2] : data.model[c[3]]}`, detail.answer ?? c[8]), c[4] === null ? null : block(`answer b: ${c[5] < 0 ? c[4] : data.model[c[5]]}`, detail.answer_b ?? c[9])];
     return make(
-      "div", {className: "case"},
+      "div", {className: c[4] === null ? "case" : "case duel"},
       make("div", {}, image, make("p", {}, make("small", {}, `item ${c[1]}, answer ${c[2]}${c[4] === null ? "" : ` and ${c[4]}`}`))),
       make("div", {}, block("question", detail.prompt ?? c[7]), block("references", counted(detail.references)), block("people", ratings.join(", ")), make("div", {className: "pair"}, ...answers.filter(Boolean))),
       make("div", {}, make("h5", {}, "verdicts"), ...[...verdicts].sort((x, y) => isChosen(y) - isChosen(x)).map((v) => drawVerdict(c, v, isChosen(v)))),

@@ -98,11 +98,33 @@ with people as (
     where benchmark = $benchmark and rater like 'human:%' and preference_b is not null
     group by all
 ),
+replies as (
+    select judge, item_id, criterion, sample, text, reason,
+        least(answer_a, answer_b) as answer_a, greatest(answer_a, answer_b) as answer_b,
+        case when answer_a < answer_b or shown_first is null then shown_first
+            when shown_first = 'a' then 'b' else 'a' end as shown_first
+    from stg_recorded_duels where benchmark = $benchmark
+),
+recorded as (
+    select choices.* exclude (rater, cluster, choice), choices.rater as judge, null as judge_id,
+        null as reading, left(replies.text, 20000) as rationale, replies.reason
+    from core_ordered_choices as choices
+    inner join replies
+        on choices.rater = replies.judge and choices.item_id = replies.item_id
+        and choices.answer_a = replies.answer_a and choices.answer_b = replies.answer_b
+        and choices.criterion = replies.criterion and choices.sample = replies.sample
+        and choices.shown_first is not distinct from replies.shown_first
+    where choices.benchmark = $benchmark
+),
+duels as (
+    select * from core_duels where benchmark = $benchmark
+    union all by name
+    select * from recorded
+),
 found as (
     select duels.*, people.preference_b as people
-    from core_duels as duels
+    from duels
     left join people using (item_id, answer_a, answer_b, criterion)
-    where duels.benchmark = $benchmark
     order by abs(duels.preference_b - people.preference_b) desc nulls first, item_id, answer_a,
         answer_b, criterion
     limit $n
@@ -155,7 +177,8 @@ group by all
 """
 N_ROWS = """
 select (select count(*) from core_scores where benchmark = $benchmark)
-    + (select count(*) from core_duels where benchmark = $benchmark) as n
+    + (select count(*) from core_duels where benchmark = $benchmark)
+    + (select count(*) from stg_recorded_duels where benchmark = $benchmark) as n
 """
 
 

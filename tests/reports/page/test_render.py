@@ -55,7 +55,10 @@ create table rpt_quarantine (benchmark varchar, source_file varchar, reason varc
 create table core_runs (run_id varchar, suite varchar, started_at timestamptz, ended_at timestamptz, outcome varchar,
     n_calls bigint, n_replies_reused bigint, prompt_tokens bigint, completion_tokens bigint, n_failed bigint);
 """
-ROW_VIEWS = "core_choices", "core_duels", "stg_duels", "stg_replies", "stg_verdicts"
+ROW_VIEWS = (
+    *("core_choices", "core_duels", "core_ordered_choices"),
+    *("stg_duels", "stg_recorded_duels", "stg_replies", "stg_verdicts"),
+)
 FEW = "fewer than 3 clusters"
 VOID = {"meta", "br", "input", "link", "img", "hr"}
 

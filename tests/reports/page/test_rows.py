@@ -151,6 +151,37 @@ def test_a_pair_has_both_answers_and_the_replies_of_its_order(
     ]
 
 
+def test_a_recorded_duel_is_a_row_with_its_reply(
+    lake: duckdb.DuckDBPyConnection,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    """It was recorded as (b1, a1) with b1 first: of the pair (a1, b1), that is b first."""
+    add_answer(lake, "a1", text="left", model="m1")
+    add_answer(lake, "b1", text="right", model="m2")
+    lake.execute("update core_answers set item_id = 'i'")
+    pair = {"benchmark": "vqa", "item_id": "i", "criterion": "overall", "sample": 0}
+    insert_named(
+        lake,
+        "stg_recorded_duels",
+        pair | {"judge": "gpt", "answer_a": "b1", "answer_b": "a1", "shown_first": "a",
+                "status": "ok", "choice": "a", "preference_b": 0.25, "text": f"[[A>B]] {SCRIPT}"},
+    )  # fmt: skip
+    insert_named(
+        lake,
+        "core_ordered_choices",
+        pair | {"rater": "gpt", "answer_a": "a1", "answer_b": "b1", "model_a": "m1",
+                "model_b": "m2", "shown_first": "b", "status": "ok", "choice": "b",
+                "preference_b": 0.75},
+    )  # fmt: skip
+    out = render_report(lake, "s", tmp_path / "r.html", None, MADE_AT)
+    index, details = read_page(out)
+    assert index["judge"] == ["gpt"]
+    assert index["cases"][0][:6] == [0, "i", "a1", 0, "b1", 1]
+    assert index["rows"]["score"] == [750]
+    assert details[0]["verdicts"] == [[0, "b shown first", f"[[A>B]] {SCRIPT}", None, []]]
+    assert "Every verdict and score" in out.read_text()
+
+
 def test_many_rows_lie_beside_the_page_and_the_furthest_from_people_are_kept(
     lake: duckdb.DuckDBPyConnection,  # noqa: F811
     tmp_path: Path,
