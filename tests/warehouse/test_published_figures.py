@@ -132,3 +132,41 @@ def test_bradley_terry(connection: duckdb.DuckDBPyConnection, file: str) -> None
     assert len(rows) == {"food": 5, "llmfao": 59}[file]
     for item, found, golden in rows:
         assert found == pytest.approx(golden, abs=1e-9), item
+
+
+@pytest.mark.parametrize("file", ["food", "llmfao"])
+def test_elo_in_the_order_of_the_file(connection: duckdb.DuckDBPyConnection, file: str) -> None:
+    """`elo` is the mean over random orders; one pass in the file's order is a recursive query."""
+    rows = connection.execute(
+        f"""
+        with recursive duels as ({DUELS.format(file=file)}),
+        names as (
+            select list(distinct model order by model) as models
+            from (select model_a as model from duels union all select model_b from duels)
+        ),
+        games as (
+            select row_number() over () as game, list_position(models, model_a) as a,
+                   list_position(models, model_b) as b, preference_b
+            from duels, names
+        ),
+        passes as (
+            select 0::bigint as game, list_transform(models, lambda model: 1000::double) as ratings
+            from names
+            union all
+            select games.game, list_transform(ratings, lambda rating, place: rating
+                + 4 * (1 - preference_b - 1 / (1 + 10 ** ((ratings[b] - ratings[a]) / 400)))
+                * ((place = a)::int - (place = b)::int))
+            from passes join games on games.game = passes.game + 1
+        ),
+        ratings as (
+            select unnest(models) as item, unnest(ratings) as found
+            from names, (select max_by(ratings, game) as ratings from passes)
+        )
+        select item, found, golden.score
+        from ratings join read_csv('evalica/{file}-golden.csv') as golden using (item)
+        where golden.algorithm = 'elo'
+        """
+    ).fetchall()
+    assert len(rows) == {"food": 5, "llmfao": 59}[file]
+    for item, found, golden in rows:
+        assert found == pytest.approx(golden, abs=1e-9), item
