@@ -393,6 +393,39 @@ def test_the_headline_names_judges_whose_agreement_may_be_chance(
     assert "No agreement beyond chance with people (the interval holds 0): small ." in said
 
 
+def test_the_first_screen_names_judges_not_to_trust_on_every_benchmark(
+    lake: duckdb.DuckDBPyConnection, tmp_path: Path
+) -> None:
+    for benchmark, judge, low, high in (
+        ("nq", "good", 0.4, 0.6),
+        ("nq", "few", None, None),
+        ("vqa", "small", -0.5, 0.51),
+        ("vqa", "against", -0.4, -0.2),
+    ):
+        add_answer(lake, "1", benchmark=benchmark)
+        row = {
+            "benchmark": benchmark,
+            "judge": judge,
+            "judge_criterion": "correctness",
+            "human_criterion": "correctness",
+            "human_rule": "mean",
+            "against": "human",
+            "coefficient": "spearman",
+            "model": "*",
+            "n": 40,
+            "value": 0.03 if low is None or high is None else (low + high) / 2,
+            "low": low,
+            "high": high,
+        }
+        insert_named(lake, "rpt_judge_comparison", row)
+    said = render(lake, tmp_path, benchmarks=["nq", "vqa"]).text
+    doubts = said[said.index("Do not trust") : said.index("Judge", said.index("Do not trust"))]
+    assert "on vqa : small 0.01 (-0.50 to 0.51) , against -0.30 (-0.40 to -0.20) ." in doubts
+    assert "good" not in doubts
+    assert "few" not in doubts
+    assert "Do not trust" not in render(lake, tmp_path, benchmarks=["nq"]).text
+
+
 def test_metrics_are_called_by_their_short_names_where_these_are_unlike() -> None:
     rows: list[dict[str, Any]] = [
         {"metric": "exact_match", "signature": "exact_match|version:1"},
