@@ -215,10 +215,10 @@ def materialise(connection: duckdb.DuckDBPyConnection) -> None:
     make_views(connection, " ".join(_kept_views()))
     scope = _find_scope(connection)
     for name in _kept_views():
-        _run(connection, f"create or replace view {name} as {view_texts()[name]}", name)
         version = _name_version(made, name, scope)
         kept = find_kept(made.snapshot.mirror, name, version)
         if not kept:
+            _run(connection, f"create or replace view {name} as {view_texts()[name]}", name)
             try:
                 kept = keep_rows(connection, Lake(made.snapshot.root), name, version)
             except duckdb.Error as error:
