@@ -380,6 +380,11 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]]
         _add_train,
         "judgelake.flows.train_command:run_train",
     ),
+    "collect": (
+        "generate rubrics, instructions, responses and feedback to train a judge on",
+        _add_judging,
+        "judgelake.flows.collect_command:run_collect",
+    ),
     "serve": (
         "run a suite on a schedule, with Prefect's page beside it",
         _add_serve,
