@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from judgelake.flows.argument_types import count, positive, seconds
 from judgelake.flows.command_groups import describe_commands
 from judgelake.flows.process_start import prepare_process
 from judgelake.tasks.errors import ExitCode, describe_codes, find_code
@@ -83,6 +84,8 @@ def _add_ingest(parser: argparse.ArgumentParser) -> None:
 
 def _add_plan(parser: argparse.ArgumentParser) -> None:
     _add_stage(parser)
+    words = "what `judgelake collect` has left, in place of what the judges have"
+    parser.add_argument("--collection", action="store_true", help=words)
     parser.add_argument("--format", choices=["table", "json"], default="table")
 
 
@@ -115,7 +118,7 @@ def _add_sql(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--watch",
-        type=_positive,
+        type=positive,
         metavar="SECONDS",
         help="answer again in this many seconds, from the lake as it is then, until Ctrl-C",
     )
@@ -132,7 +135,7 @@ def _add_scope(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("suite", type=find_suite, help="the suite file (YAML), or an example")
     parser.add_argument(
         "--limit",
-        type=_positive,
+        type=positive,
         metavar="N",
         help="only the first N items by key of each benchmark",
     )
@@ -200,7 +203,7 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
         help="run at these times: minute, hour, day, month, weekday",
     )
     when.add_argument(
-        "--interval", type=_positive, metavar="SECONDS", help="run once in this many seconds"
+        "--interval", type=positive, metavar="SECONDS", help="run once in this many seconds"
     )
     parser.add_argument(
         "--timezone",
@@ -214,20 +217,20 @@ def _add_worker(parser: argparse.ArgumentParser) -> None:
     _add_scheduler(parser)
     parser.add_argument(
         "--endpoint",
-        type=_count,
+        type=count,
         default=1,
         metavar="N",
         help="number of shards that ask endpoints at the same time (default: 1)",
     )
     parser.add_argument(
         "--metric",
-        type=_count,
+        type=count,
         default=0,
         metavar="N",
         help="number of metric shards computed at the same time (default: 0)",
     )
     gpus = "number of processes that run local models, each on a GPU if there are some (default: 0)"
-    parser.add_argument("--gpu", type=_count, nargs="?", const=1, default=0, metavar="N", help=gpus)
+    parser.add_argument("--gpu", type=count, nargs="?", const=1, default=0, metavar="N", help=gpus)
     parser.add_argument(
         "--name", help="the worker's name at the scheduler (default: the host's name and the slots)"
     )
@@ -250,7 +253,7 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
         "wait at most this long for another run that does the same work, then exit 6 "
         "(default: until that run has ended)"
     )
-    waits.add_argument("--wait", type=_seconds, metavar="SECONDS", help=words)
+    waits.add_argument("--wait", type=seconds, metavar="SECONDS", help=words)
     waits.add_argument(
         "--no-wait", dest="wait", action="store_const", const=0.0, help="the same as --wait 0"
     )
@@ -456,22 +459,6 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]]
         "judgelake.flows.sql_command:run_query",
     ),
 }
-
-
-def _count(text: str) -> int:
-    return 0 if text == "0" else _positive(text)
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r}; expected a whole number from 1")
-    return int(text)
-
-
-def _seconds(text: str) -> float:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r}; expected a whole number of seconds from 0")
-    return float(text)
 
 
 def _guarded(options: argparse.Namespace) -> int:
