@@ -1,4 +1,4 @@
--- grain: one row per outcome of a collector ($judge_id, $reading): kept, another status, or `near_duplicate` of a rubric; with how many there are
+-- grain: one row per outcome of a collector ($judge_id, $reading), with its number: kept, another status, or `near_duplicate` of a rubric
 with outcomes as (
     select
         collected.benchmark,
@@ -12,7 +12,8 @@ with outcomes as (
     from core_collected as collected
     left join stg_screened_rubrics as screened
         on
-            collected.judge_id = screened.judge_id
+            collected.table_name = 'collected_rubrics'
+            and collected.judge_id = screened.judge_id
             and collected.reading = screened.reading
             and collected.benchmark = screened.benchmark
             and collected.context_digest = screened.context_digest

@@ -5,7 +5,7 @@ how. What is asked is `tasks.collection`.
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from judgelake.tasks.backends.endpoint import EndpointSettings, expect
 from judgelake.tasks.collection.instructions import InstructionOptions
@@ -114,7 +114,7 @@ def _make(
     settings: CollectionSettings,
     name: str,
     options: type[RubricOptions] | type[InstructionOptions] | type[ResponseOptions],
-    given: Mapping[str, object],
+    given: Mapping[str, Any],
     before: JudgeSettings | None = None,
 ) -> JudgeSettings:
     known = {part.name for part in dataclasses.fields(options)}
