@@ -96,6 +96,10 @@ _COMMANDS: dict[str, tuple[str, str]] = {
         "fine-tune a local model into a judge on another judge's verdicts",
         "judgelake.flows.train_command:run_train",
     ),
+    "collect": (
+        "generate rubrics, instructions, responses and feedback to train a judge on",
+        "judgelake.flows.collect_command:run_collect",
+    ),
     "serve": (
         "run a suite on a schedule, with Prefect's page beside it",
         "judgelake.flows.serve_command:serve_suite",

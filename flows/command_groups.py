@@ -16,6 +16,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "judge": "judge and score answers that have no verdict or score",
         "report": "compute a suite's correlations and write its report",
         "reread": "read stored replies again; sends no request",
+        "collect": "generate feedback to train a judge on",
         "train": "fine-tune a local model on another judge's verdicts",
     },
     "ask": {

@@ -19,6 +19,8 @@ def _add_ingest(parser: argparse.ArgumentParser) -> None:
 
 def _add_plan(parser: argparse.ArgumentParser) -> None:
     _add_stage(parser)
+    words = "what `judgelake collect` has left, in place of what the judges have"
+    parser.add_argument("--collection", action="store_true", help=words)
     parser.add_argument("--format", choices=["table", "json"], default="table")
 
 
@@ -327,6 +329,7 @@ OPTIONS: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
     "report": _add_report,
     "reread": _add_reread,
     "train": _add_train,
+    "collect": _add_judging,
     "serve": _add_serve,
     "worker": _add_worker,
     "certificate": _add_certificate,

@@ -14,9 +14,10 @@ from typing import Any
 
 from judgelake.tasks.backends.prices import read_table
 from judgelake.tasks.lake.storage import open_place
+from judgelake.tasks.planning.collection_estimate import estimate_collection
 from judgelake.tasks.planning.dry_lake import lake_to_plan
 from judgelake.tasks.planning.estimate import CostEstimate, JudgeEstimate, estimate_suite
-from judgelake.tasks.suite.suite import Scope, Suite, narrow, read_suite
+from judgelake.tasks.suite.suite import Scope, Suite, narrow, read_suite, suite_of_collection
 
 _ANY_WIDTH = 10_000
 """Columns where the output is no terminal."""
@@ -45,7 +46,9 @@ _LEGEND = (
 def run_plan(options: argparse.Namespace) -> int:
     """Print the cost estimate of a suite; returns the exit code."""
     scope = Scope(options.limit, tuple(options.judge), tuple(options.benchmark))
-    suite, estimate = plan_suite(options.suite, options.lake, scope, tuple(options.retry))
+    suite, estimate = plan_suite(
+        options.suite, options.lake, scope, tuple(options.retry), collection=options.collection
+    )
     text = (
         json.dumps(as_plain(estimate, suite), indent=2)
         if options.format == "json"
@@ -56,12 +59,22 @@ def run_plan(options: argparse.Namespace) -> int:
 
 
 def plan_suite(
-    file: Path, lake: str, scope: Scope, retry: tuple[str, ...] = ()
+    file: Path,
+    lake: str,
+    scope: Scope,
+    retry: tuple[str, ...] = (),
+    *,
+    collection: bool = False,
 ) -> tuple[Suite, CostEstimate]:
-    """The suite of a file within `scope`, and the estimate of what is left to ask."""
-    suite = narrow(read_suite(file), scope)
+    """The suite of a file within `scope`, and the estimate of what is left to ask: of its judges,
+    or of its collection (also where it has no judge).
+    """
+    full = read_suite(file)
+    collects = collection or (full.collection is not None and not full.judges)
+    suite = narrow(suite_of_collection(full) if collects else full, scope)
     with lake_to_plan(open_place(lake), suite, scope.limit) as planned:
-        return suite, estimate_suite(planned, suite, scope, retry)
+        estimate = estimate_collection if collects else estimate_suite
+        return suite, estimate(planned, suite, scope, retry)
 
 
 def as_plain(estimate: CostEstimate, suite: Suite) -> dict[str, Any]:

@@ -30,9 +30,15 @@ from judgelake.tasks.runs.log import (
 )
 from judgelake.tasks.runs.record import new_run_id, record_run
 from judgelake.tasks.runs.summary import RunEnd, end_run
-from judgelake.tasks.suite.suite import Scope, Suite, narrow, read_suite
+from judgelake.tasks.suite.suite import Scope, Suite, narrow, read_suite, suite_of_collection
 
-_STAGES = {"run": STAGES, "ingest": ("ingest",), "judge": ("judge",), "report": ("report",)}
+_STAGES = {
+    "run": STAGES,
+    "ingest": ("ingest",),
+    "judge": ("judge",),
+    "report": ("report",),
+    "collect": ("ingest", "judge"),
+}
 _HALT_S = 5
 """How long shards may write what they have after a second Ctrl-C."""
 
@@ -59,6 +65,8 @@ def run_suite(options: argparse.Namespace) -> RunEnd:
     stages, retry = _STAGES[options.command], tuple(options.retry)
     scope = Scope(options.limit, tuple(options.judge), tuple(options.benchmark))
     full = read_suite(options.suite)
+    if options.command == "collect":
+        full = suite_of_collection(full)
     for alias, lacks in full.left_out.items():
         names = ", ".join(lacks)
         sys.stderr.write(

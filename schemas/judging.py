@@ -33,7 +33,7 @@ class Judges(Strict):
 
     judge_id: str = pa.Field(str_matches=r"^[0-9a-f]{16}$")
     reading: str
-    kind: str = pa.Field(isin=("judge", "captioner", "labeller", "metric"))
+    kind: str = pa.Field(isin=("judge", "captioner", "labeller", "metric", "collector"))
     alias: str
     suite: str
     call_signature: str

@@ -132,6 +132,11 @@ def _reported(name: str, contract: str, *keys: str, sort: tuple[str, ...] = ()) 
     return _table(name, contract, keys, ("suite",), sort, origin="report")
 
 
+def _collected(name: str, contract: str) -> Table:
+    """A table of what a collector of feedback generated."""
+    return _table(name, contract, (*CASE_KEY, "reading", "judged_at"), ("judge_id",))
+
+
 _ANSWER = ("benchmark", "item_id", "answer_id")
 _PAIR = ("benchmark", "item_id", "answer_a", "answer_b")
 _CUTS = ("task", "category", "style")
@@ -222,6 +227,15 @@ TABLES: dict[str, Table] = {
             "generated_captions",
             "judging.GeneratedCaptions",
             (*CASE_KEY, "reading", "judged_at"),
+            ("judge_id",),
+        ),
+        _collected("collected_rubrics", "collection.CollectedRubrics"),
+        _collected("collected_instructions", "collection.CollectedInstructions"),
+        _collected("collected_responses", "collection.CollectedResponses"),
+        _table(
+            "screened_rubrics",
+            "collection.ScreenedRubrics",
+            ("judge_id", "reading", "benchmark", "context_digest", "criterion"),
             ("judge_id",),
         ),
         _table(

@@ -9,8 +9,12 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-Status = Literal["ok", "unparsed", "refused", "truncated", "filtered", "failed", "missing_image"]
-"""Why a verdict has, or lacks, a score. Only `ok` has one."""
+Status = Literal[
+    "ok", "unparsed", "refused", "truncated", "filtered", "failed", "missing_image", "rejected"
+]
+"""Why a verdict has, or lacks, a score. Only `ok` has one. `rejected`: what a collector generated
+can be read, and is not good enough to be kept.
+"""
 
 Choice = Literal["a", "b", "tie"]
 
@@ -222,8 +226,8 @@ class Verdict:
     both None unless `ok`.
 
     On a pair: `choice`, and `preference_b`, the share of the win that b gets (by default 0, 0.5 or
-    1); `score_a`, `score_b` where the judge scores both. Of an image: `text`, its caption.
-    `criterion` is the case's unless it is given.
+    1); `score_a`, `score_b` where the judge scores both. Of an image: `text`, its caption. Of a
+    collector: `made`, the columns of its table. `criterion` is the case's unless it is given.
     """
 
     status: Status
@@ -239,6 +243,7 @@ class Verdict:
     score_a: float | None = None
     score_b: float | None = None
     text: str | None = None
+    made: Mapping[str, object] | None = None
 
 
 Judge = Generator[list[Request], list[Reply | Failure], list[Verdict]]
@@ -250,7 +255,7 @@ ImageMode = Literal[True, "absent", "swapped"]
 on looking.
 """
 
-Unit = Literal["answer", "pair", "image", "feedback"]
+Unit = Literal["answer", "pair", "image", "feedback", "rubrics", "instructions", "responses"]
 Matchups = Literal["all", "human", "reference"] | int
 
 
@@ -277,6 +282,11 @@ class Wants:
     (`missed` and `reverse` in `core_failure_cases`), which are known once the metrics are there.
     `seats`: the members of a jury, whose cases are its own where at least `quorum` of them judge
     them; it `learns` weights for them.
+
+    A collector of feedback makes `rubrics` of an image, `instructions` of a rubric or `responses`
+    to an instruction. The last two are of what the collector `built_on` (judge_id, reading) made;
+    a rubric whose ROUGE-L with another one, or with one of the `examples`, is `most_similar` or
+    more makes no instructions.
     """
 
     tasks: tuple[str, ...]
@@ -296,6 +306,9 @@ class Wants:
     seats: tuple[Seat, ...] = ()
     quorum: int = 0
     learns: bool = False
+    built_on: tuple[str, str] = ("", "")
+    most_similar: float = 1.0
+    examples: tuple[str, ...] = ()
 
 
 TABLE_OF: dict[Unit, str] = {
@@ -303,8 +316,14 @@ TABLE_OF: dict[Unit, str] = {
     "pair": "duels",
     "feedback": "duels",
     "image": "generated_captions",
+    "rubrics": "collected_rubrics",
+    "instructions": "collected_instructions",
+    "responses": "collected_responses",
 }
 """Unit -> the lake's table of what the judge concluded."""
+
+COLLECTED: tuple[Unit, ...] = ("rubrics", "instructions", "responses")
+"""The units of collectors, in their order."""
 
 
 def is_remote(uri: str) -> bool:

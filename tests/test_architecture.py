@@ -33,6 +33,7 @@ LAYERS = (
     ("backends",),
     ("metrics",),
     ("judging",),
+    ("collection",),
     ("sources",),
     ("suite",),
     ("failures",),

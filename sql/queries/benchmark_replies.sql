@@ -17,6 +17,24 @@ with verdicts_of_all as (
         benchmark,
         reply_digests
     from raw_generated_captions
+    union all
+    select
+        judge_id,
+        benchmark,
+        reply_digests
+    from raw_collected_rubrics
+    union all
+    select
+        judge_id,
+        benchmark,
+        reply_digests
+    from raw_collected_instructions
+    union all
+    select
+        judge_id,
+        benchmark,
+        reply_digests
+    from raw_collected_responses
 ),
 
 uses as (

@@ -5,6 +5,8 @@ with outcomes as (
     select * from stg_duels
     union all by name
     select * from stg_generated_captions
+    union all by name
+    select * from core_collected
 )
 
 select

@@ -28,6 +28,21 @@ outcomes as (
         judge_id,
         benchmark
     from raw_generated_captions
+    union all
+    select
+        judge_id,
+        benchmark
+    from raw_collected_rubrics
+    union all
+    select
+        judge_id,
+        benchmark
+    from raw_collected_instructions
+    union all
+    select
+        judge_id,
+        benchmark
+    from raw_collected_responses
 ),
 
 counts as (

@@ -35,6 +35,7 @@ from judgelake.tasks.lake.lake import Lake, append_rows
 from judgelake.tasks.lake.leases import SteadyClock
 from judgelake.tasks.lake.snapshot import Snapshot
 from judgelake.tasks.types import (
+    COLLECTED,
     TABLE_OF,
     UNASKED,
     Case,
@@ -135,6 +136,8 @@ def _settle(verdict: Verdict, unit: Unit) -> Verdict:
 def _find_wrong(verdict: Verdict, unit: Unit) -> str | None:
     if unit == "image":
         return None if verdict.text else "no caption"
+    if unit in COLLECTED:
+        return None if verdict.made else "nothing"
     if unit in ("pair", "feedback"):
         share = 0.5 if verdict.preference_b is None else verdict.preference_b
         return (
@@ -362,7 +365,7 @@ class Ledger:
                 {"level": level, "probability": round_single(share)}
                 for level, share in levels.items()
             ]
-            self._verdicts.append(about | concluded)
+            self._verdicts.append(about | concluded | dict(verdict.made or {}))
 
     def leave_open(self, pending: Sequence[Pending]) -> None:
         """Count a case that waits for a batch at the provider. Cases left over because the budget

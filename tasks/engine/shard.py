@@ -23,6 +23,7 @@ from judgelake.tasks.backends.endpoint import BackendOrder, EndpointSettings
 from judgelake.tasks.backends.image_encoding import ImageEncoder
 from judgelake.tasks.backends.registry import BACKENDS
 from judgelake.tasks.backends.replay import SilentBackend
+from judgelake.tasks.collection.collectors import find_protocol
 from judgelake.tasks.engine.budget import Budget, BudgetedBackend
 from judgelake.tasks.engine.engine import collect_less, judge_cases
 from judgelake.tasks.engine.ledger import FLUSH_SECONDS, PATIENCE_S, Ledger, Tally, load_replies
@@ -31,7 +32,6 @@ from judgelake.tasks.engine.spill import take_in_spilled
 from judgelake.tasks.errors import BackendError, LakeError
 from judgelake.tasks.judging.answer_form import ask_in_form
 from judgelake.tasks.judging.cases import find_missing_image, read_cases
-from judgelake.tasks.judging.protocols import PROTOCOLS
 from judgelake.tasks.lake.lake import Lake, open_lake
 from judgelake.tasks.lake.parquet import read_frame
 from judgelake.tasks.lake.snapshot import Snapshot
@@ -237,7 +237,7 @@ def make_starter(judge: JudgeSettings, identity: Identity) -> Callable[[Case], J
     """From a case to the protocol's generator, or to one that ends at once where an image that the
     protocol needs is missing.
     """
-    protocol = PROTOCOLS[judge.protocol]
+    protocol = find_protocol(judge.protocol)
     start: Callable[[Case], Judge] = functools.partial(
         protocol.judge, options=judge.options, models=judge.models
     )

@@ -47,7 +47,7 @@ PROTOCOLS = Registry(
 
 def identify_judge(
     alias: str,
-    protocol_name: str,
+    protocol: Protocol,
     options: Any,
     models: Models,
     benchmarks: tuple[str, ...],
@@ -62,7 +62,6 @@ def identify_judge(
     `local`: endpoint name -> what signs the model that runs in the worker's own process, of the
     endpoints that have one. `forms`: endpoint name -> the form of its answers.
     """
-    protocol = PROTOCOLS[protocol_name]
     wants = protocol.joins(options, members) if protocol.joins else protocol.wants(options)
     call, reading = protocol.call_signature(options, models), protocol.reading_signature(options)
     if hasattr(options, "image"):

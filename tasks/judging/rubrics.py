@@ -4,7 +4,7 @@ is asked with them is each protocol's.
 
 import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -61,6 +61,16 @@ def load_rubrics(file: Path) -> Mapping[str, Rubric]:
     """The rubrics of a YAML or JSON file, a list of `{id, criterion, levels}`; raises SuiteError
     naming the one that is wrong. `rubrics/answers.yaml` is there for suites that have no such file.
     """
+    return {
+        str(entry["id"]): Rubric(entry["criterion"], tuple(entry["levels"]))
+        for entry in read_rubric_entries(file)
+    }
+
+
+def read_rubric_entries(file: Path, also: Collection[str] = ()) -> list[dict[str, Any]]:
+    """The entries of a file of rubrics, checked; `also` are keys that they may have beside `id`,
+    `criterion` and `levels`. Raises SuiteError naming the one that is wrong.
+    """
     shipped = resources.files("judgelake.suites").joinpath("rubrics", file.name)
     is_shipped = not file.exists() and file.parent.name == "rubrics" and shipped.is_file()
     try:
@@ -77,25 +87,25 @@ def load_rubrics(file: Path) -> Mapping[str, Rubric]:
             f"{file}: is no list of rubrics; expected `- {{id, criterion, levels}}`; write one "
             f"entry a rubric"
         )
-    rubrics: dict[str, Rubric] = {}
+    ids: set[str] = set()
     for number, entry in enumerate(entries):
-        wrong = _find_wrong(entry) or (
-            f"repeats the id {entry['id']!r}" if str(entry["id"]) in rubrics else None
+        wrong = _find_wrong(entry, also) or (
+            f"repeats the id {entry['id']!r}" if str(entry["id"]) in ids else None
         )
         if wrong:
             expected = (
                 f"an id of its own, a criterion and {N_LEVELS} levels (texts, the lowest first)"
             )
             raise SuiteError(f"{file}: rubric {number} {wrong}; expected {expected}; mend it")
-        rubrics[str(entry["id"])] = Rubric(entry["criterion"], tuple(entry["levels"]))
-    return rubrics
+        ids.add(str(entry["id"]))
+    return entries
 
 
-def _find_wrong(entry: Any) -> str | None:
+def _find_wrong(entry: Any, also: Collection[str]) -> str | None:
     if not isinstance(entry, dict):
         return f"is {entry!r}"
     missing = [key for key in ("id", "criterion", "levels") if key not in entry]
-    unknown = [str(key) for key in entry if key not in ("id", "criterion", "levels")]
+    unknown = [str(key) for key in entry if key not in ("id", "criterion", "levels", *also)]
     if missing or unknown:
         return f"lacks {', '.join(missing)}" if missing else f"has the unknown key {unknown[0]!r}"
     if not str(entry["id"]).strip() or not isinstance(entry["criterion"], str):

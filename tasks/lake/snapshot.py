@@ -39,6 +39,10 @@ _ABOUT_ANSWERS = (
 )
 LEVELS: tuple[tuple[str, ...], ...] = (
     (*_REPORTED, "verdicts", "duels", "generated_captions", "metric_scores", "batches"),
+    ("collected_responses",),
+    ("collected_instructions",),
+    ("screened_rubrics",),
+    ("collected_rubrics",),
     ("replies",),
     ("cases",),
     ("matchups", "judges", "runs"),

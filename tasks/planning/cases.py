@@ -20,13 +20,14 @@ from judgelake.tasks.lake.leases import SteadyClock
 from judgelake.tasks.lake.parquet import write_frame
 from judgelake.tasks.lake.snapshot import Snapshot
 from judgelake.tasks.lake.storage import LakePath, read_file, write_whole
+from judgelake.tasks.planning.collection import keep_images
 from judgelake.tasks.planning.juries import keep_votes
 from judgelake.tasks.planning.matchups import draw_matchups
 from judgelake.tasks.planning.scores import find_pending, name_ingests
 from judgelake.tasks.planning.trials import is_paused, size_trial
 from judgelake.tasks.suite.judges import JudgeSettings
 from judgelake.tasks.suite.suite import Scope, Suite, identify_all
-from judgelake.tasks.types import Identity, Unit, Wants
+from judgelake.tasks.types import COLLECTED, Identity, Unit, Wants
 from judgelake.tasks.warehouse.warehouse import (
     keep_result,
     open_warehouse,
@@ -40,6 +41,9 @@ _QUERIES: dict[Unit, str] = {
     "pair": "wanted_pairs",
     "image": "wanted_images",
     "feedback": "wanted_feedbacks",
+    "rubrics": "wanted_rubrics",
+    "instructions": "wanted_instructions",
+    "responses": "wanted_responses",
 }
 _PAIR = ("benchmark", "item_id", "answer_a", "answer_b")
 
@@ -69,6 +73,8 @@ def keep_wanted(
     drawn = (
         _keep_matchups(connection, wants, parameters) if wants.unit == "pair" else _no_matchups()
     )
+    if wants.unit in COLLECTED:
+        keep_images(connection, wants)
     keep_result(connection, f"queries/{_QUERIES[wants.unit]}.sql", "wanted_cases", parameters)
     if wants.failures:
         keep_result(connection, "queries/wanted_failures.sql", "wanted_cases", {})
@@ -90,6 +96,8 @@ def list_parameters(wants: Wants) -> dict[str, object]:
         "matchups": str(wants.matchups),
         "both_orders": wants.both_orders,
         "feedback_of": [*wants.feedback_of],
+        "built_on": wants.built_on[0],
+        "built_on_reading": wants.built_on[1],
     }
 
 
@@ -370,6 +378,9 @@ def _record_cases(
     now, run = pl.lit(datetime.now(UTC)), pl.lit(run_id)
     if work.matchups is not None:
         append_rows(lake, "matchups", work.matchups.with_columns(run_id=run, drawn_at=now))
+    if work.identity.wants.unit == "instructions":
+        screened = select_frame(connection, "select * from newly_screened", "screened rubrics")
+        append_rows(lake, "screened_rubrics", screened.with_columns(run_id=run, screened_at=now))
     judge_id = work.identity.judge_id
     new = select_file(connection, "queries/new_cases.sql", {"judge_id": judge_id})
     append_rows(

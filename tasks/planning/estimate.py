@@ -194,7 +194,7 @@ class CostEstimate:
     n_scores: int
 
 
-class _Past(NamedTuple):
+class Past(NamedTuple):
     """Figures of earlier replies in the lake: by (judge_id, model) mean completion tokens, by model
     seconds of the median reply.
     """
@@ -233,7 +233,7 @@ def estimate_suite(
     for rehearsed in left:
         for model, prompts in rehearsed.counted.items():
             counted.setdefault(model, []).extend(prompts)
-    past = _read_past(connection)
+    past = read_past(connection)
     judges = [_estimate(rehearsed, suite, counted, past) for rehearsed in left]
     pending = {estimate.judge: estimate.n_pending for estimate in judges}
     return CostEstimate(
@@ -344,17 +344,18 @@ def _measure_judged(
     return measured
 
 
-def _read_past(connection: duckdb.DuckDBPyConnection) -> _Past:
+def read_past(connection: duckdb.DuckDBPyConnection) -> Past:
+    """Figures of all replies in the lake."""
     rows = select_file(connection, "queries/past_replies.sql").rows()
     lengths = {(judge_id, model): mean for judge_id, model, _, mean, _ in rows if mean is not None}
     timed = sorted((n, model, median) for _, model, n, _, median in rows if median is not None)
-    return _Past(
+    return Past(
         lengths, {model: median / 1000 for _, model, median in timed}
     )  # of two judges the one with more replies
 
 
 def _estimate(
-    left: _Left, suite: Suite, counted: Mapping[str, list[Counted]], past: _Past
+    left: _Left, suite: Suite, counted: Mapping[str, list[Counted]], past: Past
 ) -> JudgeEstimate:
     parts = [
         _estimate_endpoint(left, name, asked, counted, past)
@@ -419,7 +420,7 @@ def _by_endpoint(asked: Iterable[Exchange]) -> dict[str, list[Exchange]]:
 
 
 def _estimate_endpoint(
-    left: _Left, name: str, asked: list[Exchange], counted: Mapping[str, list[Counted]], past: _Past
+    left: _Left, name: str, asked: list[Exchange], counted: Mapping[str, list[Counted]], past: Past
 ) -> _EndpointPart:
     requests = [exchange.request for exchange in asked]
     model, price = requests[0].model, left.judge.prices[name]
@@ -460,7 +461,7 @@ def _estimate_endpoint(
     return _EndpointPart(prompts, outputs, worst, cost, most, tuple(notes))
 
 
-def _find_latency(left: _Left, name: str, past: _Past) -> float:
+def _find_latency(left: _Left, name: str, past: Past) -> float:
     endpoint = left.judge.endpoints[name]
     return past.latencies.get(endpoint.model, endpoint.usual_latency_s)
 

@@ -101,7 +101,6 @@ def _parse_rubric(text: str) -> tuple[str, tuple[str, ...]] | None:
 
 VERSION = 1
 CRITERION = "rubric"
-_JUDGE = "gpt-4v"
 _LEVELS = range(1, 6)
 # Every `./` and `../` at the beginning of a path.
 _UPWARDS = re.compile(r"(?:\.\.?/)*")
@@ -111,10 +110,13 @@ _Row = dict[str, object]
 
 @frozen_settings
 class PrometheusVisionSettings:
-    """`evaluation`: JSONL files, `training`: JSON files; globs too, at least one of both."""
+    """`evaluation`: JSONL files, `training`: JSON files; globs too, at least one of both. `judge`:
+    who gave the feedback of the training rows.
+    """
 
     evaluation: tuple[SuitePath, ...] = ()
     training: tuple[SuitePath, ...] = ()
+    judge: str = "gpt-4v"
 
     def __post_init__(self) -> None:
         if not self.evaluation and not self.training:
@@ -170,7 +172,7 @@ def read_prometheus_vision(settings: PrometheusVisionSettings) -> SourceFrames:
                 "items", case.place, column, case.image if parsed else case.prompt, reason, _REMEDY
             )
             continue
-        for name, row in _rows(case, parsed, case.image).items():
+        for name, row in _rows(case, parsed, case.image, settings.judge).items():
             tables[name].append(row | {"source_file": case.place[0], "locator": case.place[1]})
     frames = {name: pl.DataFrame(rows, schema=frame_schema(name)) for name, rows in tables.items()}
     return SourceFrames(**frames, rejected=tuple(rejects))
@@ -205,7 +207,7 @@ def _turns(record: Any) -> tuple[str, str] | None:
     return None
 
 
-def _rows(case: _FeedbackRow, parsed: RubricPrompt, image: str) -> dict[str, _Row]:
+def _rows(case: _FeedbackRow, parsed: RubricPrompt, image: str, judge: str) -> dict[str, _Row]:
     """Table -> the row that a case gives it."""
     uri = _UPWARDS.sub("", image, count=1)
     rubric_id = digest_json([parsed.criterion, parsed.levels])[:16]
@@ -238,17 +240,17 @@ def _rows(case: _FeedbackRow, parsed: RubricPrompt, image: str) -> dict[str, _Ro
         "item_rubrics": {"item_id": item_id, "rubric_id": rubric_id},
     }
     if case.feedback is not None:
-        rows["recorded_verdicts"] = answer | _verdict(case.feedback)
+        rows["recorded_verdicts"] = answer | _verdict(case.feedback, judge)
     return rows
 
 
-def _verdict(feedback: str) -> _Row:
+def _verdict(feedback: str, judge: str) -> _Row:
     read = read_result_marker(feedback, _LEVELS)
     status, reason = (
         ("ok", None) if read else ("unparsed", "the feedback ends in no score from 1 to 5")
     )
     reply: _Row = {
-        "judge": _JUDGE,
+        "judge": judge,
         "criterion": CRITERION,
         "sample": 0,
         "status": status,

@@ -21,6 +21,7 @@ from typing import Any
 from judgelake.tasks.failures.rules import label_answer
 from judgelake.tasks.metrics.vqa_accuracy import normalise_official, strip_official
 from judgelake.tasks.standin.chirp import judge_chirp
+from judgelake.tasks.standin.collection import collect_feedback
 from judgelake.tasks.standin.harmonic import rate_criterion, score_text
 from judgelake.tasks.standin.prometheus import (
     grade_response,
@@ -101,6 +102,7 @@ RULES: tuple[Callable[[Asked], TokenReply | None], ...] = (
     name_failures,
     rate_answer,
     judge_chirp,
+    collect_feedback,
 )
 """Asked in this order; the first that knows the prompt answers."""
 

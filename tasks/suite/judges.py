@@ -13,6 +13,7 @@ import yaml
 from judgelake.tasks.backends.endpoint import OF_THE_JUDGE, BackendKind, EndpointSettings, Slot
 from judgelake.tasks.backends.prices import Price
 from judgelake.tasks.backends.registry import BACKENDS
+from judgelake.tasks.collection.collectors import find_protocol
 from judgelake.tasks.errors import nearest
 from judgelake.tasks.judging.protocols import PROTOCOLS, identify_judge
 from judgelake.tasks.metrics.registry import METRICS
@@ -54,14 +55,14 @@ class JudgeSettings:
     @property
     def asks(self) -> bool:
         """Whether it asks a model."""
-        return PROTOCOLS[self.protocol].joins is None
+        return find_protocol(self.protocol).joins is None
 
     @property
     def endpoints(self) -> dict[str, EndpointSettings]:
         """Endpoint name -> its settings, for every endpoint of the protocol."""
         named = {
             name: self.others.get(name, self.endpoint)
-            for name in PROTOCOLS[self.protocol].endpoints
+            for name in find_protocol(self.protocol).endpoints
         }
         return {JUDGE: self.endpoint, **named}
 
@@ -103,7 +104,7 @@ class JudgeSettings:
         signed = {name: endpoint.sign() for name, endpoint in self.endpoints.items()}
         return identify_judge(
             self.alias,
-            self.protocol,
+            find_protocol(self.protocol),
             self.options,
             self.models,
             benchmarks,
@@ -129,7 +130,7 @@ def read_judge(alias: str, place: Place, benchmarks: Mapping[str, object]) -> Ju
     asks = PROTOCOLS[protocol].joins is None
     endpoint: EndpointSettings
     if asks:
-        endpoint = _read_endpoint(place, own)
+        endpoint = read_endpoint(place, own)
         settings = {part.name for part in dataclasses.fields(endpoint)}
         shared = settings | {"protocol", "backend", *names}
     else:
@@ -141,7 +142,7 @@ def read_judge(alias: str, place: Place, benchmarks: Mapping[str, object]) -> Ju
                 f"benchmarks: the suite has no {name!r}; {nearest(name, benchmarks)}"
             )
     others = {
-        name: _read_endpoint(places[name], {*OF_THE_JUDGE}) for name in names if name in places
+        name: read_endpoint(places[name], {*OF_THE_JUDGE}) for name in names if name in places
     }
     judge = JudgeSettings(
         alias, protocol, endpoint, build(options_type, place, skip=shared), others
@@ -209,7 +210,7 @@ def _list_names(place: Place, key: str) -> list[str]:
     return [expand(Place(place.file, node)) for node in given.node.value]
 
 
-def _read_endpoint(place: Place, others: Collection[str]) -> EndpointSettings:
+def read_endpoint(place: Place, others: Collection[str]) -> EndpointSettings:
     """The settings of the backend that a mapping names; `others` are keys of other settings."""
     kind = BACKENDS[read_kind(place, "backend", BACKENDS)]
     own = {part.name for part in dataclasses.fields(kind.settings)}

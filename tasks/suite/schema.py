@@ -19,6 +19,7 @@ from judgelake.tasks.judging.protocols import PROTOCOLS
 from judgelake.tasks.metrics.registry import KINDS, METRICS
 from judgelake.tasks.settings import NAME, TEXT_SCHEMA
 from judgelake.tasks.sources.registry import SOURCES
+from judgelake.tasks.suite.collection import CollectionOptions
 from judgelake.tasks.suite.suite import LimitSettings, ReportSettings
 from judgelake.tasks.suite.training import TrainingSettings
 
@@ -68,12 +69,26 @@ def make_schema() -> Schema:
         "report": _describe_class(ReportSettings, definitions),
         "limits": _describe_class(LimitSettings, definitions),
         "training": _describe_class(TrainingSettings, definitions),
+        "collection": _describe_collection(definitions),
     }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A judgelake suite",
         **_close(properties, ["name", "benchmarks"]),
         "$defs": dict(sorted(definitions.items())),
+    }
+
+
+def _describe_collection(definitions: Schema) -> Schema:
+    """The collection's settings, and those of the endpoint that is asked, in one mapping."""
+    described = _describe_class(CollectionOptions, definitions)
+    own: Schema = {"backend": {"enum": sorted(BACKENDS)}}
+    for kind in BACKENDS.values():
+        own |= _describe_class(kind.settings, definitions)["properties"]
+    closed = _close(described["properties"] | own, ["backend", *described["required"]])
+    return closed | {
+        "allOf": [{"$ref": "#/$defs/Backend"}],
+        "description": described["description"],
     }
 
 

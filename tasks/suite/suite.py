@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from judgelake.tasks.backends.endpoint import expect
+from judgelake.tasks.collection.collectors import find_protocol
 from judgelake.tasks.digests import digest_json
 from judgelake.tasks.errors import SuiteError, nearest
-from judgelake.tasks.judging.protocols import PROTOCOLS
 from judgelake.tasks.lake.images import ImageLimits
 from judgelake.tasks.lake.storage import LakePath, open_place
 from judgelake.tasks.metrics.settings import MetricSettings, read_metrics
@@ -30,6 +30,11 @@ from judgelake.tasks.settings import (
     read_value,
 )
 from judgelake.tasks.sources.registry import SOURCES, BenchmarkSettings
+from judgelake.tasks.suite.collection import (
+    CollectionSettings,
+    make_collectors,
+    read_collection,
+)
 from judgelake.tasks.suite.judges import (
     JudgeSettings,
     expect_prices,
@@ -38,7 +43,7 @@ from judgelake.tasks.suite.judges import (
     seat_juries,
 )
 from judgelake.tasks.suite.training import TrainingSettings, read_training
-from judgelake.tasks.types import Identity
+from judgelake.tasks.types import Identity, Unit
 
 V = TypeVar("V")
 DifferenceTest = Literal["williams", "perm_both", "replicates"]
@@ -164,6 +169,7 @@ class Suite:
     limits: LimitSettings = field(default_factory=LimitSettings)
     notice: str | None = None
     training: TrainingSettings | None = None
+    collection: CollectionSettings | None = None
     text: str = ""
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -250,6 +256,9 @@ def parse_suite(file: Path, text: str) -> Suite:
         training=read_training(places["training"], judges, benchmarks)
         if "training" in places
         else None,
+        collection=read_collection(places["collection"], benchmarks, limits.budget_usd is not None)
+        if "collection" in places
+        else None,
         text=text,
         left_out=left_out,
     )
@@ -268,6 +277,26 @@ def narrow(suite: Suite, scope: Scope) -> Suite:
     judges = {alias: judge for alias, judge in suite.judges.items() if alias in names}
     metrics = tuple(metric for metric in suite.metrics if metric.alias in names)
     return dataclasses.replace(suite, benchmarks=benchmarks, judges=judges, metrics=metrics)
+
+
+def suite_of_collection(suite: Suite) -> Suite:
+    """The suite that a collection runs as: its benchmarks, and its collectors as judges; raises
+    SuiteError where the suite has no block `collection`.
+    """
+    settings = suite.collection
+    if settings is None:
+        raise SuiteError(
+            f"{suite.file}: has no collection; expected `collection: {{benchmarks: [...], "
+            f"backend: ..., model: ...}}`; add it"
+        )
+    return dataclasses.replace(
+        suite,
+        name=f"{suite.name}.collection",
+        benchmarks={name: suite.benchmarks[name] for name in settings.benchmarks},
+        judges=make_collectors(settings),
+        metrics=(),
+        training=None,
+    )
 
 
 def stages_of(suite: Suite) -> list[Suite]:
@@ -291,15 +320,27 @@ def stages_of(suite: Suite) -> list[Suite]:
 def needs_scores(stage: Suite) -> bool:
     """Whether the judges of a stage need the scores of the metrics to be planned."""
     return any(
-        PROTOCOLS[judge.protocol].wants(judge.options).failures for judge in stage.judges.values()
+        find_protocol(judge.protocol).wants(judge.options).failures
+        for judge in stage.judges.values()
     )
 
 
+_STAGE_OF: Mapping[Unit, int] = {
+    "image": 0,
+    "answer": 1,
+    "pair": 1,
+    "feedback": 2,
+    "rubrics": 0,
+    "instructions": 1,
+    "responses": 2,
+}
+
+
 def _stage_number(judge: JudgeSettings) -> int:
-    wants = PROTOCOLS[judge.protocol].wants(judge.options)
+    wants = find_protocol(judge.protocol).wants(judge.options)
     if judge.members:
         return 3
-    return 2 if wants.failures else {"image": 0, "answer": 1, "pair": 1, "feedback": 2}[wants.unit]
+    return 2 if wants.failures else _STAGE_OF[wants.unit]
 
 
 def identify_all(

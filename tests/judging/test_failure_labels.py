@@ -105,7 +105,9 @@ def test_all_categories_are_one_case_and_the_judge_is_a_labeller() -> None:
     assert failure_labels.list_wants(options) == wants
     assert not failure_labels.list_wants(FailureLabelsOptions(answers="all")).failures
     kinds = {
-        name: identify_judge("alias", name, PROTOCOLS[name].options(), MODELS, ("b",), 2048).kind
+        name: identify_judge(
+            "alias", PROTOCOLS[name], PROTOCOLS[name].options(), MODELS, ("b",), 2048
+        ).kind
         for name in ("failure_labels", "lave", "captions")
     }
     assert kinds == {"failure_labels": "labeller", "lave": "judge", "captions": "captioner"}

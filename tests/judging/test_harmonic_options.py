@@ -11,7 +11,7 @@ from judgelake.tasks.digests import judge_id
 from judgelake.tasks.errors import SuiteError
 from judgelake.tasks.judging import harmonic
 from judgelake.tasks.judging.harmonic import CRITERIA, GAMMAS, LOOKING, HarmonicOptions, Weighting
-from judgelake.tasks.judging.protocols import identify_judge
+from judgelake.tasks.judging.protocols import PROTOCOLS, identify_judge
 from judgelake.tasks.types import JUDGE, Failure, Reply, Request
 from tests.judging.judging_by_hand import MODEL, MODELS, ask
 from tests.judging.test_harmonic import rated, run, text_case
@@ -62,7 +62,7 @@ def test_whatever_changes_the_request_changes_the_judge(tmp_path: Path) -> None:
         "image",
         "answer_form",
     }
-    shown = [identify_judge("h", "harmonic", HarmonicOptions(image=image), MODELS, (), 2048).judge_id for image in (
+    shown = [identify_judge("h", PROTOCOLS["harmonic"], HarmonicOptions(image=image), MODELS, (), 2048).judge_id for image in (
         True, "absent", "swapped",
     )]  # fmt: skip
     assert len(set(shown)) == 3

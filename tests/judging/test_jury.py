@@ -11,7 +11,7 @@ from judgelake.tasks.judging.jury import (
     judge,
     seat_members,
 )
-from judgelake.tasks.judging.protocols import identify_judge
+from judgelake.tasks.judging.protocols import PROTOCOLS, identify_judge
 from judgelake.tasks.types import JUDGE, Identity, Verdict, Vote, Wants
 from tests.judging.judging_by_hand import MODELS, conclude, make_case
 
@@ -195,7 +195,9 @@ def test_options_that_cannot_work_are_refused(given: dict[str, Any], message: st
 def test_members_and_rule_make_the_judge_and_names_do_not() -> None:
     def identify(members: tuple[Identity, ...], **more: Any) -> Identity:
         given = options(2, **more)
-        return identify_judge("j", "jury", given, {JUDGE: ""}, ("b",), 2048, members=members)
+        return identify_judge(
+            "j", PROTOCOLS["jury"], given, {JUDGE: ""}, ("b",), 2048, members=members
+        )
 
     one, other = member("x"), member("y")
     variants = [

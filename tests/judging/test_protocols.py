@@ -24,7 +24,7 @@ def identify(
     alias: str = "mini",
     benchmarks: tuple[str, ...] = ("okvqa",),
 ) -> Identity:
-    return identify_judge(alias, "lave", options, {JUDGE: model}, benchmarks, 2048)
+    return identify_judge(alias, PROTOCOLS["lave"], options, {JUDGE: model}, benchmarks, 2048)
 
 
 def test_an_identity_is_named_by_its_call_signature() -> None:

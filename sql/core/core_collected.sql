@@ -1,0 +1,51 @@
+-- grain: one row per collector x reading x what it was to generate (rubrics, instructions, responses), as far as all three have the same columns
+select
+    'collected_rubrics' as table_name,
+    judge_id,
+    reading,
+    benchmark,
+    item_id,
+    content_digest,
+    context_digest,
+    criterion,
+    sample,
+    status,
+    reason,
+    reply_digests,
+    run_id,
+    judged_at
+from stg_collected_rubrics
+union all
+select
+    'collected_instructions' as table_name,
+    judge_id,
+    reading,
+    benchmark,
+    item_id,
+    content_digest,
+    context_digest,
+    criterion,
+    sample,
+    status,
+    reason,
+    reply_digests,
+    run_id,
+    judged_at
+from stg_collected_instructions
+union all
+select
+    'collected_responses' as table_name,
+    judge_id,
+    reading,
+    benchmark,
+    item_id,
+    content_digest,
+    context_digest,
+    criterion,
+    sample,
+    status,
+    reason,
+    reply_digests,
+    run_id,
+    judged_at
+from stg_collected_responses

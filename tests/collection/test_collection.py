@@ -1,0 +1,173 @@
+"""A whole collection against the real stand-in over HTTP: what it makes, that nothing is asked
+twice, and that its file is training data.
+"""
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from judgelake.tasks.collection.export import write_collection
+from judgelake.tasks.errors import SuiteError
+from judgelake.tasks.lake.lake import Lake
+from judgelake.tasks.lake.stop_flag import stop_file
+from judgelake.tasks.sources.prometheus_vision import (
+    PrometheusVisionSettings,
+    read_prometheus_vision,
+)
+from judgelake.tasks.standin.process import StandinProcess, start_standin
+from judgelake.tasks.suite.suite import Suite, identify_all, parse_suite, suite_of_collection
+from judgelake.tasks.warehouse.checks import check_lake
+from judgelake.tasks.warehouse.warehouse import open_warehouse
+from tests.backends.asking import read_log
+from tests.collection.collecting import collect, read_collection
+from tests.lakes import make_lake, query
+
+COUNTS = """
+select
+    (select count(*) from stg_collected_rubrics) as rubrics,
+    (select count(*) from stg_screened_rubrics) as screened,
+    (select count(*) from stg_collected_instructions) as instructions,
+    (select count(*) from stg_collected_responses) as responses,
+    (select count(*) from stg_replies) as replies
+"""
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("standin") / "log.jsonl"
+
+
+@pytest.fixture(scope="module")
+def standin(log: Path) -> Iterator[StandinProcess]:
+    faults = {"500": 0.1, "429": 0.1, "truncate": 0.05, "garbage": 0.05, "reset": 0.05}
+    with start_standin(log=log, faults=faults, retry_after_s=0.01) as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory: pytest.TempPathFactory) -> Suite:
+    return read_collection(tmp_path_factory.mktemp("suite"), ", max_attempts: 12, timeout_s: 30")
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory, suite: Suite, standin: StandinProcess) -> Lake:
+    lake = make_lake(tmp_path_factory.mktemp("collected"))
+    collect(lake, suite, "first", standin.base_url)
+    return lake
+
+
+def copy_replies(lake: Lake, folder: Path) -> Lake:
+    """A new lake with the replies of another one, and none of its other rows."""
+    copied = make_lake(folder)
+    shutil.copytree(str(lake.root / "replies"), str(copied.root / "replies"))
+    return copied
+
+
+def test_every_stage_makes_all_of_its_rows_in_spite_of_faults(lake: Lake, log: Path) -> None:
+    (row,) = query(lake, COUNTS)
+    assert row["rubrics"] == 3 * 6
+    kept = query(lake, "select count(*) as n from stg_screened_rubrics where is_kept")[0]["n"]
+    assert isinstance(kept, int)
+    assert kept > 0
+    assert row["instructions"] == 2 * kept
+    assert row["responses"] == 5 * 2 * kept
+    assert {line["fault"] for line in read_log(log)} >= {None, "500", "429", "truncate"}
+    scores = query(
+        lake,
+        "select score, count(*) as n from stg_collected_responses where status = 'ok' group by score",
+    )
+    assert {line["score"]: line["n"] for line in scores} == dict.fromkeys(range(1, 6), 2 * kept)
+
+
+def test_nothing_is_left_and_nothing_is_asked_twice(
+    lake: Lake, suite: Suite, standin: StandinProcess, log: Path
+) -> None:
+    before, asked = query(lake, COUNTS), len(read_log(log))
+    assert collect(lake, suite, "again", standin.base_url) == []
+    assert (query(lake, COUNTS), len(read_log(log))) == (before, asked)
+    good = Counter(line["digest"] for line in read_log(log) if line["fault"] is None)
+    assert {*good.values()} == {1}
+
+
+def test_the_lake_is_sound(lake: Lake) -> None:
+    assert [
+        finding for finding in check_lake(lake, open_warehouse(lake)) if not finding.warns
+    ] == []
+
+
+def test_another_reading_makes_no_call(
+    lake: Lake, suite: Suite, standin: StandinProcess, log: Path, tmp_path: Path
+) -> None:
+    asked, copied = len(read_log(log)), copy_replies(lake, tmp_path)
+    other = read_collection(tmp_path, ", max_attempts: 12, timeout_s: 30, longest_ratio: 1")
+    results = collect(copied, other, "stricter", standin.base_url)
+    assert len(read_log(log)) == asked
+    assert sum(result.n_replies_reused for result in results) > 0
+
+
+def test_what_came_before_a_stop_is_used_again(
+    tmp_path: Path, suite: Suite, standin: StandinProcess, lake: Lake
+) -> None:
+    """The collection of a lake that has the replies of another one's, and lost all rows of them."""
+    copied = copy_replies(lake, tmp_path)
+    results = collect(copied, suite, "resumed", standin.base_url)
+    assert sum(result.n_calls for result in results) == 0
+    assert query(copied, COUNTS) == query(lake, COUNTS)
+
+
+def test_a_stopped_collection_asks_nothing(
+    tmp_path: Path, suite: Suite, standin: StandinProcess
+) -> None:
+    lake = make_lake(tmp_path)
+    stop_file(lake, "halted-0").parent.mkdir(parents=True, exist_ok=True)
+    stop_file(lake, "halted-0").touch()
+    results = collect(lake, suite, "halted", standin.base_url)
+    assert sum(result.n_calls for result in results) == 0
+
+
+def test_the_file_is_training_data(lake: Lake, suite: Suite, tmp_path: Path) -> None:
+    file = tmp_path / "out" / "collected.json"
+    identities = {identity.alias: identity for identity in identify_all(suite)}
+    written = write_collection(lake, identities, file)
+    records = json.loads(file.read_text())
+    assert written.n_rows == len(records) > 0
+    assert f"training rows: {len(records):,} in {file}" in written.lines
+    frames = read_prometheus_vision(PrometheusVisionSettings(training=(file,), judge="standin"))
+    assert frames.rejected == ()
+    assert frames.answers.height == frames.recorded_verdicts.height == len(records)
+    assert {*frames.recorded_verdicts["judge"]} == {"standin"}
+    ratings = Counter(frames.recorded_verdicts["rating"])
+    assert {*ratings} == {1.0, 2.0, 3.0, 4.0, 5.0}
+    assert len({*ratings.values()}) == 1
+    kept = {
+        row["instruction"]
+        for row in query(lake, "select instruction from stg_collected_instructions")
+    }
+    assert {*frames.items["prompt"]} <= kept
+
+
+def test_a_suite_without_a_collection_says_so(tmp_path: Path) -> None:
+    suite = parse_suite(tmp_path / "s.yaml", "name: s\nbenchmarks: {d: {source: demo}}")
+    with pytest.raises(SuiteError, match="has no collection; expected `collection:"):
+        suite_of_collection(suite)
+
+
+@pytest.mark.parametrize(
+    ("extra", "wrong"),
+    [
+        (", longest_ratio: 0.5", "longest_ratio: 0.5; expected a number from 1"),
+        (", most_similar: 0", "most_similar: 0.0; expected above 0"),
+        (", instructions: 0", "instructions: 0; expected a whole number from 1"),
+        (", image: swapped", "image: swapped; expected true or absent"),
+        (", kind: domain", "unknown key 'kind'"),
+        (", seed_rubrics: absent.yaml", "absent.yaml: cannot be read as rubrics"),
+    ],
+)
+def test_wrong_settings_name_the_key(tmp_path: Path, extra: str, wrong: str) -> None:
+    with pytest.raises(SuiteError) as error:
+        read_collection(tmp_path, extra)
+    assert wrong in str(error.value)
