@@ -15,6 +15,13 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from judgelake.flows.command_groups import describe_commands
+from judgelake.flows.command_parser import (
+    Parser,
+    PrintVersion,
+    read_count,
+    read_positive,
+    read_seconds,
+)
 from judgelake.flows.process_start import prepare_process
 from judgelake.tasks.errors import ExitCode, describe_codes, find_code
 from judgelake.tasks.suite.examples import find_suite
@@ -23,32 +30,11 @@ RETRIED = ("unparsed", "refused", "truncated", "filtered", "failed")
 """The statuses that `--retry` takes."""
 
 
-class _Parser(argparse.ArgumentParser):
-    """The parser of one command; wrong arguments end with the exit code of wrong usage."""
-
-    def error(self, message: str) -> NoReturn:
-        self.print_usage(sys.stderr)
-        self.exit(ExitCode.USAGE, f"{self.prog}: {message}\n")
-
-
-class _Overview(_Parser):
+class _Overview(Parser):
     """The parser of all commands: its help lists them by group."""
 
     def format_help(self) -> str:
         return describe_commands(_COMMANDS)
-
-
-class _Version(argparse.Action):
-    """Prints the version, which is looked up only then."""
-
-    def __init__(self, option_strings: Sequence[str], dest: str, **more: Any) -> None:
-        super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, **more)
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from importlib.metadata import version
-
-        sys.stdout.write(f"judgelake {version('judgelake')}\n")
-        parser.exit(0)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -66,9 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def make_parser() -> argparse.ArgumentParser:
     """The command line."""
     parser = _Overview(prog="judgelake")
-    parser.add_argument("--version", action=_Version, help="print the version and exit")
+    parser.add_argument("--version", action=PrintVersion, help="print the version and exit")
     commands = parser.add_subparsers(
-        dest="command", required=True, metavar="COMMAND", parser_class=_Parser
+        dest="command", required=True, metavar="COMMAND", parser_class=Parser
     )
     for name, (summary, add, _) in _COMMANDS.items():
         add(commands.add_parser(name, description=summary, epilog=describe_codes()))
@@ -115,10 +101,20 @@ def _add_sql(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--watch",
-        type=_positive,
+        type=read_positive,
         metavar="SECONDS",
         help="answer again in this many seconds, from the lake as it is then, until Ctrl-C",
     )
+    _add_lake(parser)
+
+
+def _add_paper(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paper", nargs="?", help="a paper, as --list names it")
+    words = "only this table (default: all tables of the paper)"
+    parser.add_argument("--table", type=read_positive, metavar="N", help=words)
+    words = "list the tables, their suites, and how many of their cells the lake has"
+    parser.add_argument("--list", action="store_true", help=words)
+    parser.add_argument("--format", choices=["text", "markdown", "latex", "csv"], default="text")
     _add_lake(parser)
 
 
@@ -132,7 +128,7 @@ def _add_scope(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("suite", type=find_suite, help="the suite file (YAML), or an example")
     parser.add_argument(
         "--limit",
-        type=_positive,
+        type=read_positive,
         metavar="N",
         help="only the first N items by key of each benchmark",
     )
@@ -200,7 +196,7 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
         help="run at these times: minute, hour, day, month, weekday",
     )
     when.add_argument(
-        "--interval", type=_positive, metavar="SECONDS", help="run once in this many seconds"
+        "--interval", type=read_positive, metavar="SECONDS", help="run once in this many seconds"
     )
     parser.add_argument(
         "--timezone",
@@ -214,20 +210,22 @@ def _add_worker(parser: argparse.ArgumentParser) -> None:
     _add_scheduler(parser)
     parser.add_argument(
         "--endpoint",
-        type=_count,
+        type=read_count,
         default=1,
         metavar="N",
         help="number of shards that ask endpoints at the same time (default: 1)",
     )
     parser.add_argument(
         "--metric",
-        type=_count,
+        type=read_count,
         default=0,
         metavar="N",
         help="number of metric shards computed at the same time (default: 0)",
     )
     gpus = "number of processes that run local models, each on a GPU if there are some (default: 0)"
-    parser.add_argument("--gpu", type=_count, nargs="?", const=1, default=0, metavar="N", help=gpus)
+    parser.add_argument(
+        "--gpu", type=read_count, nargs="?", const=1, default=0, metavar="N", help=gpus
+    )
     parser.add_argument(
         "--name", help="the worker's name at the scheduler (default: the host's name and the slots)"
     )
@@ -250,7 +248,7 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
         "wait at most this long for another run that does the same work, then exit 6 "
         "(default: until that run has ended)"
     )
-    waits.add_argument("--wait", type=_seconds, metavar="SECONDS", help=words)
+    waits.add_argument("--wait", type=read_seconds, metavar="SECONDS", help=words)
     waits.add_argument(
         "--no-wait", dest="wait", action="store_const", const=0.0, help="the same as --wait 0"
     )
@@ -445,28 +443,17 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]]
         _add_completion,
         "judgelake.flows.completion_command:run_completion",
     ),
+    "paper": (
+        "print tables of the papers from a lake, beside the papers' numbers",
+        _add_paper,
+        "judgelake.flows.paper_command:run_paper",
+    ),
     "sql": (
         "query the lake in SQL; opens a prompt where no query is given",
         _add_sql,
         "judgelake.flows.sql_command:run_query",
     ),
 }
-
-
-def _count(text: str) -> int:
-    return 0 if text == "0" else _positive(text)
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r}; expected a whole number from 1")
-    return int(text)
-
-
-def _seconds(text: str) -> float:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r}; expected a whole number of seconds from 0")
-    return float(text)
 
 
 def _guarded(options: argparse.Namespace) -> int:

@@ -20,6 +20,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     },
     "ask": {
         "sql": "query the lake in SQL, or by one of the recipes",
+        "paper": "print tables of the papers, beside the papers' numbers",
         "catalog": "write a DuckDB file of views over the lake, for other tools",
         "export": "write the lake as a folder for Hugging Face datasets",
         "status": "runs in progress, and how the last runs ended",
