@@ -110,11 +110,15 @@ def _add_sql(parser: argparse.ArgumentParser) -> None:
 
 def _add_paper(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paper", nargs="?", help="a paper, as --list names it")
-    words = "only this table (default: all tables of the paper)"
-    parser.add_argument("--table", type=read_positive, metavar="N", help=words)
-    words = "list the tables, their suites, and how many of their cells the lake has"
-    parser.add_argument("--list", action="store_true", help=words)
-    parser.add_argument("--format", choices=["text", "markdown", "latex", "csv"], default="text")
+    one = parser.add_mutually_exclusive_group()
+    words = "only this table (default: all tables and figures of the paper)"
+    one.add_argument("--table", type=read_positive, metavar="N", help=words)
+    one.add_argument("--figure", type=read_positive, metavar="N", help="only this figure")
+    words = "list tables and figures, their suites, and how many of their cells the lake has"
+    one.add_argument("--list", action="store_true", help=words)
+    words = "svg draws a figure; csv has a line for each cell, unrounded"
+    forms = ["text", "markdown", "latex", "csv", "svg"]
+    parser.add_argument("--format", choices=forms, default="text", help=words)
     _add_lake(parser)
 
 

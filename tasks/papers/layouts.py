@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from judgelake.tasks.papers.cells import Cell, FilledTable
-from judgelake.tasks.papers.registry import Line
-from judgelake.tasks.warehouse.catalog import markdown_line, quote_formula
+from judgelake.tasks.papers.registry import Line, PaperTable
+from judgelake.tasks.warehouse.catalog import markdown_line, plain_cell, quote_formula
 
 _NARROWEST = 60
 _INDENT = "  "
@@ -34,8 +34,7 @@ def write_text(filled: FilledTable, width: int) -> str:
     """
     table = filled.table
     width = max(width, _NARROWEST)
-    title = f"{table.name} ({table.place}): {table.caption}"
-    lines = [*textwrap.wrap(title, width), ""]
+    lines = [say_above(table, width)]
     if _stub_width(filled) + 3 * _narrow_width(filled) * len(table.columns) <= width:
         lines += _draw_beside(filled)
     else:
@@ -43,6 +42,30 @@ def write_text(filled: FilledTable, width: int) -> str:
         lines += itertools.chain.from_iterable(parts)
     lines += _wrap(_say_below(filled), width)
     return "".join(f"{line.rstrip()}\n" for line in lines)
+
+
+def say_above(table: PaperTable, width: int) -> str:
+    """What stands above a table: its name, where it stands in the paper, what it shows."""
+    title = f"{table.name} ({table.place}): {table.caption}"
+    return "".join(f"{line}\n" for line in textwrap.wrap(title, width))
+
+
+def write_list(
+    table: PaperTable, names: Sequence[str], rows: Sequence[Sequence[object]], form: str
+) -> str:
+    """A table whose rows are whatever a query found, as Markdown, LaTeX or CSV."""
+    cells = [[str(plain_cell(value)) for value in row] for row in rows]
+    if form == "markdown":
+        lines = [markdown_line(names), markdown_line(["---"] * len(names))]
+        title = f"**{table.name}** ({table.place}): {table.caption}\n\n"
+        return title + "".join([*lines, *map(markdown_line, cells)])
+    if form == "csv":
+        out = io.StringIO()
+        quoted = [[quote_formula(cell) for cell in row] for row in cells]
+        csv.writer(out, lineterminator="\n").writerows([names, *quoted])
+        return out.getvalue()
+    body = [f"{' & '.join(map(_tex, row))} \\\\" for row in [names, *cells]]
+    return _frame_latex(f"{len(names) * 'l'}", [body[0], "\\midrule", *body[1:]], table.caption)
 
 
 def write_markdown(filled: FilledTable) -> str:
@@ -65,13 +88,7 @@ def write_latex(filled: FilledTable) -> str:
     table = filled.table
     n_columns = len(table.columns)
     groups = [(name, len(list(some))) for name, some in itertools.groupby(table.columns, _group)]
-    lines = [
-        "% needs \\usepackage{booktabs,xcolor}",
-        "\\begin{table}",
-        "\\centering",
-        f"\\begin{{tabular}}{{l{'r' * n_columns}}}",
-        "\\toprule",
-    ]
+    lines = []
     if any(name for name, _ in groups):
         heads = (f"\\multicolumn{{{size}}}{{c}}{{{_tex(name)}}}" for name, size in groups)
         lines.append(f" & {' & '.join(heads)} \\\\")
@@ -90,9 +107,23 @@ def write_latex(filled: FilledTable) -> str:
         paper = (f"\\textcolor{{gray}}{{{_number(cell.paper, table.decimals)}}}" for cell in cells)
         lines += [f"{_tex(row.label)} & {' & '.join(here)} \\\\"]
         lines += [f"\\quad\\textcolor{{gray}}{{paper}} & {' & '.join(paper)} \\\\"]
-    lines += ["\\bottomrule", "\\end{tabular}"]
-    lines += [f"\\caption{{{_tex(table.caption)}}}", "\\end{table}"]
-    lines += [f"% {line}" for line in _say_below(filled)]
+    below = "".join(f"% {line}\n" for line in _say_below(filled))
+    return _frame_latex(f"l{'r' * n_columns}", lines, table.caption) + below
+
+
+def _frame_latex(columns: str, body: Sequence[str], caption: str) -> str:
+    lines = [
+        "% needs \\usepackage{booktabs,xcolor}",
+        "\\begin{table}",
+        "\\centering",
+        f"\\begin{{tabular}}{{{columns}}}",
+        "\\toprule",
+        *body,
+        "\\bottomrule",
+        "\\end{tabular}",
+        f"\\caption{{{_tex(caption)}}}",
+        "\\end{table}",
+    ]
     return "".join(f"{line}\n" for line in lines)
 
 

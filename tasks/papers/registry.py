@@ -26,11 +26,14 @@ class Line(NamedTuple):
 
 
 class PaperTable(NamedTuple):
-    """One table. `numbers` are the paper's: row key -> a number or None for each column; a query
-    gives shares and correlations from -1 to 1, and `factor` times that is what the paper prints.
+    """A table, or a figure as the table of what it draws. `numbers` are the paper's: row key -> a
+    number or None for each column (a figure prints none); a query gives shares and correlations
+    from -1 to 1, and `factor` times that is what the paper prints. Without `rows` it is a list:
+    its rows and columns are those of the query. `axis` is what a figure's numbers are.
     """
 
     paper: str
+    kind: str
     number: int
     place: str
     caption: str
@@ -43,11 +46,17 @@ class PaperTable(NamedTuple):
     numbers: Mapping[str, Sequence[float | None]]
     factor: float
     decimals: int
+    axis: str
 
     @property
     def name(self) -> str:
         """Such as `harmoniceval table 3`."""
-        return f"{self.paper} table {self.number}"
+        return f"{self.paper} {self.kind} {self.number}"
+
+    @property
+    def is_list(self) -> bool:
+        """Whether its rows are whatever the query finds, examples say."""
+        return not self.rows
 
     @property
     def text(self) -> str:
@@ -56,11 +65,17 @@ class PaperTable(NamedTuple):
 
 
 class Paper(NamedTuple):
-    """A paper: the name that the command takes, its title, and its tables by number."""
+    """A paper: the name that the command takes, its title, its tables and figures by number."""
 
     name: str
     title: str
     tables: Mapping[int, PaperTable]
+    figures: Mapping[int, PaperTable]
+
+    @property
+    def contents(self) -> tuple[PaperTable, ...]:
+        """All tables, then all figures."""
+        return (*self.tables.values(), *self.figures.values())
 
 
 @functools.cache
@@ -86,37 +101,47 @@ def find_paper(name: str) -> Paper:
     return papers[name]
 
 
-def find_table(paper: Paper, number: int) -> PaperTable:
-    """A table of the paper; raises QueryError that lists what there is."""
-    if number not in paper.tables:
-        there = ", ".join(map(str, paper.tables))
+def find_table(paper: Paper, kind: str, number: int) -> PaperTable:
+    """A table or figure (`kind`) of the paper; raises QueryError that lists what there is."""
+    numbered = paper.figures if kind == "figure" else paper.tables
+    if number not in numbered:
+        there = f"one of {', '.join(map(str, numbered))}" if numbered else f"no {kind} of it"
         raise QueryError(
-            f"paper: {paper.name} has no table {number} here; expected one of {there}; see "
+            f"paper: {paper.name} has no {kind} {number} here; expected {there}; see "
             f"judgelake paper --list"
         )
-    return paper.tables[number]
+    return numbered[number]
 
 
 def _read_paper(name: str, text: Mapping[str, Any]) -> Paper:
-    tables = {
-        number: PaperTable(
-            paper=name,
-            number=number,
-            place=given["place"],
-            caption=given["caption"],
-            notes=given.get("notes", ""),
-            suite=given["suite"],
-            query=given["query"],
-            stub=given["stub"],
-            columns=_read_lines(given["columns"]),
-            rows=_read_lines(given["rows"]),
-            numbers=given["paper"],
-            factor=given.get("factor", 100),
-            decimals=given.get("decimals", 1),
-        )
-        for number, given in text["tables"].items()
-    }
-    return Paper(name, text["title"], tables)
+    tables, figures = (
+        {
+            number: _read_table(name, kind, number, given)
+            for number, given in text.get(f"{kind}s", {}).items()
+        }
+        for kind in ("table", "figure")
+    )
+    return Paper(name, text["title"], tables, figures)
+
+
+def _read_table(paper: str, kind: str, number: int, given: Mapping[str, Any]) -> PaperTable:
+    return PaperTable(
+        paper=paper,
+        kind=kind,
+        number=number,
+        place=given["place"],
+        caption=given["caption"],
+        notes=given.get("notes", ""),
+        suite=given["suite"],
+        query=given["query"],
+        stub=given.get("stub", ""),
+        columns=_read_lines(given.get("columns", {})),
+        rows=_read_lines(given.get("rows", {})),
+        numbers=given.get("paper", {}),
+        factor=given.get("factor", 100),
+        decimals=given.get("decimals", 1),
+        axis=given.get("axis", ""),
+    )
 
 
 def _read_lines(given: Mapping[str, str | Mapping[str, str]]) -> tuple[Line, ...]:

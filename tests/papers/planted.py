@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from judgelake.schemas.recorded import FAILURE_CATEGORIES
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.suite.suite import read_suite
 from tests.conftest import CHECKOUT
@@ -65,10 +66,14 @@ def write_mmhe(
                     for criterion in CRITERIA
                 }
                 text = f"{model} on {number}"
-                ratings.append({**shared, "model": model, "text": text, "annotator": expert, **rated})  # fmt: skip
+                ratings.append(
+                    {**shared, "model": model, "text": text, "annotator": expert, **rated}
+                )
         for expert in ("e1", "e2", "e3"):
             best = max(models, key=lambda model: truth[model] + rng.normal(0, 0.5))
-            choices.append({"id": shared["id"], "models": "|".join(models), "best": best, "annotator": expert})  # fmt: skip
+            choices.append(
+                {"id": shared["id"], "models": "|".join(models), "best": best, "annotator": expert}
+            )
     write_csv(data / "mmhe" / f"{task}.csv", ratings)
     write_csv(data / "mmhe" / "overall" / f"{task}.csv", choices)
     return pd.DataFrame(ratings), pd.DataFrame(choices)
@@ -93,3 +98,77 @@ def find_ingest(lake: Lake, benchmark: str) -> str:
 
     (row,) = query(lake, f"select ingest_id from stg_ingests where benchmark = '{benchmark}'")
     return str(row["ingest_id"])
+
+
+def record_scores(lake: Lake, benchmark: str, metric: str, rows: pd.DataFrame) -> None:
+    """Put a metric's scores into the lake: item_id, answer_id, score."""
+    own = {"metric": metric, "benchmark": benchmark}
+    _record(lake, "recorded_scores", benchmark, (row | own for row in rows.to_dict("records")))
+
+
+def write_lave(
+    data: Path, benchmark: str, models: Sequence[str], rng: np.random.Generator, n_items: int = 40
+) -> pd.DataFrame:
+    """One data set of LAVE: the answers of models, each judged right or wrong by five people, and
+    the failure modes of those that all five call right. Returns a row an answer.
+    """
+    folder = data / "lave" / benchmark
+    ids = [f"q{number}" for number in range(n_items)]
+    write_lines(
+        folder / "questions.jsonl",
+        (
+            {
+                "question_id": one,
+                "question": f"What is {one}?",
+                "answers": ["a cat", "cat", "dog"],
+                "image": f"{one}.jpg",
+            }
+            for one in ids
+        ),
+    )
+    write_lines(
+        folder / "captions.jsonl", ({"image": f"{one}.jpg", "caption": f"Of {one}."} for one in ids)
+    )
+    rows = []
+    for model in models:
+        level = {one: rng.choice([0.05, 0.5, 0.97]) for one in ids}
+        said = {one: (rng.random(5) < level[one]).astype(int).tolist() for one in ids}
+        names = [f"annotator_{k}" for k in range(1, 6)]
+        write_lines(
+            folder / "answers" / f"{model}.jsonl",
+            (
+                {
+                    "question_id": one,
+                    "answer": f"{model} says {one}",
+                    **dict(zip(names, said[one], strict=True)),
+                }
+                for one in ids
+            ),
+        )
+        modes = {
+            one: list(rng.choice(FAILURE_CATEGORIES, rng.integers(1, 3), replace=False))
+            for one in ids
+            if sum(said[one]) >= 4
+        }
+        write_lines(
+            folder / "failures" / f"{model}.jsonl",
+            (
+                {"question_id": one, "categories": list(map(str, held))}
+                for one, held in modes.items()
+            ),
+        )
+        rows += [
+            {
+                "benchmark": benchmark,
+                "model": model,
+                "item_id": one,
+                "votes": sum(said[one]),
+                "modes": modes.get(one, []),
+            }
+            for one in ids
+        ]
+    frame = pd.DataFrame(rows)
+    return frame.assign(
+        answer_id=frame.model + "/short/0",
+        people=frame.votes.map({5: 1.0, 4: 1.0, 3: 0.5, 2: 0.5, 1: 0.0, 0: 0.0}),
+    )
