@@ -172,3 +172,24 @@ def write_lave(
         answer_id=frame.model + "/short/0",
         people=frame.votes.map({5: 1.0, 4: 1.0, 3: 0.5, 2: 0.5, 1: 0.0, 0: 0.0}),
     )
+
+
+def record_duels(lake: Lake, benchmark: str, judge: str, rows: pd.DataFrame) -> None:
+    """Put a judge's choices (a, b) into the lake: question_id, model_a, model_b, criterion, choice;
+    answers are long.
+    """
+    own: Row = {"judge": judge, "benchmark": benchmark, "sample": 0, "status": "ok"}
+    own |= {"shown_first": "a", "score_a": None, "score_b": None, "text": None}
+    own |= {"top_logprobs": [], "reason": None}
+    made = (
+        {
+            "item_id": row.question_id,
+            "answer_a": f"{row.model_a}/long/0",
+            "answer_b": f"{row.model_b}/long/0",
+            "criterion": row.criterion,
+            "choice": row.choice,
+            "preference_b": float(row.choice == "b"),
+        }
+        for row in rows.itertuples()
+    )
+    _record(lake, "recorded_duels", benchmark, (row | own for row in made))
