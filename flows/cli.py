@@ -152,6 +152,10 @@ _COMMANDS: dict[str, tuple[str, str]] = {
         "print a script that completes commands, options and suite files in a shell",
         "judgelake.flows.completion_command:run_completion",
     ),
+    "paper": (
+        "print tables of the papers from a lake, beside the papers' numbers",
+        "judgelake.flows.paper_command:run_paper",
+    ),
     "sql": (
         "query the lake in SQL; opens a prompt where no query is given",
         "judgelake.flows.sql_command:run_query",

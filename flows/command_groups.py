@@ -23,6 +23,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "view": "reports, the run in progress and SQL in a browser",
         "open": "a suite's last report in a browser, from disk",
         "sql": "query the lake in SQL, or by one of the recipes",
+        "paper": "print tables of the papers, beside the papers' numbers",
         "catalog": "write a DuckDB file of views over the lake, for other tools",
         "export": "write the lake as a folder for Hugging Face datasets",
         "status": "runs in progress, and how the last runs ended",

@@ -60,6 +60,20 @@ def _add_sql(parser: argparse.ArgumentParser) -> None:
     _add_lake(parser)
 
 
+def _add_paper(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paper", nargs="?", help="a paper, as --list names it")
+    one = parser.add_mutually_exclusive_group()
+    words = "only this table (default: all tables and figures of the paper)"
+    one.add_argument("--table", type=_positive, metavar="N", help=words)
+    one.add_argument("--figure", type=_positive, metavar="N", help="only this figure")
+    words = "list tables and figures, their suites, and how many of their cells the lake has"
+    one.add_argument("--list", action="store_true", help=words)
+    words = "svg draws a figure; csv has a line for each cell, unrounded"
+    forms = ["text", "markdown", "latex", "csv", "svg"]
+    parser.add_argument("--format", choices=forms, default="text", help=words)
+    _add_lake(parser)
+
+
 def _add_names(parser: argparse.ArgumentParser) -> None:
     for name, what in (("judge", "judge or metric"), ("benchmark", "benchmark")):
         words = f"only this {what} (repeatable)"
@@ -344,6 +358,7 @@ OPTIONS: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
     "check": _add_check,
     "completion": _add_completion,
     "sql": _add_sql,
+    "paper": _add_paper,
     "view": _add_view,
     "open": _add_open,
 }

@@ -22,6 +22,11 @@ settings.load_profile("patient")
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 _DATA = Path(os.environ.get("JUDGELAKE_DATA") or CHECKOUT.parent / "shared" / "data").absolute()
+SUITE_FILES = sorted(
+    file
+    for folder in ("", "papers")
+    for file in (CHECKOUT / "infra" / "suites" / folder).glob("*.yaml")
+)
 _PREFIXES = ("AWS_", "FSSPEC_", "JUDGELAKE_", "OPENAI_", "PREFECT_")
 
 

@@ -41,7 +41,7 @@ LAYERS = (
     ("engine",),
     ("planning",),
     ("reports", "training"),
-    ("runs",),
+    ("runs", "papers"),
 )
 """What lies directly under `tasks/`, from the ground up: each imports only what stands in a line
 above its own.

@@ -10,10 +10,12 @@ from typing import NamedTuple
 from judgelake.tasks.errors import SuiteError, nearest
 
 _PACKAGE, _ENDING = "judgelake.suites", ".yaml"
+_FOLDERS = ("", "papers/")
+"""Where suites lie: a name begins with its folder."""
 
 
 class ExampleSuite(NamedTuple):
-    """An example suite; `says` is the comment at its head, in one line."""
+    """An example suite; `says` is the first paragraph of the comment at its head."""
 
     name: str
     says: str
@@ -40,15 +42,18 @@ def find_suite(name: str) -> Path:
 
 
 def _read_all() -> Iterator[tuple[str, str]]:
-    for file in resources.files(_PACKAGE).iterdir():
-        if file.name.endswith(_ENDING):
-            yield file.name.removesuffix(_ENDING), file.read_text(encoding="utf-8")
+    for folder in _FOLDERS:
+        for file in resources.files(_PACKAGE).joinpath(folder).iterdir():
+            if file.name.endswith(_ENDING):
+                name = f"{folder}{file.name.removesuffix(_ENDING)}"
+                yield name, file.read_text(encoding="utf-8")
 
 
 def _read_head(text: str) -> str:
-    head = []
+    """The comment at the head, up to its end or an empty line of it."""
+    head: list[str] = []
     for line in text.splitlines():
-        if not line.startswith("#"):
+        if not line.startswith("# "):
             break
         head.append(line.removeprefix("#").strip())
     return " ".join(head)

@@ -139,6 +139,7 @@ def test_short_and_long_answers_come_in_with_their_grades(
     folder = tmp_path / "data" / "chirp" / "grading"
     for benchmark in ("gqa", "textvqa"):
         item = {"question_id": "1", "question": "What is it?", "answers": ["cat"], "image": "1.png"}
+        item |= {"issues": ["wrong"]}
         write_lines(folder / f"{benchmark}.jsonl", [item])
         for style, text in (("short", "cat"), ("long", "It is a cat.")):
             write_lines(
@@ -151,6 +152,9 @@ def test_short_and_long_answers_come_in_with_their_grades(
         ("textvqa_sample", "long", "It is a cat."), ("textvqa_sample", "short", "cat"),
     ]  # fmt: skip
     assert [row["rating"] for row in rows(lake, "human_ratings")] == [1.0] * 4
+    assert [(row["label"], row["holds"]) for row in rows(lake, "item_labels")] == [
+        ("wrong", True)
+    ] * 2
 
 
 @pytest.mark.parametrize(

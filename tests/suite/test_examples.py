@@ -7,13 +7,14 @@ import pytest
 from judgelake.tasks.errors import SuiteError
 from judgelake.tasks.suite.examples import find_suite, list_examples, read_example
 from judgelake.tasks.suite.suite import read_suite
-from tests.conftest import CHECKOUT
+from tests.conftest import CHECKOUT, SUITE_FILES
 
 
 def test_every_ready_suite_is_listed_with_what_it_is_about() -> None:
     listed = list_examples()
-    files = sorted((CHECKOUT / "infra" / "suites").glob("*.yaml"))
-    assert [one.name for one in listed] == [file.stem for file in files]
+    folder = CHECKOUT / "infra" / "suites"
+    names = [str(file.relative_to(folder).with_suffix("")) for file in SUITE_FILES]
+    assert [one.name for one in listed] == sorted(names)
     assert [one.name for one in listed if not one.says] == []
     (demo,) = (one for one in listed if one.name == "demo")
     assert demo.says.startswith("What `make demo` runs: pictures drawn by the program")

@@ -17,7 +17,7 @@ from judgelake.tasks.settings import read_yaml
 from judgelake.tasks.sources.registry import SOURCES
 from judgelake.tasks.suite.schema import make_schema
 from judgelake.tasks.suite.suite import read_suite
-from tests.conftest import CHECKOUT
+from tests.conftest import SUITE_FILES
 
 START = "name: s\nbenchmarks:\n  demo: {source: demo}\n"
 TABLE = "name: s\nbenchmarks:\n  t:\n    source: table\n    file: a.csv\n"
@@ -42,9 +42,7 @@ def test_schema_is_one() -> None:
     Draft202012Validator.check_schema(make_schema())
 
 
-@pytest.mark.parametrize(
-    "file", sorted((CHECKOUT / "infra" / "suites").glob("*.yaml")), ids=lambda file: file.name
-)
+@pytest.mark.parametrize("file", SUITE_FILES, ids=lambda file: file.name)
 def test_suites_that_come_with_the_project_are_valid(file: Path) -> None:
     errors = validator().iter_errors(as_editors_see(read_yaml(file).node))
     assert [error.message for error in errors] == []

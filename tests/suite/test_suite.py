@@ -19,7 +19,7 @@ from judgelake.tasks.suite.suite import (
     read_suite,
     stages_of,
 )
-from tests.conftest import CHECKOUT
+from tests.conftest import SUITE_FILES
 
 START = "name: nightly\nbenchmarks:\n  demo: {source: demo}\n"
 FULL = """
@@ -328,15 +328,13 @@ def test_identities_name_kind_and_benchmarks(
     assert len({one.judge_id for one in found}) == 4
 
 
-@pytest.mark.parametrize(
-    "file", sorted((CHECKOUT / "infra" / "suites").glob("*.yaml")), ids=lambda file: file.name
-)
+@pytest.mark.parametrize("file", SUITE_FILES, ids=lambda file: file.name)
 def test_suites_that_come_with_the_project_are_valid(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("JUDGELAKE_DATA", str(tmp_path))
     suite = read_suite(file)
-    assert suite.name.replace("-", "_") == file.stem
+    assert suite.name.replace("-", "_") in (file.stem, f"{file.parent.name}_{file.stem}")
     for benchmark in suite.benchmarks.values():
         if isinstance(benchmark.settings, VqaSettings):
             assert tmp_path in benchmark.settings.references.parents

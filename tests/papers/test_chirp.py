@@ -1,0 +1,404 @@
+"""CHIRP's tables and figures from planted files: every cell is there and equals what pandas and the
+formulas of the paper give for the same files.
+"""
+
+import graphlib
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from judgelake.flows.paper_command import _ask, ask_table
+from judgelake.tasks.lake.lake import Lake
+from judgelake.tasks.papers.cells import FilledTable
+from judgelake.tasks.papers.registry import PaperTable, list_papers
+from judgelake.tasks.suite.kept import record_suite
+from judgelake.tasks.suite.suite import read_suite
+from judgelake.tasks.warehouse.warehouse import open_warehouse
+from tests.conftest import CHECKOUT
+from tests.papers.planted import record_duels, record_verdicts, write_csv, write_lines
+from tests.sources.tables import ingest
+
+PAPER = list_papers()["chirp"]
+SUITES = CHECKOUT / "infra" / "suites"
+CRITERIA = ("overall", "relevance", "understanding", "hallucinations", "details")
+ROBINS = [row.key for row in PAPER.tables[5].rows]
+SIZES = {"410m": 0.41, "1.4b": 1.4, "2.8b": 2.8, "6.9b": 6.9, "12b": 12.0}
+ENCODERS = {"b": 0.086, "l": 0.307, "h": 0.632, "g": 1.0}
+LOSSES = {
+    name: 3 - 0.3 * np.log(SIZES[llm]) - 0.1 * ENCODERS[encoder]
+    for name in ROBINS
+    for llm, encoder in [name.removeprefix("pythia-").split("_vit-")]
+}
+STUDIES = {
+    "llm_size": ([name for name in ROBINS if name.endswith("vit-g")], 5, CRITERIA),
+    "ve_size": ([name for name in ROBINS if "-12b_" in name], 3, CRITERIA),
+    "all_robin": (ROBINS, 25, ("overall",)),
+}
+CATEGORIES = [row.key for row in PAPER.figures[18].rows]
+SCORES = [column.key for number in (5, 6) for column in PAPER.tables[number].columns]
+
+
+def write_study(data: Path, name: str, rng: np.random.Generator) -> pd.DataFrame:
+    """Questions, answers and the survey of one study; returns a row a participant and criterion."""
+    models, n_pairs, criteria = STUDIES[name]
+    folder, questions = data / "chirp", [f"c{number:02}" for number in range(16)]
+    write_lines(
+        folder / "questions.jsonl",
+        [
+            {
+                "question_id": one,
+                "question": f"What of {one}?",
+                "image": f"{one}.png",
+                "category": CATEGORIES[place % 8].title(),
+            }
+            for place, one in enumerate(questions)
+        ],
+    )
+    for model in models:
+        write_lines(
+            folder / name / f"{model}.jsonl",
+            [{"question_id": one, "response": f"{model} on {one}"} for one in questions],
+        )
+    pairs, rows = list(itertools.combinations(models, 2)), []
+    for one in questions:
+        for place in rng.choice(len(pairs), n_pairs, replace=False):
+            a, b = pairs[place] if rng.random() < 0.5 else pairs[place][::-1]
+            for criterion in criteria:
+                likes_b = rng.random() < (0.75 if LOSSES[b] < LOSSES[a] else 0.25)
+                rows.append(
+                    {
+                        "question_id": one,
+                        "model_a": a,
+                        "model_b": b,
+                        "criterion": criterion,
+                        "choice": 2 if likes_b else 1,
+                        "participant": f"{one}-{place}",
+                    }
+                )
+    write_csv(folder / f"survey_{name}.csv", rows)
+    return pd.DataFrame(rows)
+
+
+def write_models(data: Path, rng: np.random.Generator) -> pd.DataFrame:
+    rows = []
+    for name in ROBINS:
+        llm, encoder = name.removeprefix("pythia-").split("_vit-")
+        rows.append(
+            {
+                "model": name,
+                "family": "robin",
+                "llm_parameters_b": SIZES[llm],
+                "vision_encoder_parameters_b": ENCODERS[encoder],
+                "training_loss": LOSSES[name],
+            }
+        )
+    write_csv(data / "chirp" / "models.csv", rows)
+    scores = [
+        {"model": name, **{key: round(rng.uniform(0, 60), 2) for key in SCORES}} for name in ROBINS
+    ]
+    write_csv(data / "chirp" / "scores.csv", scores)
+    return pd.DataFrame(scores).set_index("model")
+
+
+class Planted:
+    """A lake with the three studies, and per study the survey's and the judges' choices."""
+
+    def __init__(self, folder: Path) -> None:
+        rng, data = np.random.default_rng(11), folder / "data"
+        self.scores = write_models(data, rng)
+        self.survey = {name: write_study(data, name, rng) for name in STUDIES}
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("JUDGELAKE_DATA", str(data))
+            for name in STUDIES:
+                suite = read_suite(SUITES / f"chirp_{name}.yaml")
+                self.lake = ingest(suite, folder)
+                record_suite(self.lake, suite)
+        self.said: dict[tuple[str, str], pd.DataFrame] = {}
+        for name, survey in self.survey.items():
+            judges = ("gpt4v-r",) if name == "all_robin" else ("gpt4v-s", "gpt4v-r", "llava-34b")
+            for size, judge in enumerate(judges):
+                own = survey.copy()
+                flips = rng.random(len(own)) < 0.15 + 0.15 * size
+                own["choice"] = np.where(flips, 3 - own.choice, own.choice)
+                rows = own.assign(choice=own.choice.map({1: "a", 2: "b"}))
+                record_duels(self.lake, f"chirp_{name}", judge, rows)
+                self.said[name, judge] = own
+        for name, survey in self.survey.items():
+            self.said[name, "human"] = survey
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Planted:
+    return Planted(tmp_path_factory.mktemp("chirp"))
+
+
+def ask(lake: Lake, table: PaperTable) -> FilledTable:
+    with open_warehouse(lake, lazy=True) as connection:
+        return ask_table(connection, table)
+
+
+def by_key(filled: FilledTable) -> dict[tuple[str, str], float | None]:
+    assert filled.n_filled == filled.n_cells, filled.gaps
+    return {
+        (row.key, column.key): cell.here
+        for row, cells in zip(filled.table.rows, filled.cells, strict=True)
+        for column, cell in zip(filled.table.columns, cells, strict=True)
+    }
+
+
+def prefers(rows: pd.DataFrame, model: str) -> pd.Series:
+    """Whether the row's choice is the model."""
+    return pd.Series(np.where(rows.choice == 1, rows.model_a, rows.model_b) == model, rows.index)
+
+
+def chirp_kappa(a: pd.DataFrame, b: pd.DataFrame) -> float:
+    """Appendix C.2.5: chance per matchup, weighted by the matchups' frequency."""
+    matchup = [tuple(sorted(pair)) for pair in zip(a.model_a, a.model_b, strict=True)]
+    expected = 0.0
+    for key in set(matchup):
+        inside = np.array([one == key for one in matchup])
+        p, q = prefers(a[inside], key[0]).mean(), prefers(b[inside], key[0]).mean()
+        expected += inside.mean() * (p * q + (1 - p) * (1 - q))
+    observed = (a.choice.to_numpy() == b.choice.to_numpy()).mean()
+    return float((observed - expected) / (1 - expected))
+
+
+def test_table_1(planted: Planted) -> None:
+    found = by_key(ask(planted.lake, PAPER.tables[1]))
+    expected: dict[tuple[str, str], float] = {}
+    for name in ("llm_size", "ve_size"):
+        for judge in ("gpt4v-s", "gpt4v-r", "llava-34b"):
+            own, people = planted.said[name, judge], planted.survey[name]
+            agreed = (own.choice.to_numpy() == people.choice.to_numpy()).mean()
+            expected[judge, f"chirp_{name}/agreement"] = float(agreed)
+            expected[judge, f"chirp_{name}/kappa"] = chirp_kappa(own, people)
+    assert found == pytest.approx(expected)
+
+
+def share_preferring(rows: pd.DataFrame, better: dict[str, float]) -> float:
+    """How often the chosen model is the one with more of `better`."""
+    chosen = np.where(rows.choice == 1, rows.model_a, rows.model_b)
+    other = np.where(rows.choice == 1, rows.model_b, rows.model_a)
+    return 100 * float(np.mean([better[a] > better[b] for a, b in zip(chosen, other, strict=True)]))
+
+
+def test_table_2(planted: Planted) -> None:
+    found = by_key(ask(planted.lake, PAPER.tables[2]))
+    llm = {name: SIZES[name.removeprefix("pythia-").split("_")[0]] for name in ROBINS}
+    encoder = {name: ENCODERS[name[-1]] for name in ROBINS}
+    expected = {
+        (rater, f"chirp_{name}"): share_preferring(planted.said[name, rater], size)
+        for name, size in (("llm_size", llm), ("ve_size", encoder))
+        for rater in ("human", "llava-34b", "gpt4v-s", "gpt4v-r")
+    }
+    assert found == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("number", [5, 6])
+def test_benchmarks(planted: Planted, number: int) -> None:
+    found = by_key(ask(planted.lake, PAPER.tables[number]))
+    assert found == pytest.approx({(m, b): planted.scores.loc[m, b] for m, b in found})
+
+
+def test_table_15(planted: Planted) -> None:
+    found = by_key(ask(planted.lake, PAPER.tables[15]))
+    expected = {}
+    for name, (models, n_pairs, criteria) in STUDIES.items():
+        survey = planted.survey[name]
+        key = f"chirp_{name}"
+        expected[key, "questions"] = survey.question_id.nunique()
+        expected[key, "matchups"] = len(models) * (len(models) - 1) / 2
+        expected[key, "sampled"] = n_pairs
+        expected[key, "participants"] = survey.participant.nunique()
+        expected[key, "criteria"] = len(criteria)
+    assert found == pytest.approx(expected)
+
+
+def test_table_16(planted: Planted) -> None:
+    found = by_key(ask(planted.lake, PAPER.tables[16]))
+    low = {name: -loss for name, loss in LOSSES.items()}
+    expected = {(r, "agreement"): share_preferring(planted.said["all_robin", r], low) for r in ("human", "gpt4v-r")}  # fmt: skip
+    assert found == pytest.approx(expected)
+
+
+def distance_correlation(x: np.ndarray, y: np.ndarray) -> float:
+    """Székely et al. 2007, of the doubly centred distance matrices."""
+
+    def centre(values: np.ndarray) -> np.ndarray:
+        d = np.abs(values[:, None] - values[None, :])
+        return np.asarray(d - d.mean(0) - d.mean(1)[:, None] + d.mean())
+
+    a, b = centre(x), centre(y)
+    return float(np.sqrt((a * b).mean() / np.sqrt((a * a).mean() * (b * b).mean())))
+
+
+def test_table_17(planted: Planted) -> None:
+    """Elo over 400 orders of the games, K 4: the table's has 1,000 orders of its own."""
+    found = by_key(ask(planted.lake, PAPER.tables[17]))
+    rng = np.random.default_rng(1)
+    for rater in ("human", "gpt4v-r"):
+        rows = planted.said["all_robin", rater]
+        games = list(zip(rows.model_a, rows.model_b, rows.choice == 2, strict=True))
+        total = dict.fromkeys(ROBINS, 0.0)
+        for _ in range(400):
+            rating = dict.fromkeys(ROBINS, 1000.0)
+            for place in rng.permutation(len(games)):
+                a, b, won = games[place]
+                chance = 1 / (1 + 10 ** ((rating[a] - rating[b]) / 400))
+                rating[a] -= 4 * (won - chance)
+                rating[b] += 4 * (won - chance)
+            for name in ROBINS:
+                total[name] += rating[name]
+        elo = np.array([total[name] for name in ROBINS])
+        expected = distance_correlation(elo / 400, np.array([LOSSES[name] for name in ROBINS]))
+        assert found[rater, "dcor"] == pytest.approx(expected, abs=0.01)
+
+
+def has_cycle(graph: "graphlib.TopologicalSorter[str]") -> bool:
+    try:
+        graph.prepare()
+    except graphlib.CycleError:
+        return True
+    return False
+
+
+def test_figure_6(planted: Planted) -> None:
+    """A question has a contradiction where its graph of preferences has a cycle."""
+    found = by_key(ask(planted.lake, PAPER.figures[6]))
+    for (criterion, key), value in found.items():
+        study, rater = key.removeprefix("chirp_").split("/")
+        rows = planted.said[study, rater]
+        circles = []
+        for _, question in rows[rows.criterion == criterion].groupby("question_id"):
+            graph = graphlib.TopologicalSorter[str]()
+            for one in question.itertuples():
+                pair = (one.model_a, one.model_b)
+                graph.add(*(pair if one.choice == 2 else pair[::-1]))
+            circles.append(has_cycle(graph))
+        assert value == pytest.approx(100 * np.mean(circles)), (criterion, key)
+
+
+def test_figure_18(planted: Planted) -> None:
+    found = by_key(ask(planted.lake, PAPER.figures[18]))
+    assert found == {(category, "questions"): 2 for category in CATEGORIES}
+
+
+GRADERS = {
+    "short": ("strings-gqa", "llm"),
+    "long": ("llm", "gpt4v", "llava-34b", "cascade"),
+}
+
+
+def write_grading(data: Path, rng: np.random.Generator) -> pd.DataFrame:
+    """Both samples: two models' short and long answers with people's grades; a row an answer."""
+    rows: list[dict[str, Any]] = []
+    for name in ("gqa", "textvqa"):
+        folder, ids = data / "chirp" / "grading", [f"{name}{number:02}" for number in range(30)]
+        issues = {
+            one: [["wrong"], ["ambiguous"], [], []][place % 4] for place, one in enumerate(ids)
+        }
+        write_lines(
+            folder / f"{name}.jsonl",
+            [
+                {
+                    "question_id": one,
+                    "question": f"{one}?",
+                    "answers": ["yes"],
+                    "image": f"{one}.png",
+                    "issues": issues[one],
+                }
+                for one in ids
+            ],
+        )
+        for style, model in itertools.product(("short", "long"), ("llava-1.5-7b", "robin")):
+            graded = [
+                {
+                    "question_id": one,
+                    "response": f"{model} {style} {one}",
+                    "correct": int(rng.random() < 0.6),
+                }
+                for one in ids
+            ]
+            write_lines(folder / name / style / f"{model}.jsonl", graded)
+            rows += [
+                {
+                    "benchmark": f"{name}_sample",
+                    "style": style,
+                    "model": model,
+                    "item_id": row["question_id"],
+                    "answer_id": f"{model}/{style}/0",
+                    "people": row["correct"],
+                    "issues": issues[row["question_id"]],
+                }
+                for row in graded
+            ]
+    return pd.DataFrame(rows)
+
+
+@pytest.fixture(scope="module")
+def grading(tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, pd.DataFrame]:
+    folder, rng = tmp_path_factory.mktemp("grading"), np.random.default_rng(12)
+    held = write_grading(folder / "data", rng)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JUDGELAKE_DATA", str(folder / "data"))
+        lake = ingest(read_suite(SUITES / "chirp_grading.yaml"), folder)
+    gqa = held.benchmark == "gqa_sample"
+    for size, judge in enumerate(sorted({one for names in GRADERS.values() for one in names})):
+        styles = [style for style, names in GRADERS.items() if judge in names]
+        graded = np.where(rng.random(len(held)) < 0.1 + 0.05 * size, 1 - held.people, held.people)
+        held[judge] = np.where(gqa & held["style"].isin(styles), graded, np.nan)
+        rows = held[held[judge].notna()]
+        keyed = rows[["item_id", "answer_id"]].assign(rating=1 + 4 * rows[judge])
+        record_verdicts(lake, "gqa_sample", judge, keyed.assign(criterion="correctness"))
+    return lake, held[gqa | True]
+
+
+def test_table_7(grading: tuple[Lake, pd.DataFrame]) -> None:
+    lake, held = grading
+    found = by_key(ask(lake, PAPER.tables[7]))
+    own = held[(held.benchmark == "gqa_sample") & (held.model == "llava-1.5-7b")]
+    for (key, _), value in found.items():
+        judge, style = key.split("/")
+        rows = own[own["style"] == style]
+        assert value == pytest.approx(100 * (rows[judge] == rows.people).mean()), key
+
+
+def list_rows(lake: Lake, number: int) -> pd.DataFrame:
+    with open_warehouse(lake, lazy=True) as connection:
+        return pd.DataFrame(_ask(connection, PAPER.tables[number]).df())
+
+
+@pytest.mark.parametrize(
+    ("number", "sample", "label"), [(8, "gqa", "wrong"), (9, "gqa", "ambiguous"), (10, "textvqa", "ambiguous")]
+)  # fmt: skip
+def test_labelled_questions(
+    grading: tuple[Lake, pd.DataFrame], number: int, sample: str, label: str
+) -> None:
+    lake, held = grading
+    own = held[held.benchmark == f"{sample}_sample"]
+    expected = sorted({row.item_id for row in own.itertuples() if label in row.issues})
+    assert list(list_rows(lake, number).question_id) == expected
+    assert expected
+
+
+def test_disagreements(grading: tuple[Lake, pd.DataFrame]) -> None:
+    lake, held = grading
+    gqa = held[held.benchmark == "gqa_sample"]
+    llava = gqa[gqa.model == "llava-1.5-7b"]
+    missed = gqa[(gqa["style"] == "short") & (gqa.people == 1) & (gqa.llm == 1) & (gqa["strings-gqa"] == 0)]  # fmt: skip
+    found = list_rows(lake, 11)
+    expected = sorted(zip(missed.item_id, missed.model, strict=True))[:20]
+    assert list(zip(found.question_id, found.model, strict=True)) == expected
+    both = gqa.pivot_table(index=["item_id", "model"], columns="style", values="people")
+    found = list_rows(lake, 12)
+    expected = sorted(both[both.long != both.short].index)[:20]
+    assert list(zip(found.question_id, found.model, strict=True)) == expected
+    strict = llava[(llava["style"] == "long") & (llava.people == 1) & (llava.gpt4v == 0)]
+    assert list(list_rows(lake, 13).question_id) == sorted(strict.item_id)[:20]
+    looking = llava[(llava.llm == 0) & (llava["llava-34b"] == 1)]
+    assert list(list_rows(lake, 14).question_id) == sorted(looking.item_id)[:20]
+    assert min(map(len, (missed, strict, looking))) > 0

@@ -1,0 +1,97 @@
+"""HarmonicEval's tables from planted MMHE files: every cell is there and equals what pandas and
+scipy compute from the same files.
+"""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from judgelake.flows.paper_command import ask_table
+from judgelake.tasks.lake.lake import Lake
+from judgelake.tasks.papers.cells import FilledTable
+from judgelake.tasks.papers.registry import list_papers
+from judgelake.tasks.warehouse.warehouse import open_warehouse
+from tests.papers.planted import CRITERIA, ingest_suite, record_verdicts, write_mmhe
+
+TASKS = ("reg", "vqa", "vdu", "ic")
+TABLES = list_papers()["harmoniceval"].tables
+KEYS = sorted({row.key for number in range(2, 8) for row in TABLES[number].rows})
+HARMONIC = [key for key in KEYS if key.startswith("harmonic")]
+
+Planted = tuple[Lake, dict[str, pd.DataFrame], dict[str, pd.DataFrame], pd.DataFrame]
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Planted:
+    """A lake, each task's ratings and choices, and what every judge says of every text."""
+    folder, rng = tmp_path_factory.mktemp("mmhe"), np.random.default_rng(7)
+    data = folder / "data"
+    files = {task: write_mmhe(data, task, rng) for task in TASKS}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JUDGELAKE_DATA", str(data))
+        lake = ingest_suite("mmhe", folder)
+    said = []
+    for task, (ratings, _) in files.items():
+        people = ratings.groupby(["id", "model"])[list(CRITERIA)].mean()
+        for size, key in enumerate(KEYS):
+            criteria = (*CRITERIA, "overall") if key in HARMONIC else ("overall",)
+            for criterion in criteria:
+                truth = people.mean(axis=1) if criterion == "overall" else people[criterion]
+                noisy = np.clip(truth + rng.normal(0, 0.2 + 0.1 * size, len(truth)), 1, 5)
+                rows = noisy.round(0 if size % 2 else 2).rename("rating").reset_index()
+                rows = rows.rename(columns={"id": "item_id", "model": "answer_id"})
+                rows = rows.assign(criterion=criterion)
+                record_verdicts(lake, f"mmhe_{task}", key, rows)
+                said.append(rows.assign(task=task, judge=key))
+    ratings = {task: ratings for task, (ratings, _) in files.items()}
+    choices = {task: choices for task, (_, choices) in files.items()}
+    return lake, ratings, choices, pd.concat(said)
+
+
+def ask(lake: Lake, number: int) -> FilledTable:
+    with open_warehouse(lake, lazy=True) as connection:
+        return ask_table(connection, TABLES[number])
+
+
+def accuracy(choices: pd.DataFrame, scores: pd.Series) -> float:
+    """Of winner and loser of each choice, how often the winner is scored higher; ties a half."""
+    right = [
+        (scores[row.id, row.best] > scores[row.id, loser])
+        + 0.5 * (scores[row.id, row.best] == scores[row.id, loser])
+        for row in choices.itertuples()
+        for loser in row.models.split("|")
+        if loser != row.best
+    ]
+    return float(np.mean(right))
+
+
+@pytest.mark.parametrize("number", [2, 4, 5, 6])
+def test_accuracies(planted: Planted, number: int) -> None:
+    lake, _, choices, said = planted
+    filled = ask(lake, number)
+    overall = said[said.criterion == "overall"]
+    for row, cells in zip(filled.table.rows, filled.cells, strict=True):
+        own = overall[overall.judge == row.key].set_index(["task", "item_id", "answer_id"]).rating
+        expected = [100 * accuracy(choices[task], own[task]) for task in TASKS]
+        expected.append(float(np.mean(expected)))
+        assert [cell.here for cell in cells] == pytest.approx(expected)
+        assert [cell.paper for cell in cells] == list(filled.table.numbers[row.key])
+    assert filled.gaps == ()
+    assert filled.n_filled == filled.n_cells
+
+
+@pytest.mark.parametrize("number", [3, 7])
+def test_criteria(planted: Planted, number: int) -> None:
+    lake, ratings, _, said = planted
+    filled = ask(lake, number)
+    for row, cells in zip(filled.table.rows, filled.cells, strict=True):
+        for column, cell in zip(filled.table.columns, cells, strict=True):
+            task, criterion = column.key.removeprefix("mmhe_").split("/")
+            people = ratings[task].groupby(["id", "model"])[criterion].mean()
+            used = criterion if row.key in HARMONIC else "overall"
+            chosen = (said.task == task) & (said.judge == row.key) & (said.criterion == used)
+            own = said[chosen].set_index(["item_id", "answer_id"]).rating.reindex(people.index)
+            expected = 100 * stats.kendalltau(own, people).statistic
+            assert cell.here == pytest.approx(expected, abs=1e-9), (row, column)
+    assert filled.n_filled == filled.n_cells
