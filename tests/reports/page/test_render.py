@@ -396,12 +396,13 @@ def test_the_headline_names_judges_whose_agreement_may_be_chance(
 def test_the_first_screen_names_judges_not_to_trust_on_every_benchmark(
     lake: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:
-    for benchmark, judge, low, high in (
+    rows: list[tuple[str, str, float | None, float | None]] = [
         ("nq", "good", 0.4, 0.6),
         ("nq", "few", None, None),
         ("vqa", "small", -0.5, 0.51),
         ("vqa", "against", -0.4, -0.2),
-    ):
+    ]
+    for benchmark, judge, low, high in rows:
         add_answer(lake, "1", benchmark=benchmark)
         row = {
             "benchmark": benchmark,
