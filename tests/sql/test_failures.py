@@ -284,6 +284,21 @@ def test_shares_are_pooled_over_models_and_benchmarks(bench: Bench) -> None:
     )
     assert {tuple(row.values())[:3]: tuple(row.values())[3:] for row in found} == expected
     assert len(found) == len(expected) == 7 * len(FAILURE_CATEGORIES)
+    table = query(
+        bench.lake,
+        """
+        pivot (
+            select category, model, share from rpt_failure_modes
+            where labeller = 'eve' and benchmark = '*'
+        )
+        on model using first(share) group by category
+        """,
+    )
+    assert {row["category"] for row in table} == {*FAILURE_CATEGORIES}
+    for row in table:
+        for model in ("m1", "m2", "*"):
+            assert row[model] == pytest.approx(expected["*", model, row["category"]][2])
+    assert 0.0 in [row["*"] for row in table]  # a category that never held keeps its row
 
 
 def answer_and_label(
