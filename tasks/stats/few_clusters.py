@@ -126,9 +126,9 @@ def find_interval(
             return Interval(largest_value - missed, largest_value, n_undefined, None, _AT_THE_END)
         return Interval(least_value, least_value + missed, n_undefined, None, _AT_THE_END)
     if left_out is None:
-        found = expanded_interval(drawn, effective)
-        low, high = max(found.low, least_value), min(found.high, largest_value)
-        return found if found.reason else Interval(low, high, n_undefined, None, _BOOTSTRAP)
+        interval = expanded_interval(drawn, effective)
+        low, high = max(interval.low, least_value), min(interval.high, largest_value)
+        return interval if interval.reason else Interval(low, high, n_undefined, None, _BOOTSTRAP)
     t = float(special.stdtrit(effective - 1, (1 + _LEVEL) / 2))
     rest = 1 - left_out.sizes / left_out.sizes.sum()
     low, high = _SPREAD[scale](value, left_out.values, t * np.sqrt(rest))

@@ -111,6 +111,7 @@ def explain(error: duckdb.Error) -> str:
     return _RAISED.sub("", str(error), count=1)
 
 
+# a call of either form, in any case, also in a string, which only costs time
 _CALL = re.compile(rf"\b(?:{'|'.join(SIGNATURES)})(?:_ci)?\s*\(", re.IGNORECASE)
 
 
@@ -250,13 +251,15 @@ def _find(
     options.pop("nothing", None)
     _need_options(statistic, is_estimate, options)
     if not is_estimate:
-        found = measure(statistic.name, columns, options)
+        measured = measure(statistic.name, columns, options)
         if statistic.rates_models:
-            return [(model, _null(value)) for model, value in found.items()]
-        return _null(found)
+            return [(model, _null(value)) for model, value in measured.items()]
+        return _null(measured)
     resamples, seed = options.pop("resamples"), options.pop("seed")
-    found = estimate(statistic.name, columns, columns["cluster"], resamples, seed, options)
-    return [_describe(rated) for rated in found] if statistic.rates_models else _describe(found)
+    measured = estimate(statistic.name, columns, columns["cluster"], resamples, seed, options)
+    return (
+        [_describe(rated) for rated in measured] if statistic.rates_models else _describe(measured)
+    )
 
 
 def _need_options(statistic: Signature, is_estimate: bool, options: Mapping[str, object]) -> None:
@@ -268,10 +271,10 @@ def _need_options(statistic: Signature, is_estimate: bool, options: Mapping[str,
             )
 
 
-def _describe(found: "Measured | Rated") -> dict[str, Any]:
+def _describe(measured: "Measured | Rated") -> dict[str, Any]:
     return {
         name: _null(value) if isinstance(value, float) else value
-        for name, value in found._asdict().items()
+        for name, value in measured._asdict().items()
     }
 
 
