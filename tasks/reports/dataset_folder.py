@@ -39,6 +39,9 @@ _RUN_TABLES = (
     "verdicts",
     "duels",
     "generated_captions",
+    "collected_rubrics",
+    "collected_instructions",
+    "collected_responses",
     "metric_scores",
 )
 _FILE_BYTES = "500MB"

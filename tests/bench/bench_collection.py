@@ -8,7 +8,7 @@ the later stages nearly nothing. SEEDS rubrics, DRAWS images' worth of brainstor
 import json
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 
@@ -98,7 +98,7 @@ def main() -> None:
     cases = [make_case(number, rubric, "x") for number, rubric in enumerate(seeds)]
     instructing = instructions.InstructionOptions(image="absent", max_tokens=MAX_TOKENS)
     responding = responses.ResponseOptions(image="absent", max_tokens=MAX_TOKENS)
-    stages = {
+    stages: dict[str, Callable[[], Counter[str]]] = {
         "rubrics": count_brainstormed,
         "alignment": lambda: count_read(
             [
