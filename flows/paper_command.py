@@ -82,7 +82,7 @@ def _write(connection: "duckdb.DuckDBPyConnection", table: PaperTable, form: str
         rows = answer.fetchall()
         if form == "text":
             shown = show_records(names, rows, terminal_width()) if rows else "nothing in the lake\n"
-            return f"{say_above(table, terminal_width())}\n{shown}"
+            return f"{say_above(table, terminal_width())}\n\n{shown}"
         return write_list(table, names, rows, form)
     filled = ask_table(connection, table)
     if form == "svg":
