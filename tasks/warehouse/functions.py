@@ -116,7 +116,7 @@ _CALL = re.compile(rf"\b(?:{'|'.join(SIGNATURES)})(?:_ci)?\s*\(", re.IGNORECASE)
 
 
 def calls_functions(statement: str) -> bool:
-    """Whether a statement may call one of them; adding them all takes a tenth of a second."""
+    """Whether a statement may call one of them; the first connection takes a moment to add them."""
     return _CALL.search(statement) is not None
 
 
