@@ -125,7 +125,7 @@ def sum_groups(values: Floats, groups: Indices, n_groups: int) -> Floats:
         return added
     from scipy.sparse import csr_array  # slow to import; readers of plans need only types here
 
-    membership = csr_array(
+    membership: csr_array = csr_array(
         (np.ones(groups.size), (groups, np.arange(groups.size))), shape=(n_groups, groups.size)
     )
     summed: Floats = membership @ values
