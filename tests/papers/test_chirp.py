@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pytest
 
@@ -250,10 +251,10 @@ def test_figure_5(planted: Planted) -> None:
         assert own == pytest.approx(elo, abs=3)
 
 
-def distance_correlation(x: np.ndarray, y: np.ndarray) -> float:
+def distance_correlation(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> float:
     """Székely et al. 2007, of the doubly centred distance matrices."""
 
-    def centre(values: np.ndarray) -> np.ndarray:
+    def centre(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         d = np.abs(values[:, None] - values[None, :])
         return np.asarray(d - d.mean(0) - d.mean(1)[:, None] + d.mean())
 
