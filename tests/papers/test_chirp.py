@@ -341,7 +341,7 @@ def write_grading(data: Path, rng: np.random.Generator) -> pd.DataFrame:
             ],
         )
         for style, model in itertools.product(("short", "long"), ("llava-1.5-7b", *ROBINS)):
-            graded = [
+            graded: list[dict[str, Any]] = [
                 {
                     "question_id": one,
                     "response": f"{model} {style} {one}",
