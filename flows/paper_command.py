@@ -97,6 +97,7 @@ def _list_all(options: argparse.Namespace) -> None:
     the lake has; the last is left out without a lake.
     """
     papers = [find_paper(options.paper)] if options.paper else list_papers().values()
+    connection: duckdb.DuckDBPyConnection | None
     try:
         connection = _open(options.lake)
     except LakeError:

@@ -88,7 +88,7 @@ def write_latex(filled: FilledTable) -> str:
     table = filled.table
     n_columns = len(table.columns)
     groups = [(name, len(list(some))) for name, some in itertools.groupby(table.columns, _group)]
-    lines = []
+    lines: list[str] = []
     if any(name for name, _ in groups):
         heads = (f"\\multicolumn{{{size}}}{{c}}{{{_tex(name)}}}" for name, size in groups)
         lines.append(f" & {' & '.join(heads)} \\\\")
