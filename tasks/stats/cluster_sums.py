@@ -128,8 +128,7 @@ def sum_groups(values: Floats, groups: Indices, n_groups: int) -> Floats:
     membership: csr_array = csr_array(
         (np.ones(groups.size), (groups, np.arange(groups.size))), shape=(n_groups, groups.size)
     )
-    summed: Floats = membership @ values
-    return summed
+    return np.asarray(membership @ values)
 
 
 def draw_once(n_clusters: int) -> AnyWeights:

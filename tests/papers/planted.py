@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judgelake.schemas.recorded import FAILURE_CATEGORIES
+from judgelake.schemas.values import FAILURE_CATEGORIES
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.suite.suite import read_suite
 from tests.conftest import CHECKOUT
