@@ -11,6 +11,7 @@ from typing import Any
 from judgelake.tasks.digests import digest_json
 from judgelake.tasks.errors import ExitCode, SuiteError
 from judgelake.tasks.lake.lake import open_lake
+from judgelake.tasks.lake.stop_flag import StopFlag
 from judgelake.tasks.runs.log import RunOptions, hold_for_run, log_step, logged_step
 from judgelake.tasks.runs.record import new_run_id, record_run
 from judgelake.tasks.suite.suite import read_suite
@@ -45,6 +46,7 @@ def run_train(options: argparse.Namespace) -> int:
                     order,
                     selection,
                     lambda line: log_step(lake, run_id, run_options, "train", {"says": line}),
+                    StopFlag(lake, run_id).is_set,
                 )
                 facts["judge"] = judge.endpoint.model
         record.code = ExitCode.DONE

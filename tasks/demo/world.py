@@ -164,10 +164,14 @@ def outline(thing: Thing) -> list[tuple[float, float]]:
     ]
 
 
-def draw_pictures(rng: np.random.Generator, count: int) -> list[Picture]:
+def draw_pictures(
+    rng: np.random.Generator, count: int, *, only_scenes: bool = False
+) -> list[Picture]:
     """Draw what `count` pictures hold: every second one a scene, the rest charts and text panels in
-    turn.
+    turn; or scenes alone.
     """
+    if only_scenes:
+        return [draw_scene(rng) for _ in range(count)]
     rest = (draw_chart, _draw_hours, draw_chart, _draw_receipt, draw_chart, _draw_sign)
     return [
         rest[place // 2 % len(rest)](rng) if place % 2 else draw_scene(rng)

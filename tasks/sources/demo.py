@@ -55,8 +55,16 @@ class AskedQuestion:
     references: tuple[str, ...]
 
 
-def draw_demo(seed: int, scenes: int, image_root: LakePath) -> SourceFrames:
-    """Draw the demo benchmark of `scenes` pictures, writing them under `image_root`/demo/`seed`;
+def draw_demo(
+    seed: int,
+    scenes: int,
+    image_root: LakePath,
+    *,
+    only_scenes: bool = False,
+    tasks: Sequence[str] = (),
+) -> SourceFrames:
+    """Draw the demo benchmark of `scenes` pictures, writing them under `image_root`/demo/`seed`
+    (`only_scenes`: demo/shapes-`seed`), with the questions of `tasks` alone where it names some;
     the same seed draws the same.
 
     Raises SourceError for a negative seed, fewer than one scene, or a folder that cannot be
@@ -65,10 +73,15 @@ def draw_demo(seed: int, scenes: int, image_root: LakePath) -> SourceFrames:
     _check(seed, scenes)
     rng = np.random.default_rng(seed)
     drawn = [
-        _keep(number, picture, seed, image_root)
-        for number, picture in enumerate(draw_pictures(rng, scenes))
+        _keep(number, picture, f"shapes-{seed}" if only_scenes else str(seed), image_root)
+        for number, picture in enumerate(draw_pictures(rng, scenes, only_scenes=only_scenes))
     ]
-    asked = [each for scene in drawn for each in _ask(rng, scene)]
+    asked = [
+        each
+        for scene in drawn
+        for each in _ask(rng, scene)
+        if not tasks or each.question.task in tasks
+    ]
     answers, ratings = _answer_all(rng, asked)
     return SourceFrames(
         items=pl.DataFrame([_item_row(each) for each in asked], schema=ITEMS),
@@ -91,8 +104,8 @@ def _check(seed: int, scenes: int) -> None:
         raise SourceError(f"demo: scenes is {scenes}; expected at least 1; ask for more scenes")
 
 
-def _keep(number: int, picture: Picture, seed: int, image_root: LakePath) -> Drawn:
-    uri, png = f"demo/{seed}/scene-{number:04d}.png", paint(picture)
+def _keep(number: int, picture: Picture, folder: str, image_root: LakePath) -> Drawn:
+    uri, png = f"demo/{folder}/scene-{number:04d}.png", paint(picture)
     try:
         _write_once(image_root / uri, png)
     except OSError as error:

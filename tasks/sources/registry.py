@@ -2,6 +2,7 @@
 
 import dataclasses
 from dataclasses import dataclass
+from typing import Literal
 
 from judgelake.tasks.digests import digest_json, files_digest
 from judgelake.tasks.errors import SourceError
@@ -39,10 +40,15 @@ class BenchmarkSettings:
 
 @frozen_settings
 class DemoSettings:
-    """The demo benchmark, drawn from `seed`; `scenes` pictures with a few items each."""
+    """The demo benchmark, drawn from `seed`; `scenes` pictures with a few items each. `pictures:
+    shapes` draws scenes of shapes alone, without charts and panels whose text must be read;
+    `tasks` keeps the questions of some tasks, all of them where it names none.
+    """
 
     seed: int = 7
     scenes: int = 40
+    pictures: Literal["all", "shapes"] = "all"
+    tasks: tuple[Literal["vqa", "referring", "document", "caption"], ...] = ()
 
 
 def _draw(settings: DemoSettings, image_root: LakePath) -> SourceFrames:
@@ -50,7 +56,10 @@ def _draw(settings: DemoSettings, image_root: LakePath) -> SourceFrames:
         draw_demo,
     )  # draws with Pillow, which no other source needs
 
-    return draw_demo(settings.seed, settings.scenes, image_root)
+    only_scenes = settings.pictures == "shapes"
+    return draw_demo(
+        settings.seed, settings.scenes, image_root, only_scenes=only_scenes, tasks=settings.tasks
+    )
 
 
 SOURCES = Registry(

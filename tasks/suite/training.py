@@ -13,9 +13,11 @@ from judgelake.tasks.settings import Place, build, entries, frozen_settings
 from judgelake.tasks.suite.judges import JudgeSettings
 
 STUDENT = (
-    "expected a judge with `protocol: prometheus` and `backend: transformers`, whose "
-    "`model` is the folder to be written"
+    "expected a judge with `protocol: prometheus` or `protocol: lave` and `backend: transformers`, "
+    "whose `model` is the folder to be written"
 )
+PEOPLE = "people"
+"""The teacher that stands for the people's ratings of the lake."""
 
 
 @frozen_settings
@@ -24,8 +26,12 @@ class TrainingSettings:
 
     `student`: the suite's judge that is trained; its options make the prompts, its `model` is the
     folder that is written. `teacher`: a judge of the lake by its alias, `prometheus` or recorded,
-    whose feedback and scores are learnt. `base`: the model to begin with, a hub id or a folder.
-    `train: projector` leaves the language model and the vision encoder as they are. `held_out`:
+    whose feedback and scores are learnt, or `people`: the mean of the people's ratings, as the
+    nearest level. A student that gives its score alone (`answer_form: forced`) learns the score
+    alone, from any judge. `base`: the model to begin with, a hub id or a folder. `train: projector`
+    leaves the language model and the vision encoder as they are; `lora` adds low-rank matrices of
+    rank `lora_rank` to the language model's layers (scaled by `lora_alpha` / `lora_rank`), trains
+    them and the projector, and merges them into the weights that are written. `held_out`:
     share of the images (or of the items without an image) whose examples are not trained on. A step
     learns from `batch_size` examples, in parts of the student's `batch_tokens`; `checkpoint_steps`:
     a checkpoint is written after so many steps, the most that a killed training has to repeat.
@@ -36,7 +42,9 @@ class TrainingSettings:
     base: str
     revision: str | None = None
     benchmarks: tuple[str, ...] = ()
-    train: Literal["projector", "all"] = "projector"
+    train: Literal["projector", "lora", "all"] = "projector"
+    lora_rank: int = 128
+    lora_alpha: int = 256
     epochs: int = 1
     batch_size: int = 32
     learning_rate: float = 1e-3
@@ -47,7 +55,7 @@ class TrainingSettings:
     seed: int = 7
 
     def __post_init__(self) -> None:
-        for key in ("epochs", "batch_size", "checkpoint_steps"):
+        for key in ("epochs", "batch_size", "checkpoint_steps", "lora_rank", "lora_alpha"):
             expect(getattr(self, key) >= 1, key, getattr(self, key), "a whole number from 1")
         expect(
             0 < self.learning_rate < 1,
@@ -84,13 +92,32 @@ def read_training(
     wrong = find_wrong_student(judges[settings.student], settings)
     if wrong:
         raise places["student"].fail(f"student: {settings.student!r} {wrong}; correct it")
+    wrong = find_wrong_teacher(judges[settings.student], settings)
+    if wrong:
+        raise places["teacher"].fail(f"teacher: {wrong}; correct it")
     return settings
+
+
+def gives_score_alone(judge: JudgeSettings) -> bool:
+    """Whether a judge is held to its score, without feedback or a rationale before it."""
+    explains = judge.options.rationale if judge.protocol == "lave" else judge.options.feedback
+    return not explains and {*judge.forms.values()} == {"forced"}
+
+
+def find_wrong_teacher(judge: JudgeSettings, settings: TrainingSettings) -> str | None:
+    """Why a student cannot learn from its teacher; None where it can."""
+    if settings.teacher != PEOPLE or gives_score_alone(judge):
+        return None
+    return (
+        f"{PEOPLE!r} give no feedback, and the student {settings.student!r} writes some; expected "
+        f"`answer_form: forced, feedback: false` of the student, or a judge of the lake"
+    )
 
 
 def find_wrong_student(judge: JudgeSettings, settings: TrainingSettings) -> str | None:
     """Why a judge cannot be trained, and what is expected of it; None where it can."""
     endpoint = judge.endpoint
-    if judge.protocol != "prometheus" or not isinstance(endpoint, LocalSettings):
+    if judge.protocol not in ("prometheus", "lave") or not isinstance(endpoint, LocalSettings):
         return (
             f"is a judge of `protocol: {judge.protocol}` with `backend: "
             f"{endpoint.backend}`; {STUDENT}"
@@ -100,10 +127,16 @@ def find_wrong_student(judge: JudgeSettings, settings: TrainingSettings) -> str 
             "has a revision or a quantization; expected neither, for its weights come from "
             "the training"
         )
-    if settings.train == "projector" and judge.options.image is not True:
+    if judge.protocol == "lave" and not gives_score_alone(judge):
         return (
-            f"has `image: {judge.options.image}`, and a projector is trained with images; "
-            f"expected `image: true`, or `train: all`"
+            "writes a rationale, which no teacher has in LAVE's form; expected "
+            "`rationale: false, answer_form: forced`"
+        )
+    image = getattr(judge.options, "image", "absent")
+    if settings.train == "projector" and image is not True:
+        return (
+            f"has `image: {image}`, and a projector is trained with images; "
+            f"expected `image: true`, or `train: lora` or `train: all`"
         )
     if Path(endpoint.model).expanduser().absolute() == Path(settings.base).expanduser().absolute():
         return f"would be written over the base {settings.base}; expected another folder"

@@ -2,7 +2,7 @@
 verdict makes of it. SQL selects, nothing is run.
 
 The reply is the teacher's feedback, the paper's fixed phrase (appendix E.1) and the marker that the
-judge's prompt asks for.
+judge's prompt asks for; of a judge that is held to its score, the score alone.
 """
 
 from collections import Counter
@@ -16,17 +16,19 @@ from judgelake.tasks.digests import digest_json
 from judgelake.tasks.engine.shard import make_starter
 from judgelake.tasks.errors import SuiteError
 from judgelake.tasks.judging.cases import make_case
+from judgelake.tasks.judging.lave import LEVELS as LAVE_LEVELS
 from judgelake.tasks.judging.prometheus import VERSION
 from judgelake.tasks.judging.reading import read_result_marker
 from judgelake.tasks.judging.rubrics import N_LEVELS
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.planning.cases import keep_wanted
 from judgelake.tasks.suite.suite import Suite
-from judgelake.tasks.suite.training import TrainingSettings
+from judgelake.tasks.suite.training import PEOPLE, TrainingSettings, gives_score_alone
 from judgelake.tasks.types import Request
 from judgelake.tasks.warehouse.warehouse import open_warehouse, select_file, select_frame
 
 LEVELS = range(1, N_LEVELS + 1)
+_N_LEVELS = {"prometheus": N_LEVELS, "lave": len(LAVE_LEVELS)}
 _OPENING = "Feedback:"
 
 
@@ -98,22 +100,27 @@ def write_target(feedback: str, rating: int) -> str | None:
 
 
 def _select_rows(lake: Lake, suite: Suite, settings: TrainingSettings) -> pl.DataFrame:
-    connection = open_warehouse(lake, lazy=True)
-    teacher = _find_teacher(connection, lake, settings.teacher)
+    connection, student = open_warehouse(lake, lazy=True), suite.judges[settings.student]
+    teacher = (
+        {"judge_id": PEOPLE, "reading": ""}
+        if settings.teacher == PEOPLE
+        else _find_teacher(connection, lake, settings.teacher, gives_score_alone(student))
+    )
     benchmarks = [*(settings.benchmarks or suite.benchmarks)]
     keep_wanted(
         connection,
-        suite.judges[settings.student].identify(tuple(benchmarks)),
+        student.identify(tuple(benchmarks)),
         suite.name,
         benchmarks,
         None,
     )
     drawn = {"benchmarks": benchmarks, "seed": str(settings.seed), "held_out": settings.held_out}
+    drawn["n_levels"] = _N_LEVELS[student.protocol]
     return select_file(connection, "queries/training_examples.sql", drawn | teacher)
 
 
 def _find_teacher(
-    connection: duckdb.DuckDBPyConnection, lake: Lake, name: str
+    connection: duckdb.DuckDBPyConnection, lake: Lake, name: str, any_protocol: bool
 ) -> dict[str, object]:
     """The teacher in the lake; raises SuiteError where no judge, or more than one, has the name."""
     text = (
@@ -122,7 +129,9 @@ def _find_teacher(
     )
     known = select_frame(connection, text, "judges")
     fits = known.filter(
-        (pl.col("kind") == "recorded") | pl.col("signature").str.starts_with("protocol:prometheus|")
+        (pl.col("kind") == "recorded")
+        | pl.col("signature").str.starts_with("protocol:prometheus|")
+        | any_protocol
     )
     named = fits.filter((pl.col("alias") == name) | (pl.col("judge") == name))
     if named.height != 1:
@@ -133,8 +142,8 @@ def _find_teacher(
         )
         names = ", ".join(fits["judge"]) or "one, of which there is none yet"
         raise SuiteError(
-            f"training.teacher: {name!r}: {what}; expected a prometheus or recorded judge of "
-            f"the lake: {names}; ingest, judge or rename"
+            f"training.teacher: {name!r}: {what}; expected a prometheus or recorded "
+            f"judge of the lake (or {PEOPLE!r}): {names}; ingest, judge or rename"
         )
     return {"judge_id": named["judge_id"].item(), "reading": named["reading"].item()}
 
@@ -144,10 +153,13 @@ def _make_examples(
 ) -> Iterator[Example | str]:
     """Each row as an example, or the reason why it cannot be one."""
     judge = suite.judges[settings.student]
-    start = make_starter(judge, judge.identify(tuple(suite.benchmarks)))
+    start, is_alone = (
+        make_starter(judge, judge.identify(tuple(suite.benchmarks))),
+        gives_score_alone(judge),
+    )
     for row in rows.iter_rows(named=True):
-        rating = int(row["verdict_rating"])
-        target = write_target(row["feedback"] or "", rating)
+        rating = int(row["level"])
+        target = str(rating) if is_alone else write_target(row["feedback"] or "", rating)
         if target is None:
             yield "the teacher gave no feedback"
             continue
@@ -179,7 +191,7 @@ def _digest(example: Example) -> str:
     return digest_json([messages, example.target])
 
 
-def count_scores(examples: list[Example]) -> dict[int, int]:
-    """How many examples have each score, 0 where none has."""
+def count_scores(examples: list[Example], protocol: str = "prometheus") -> dict[int, int]:
+    """How many examples have each score of a protocol's scale, 0 where none has."""
     counts = Counter(example.rating for example in examples)
-    return {level: counts[level] for level in LEVELS}
+    return {level: counts[level] for level in range(1, _N_LEVELS[protocol] + 1)}

@@ -23,6 +23,7 @@ from judgelake.tasks.errors import SuiteError
 from judgelake.tasks.lake.storage import LakePath, move_folder, write_whole
 from judgelake.tasks.suite.judges import JudgeSettings
 from judgelake.tasks.suite.training import TrainingSettings
+from judgelake.tasks.training.card import write_card
 from judgelake.tasks.training.examples import Selection, count_scores
 
 MANIFEST = "judgelake_training.json"
@@ -75,9 +76,15 @@ class TrainingOrder:
         return digest_json([settings, self.base.snapshot, shown, selection.digest])[:16]
 
 
-def train_judge(order: TrainingOrder, selection: Selection, report_line: ReportLine) -> Manifest:
+def train_judge(
+    order: TrainingOrder,
+    selection: Selection,
+    report_line: ReportLine,
+    is_stopping: Callable[[], bool] = lambda: False,
+) -> Manifest:
     """Train, or go on with a training, or find it finished; returns the manifest that
-    `judgelake_training.json` holds.
+    `judgelake_training.json` holds. Once `is_stopping`, a checkpoint is written after the step
+    under way, and KeyboardInterrupt is raised.
 
     Raises SuiteError where the folder holds something else, BackendError where the base cannot be
     trained here.
@@ -86,8 +93,10 @@ def train_judge(order: TrainingOrder, selection: Selection, report_line: ReportL
     work = folder.with_name(f"{folder.name}.training")
     done = _read_manifest(folder, name)
     if done is None:
-        done = _train(order, selection, _find_checkpoint(work, name), report_line)
-        _write_manifest(work / "judge", {"name": name, **done})
+        done = _train(order, selection, _find_checkpoint(work, name), report_line, is_stopping)
+        done = {"name": name, **done}
+        write_card(work / "judge", done)
+        _write_manifest(work / "judge", done)
         move_folder(work / "judge", folder)
     else:
         report_line(f"{folder} is this training's judge already; nothing to do")
@@ -96,7 +105,11 @@ def train_judge(order: TrainingOrder, selection: Selection, report_line: ReportL
 
 
 def _train(
-    order: TrainingOrder, selection: Selection, checkpoint: Path, report_line: ReportLine
+    order: TrainingOrder,
+    selection: Selection,
+    checkpoint: Path,
+    report_line: ReportLine,
+    is_stopping: Callable[[], bool],
 ) -> Manifest:
     import_torch()
     from judgelake.tasks.training.loop import Training, load_base, plan_steps, save_judge
@@ -112,18 +125,21 @@ def _train(
     fitting = [examples[number] for number in survey.fits]
     learnt = [example for example in fitting if not example.is_held_out]
     held_out = [example for example in fitting if example.is_held_out]
-    training.run(learnt, report_line)
+    training.run(learnt, report_line, is_stopping)
     manifest = {
         "student": order.judge.alias,
         "settings": dataclasses.asdict(settings),
         "base": f"{settings.base}@{loaded.snapshot.rpartition('@')[2]}",
         "data_digest": selection.digest,
         "n_examples": len(learnt),
-        "n_by_score": {str(score): count for score, count in count_scores(learnt).items()},
+        "n_by_score": {
+            str(score): count for score, count in count_scores(learnt, order.judge.protocol).items()
+        },
         "n_held_out": len(held_out),
         "left_out": dict(Counter(selection.left_out) + Counter(survey.left_out)),
         "n_steps": len(plan_steps(len(learnt), settings)),
         "n_trained_weights": sum(weight.numel() for weight in training.weights.values()),
+        "passes_a_step": training.n_passes / len(training.losses),
         "loss_by_step": training.losses,
         "held_out_loss": training.measure(held_out),
         "held_out_items": sorted({(example.benchmark, example.item_id) for example in held_out}),
@@ -135,7 +151,7 @@ def _train(
     shutil.rmtree(
         checkpoint.parent / "judge", ignore_errors=True
     )  # of a run that was killed while it wrote
-    save_judge(checkpoint.parent / "judge", order.base, training.weights)
+    save_judge(checkpoint.parent / "judge", order.base, training.weights, settings)
     return manifest
 
 

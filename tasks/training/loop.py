@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,6 +27,8 @@ from judgelake.tasks.training.rows import IGNORED, Row, TrainingRowMaker, collat
 
 PROJECTORS = frozenset({"multi_modal_projector", "connector", "merger", "aligner"})
 """How families of transformers call what maps image features to the language model's."""
+_ENCODERS = frozenset({"vision_tower", "vision_model", "vision_encoder", "visual"})
+"""How they call what makes image features."""
 
 
 def load_base(base: LocalModel) -> Loaded:
@@ -55,21 +57,26 @@ def load_base(base: LocalModel) -> Loaded:
     return loaded
 
 
-def free_weights(loaded: Loaded, train: Literal["projector", "all"]) -> dict[str, Any]:
+def free_weights(loaded: Loaded, settings: TrainingSettings) -> dict[str, Any]:
     """Name -> parameter of what is trained, in single precision, everything else frozen; raises
     BackendError without a projector.
     """
     model = loaded.model.requires_grad_(False)
+    if settings.train == "lora":
+        _add_lora(model, settings)
     chosen = {
         name: weight
         for name, weight in model.named_parameters()
-        if train == "all" or PROJECTORS & {*name.split(".")}
+        if settings.train == "all"
+        or PROJECTORS & {*name.split(".")}
+        or (settings.train == "lora" and ".lora_" in name)
     }
     if not chosen:
         raise BackendError(
             f"{loaded.settings.model}: it has no projector between a vision encoder and its "
             f"language model; expected one to train; "
-            "set `train: all`, with a smaller learning_rate (1e-5, say), or choose a vision model"
+            "set `train: lora`, or `train: all`, with a smaller learning_rate (1e-5, say), or "
+            "choose a vision model"
         )
     for weight in chosen.values():
         weight.data = weight.data.float()  # steps of 1e-5 and less are lost in bfloat16
@@ -77,17 +84,59 @@ def free_weights(loaded: Loaded, train: Literal["projector", "all"]) -> dict[str
     return chosen
 
 
-def save_judge(folder: Path, base: LocalModel, trained: Mapping[str, Any]) -> None:
+def _find_lora_layers(model: Any) -> list[str]:
+    """The linear layers of the language model's blocks, without its output layer."""
+    output = model.get_output_embeddings()
+    return [
+        name
+        for name, module in model.named_modules()
+        if isinstance(module, torch.nn.Linear)
+        and module is not output
+        and not (PROJECTORS | _ENCODERS) & {*name.split(".")}
+    ]
+
+
+def _add_lora(model: Any, settings: TrainingSettings) -> None:
+    """Put low-rank matrices beside the language model's layers, alike for a seed (peft)."""
+    import peft
+
+    torch.manual_seed(settings.seed)
+    config = peft.LoraConfig(
+        r=settings.lora_rank,
+        lora_alpha=settings.lora_alpha,
+        target_modules=_find_lora_layers(model),
+    )
+    peft.inject_adapter_in_model(config, model)
+
+
+def _merge_lora(model: Any) -> None:
+    """Add the low-rank matrices to the weights of their layers, and leave the plain layers."""
+    from peft.tuners.tuners_utils import BaseTunerLayer
+
+    layers = {name: one for name, one in model.named_modules() if isinstance(one, BaseTunerLayer)}
+    for name, layer in layers.items():
+        layer.merge(safe_merge=True)
+        model.set_submodule(name, layer.get_base_layer())
+    model._hf_peft_config_loaded = False  # what is saved is a whole model
+
+
+def save_judge(
+    folder: Path, base: LocalModel, trained: Mapping[str, Any], settings: TrainingSettings
+) -> None:
     """Write model, tokenizer and processor: the base's own weights bit for bit but for those in
     `trained`, in the dtype of its files.
     """
     stored = load(dataclasses.replace(base, dtype="auto", device="cpu", device_map=None))
+    if settings.train == "lora":
+        _add_lora(stored.model, settings)
     strange = stored.model.load_state_dict(dict(trained), strict=False).unexpected_keys
     if strange:
         raise BackendError(
             f"{base.model}: it has no weight {strange[0]!r}; expected the model that was "
             f"trained; restore it"
         )
+    if settings.train == "lora":
+        _merge_lora(stored.model)
     stored.model.save_pretrained(folder)
     (stored.processor or stored.tokenizer).save_pretrained(folder)
 
@@ -120,12 +169,13 @@ class Training:
         self._model, self._device, self._dtype = loaded.model, loaded.device, loaded.model.dtype
         self._settings, self._maker, self._file = settings, maker, file
         self._batch_tokens = loaded.settings.batch_tokens
-        self.weights: dict[str, Any] = free_weights(loaded, settings.train)
+        self.weights: dict[str, Any] = free_weights(loaded, settings)
         self._optimizer = torch.optim.AdamW(
             self.weights.values(), lr=settings.learning_rate, weight_decay=0.0
         )
         self.survey: Survey | None = None
         self.losses: list[float] = []
+        self.n_passes = 0
         if settings.gradient_checkpointing:
             _spare_activations(self._model)
         self._restore()
@@ -157,9 +207,14 @@ class Training:
             self._save()
         return self.survey
 
-    def run(self, examples: Sequence[Example], report_line: ReportLine) -> None:
+    def run(
+        self,
+        examples: Sequence[Example],
+        report_line: ReportLine,
+        is_stopping: Callable[[], bool] = lambda: False,
+    ) -> None:
         """Take the steps that are left; raises BackendError where one example is too large for the
-        memory.
+        memory, and KeyboardInterrupt after a checkpoint once the run `is_stopping`.
         """
         steps = plan_steps(len(examples), self._settings)
         self._model.train()
@@ -167,8 +222,12 @@ class Training:
         for rows in self._make_ready(examples, steps[done:]):
             self.losses.append(self._step(rows, len(self.losses), len(steps)))
             n = len(self.losses)
-            if n == len(steps) or n % self._settings.checkpoint_steps == 0:
+            stops = n < len(steps) and is_stopping()
+            if n == len(steps) or n % self._settings.checkpoint_steps == 0 or stops:
                 self._save()
+            if stops:
+                report_line(f"stopped after step {n:,} of {len(steps):,}; run it again to go on")
+                raise KeyboardInterrupt
             if n == len(steps) or time.monotonic() - reported_at > _REPORT_S:
                 left_s = (time.monotonic() - began) / (n - done) * (len(steps) - n)
                 report_line(
@@ -217,6 +276,7 @@ class Training:
             self._optimizer.zero_grad(set_to_none=True)
             batches, total = cut_batches(rows, self._batch_tokens), 0.0
             try:
+                self.n_passes += len(batches)
                 for batch in batches:
                     loss: Any = self._sum_loss(batch) / n_tokens
                     loss.backward()
@@ -266,6 +326,7 @@ class Training:
             "fits": survey.fits if survey else [],
             "left_out": survey.left_out if survey else {},
             "losses": self.losses,
+            "n_passes": self.n_passes,
             "weights": {name: weight.detach() for name, weight in self.weights.items()},
             "optimizer": self._optimizer.state_dict(),
         }
@@ -277,6 +338,7 @@ class Training:
             return
         state: Mapping[str, Any] = torch.load(self._file, map_location="cpu", weights_only=True)
         self.survey, self.losses = Survey(state["fits"], state["left_out"]), state["losses"]
+        self.n_passes = state.get("n_passes", 0)  # none in checkpoints of earlier versions
         with torch.no_grad():
             for name, weight in self.weights.items():
                 weight.copy_(state["weights"][name])

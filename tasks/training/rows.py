@@ -19,6 +19,8 @@ from judgelake.tasks.judging.reading import read_result_marker
 from judgelake.tasks.training.examples import LEVELS, Example
 from judgelake.tasks.types import Image
 
+_KEPT_BYTES = 1 << 30
+"""Of images made ready that stay in memory from epoch to epoch."""
 IGNORED = -100
 """The label of tokens that nothing is learnt from."""
 
@@ -53,14 +55,42 @@ class TrainingRowMaker:
         self._limit = loaded.limit
         self._prompter, self._speller = Prompter(loaded, encode_image), Speller(loaded.tokenizer)
         self._end = _find_end(loaded)
+        self._kept: dict[int, tuple[Example, Row]] = {}
+        self._n_bytes = 0
 
     def make(self, example: Example) -> Row:
-        """The row of an example; raises ValueError or BackendError where the model cannot be asked
-        it.
+        """The row of an example, made once where the memory holds it; raises ValueError or
+        BackendError where the model cannot be asked it.
         """
+        held = self._kept.get(id(example))  # the example is kept too: no other has its id
+        if held is not None:
+            return held[1]
+        row = self._make(example)
+        size = sum(value.nbytes for value in row.prompt.media.values())
+        if self._n_bytes + size <= _KEPT_BYTES:
+            self._kept[id(example)] = (example, row)
+            self._n_bytes += size
+        return row
+
+    def _make(self, example: Example) -> Row:
+        if example.request.form == "forced" and example.request.answer is not None:
+            return self._make_forced(example)
         # apart from the prompt, whose last tokens would else be others than the judge's
         ids = self._control.tokenise(example.target)
         return Row(self._prompter.make(example.request), (*ids, self._end))
+
+    def _make_forced(self, example: Example) -> Row:
+        """The row of a reply that is a label alone: the judge's own prompt up to the label's last
+        token, which is what the judge reads.
+        """
+        (prompt, *others) = self._prompter.make_rows(example.request)
+        reads = dict(prompt.labels)[example.target] if not others else ()
+        last = prompt.read[reads[-1]] if reads else None
+        if last is None or last[0] != len(prompt.tail):
+            raise ValueError(
+                "its answers differ before their last token; expected such as differ in it alone"
+            )
+        return Row(prompt, (last[1],))
 
     def find_fault(self, example: Example) -> str | None:
         """Why nothing can be learnt from an example; None where something can. An example is never
@@ -72,6 +102,8 @@ class TrainingRowMaker:
             return f"its prompt or image cannot be made ready ({type(error).__name__})"
         if row.n_tokens > self._limit:
             return f"it is longer than the {self._limit:,} tokens that the model takes"
+        if example.request.form == "forced":
+            return None
         most = example.request.decoding.max_tokens
         if len(row.target) > most:
             return f"its feedback is longer than the judge's max_tokens of {most:,}"

@@ -280,7 +280,8 @@ def test_what_the_model_cannot_take_is_left_out_and_counted(tmp_path: Path) -> N
 
 def test_bases_that_cannot_be_trained_are_refused(tmp_path: Path) -> None:
     with pytest.raises(
-        BackendError, match=r"has no projector .*; set `train: all`, with a smaller learning_rate"
+        BackendError,
+        match=r"has no projector .*; set `train: lora`, or `train: all`, with a smaller",
     ):
         begin(save_decoder(tmp_path / "decoder"))
     with pytest.raises(
