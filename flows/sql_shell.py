@@ -223,8 +223,8 @@ class Shell:
         if self._form in FOR_PEOPLE:
             sys.stdout.write(f"{textwrap.fill(describe(name), terminal_width())}\n")
         text = (
-            "select column_name as column, data_type as type from duckdb_columns() "
-            "where table_name = $name order by column_index"
+            "select column_name as column, data_type as type, comment as holds "
+            "from duckdb_columns() where table_name = $name order by column_index"
         )
         write_rows(self._connection.sql(text, params={"name": name}), self._form, sys.stdout, text)
 
@@ -313,7 +313,7 @@ COMMANDS: Mapping[str, _Command] = {
     ".tables": _Command(
         "[WORD]", "list tables and views, or those with WORD in their name", Shell.list_tables
     ),
-    ".schema": _Command("NAME", "show what a row is, and the columns", Shell.show_schema),
+    ".schema": _Command("NAME", "show what a row is, and what the columns hold", Shell.show_schema),
     ".functions": _Command(
         "[WORD]", "list the statistics, or those with WORD in their name", Shell.list_functions
     ),

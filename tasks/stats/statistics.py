@@ -74,13 +74,19 @@ class Measured(NamedTuple):
 
 
 class Rated(NamedTuple):
-    """A model's rating with its interval; the n are its comparisons."""
+    """A model's rating with what `Measured` has beside a value; `n` and `n_clusters` are of its
+    comparisons, `n_missing` rows were left out over all models.
+    """
 
     model: str
     value: float
     low: float
     high: float
     n: int
+    n_clusters: int
+    n_undefined: int
+    n_missing: int
+    method: str | None
     reason: str | None
 
 
@@ -136,9 +142,9 @@ def estimate(
         )
     weights = draw_keyed_weights(keys if form.is_drawn else keys[:0], resamples, seed)
     found = form.estimate(kept, codes, weights, chosen)
-    if SIGNATURES[name].rates_models:
-        return found
     n_missing = clusters.codes.size - codes.size
+    if SIGNATURES[name].rates_models:
+        return [rated._replace(n_missing=n_missing) for rated in found]
     reason = found.reason if codes.size else "no rows"
     counts = found.n, found.n_clusters, found.n_undefined, n_missing
     return Measured(found.value, found.low, found.high, *counts, found.method, reason)
@@ -342,8 +348,21 @@ def _accuracy(
     x, y = columns["x"], columns["y"]
     rng = np.random.default_rng(options.get("seed", 0))
     items = columns["item"].codes
+    _need_one_cluster(columns["item"], clusters)
     found = tie_calibrated_accuracy(x, y, items, clusters, weights, rng, calibrates=calibrates)
     return found.accuracy
+
+
+def _need_one_cluster(items: Texts, clusters: Indices) -> None:
+    """Items of two benchmarks may have one id: their answers are no pairs."""
+    _, first = np.unique(items.codes, return_index=True)
+    astray = np.flatnonzero(clusters != clusters[first][items.codes])
+    if astray.size:
+        raise ValueError(
+            f"accuracy: the item {items.names[items.codes[astray[0]]]!r} has rows in several "
+            f"clusters; expected one cluster an item; ask one benchmark, or write "
+            f"benchmark || '/' || item_id for the item"
+        )
 
 
 def _soften(columns: Columns, clusters: Indices, _: AnyWeights, options: Options) -> Estimate:
@@ -413,12 +432,8 @@ def _estimate_elo(
     models, comparisons = _compare(columns, clusters)
     rng = np.random.default_rng(options["seed"])
     band = bootstrap_elo(comparisons, _scale(options), weights, rng).band
-    met = count_meetings(comparisons).sum(axis=1)
-    return [
-        Rated(model, ratings[model], float(band.low[code]), float(band.high[code]), int(met[code]),
-              None)
-        for code, model in enumerate(models)
-    ]  # fmt: skip
+    values = np.array([ratings[model] for model in models])
+    return _list_rated(models, comparisons, values, band.low, band.high, _OF_ELO)
 
 
 def _fit(
@@ -427,12 +442,34 @@ def _fit(
     models, comparisons = _compare(columns, clusters)
     scale = EloScale(float(options["start"]), 1.0, float(options["scale"]))
     fitted = fit_bradley_terry(comparisons, Anchor(None, scale.initial, scale.scale))
+    reasons = ["; ".join(given) or None for given in fitted.reasons]
+    ends = fitted.low, fitted.high
+    return _list_rated(models, comparisons, fitted.ratings, *ends, _OF_BRADLEY_TERRY, reasons)
+
+
+_OF_ELO = "resamples of clusters in random orders; a spread, no confidence interval"
+_OF_BRADLEY_TERRY = "jackknife of clusters, Student's t"
+
+
+def _list_rated(
+    models: Sequence[str],
+    comparisons: Comparisons,
+    values: Floats,
+    low: Floats,
+    high: Floats,
+    method: str,
+    reasons: Sequence[str | None] = (),
+) -> list[Rated]:
     met = count_meetings(comparisons).sum(axis=1)
-    return [
-        Rated(model, float(fitted.ratings[code]), float(fitted.low[code]), float(fitted.high[code]),
-              int(met[code]), "; ".join(fitted.reasons[code]) or None)
-        for code, model in enumerate(models)
-    ]  # fmt: skip
+    rated = []
+    for code, model in enumerate(models):
+        is_in = (comparisons.model_a == code) | (comparisons.model_b == code)
+        n_clusters = int(np.unique(comparisons.clusters[is_in]).size)
+        figures = float(values[code]), float(low[code]), float(high[code]), int(met[code])
+        how = method if np.isfinite(low[code]) else None
+        reason = reasons[code] if reasons else None
+        rated.append(Rated(model, *figures, n_clusters, 0, 0, how, reason))
+    return rated
 
 
 def _rate_bradley_terry(columns: Columns, options: Options) -> Ratings:

@@ -2,8 +2,8 @@
 for every one of `tasks.stats.signatures`.
 
 A macro gathers a group's rows into one list, a function called for many groups at once hands each
-list to the statistic. A macro is no aggregate to DuckDB: it takes no `filter`, no `distinct`, no
-`over` and cannot stand in `pivot ... using`.
+list to the statistic. A macro is no aggregate to DuckDB: it takes no `filter`, no `distinct`,
+computes each row anew with `over`, and cannot stand in `pivot ... using`.
 """
 
 import functools
@@ -149,9 +149,7 @@ _ESTIMATE_TYPE = (
     "struct(value double, low double, high double, n bigint, n_clusters bigint, "
     "n_undefined bigint, n_missing bigint, method varchar, reason varchar)"
 )
-_RATED_TYPE = (
-    "struct(model varchar, value double, low double, high double, n bigint, reason varchar)[]"
-)
+_RATED_TYPE = _ESTIMATE_TYPE.replace("struct(", "struct(model varchar, ", 1) + "[]"
 
 
 def _result_type(statistic: Signature, is_estimate: bool) -> str:
