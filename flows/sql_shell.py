@@ -127,7 +127,7 @@ class Shell:
             return
         if not self._lines and line.strip().startswith("."):
             self._remember(line.strip())
-            self._guard(lambda: self._run_command(line.strip()))
+            self._guard(lambda: self.run_command(line.strip()))
             return
         self._lines.append(line)
         if line.rstrip().endswith(";"):
@@ -177,7 +177,8 @@ class Shell:
         self._output = None
         sys.stdout.write(f"wrote {show_controls(str(file))}\n")
 
-    def _run_command(self, line: str) -> None:
+    def run_command(self, line: str) -> None:
+        """Run one command; raises QueryError where there is none of its name or its words fail."""
         try:
             name, *words = shlex.split(line)
         except ValueError as error:

@@ -260,6 +260,14 @@ def test_tables_are_listed(lake: Lake) -> None:
     assert [name for name in listed if name.startswith(("raw_", "empty_"))] == []
 
 
+def test_a_command_of_the_prompt_is_a_query_too(lake: Lake) -> None:
+    listed = run(lake, "--format", "csv", ".tables")
+    assert listed.stdout == run(lake, "--format", "csv", given=".tables\n").stdout
+    failed = run(lake, ".table")
+    assert (failed.returncode, failed.stdout) == (1, b"")
+    assert b"there is no command .table" in failed.stderr
+
+
 def test_list_names_tables_views_checks_and_recipes_without_a_lake(tmp_path: Path) -> None:
     ended = run(tmp_path / "none", "--list", "--format", "csv")
     assert ended.returncode == 0, ended.stderr
