@@ -106,12 +106,37 @@ _RAISED = re.compile(r"[\w ]+: Python exception occurred while executing the UDF
 """What DuckDB writes before the message of an error of a statistic."""
 
 
+_NAMES = rf"(?P<name>{'|'.join(SIGNATURES)})(?P<ci>_ci)?"
+_CALL = re.compile(rf"\b{_NAMES}\s*\(", re.IGNORECASE)
+_OTHER_ARGUMENTS = re.compile(rf"\bMacro {_NAMES}\(\) does not support", re.IGNORECASE)
+_AS_AGGREGATE = re.compile(rf'Function "{_NAMES}" is a Macro Function', re.IGNORECASE)
+_IN_A_PIVOT = "within the aggregate of a PIVOT expression"
+
+
 def explain(error: duckdb.Error) -> str:
-    """The error's message; of a statistic's own only what the statistic says."""
-    return _RAISED.sub("", str(error), count=1)
-
-
-_CALL = re.compile(rf"\b(?:{'|'.join(SIGNATURES)})(?:_ci)?\s*\(", re.IGNORECASE)
+    """The error's message; of a statistic's own only what the statistic says, and for what DuckDB
+    does not take of a macro, what to write.
+    """
+    text = str(error)
+    if found := _OTHER_ARGUMENTS.search(text):
+        statistic, is_estimate = SIGNATURES[found["name"].lower()], bool(found["ci"])
+        name = statistic.name + ("_ci" if is_estimate else "")
+        call = f"{name}({_write_parameters(statistic, is_estimate=is_estimate)})"
+        return f"{name}: does not take these arguments; expected {call}; write it so"
+    if found := _AS_AGGREGATE.search(text):
+        name = found["name"] + (found["ci"] or "")
+        return (
+            f"{name}: takes no filter, distinct or order by; expected columns alone; choose rows "
+            f"by where, or write case when ... then x end"
+        )
+    if _IN_A_PIVOT in text and (found := _CALL.search(text)):
+        name = found["name"] + (found["ci"] or "")
+        return (
+            f"{name}: cannot stand in pivot ... using; expected an aggregate of DuckDB's own; "
+            f"pivot a grouped subquery: pivot (select ..., {name}(...) as f from ... group by all) "
+            f"on ... using first(f)"
+        )
+    return _RAISED.sub("", text, count=1)
 
 
 def calls_functions(statement: str) -> bool:
