@@ -20,7 +20,8 @@ from duckdb.func import FunctionNullHandling, PythonUDFType
 from judgelake.tasks.stats.signatures import SIGNATURES, Signature
 
 if TYPE_CHECKING:
-    from judgelake.tasks.stats.statistics import Measured, Rated
+    from judgelake.tasks.stats.model_ratings import Rated
+    from judgelake.tasks.stats.statistics import Measured
 
 _SQL_TYPES = {float: "double", int: "bigint", str: "varchar"}
 _ESTIMATED = {"resamples": 1000, "seed": 0}
@@ -233,7 +234,7 @@ def _split_groups(
     statistic: Signature, is_estimate: bool, rows: Any
 ) -> Iterator[Mapping[str, Any]]:
     """The columns of each group."""
-    from judgelake.tasks.stats.statistics import Texts  # imports scipy
+    from judgelake.tasks.stats.texts import Texts  # imports numpy
 
     columns = _columns_of(statistic, is_estimate)
     for chunk in rows.chunks:
@@ -258,7 +259,7 @@ def _read_numbers(column: Any) -> Any:
 
 
 def _read_texts(column: Any) -> Any:
-    from judgelake.tasks.stats.statistics import sort_texts
+    from judgelake.tasks.stats.texts import sort_texts
 
     coded = column.dictionary_encode()
     codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype("int64")
