@@ -7,6 +7,7 @@ import sys
 
 from judgelake.flows.run_command import run_suite
 from judgelake.tasks.collection.export import write_collection
+from judgelake.tasks.collection.figures import describe_figures, report_figures
 from judgelake.tasks.lake.lake import open_lake
 from judgelake.tasks.suite.suite import identify_all, read_suite, suite_of_collection
 
@@ -20,9 +21,14 @@ def run_collect(options: argparse.Namespace) -> int:
 
 
 def _write(options: argparse.Namespace) -> list[str]:
-    full = read_suite(options.suite)
+    """Write the training rows and the figures; the lines say where they are."""
+    full, lake = read_suite(options.suite), open_lake(options.lake)
     suite = suite_of_collection(full)
-    file = full.collection.options.file if full.collection else None
-    identities = {identity.alias: identity for identity in identify_all(suite)}
-    collected = write_collection(open_lake(options.lake), identities, file)
-    return [*collected.lines]
+    given = full.collection.options.file if full.collection else None
+    file = given or lake.root / "collections" / f"{full.name}.json"
+    collectors = {identity.alias: identity for identity in identify_all(suite)}
+    lines = [*write_collection(lake, collectors, file).lines]
+    figures = report_figures(lake, suite.name, collectors)
+    lines += describe_figures(figures)
+    query = "from collection_figures"
+    return [*lines, f'try: judgelake sql --lake {lake.root} "{query}"']

@@ -82,7 +82,7 @@ def _write(connection: "duckdb.DuckDBPyConnection", table: PaperTable, form: str
         rows = answer.fetchall()
         if form == "text":
             shown = show_records(names, rows, terminal_width()) if rows else "nothing in the lake\n"
-            return f"{say_above(table, terminal_width())}\n{shown}"
+            return f"{say_above(table, terminal_width())}\n\n{shown}"
         return write_list(table, names, rows, form)
     filled = ask_table(connection, table)
     if form == "svg":
@@ -97,6 +97,7 @@ def _list_all(options: argparse.Namespace) -> None:
     the lake has; the last is left out without a lake.
     """
     papers = [find_paper(options.paper)] if options.paper else list_papers().values()
+    connection: duckdb.DuckDBPyConnection | None
     try:
         connection = _open(options.lake)
     except LakeError:

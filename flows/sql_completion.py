@@ -59,8 +59,8 @@ class Completer:
         alias, dot, column = word.rpartition(".")
         if dot:
             relation = {alias: alias, **_find_aliases(f"{before} {after}")}[alias].lower()
-            found = _starting(column, self._columns.get(relation, ()))
-            return [f"{alias}.{name}" for name in found]
+            columns = _starting(column, self._columns.get(relation, ()))
+            return [f"{alias}.{name}" for name in columns]
         named = {name.lower() for name in re.findall(r"\w+", f"{before} {after}")}
         columns = [name for table in sorted(named) for name in self._columns.get(table, ())]
         if not word:
@@ -100,8 +100,8 @@ class Completer:
     def _values(self, option: str) -> list[str]:
         if option not in VALUES:
             return []
-        found = run_sql(self._connection, f"{VALUES[option]} order by 1", "completion")
-        values = [value for (value,) in found.fetchall() if value.isprintable()]
+        rows = run_sql(self._connection, f"{VALUES[option]} order by 1", "completion")
+        values = [value for (value,) in rows.fetchall() if value.isprintable()]
         return [f'"{value}"' if " " in value else value for value in values]
 
     @cached_property

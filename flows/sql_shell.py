@@ -84,17 +84,17 @@ class Shell:
         import readline
 
         completer = Completer(self._connection, COMMANDS)
-        found: list[str] = []
+        completions: list[str] = []
 
         def complete(word: str, state: int) -> str | None:
             if state == 0:
                 line, begin = readline.get_line_buffer(), readline.get_begidx()
                 before = "\n".join([*self._lines, line[:begin]])
                 with suppress(QueryError, duckdb.Error):  # no list of names: nothing to complete
-                    found[:] = completer.complete(before, word, line[readline.get_endidx() :])
-                if len(found) == 1 and not found[0].endswith(("(", "=", "/")):
-                    found[0] += " "
-            return found[state] if state < len(found) else None
+                    completions[:] = completer.complete(before, word, line[readline.get_endidx() :])
+                if len(completions) == 1 and not completions[0].endswith(("(", "=", "/")):
+                    completions[0] += " "
+            return completions[state] if state < len(completions) else None
 
         readline.set_completer_delims(DELIMITERS)
         readline.set_completer(complete)
@@ -189,7 +189,7 @@ class Shell:
 
     def list_commands(self, _: Sequence[str]) -> None:
         """`.help`"""
-        commands = [(f"{name} {one.takes}", one.says) for name, one in COMMANDS.items()]
+        commands = [(f"{name} {command.takes}", command.says) for name, command in COMMANDS.items()]
         sys.stdout.write(show_terms(commands, terminal_width(), 30))
 
     def list_tables(self, words: Sequence[str]) -> None:

@@ -185,8 +185,8 @@ def _fold(columns: Sequence[_Column], width: int, *, few: bool) -> list[tuple[in
             kept.add(at)
         elif columns[at].is_figure:
             all_figures = False
-    found = [(at, columns[at]) for at in sorted(kept)]
-    return found if _least_width([column for _, column in found]) <= width else None
+    shown = [(at, columns[at]) for at in sorted(kept)]
+    return shown if _least_width([column for _, column in shown]) <= width else None
 
 
 def _break_head(column: _Column) -> _Column:

@@ -11,6 +11,7 @@ from judgelake.schemas.judging import STATUSES, CaseKey, Strict
 
 COLLECTED_STATUSES = (*STATUSES, "rejected")
 RUBRIC_KINDS = ("general", "domain")
+FIGURES = ("overlap", "mean_overlap", "unseen", "sentiment", "decisive")
 
 
 class Collected(CaseKey):
@@ -100,3 +101,22 @@ class CollectedResponses(Collected):
         """Response and feedback stand where the status is `ok`."""
         both = pl.col("response").is_not_null() & pl.col("feedback").is_not_null()
         return data.lazyframe.select((pl.col("status") != "ok") | both)
+
+
+class CollectionFigures(Strict):
+    """One row per suite × figure × benchmark × what its rubrics are compared with × level.
+
+    `overlap`: the share of pairs of rubrics whose ROUGE-L lies from `level` up to the next one, n
+    pairs; `mean_overlap`: its mean. `unseen`: the share of the n rubrics of `compared_with` that
+    repeat none of the collection. `sentiment`: the mean, from -1 to 1, of what n rubrics say of the
+    score `level`. `decisive`: the share of n rubrics whose score 5 sounds better than score 1.
+    """
+
+    suite: str
+    figure: str = pa.Field(isin=FIGURES)
+    benchmark: str
+    compared_with: str = pa.Field(nullable=True)
+    level: pl.Float64 = pa.Field(nullable=True)
+    value: pl.Float64 = pa.Field(nullable=True)
+    n: pl.Int64 = pa.Field(ge=0)
+    reported_at: Instant

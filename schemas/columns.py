@@ -154,6 +154,9 @@ COLUMNS = {
     "feedback": "why the response has its score",
     "n_words": "words of the response",
     "n_reference_words": "words of the reference answer",
+    "collection_figures.figure": "what the number is of",
+    "collection_figures.level": "the score, or the lower end of the bin of ROUGE-L",
+    "compared_with": "the benchmark whose rubrics are compared",
     "screened_at": "when it was compared (UTC)",
     # embeddings
     "encoder": "16 hex digits of the encoder's signature",

@@ -7,8 +7,8 @@ Only contracts live here. Reading sources is `tasks.sources`, applying a contrac
 import pandera.polars as pa
 import polars as pl
 
-Image = pl.Struct({"uri": pl.String, "sha256": pl.String})
-Region = pl.Struct({"x": pl.Float64, "y": pl.Float64, "width": pl.Float64, "height": pl.Float64})
+from judgelake.schemas.values import Image, Region
+
 Instant = pl.Datetime("us", "UTC")
 
 TASKS = ("vqa", "caption", "document", "referring", "instruction")

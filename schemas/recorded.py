@@ -10,22 +10,9 @@ import polars as pl
 
 from judgelake.schemas.inputs import Ingested
 from judgelake.schemas.judging import STATUSES, Logprob
+from judgelake.schemas.values import FAILURE_CATEGORIES
 
 CHOICES = ("a", "b", "tie")
-FAILURE_CATEGORIES = (
-    "multiple_answers",
-    "specificity_or_verbosity",
-    "synonym",
-    "broad_question",
-    "incorrect",
-    "same_stem",
-    "hypernym",
-    "unknown",
-    "ambiguous_object",
-)
-"""Why string matching misses an answer that people call correct (LAVE, Table 1, in its order);
-`incorrect`: the people are wrong.
-"""
 
 
 class Paired(Ingested):

@@ -5,7 +5,7 @@ import polars as pl
 
 from judgelake.schemas.inputs import Instant
 from judgelake.schemas.judging import Strict
-from judgelake.schemas.recorded import FAILURE_CATEGORIES
+from judgelake.schemas.values import FAILURE_CATEGORIES
 
 COEFFICIENTS = ("pearson", "spearman", "kendall_tau_b", "kendall_tau_c")
 ACCURACIES = ("tie_calibrated_accuracy", "soft_pairwise_accuracy")

@@ -334,6 +334,15 @@ TABLES: dict[str, Table] = {
             "rater_b",
         ),
         _reported(
+            "collection_figures",
+            "collection.CollectionFigures",
+            "suite",
+            "benchmark",
+            "figure",
+            "compared_with",
+            "level",
+        ),
+        _reported(
             "attribute_agreement",
             "raters.AttributeAgreements",
             *_RATED,

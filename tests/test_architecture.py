@@ -22,6 +22,7 @@ PACKAGED = (*OURS, "infra/suites")
 MODULES = sorted(file for folder in PACKAGED for file in (CHECKOUT / folder).rglob("*.py"))
 NAMED = {"flows.public": "judgelake", "infra.suites": "judgelake.suites"}
 HEAVY = ("torch", "prefect", "dask", "distributed", "polars", "duckdb", "pandera", "numpy", "yaml")
+LATE = ("scipy", "openai", "sqlalchemy", "numba", "matplotlib")
 MACHINERY = ("prefect", "prefect_dask", "dask", "distributed")
 
 LAYERS = (
@@ -188,6 +189,18 @@ except SystemExit as end:
     )
     assert ended.stdout.splitlines()[0].startswith("usage: judgelake")
     assert ended.stdout.splitlines()[-1] == "loaded: ; exit 0"
+
+
+def test_a_run_with_nothing_to_do_imports_no_statistics_and_no_workflow() -> None:
+    code = f"""
+import sys
+import judgelake.flows.run_command, judgelake.tasks.runs.summary
+print(*sorted({{name.partition(".")[0] for name in sys.modules}} & {{*{MACHINERY!r}, *{LATE!r}}}))
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=True
+    )
+    assert ended.stdout == "\n"
 
 
 def test_a_query_needs_nothing_heavy_but_duckdb(tmp_path: Path) -> None:

@@ -116,7 +116,10 @@ def _guard(token: str, cookie: str, reports: str) -> Middleware:
 
 
 def _is_same(given: str | None, token: str) -> bool:
-    return given is not None and hmac.compare_digest(given.encode(), token.encode())
+    # Headers that are no UTF-8 arrive with surrogates: they are a wrong token like any other.
+    return given is not None and hmac.compare_digest(
+        given.encode(errors="surrogatepass"), token.encode()
+    )
 
 
 def _as_json(value: object, status: int = 200) -> web.Response:

@@ -12,7 +12,7 @@ import orjson
 from judgelake.tasks.errors import SourceError
 from judgelake.tasks.judging.rubrics import N_LEVELS
 from judgelake.tasks.lake.lake import Lake
-from judgelake.tasks.lake.storage import write_whole
+from judgelake.tasks.lake.storage import LakePath, write_whole
 from judgelake.tasks.types import Identity
 from judgelake.tasks.warehouse.warehouse import open_warehouse, select_file
 
@@ -33,23 +33,20 @@ class Collected(NamedTuple):
     n_rows: int
 
 
-def write_collection(
-    lake: Lake, collectors: Mapping[str, Identity], file: Path | None
-) -> Collected:
+def write_collection(lake: Lake, collectors: Mapping[str, Identity], file: LakePath) -> Collected:
     """Count what each of the collectors (`rubrics`, `instructions`, `responses`) made, and write
-    the responses that are whole into `file`, if there is one.
+    the responses that are whole into `file`.
     """
     connection = open_warehouse(lake, lazy=True)
     lines = [*_count(connection, collectors)]
-    if file is None:
-        return Collected(tuple(lines), 0)
     records = [*list_records(connection, collectors)]
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(file, Path):
+            file.parent.mkdir(parents=True, exist_ok=True)
         write_whole(file, orjson.dumps(records, option=orjson.OPT_INDENT_2))
     except OSError as error:
         raise SourceError(
-            f"{file}: cannot be written ({error.strerror}); expected a place for the collection; "
+            f"{file}: cannot be written ({error}); expected a place for the collection; "
             f"correct `file`"
         ) from None
     return Collected((*lines, f"training rows: {len(records):,} in {file}"), len(records))

@@ -299,7 +299,7 @@ def _settle(seen: str, declared: list[_ReadVerdict], stated: list[_ReadVerdict])
     if declared:
         ordered = sorted(declared, key=lambda verdict: verdict.place)
         last = ordered[-1]
-        differing = [one for one in ordered if one.value not in (None, last.value)]
+        differing = [verdict for verdict in ordered if verdict.value not in (None, last.value)]
         if differing and not corrects(seen, differing[-1].place, last.place):
             return None
         return (

@@ -94,6 +94,7 @@ _DENIED_AFTER = re.compile(
     r"|,? *(?:or|and) (?:maybe |perhaps |possibly )?(?:[0-9]|so rating|rating|\[result\])"
     r"|,? *(?:maybe|perhaps)\b| *(?:means?|stands? for|denotes?|represents?)\b)"
 )
+# after a rating: it is taken back
 _RETRACTS = re.compile(
     r"(?i)[\s*_`.!,;:)\]…—–-]*(?:(?:but|or|though|hmm|well|ah|oh)\b[ ,…]*)?(?:actually"
     r"|correction|wait"
@@ -103,6 +104,7 @@ _RETRACTS = re.compile(
     r"|the above)"
     r"|disregard|oops|sorry|no(?=[ ]*[,.:;!—–-]))\b"
 )
+# anywhere between two ratings: the later one corrects the earlier
 _CORRECTS = re.compile(
     r"(?i)\b(?:actually|correct(?:ion|ing|ed)|wait|scratch that|never ?mind|on (?:second thoughts?"
     r"|(?:further )?reflection|reconsideration|balance)|reconsider\w*|re-?evaluat\w*|re-?check\w*"

@@ -11,7 +11,7 @@ from collections import Counter
 from itertools import islice
 from typing import Literal
 
-from judgelake.schemas.recorded import FAILURE_CATEGORIES
+from judgelake.schemas.values import FAILURE_CATEGORIES
 from judgelake.tasks.judging.claims import LONGEST_CHARS, MOST_MARKS, corrects, is_own
 from judgelake.tasks.judging.protocol import Protocol
 from judgelake.tasks.judging.reading import check_reply

@@ -161,7 +161,7 @@ def combine_votes(votes: Sequence[Vote], options: JuryOptions, is_pair: bool) ->
                 "failed", reason=f"only members of weight 0 have a verdict; without one: {silent}"
             )
         shown = [f"{text} (weight {w:.3g})" for text, w in zip(shown, weights, strict=True)]
-        score = sum(w * one for w, one in zip(weights, scores, strict=True)) / sum(weights)
+        score = sum(w * vote for w, vote in zip(weights, scores, strict=True)) / sum(weights)
     else:
         score = join(scores)
     score = round(score, _DIGITS)

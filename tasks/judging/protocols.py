@@ -72,7 +72,7 @@ def identify_judge(
     for name, form in forms.items():
         call |= {} if form == "free" else {_sign_key(name, "answer_form"): form}
     if members:
-        call["members"] = " and ".join(f"{one.judge_id}/{one.reading}" for one in members)
+        call["members"] = " and ".join(f"{member.judge_id}/{member.reading}" for member in members)
     return Identity(
         kind="captioner" if wants.unit == "image" else protocol.kind,
         alias=alias,

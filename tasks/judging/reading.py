@@ -136,8 +136,8 @@ def settle_rating_at_end(text: str, marker: str, levels: Iterable[int]) -> Settl
     )  # a search forwards takes quadratic time on long runs of dots or blanks
     end = len(text) - (backwards.end() if backwards else 0)
     pattern = _find_rating_pattern(marker)
-    found = [*islice(pattern.finditer(text, 0, end), MOST_MARKS + 1)]
-    last = found[-1] if found and found[-1].end() == end and len(found) <= MOST_MARKS else None
+    marks = [*islice(pattern.finditer(text, 0, end), MOST_MARKS + 1)]
+    last = marks[-1] if marks and marks[-1].end() == end and len(marks) <= MOST_MARKS else None
     match = last or _ALONE.match(text, text.rfind("\n", 0, end) + 1, end)
     if (
         match is None
@@ -151,7 +151,7 @@ def settle_rating_at_end(text: str, marker: str, levels: Iterable[int]) -> Settl
     says_so = match.re is pattern and match["so"] is not None
     earlier = [
         Mark(int(other["value"]), other.start(), other.end(), is_own(text, *other.span()))
-        for other in found
+        for other in marks
         if other.end() < match.start()
         and len(other["value"]) <= 2
         and (other["so"] or not says_so)
@@ -164,6 +164,7 @@ def settle_rating_at_end(text: str, marker: str, levels: Iterable[int]) -> Settl
 @cache
 def _find_rating_pattern(marker: str) -> re.Pattern[str]:
     return re.compile(
+        # `So rating=4`, `rating: 4`, `rating is 4`; no part of `4.5`, `4/10`, `4%` or `45x`
         rf"(?i)\b(?P<so>so\s+)?{re.escape(marker)}[\s*_]*(?:=|:|\bis\b)[\s*_]*(?P<value>[0-9]+)"
         rf"(?![\w/%]|[.,]\d)",
         re.ASCII,
@@ -374,7 +375,7 @@ def read_two_numbers(text: str, low: float, high: float) -> TwoNumbers | None:
         return None
     end = text.rstrip()
     last_line = _NOT_BLANK.match(text, end.rfind("\n") + 1)
-    found = [
+    matches = [
         _match_pair(_NOT_BLANK.search(text)),
         *_take(_PAIR_OF_LINES.finditer(text)),
         *_take(_PAIR_IN_PARENTHESES.finditer(text)),
@@ -382,11 +383,11 @@ def read_two_numbers(text: str, low: float, high: float) -> TwoNumbers | None:
     ]
     pairs = sorted(
         _ScorePair(*match.span(), TwoNumbers(float(match[1]), float(match[2])))
-        for match in found
+        for match in matches
         if match is not None
     )
     pairs = [pair for pair in pairs if is_own(text, pair.start, pair.end)]
-    if not pairs or len(found) > MOST_MARKS:
+    if not pairs or len(matches) > MOST_MARKS:
         return None
     scores = pairs[-1].scores
     differing = [pair for pair in pairs if pair.scores != scores]

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from judgelake.schemas.inputs import Image
+from judgelake.schemas.values import Image
 from judgelake.tasks.digests import digest_json
 from judgelake.tasks.lake.buckets import stamp_keys
 from judgelake.tasks.lake.storage import LakePath, read_file

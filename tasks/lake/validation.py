@@ -5,7 +5,6 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-import pandera.errors
 import polars as pl
 
 from judgelake.schemas.tables import TABLES, Table
@@ -57,6 +56,8 @@ def validate_rows(name: str, frame: pl.DataFrame) -> Validated:
     """Split `frame` by the contract of table `name`; a frame that lacks a column is a bug and
     raises pandera's SchemaErrors.
     """
+    import pandera.errors
+
     table = TABLES[name]
     ordered = frame.select(table.polars_schema.keys())
     if ordered.is_empty() and ordered.schema == table.polars_schema:

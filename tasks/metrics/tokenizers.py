@@ -71,6 +71,8 @@ def _compile_intl() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
         kinds.get(unicodedata.category(character)[0], []).append(character)
     numbers, marks, symbols = (re.escape("".join(kinds[kind])) for kind in "NPS")
     return (
+        # mteval's international rules: a mark apart from what is no number before it, and after
+        # it; each symbol apart
         re.compile(f"([^{numbers}])([{marks}])"),
         re.compile(f"([{marks}])([^{numbers}])"),
         re.compile(f"[{symbols}]"),

@@ -84,13 +84,13 @@ def _list_gaps(table: PaperTable, by_key: dict[tuple[str, str], Found]) -> list[
     bare_columns = [column for column in table.columns if column.key not in columns]
     if len(bare_rows) == len(table.rows):
         return ["the lake has nothing of this table"]
-    gaps = []
+    gaps: list[str] = []
     if bare_rows:
         plain = [row._replace(group="") for row in bare_rows]
         gaps.append(f"no scores in the lake: {_name_lines(plain)}")
     if bare_columns:
         gaps.append(f"no rated answers in the lake: {_name_lines(bare_columns)}")
-    single = {}
+    single: dict[str, list[str]] = {}
     for row in table.rows:
         for column in table.columns:
             if row in bare_rows or column in bare_columns:

@@ -34,7 +34,7 @@ def write_text(filled: FilledTable, width: int) -> str:
     """
     table = filled.table
     width = max(width, _NARROWEST)
-    lines = [say_above(table, width)]
+    lines = [say_above(table, width), ""]
     if _stub_width(filled) + 3 * _narrow_width(filled) * len(table.columns) <= width:
         lines += _draw_beside(filled)
     else:
@@ -47,7 +47,7 @@ def write_text(filled: FilledTable, width: int) -> str:
 def say_above(table: PaperTable, width: int) -> str:
     """What stands above a table: its name, where it stands in the paper, what it shows."""
     title = f"{table.name} ({table.place}): {table.caption}"
-    return "".join(f"{line}\n" for line in textwrap.wrap(title, width))
+    return "\n".join(textwrap.wrap(title, width))
 
 
 def write_list(
@@ -88,7 +88,7 @@ def write_latex(filled: FilledTable) -> str:
     table = filled.table
     n_columns = len(table.columns)
     groups = [(name, len(list(some))) for name, some in itertools.groupby(table.columns, _group)]
-    lines = []
+    lines: list[str] = []
     if any(name for name, _ in groups):
         heads = (f"\\multicolumn{{{size}}}{{c}}{{{_tex(name)}}}" for name, size in groups)
         lines.append(f" & {' & '.join(heads)} \\\\")
@@ -255,7 +255,9 @@ def _say_below(filled: FilledTable) -> list[str]:
     said = [f"{filled.n_filled} of {filled.n_cells} cells are from this lake"]
     said += filled.gaps
     if filled.n_filled < filled.n_cells:
-        said.append(f"the suite {table.suite} makes them: judgelake plan {table.suite}")
+        suites = table.suite.replace(" and ", ", ").split(", ")
+        runs = "; ".join(f"judgelake run {suite}" for suite in suites)
+        said.append(f"what makes them (`plan` in place of `run` shows the price): {runs}")
     return said + ([table.notes] if table.notes else [])
 
 

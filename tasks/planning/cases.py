@@ -184,7 +184,8 @@ _SHARDS_A_GPU = 4
 class Work:
     """What one judge or metric has left: `shards` are files that hold the `n_pending` cases;
     empty before they are written. Where it `has_trial`, the first shard shows whether the judge can
-    be read, and the others wait for that. A judge that `is_paused` has cases left and none pending.
+    be read, and the others wait for that. `n_paused` cases are left of a judge that is paused; none
+    of them is pending.
 
     `matchups` are pairs drawn for it that the lake does not hold yet.
     """
@@ -194,8 +195,13 @@ class Work:
     n_pending: int
     shards: tuple[LakePath, ...] = ()
     has_trial: bool = False
-    is_paused: bool = False
+    n_paused: int = 0
     matchups: pl.DataFrame | None = None
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether cases are left of which none is asked."""
+        return self.n_paused > 0
 
 
 def find_work(
@@ -336,11 +342,10 @@ def count_work(
     )
     n_wanted, n_pending = select_frame(connection, text, "counts").row(0)
     judge = suite.judges[identity.alias]
-    paused = n_pending > 0 and is_paused(connection, judge, identity, retry)
-    if paused:
+    n_paused = n_pending if n_pending and is_paused(connection, judge, identity, retry) else 0
+    if n_paused:
         connection.execute("delete from pending")
-        n_pending = 0
-    return Work(identity, n_wanted, n_pending, is_paused=paused, matchups=matchups)
+    return Work(identity, n_wanted, n_pending - n_paused, n_paused=n_paused, matchups=matchups)
 
 
 def _write(

@@ -24,10 +24,10 @@ from judgelake.tasks.planning.estimate import (
     JudgeEstimate,
     Past,
     estimate_suite,
-    list_first,
     read_past,
 )
 from judgelake.tasks.planning.prompt_lengths import ImageSizes, measure_prompts
+from judgelake.tasks.planning.rehearsal import list_first
 from judgelake.tasks.suite.judges import JudgeSettings
 from judgelake.tasks.suite.suite import Scope, Suite
 from judgelake.tasks.types import Case, Rubric

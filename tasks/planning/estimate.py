@@ -1,21 +1,18 @@
 """The cost estimate of what a suite has left to ask: calls, tokens, money and time. No request is
 sent and nothing is written.
 
-A seeded sample of the cases is put to the stand-in's rules and scaled up; prompts are measured in
-`tasks.planning.prompt_lengths`. Which cases are left is `tasks.planning.cases`, how it is shown
-`flows.plan_command`.
+A seeded sample of the cases is rehearsed (`tasks.planning.rehearsal`) and scaled up; prompts are
+measured in `tasks.planning.prompt_lengths`. Which cases are left is `tasks.planning.cases`, how it
+is shown `flows.plan_command`.
 """
 
-import json
-import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import duckdb
 import polars as pl
 
-from judgelake.tasks.backends.base import request_digest
 from judgelake.tasks.backends.tokens import CHARS_PER_TOKEN
 from judgelake.tasks.engine.ledger import read_reply
 from judgelake.tasks.engine.shard import make_starter
@@ -30,122 +27,12 @@ from judgelake.tasks.planning.prompt_lengths import (
     guess_tokens,
     measure_prompts,
 )
+from judgelake.tasks.planning.rehearsal import Exchange, Key, list_first, rehearse
 from judgelake.tasks.planning.scores import find_pending
-from judgelake.tasks.standin.answers import answer_request
-from judgelake.tasks.standin.rules import Asked, split_tokens
 from judgelake.tasks.suite.judges import JudgeSettings
 from judgelake.tasks.suite.suite import Scope, Suite
-from judgelake.tasks.types import Answer, Identity, Judge, Reply, Request, TokenLogprobs
+from judgelake.tasks.types import Identity, Judge, Reply
 from judgelake.tasks.warehouse.warehouse import open_warehouse, read_sql, select_file, select_frame
-
-Key = tuple[str, int]
-"""Request digest and draw."""
-FindReplies = Callable[[Collection[str]], Mapping[Key, Reply]]
-"""From request digests to the replies that the lake holds."""
-_SCORED = -2.0
-"""Natural log-probability of each token where a text is scored."""
-
-
-class Exchange(NamedTuple):
-    """A request that would be sent, and the stand-in's reply to it."""
-
-    request: Request
-    reply: Reply
-
-
-class Rehearsal(NamedTuple):
-    """The distinct requests of some judges: those to be sent, and those that the lake has replies
-    to.
-    """
-
-    asked: list[Exchange]
-    stored: list[Exchange]
-
-
-def rehearse(judges: Iterable[Judge], find_replies: FindReplies) -> Rehearsal:
-    """Drive all judges to their end, a turn of all of them at a time."""
-    asked: dict[Key, Exchange] = {}
-    stored: dict[Key, Exchange] = {}
-    turns = [(judge, step) for judge in judges if (step := _advance(judge, None)) is not None]
-    while turns:
-        new = {_key(request): request for _, step in turns for request in step}
-        new = {
-            key: request for key, request in new.items() if key not in asked and key not in stored
-        }
-        held = find_replies({digest for digest, _ in new})
-        for key, request in new.items():
-            if key in held:
-                stored[key] = Exchange(request, held[key])
-            else:
-                asked[key] = Exchange(request, answer_by_rule(request))
-        known = asked | stored
-        sent = [
-            (judge, _advance(judge, [known[_key(request)].reply for request in step]))
-            for judge, step in turns
-        ]
-        turns = [(judge, step) for judge, step in sent if step is not None]
-    return Rehearsal(list(asked.values()), list(stored.values()))
-
-
-def list_first(judges: Iterable[Judge]) -> dict[Key, Request]:
-    """What judges ask before anybody has replied."""
-    return {_key(request): request for judge in judges for request in _advance(judge, None) or ()}
-
-
-def answer_by_rule(request: Request) -> Reply:
-    """The reply of `standin/rules`, without a server."""
-    if request.scored:
-        return Reply(
-            "", top_logprobs=tuple(((token, _SCORED),) for token in split_tokens(request.scored))
-        )
-    if request.form != "free" and request.answer is not None:
-        return _hold_by_rule(request, request.answer)
-    images = tuple(
-        image.sha256 or image.uri for message in request.messages for image in message.images
-    )
-    answer = answer_request(Asked("\n".join(message.text for message in request.messages), images))
-    tokens = answer.tokens[: request.decoding.max_tokens]
-    finish = "stop" if len(tokens) == len(answer.tokens) else "length"
-    tops = [_rank(token, answer.alternatives.get(at, {})) for at, token in enumerate(tokens)]
-    return Reply(
-        "".join(tokens),
-        finish,
-        tuple(tops) if request.decoding.top_logprobs else (),
-        completion_tokens=len(tokens),
-    )
-
-
-def _hold_by_rule(request: Request, answer: Answer) -> Reply:
-    """The first of the answers, in the request's form."""
-    label = answer.labels[0]
-    top = ((label, 0.0),)
-    if request.form == "forced":
-        return Reply(label, top_logprobs=(top,), completion_tokens=1)
-    text = json.dumps({**({answer.explained: ""} if answer.explained else {}), answer.name: label})
-    return Reply(text, completion_tokens=len(split_tokens(text)))
-
-
-def _rank(token: str, alternatives: Mapping[str, float]) -> TokenLogprobs:
-    return tuple((text, math.log(share)) for text, share in alternatives.items() if share > 0) or (
-        (token, 0.0),
-    )
-
-
-def _key(request: Request) -> Key:
-    return request_digest(request), request.draw
-
-
-def _advance(judge: Judge, replies: list[Reply] | None) -> list[Request] | None:
-    """The next requests of a judge; None where it has concluded. An error of the protocol is left
-    to the real run, which reports it.
-    """
-    try:
-        return next(judge) if replies is None else judge.send([*replies])
-    except StopIteration:
-        return None
-    except Exception:
-        return None
-
 
 SAMPLED, MEASURED, SEED = 500, 200, 0
 """Groups of equal cases that are rehearsed of each judge, and judged cases whose replies are
@@ -159,7 +46,8 @@ class JudgeEstimate:
     every reply is as long as it may be.
 
     `cost_usd` is None where the price is not known. `input_error` is relative; `notes` say what is
-    not known. `n_groups`: pending cases that differ in what they ask, of which `n_sampled` were
+    not known. `n_paused`: cases left that are not asked, for most of the judge's replies cannot be
+    read. `n_groups`: pending cases that differ in what they ask, of which `n_sampled` were
     rehearsed: all of them where both are equal.
     """
 
@@ -182,6 +70,7 @@ class JudgeEstimate:
     cost_usd_worst: float | None
     seconds: float
     notes: tuple[str, ...]
+    n_paused: int = 0
 
 
 @dataclass(frozen=True)
@@ -257,6 +146,7 @@ def _rehearse_judge(
     work = count_work(connection, identity, suite, scope, retry)
     counts = select_frame(connection, _COUNTS, "items and answers").row(0, named=True)
     counts = {**counts, "n_wanted": work.n_wanted, "n_pending": work.n_pending}
+    counts["n_paused"] = work.n_paused
     sample = select_file(connection, "queries/sampled_cases.sql", {"n": SAMPLED, "seed": SEED})
     counts["n_groups"], counts["n_sampled"] = (
         (sample["n_groups"][0], sample.height) if sample.height else (0, 0)
@@ -377,7 +267,8 @@ def _estimate(
             name: left.counts[name]
             for name in ("n_items", "n_answers", "n_wanted", "n_pending", "n_groups", "n_sampled")
         },
-        n_present=left.counts["n_wanted"] - left.counts["n_pending"],
+        n_present=left.counts["n_wanted"] - left.counts["n_pending"] - left.counts["n_paused"],
+        n_paused=left.counts["n_paused"],
         n_held=round(left.scale * left.n_held),
         n_calls=n_calls,
         input_tokens=round(left.scale * inputs),
@@ -387,8 +278,19 @@ def _estimate(
         cost_usd=None if None in costs else left.scale * sum(cost or 0.0 for cost in costs),
         cost_usd_worst=None if None in worst else left.scale * sum(cost or 0.0 for cost in worst),
         seconds=max(seconds, 60 * n_calls / per_minute if per_minute else 0.0),
-        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes))
+        notes=_note_pause(left)
+        + tuple(dict.fromkeys(note for part in parts for note in part.notes))
         + _note_sample(left),
+    )
+
+
+def _note_pause(left: _Left) -> tuple[str, ...]:
+    n_paused = left.counts["n_paused"]
+    if not n_paused:
+        return ()
+    return (
+        f"{left.identity.alias}: paused, {n_paused:,} cases are left and none is asked, for most "
+        f"of its replies cannot be read; change the judge, or ask again with --retry unparsed",
     )
 
 

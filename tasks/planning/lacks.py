@@ -85,7 +85,9 @@ def _refuse(judge: Judge) -> list[str]:
         next(judge)
     except StopIteration as end:
         verdicts: list[Verdict] = end.value or []
-        return list(dict.fromkeys(str(one.reason) for one in verdicts if one.status != "ok"))
+        return list(
+            dict.fromkeys(str(verdict.reason) for verdict in verdicts if verdict.status != "ok")
+        )
     except Exception:  # an error of the protocol is left to the real run, which reports it
         return []
     return []

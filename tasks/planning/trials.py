@@ -13,6 +13,7 @@ from judgelake.tasks.backends.openai.batch_book import count_open
 from judgelake.tasks.engine.shard import make_starter
 from judgelake.tasks.errors import show_controls
 from judgelake.tasks.lake.lake import Lake
+from judgelake.tasks.planning.rehearsal import rehearse
 from judgelake.tasks.suite.judges import JudgeSettings
 from judgelake.tasks.types import Case, Identity
 from judgelake.tasks.warehouse.warehouse import open_warehouse, select_file
@@ -78,7 +79,8 @@ def size_trial(
     """How many cases with different requests a judge is tried on before the rest: as many as bring
     the replies that are missing of 20; 0 where it needs no trial.
 
-    `first` is one of its cases. A paused judge that is asked again is tried anew.
+    `first` is one of its cases, whose requests count over all turns. A paused judge that is asked
+    again is tried anew.
     """
     if judge.endpoint.on_unreadable == "go on":
         return 0
@@ -90,10 +92,10 @@ def size_trial(
         return 0
     missing = TRIAL_REPLIES if standing.is_bad else TRIAL_REPLIES - sum(standing)
     try:
-        asked = len(next(make_starter(judge, identity)(first)))
-    except Exception:  # it asks nothing, or fails: its shard reports that
+        asked = len(rehearse([make_starter(judge, identity)(first)], lambda _: {}).asked)
+    except Exception:  # its shard reports that
         return 0
-    return -(-missing // max(1, asked))
+    return -(-missing // asked) if asked else 0
 
 
 def passes_trial(lake: Lake, identity: Identity, run_id: str, retry: tuple[str, ...]) -> bool:

@@ -32,6 +32,7 @@ from judgelake.tasks.reports.rankings import (
 )
 from judgelake.tasks.reports.results import (
     LAST,
+    check_base,
     choose_base,
     find_newest_run,
     keep_results,
@@ -111,6 +112,9 @@ def build_report(lake: Lake, suite: Suite, compare: str = LAST) -> LakePath:
     (`results.choose_base`); raises SuiteError where there is none such.
     """
     snapshot = lake.take_snapshot()
+    if compare != LAST:
+        with open_warehouse(snapshot, lazy=True) as connection:
+            check_base(connection, suite, compare)
     tables = [table for figures in FIGURES for table in figures.tables]
     with open_for(snapshot, suite, lazy=True) as connection:
         computed = compute_figures(connection, suite, tables)

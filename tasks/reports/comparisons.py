@@ -26,7 +26,7 @@ from judgelake.tasks.stats.correlation import COEFFICIENTS
 from judgelake.tasks.stats.judge_comparison import (
     Cell,
     Column,
-    Found,
+    Measurement,
     PairedDifference,
     Rows,
     compare_cells,
@@ -211,7 +211,7 @@ def _split_models(competition: Competition, pooled: Level, named: Indices) -> di
 def _make_systems(competition: Competition, named: Indices) -> Cell:
     draws, target = competition.draws, competition.target
 
-    def measure(judge: int, rows: Rows) -> Found:
+    def measure(judge: int, rows: Rows) -> Measurement:
         picked = named[rows]
         models, clusters = competition.models[picked], competition.clusters[picked]
         n_models = np.unique(models).size

@@ -39,6 +39,9 @@ _RUN_TABLES = (
     "verdicts",
     "duels",
     "generated_captions",
+    "collected_rubrics",
+    "collected_instructions",
+    "collected_responses",
     "metric_scores",
 )
 _FILE_BYTES = "500MB"
@@ -156,11 +159,11 @@ def _write_card(
         "tags": ["judgelake", "llm-as-a-judge"],
         "configs": [
             {
-                "config_name": one.name,
-                "data_files": f"{one.name}/*.parquet",
-                **({"default": True} if one.name == written[0].name else {}),
+                "config_name": table.name,
+                "data_files": f"{table.name}/*.parquet",
+                **({"default": True} if table.name == written[0].name else {}),
             }
-            for one in written
+            for table in written
         ],
     }
     benchmarks = _count_benchmarks(connection)

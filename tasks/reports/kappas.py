@@ -88,22 +88,26 @@ def _compare_raters(
 
 
 def _correlate(a: Floats, b: Floats, of_units: pl.DataFrame, resamples: Resamples) -> Row:
-    """Correlations of two raters' scores in place of agreement and kappa."""
+    """Correlations of two raters' scores in place of agreement and correlation."""
     both = ~np.isnan(a) & ~np.isnan(b)
     clusters = of_units["cluster_code"].to_numpy()[both]
     drawn = resample_correlations(a[both], b[both], clusters, resamples.weights)
     row: Row = {}
     for name in ("spearman", "kendall_tau_b"):
-        found = drawn[name].summarise()
-        row |= {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
+        correlation = drawn[name].summarise()
+        row |= {
+            name: correlation.value,
+            f"{name}_low": correlation.low,
+            f"{name}_high": correlation.high,
+        }
     return {
         **row,
         "chance": "none",
-        "n": found.n,
-        "n_clusters": found.n_clusters,
+        "n": correlation.n,
+        "n_clusters": correlation.n_clusters,
         "n_inconsistent": 0,
         "strength": landis_koch(float("nan")),
-        "n_undefined": found.n_undefined,
+        "n_undefined": correlation.n_undefined,
     }
 
 

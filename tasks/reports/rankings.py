@@ -129,18 +129,18 @@ def _rank_models(
             _rate_elo(group.comparisons, scale, resamples, rng),
         )
         differ = _differ(rated[0].ratings, rated[1].ratings)
-        for one in rated:
-            warning = _warn(one, group.comparisons, scale, differ)
+        for ratings in rated:
+            warning = _warn(ratings, group.comparisons, scale, differ)
             yield from (
                 {**row, "orders_differ": differ, "warning": warning}
-                for row in _describe(one, group, met, scale)
+                for row in _describe(ratings, group, met, scale)
             )
 
 
 def _differ(ratings: Floats, others: Floats) -> bool:
     """Whether two models stand in one order by one method and in the opposite one by the other."""
-    one, other = (np.sign(np.round(side[:, None] - side, _DIGITS)) for side in (ratings, others))
-    return bool((one * other < 0).any())
+    order, other = (np.sign(np.round(side[:, None] - side, _DIGITS)) for side in (ratings, others))
+    return bool((order * other < 0).any())
 
 
 def _split_groups(comparisons: Comparisons, models: list[str]) -> Iterator[_Group]:

@@ -76,19 +76,43 @@ def choose_base(
     Raises SuiteError where there is no such report.
     """
     if wanted != LAST and "/" in wanted:
-        return _take_from(connection, suite, wanted)
-    reports: list[tuple[datetime, str]] = [
-        (row["reported_at"], row["run_id"] or "")
-        for row in select_frame(
-            connection,
-            "select distinct reported_at, run_id from stg_results where reported_at < "
-            "(select max(reported_at) from stg_results) order by reported_at desc",
-            "stg_results",
-        ).iter_rows(named=True)
-    ]
+        _show(connection, _read_results(suite, wanted).with_columns(reported_at=pl.lit(_FIRST)))
+        return _FIRST, f"the lake {wanted}"
+    earlier = _list_reports(connection, suite)[1:]
     if wanted == LAST:
-        return reports[0] if reports else None
-    found = [
+        return earlier[0] if earlier else None
+    return _find_report(earlier, suite, wanted)
+
+
+def check_base(connection: duckdb.DuckDBPyConnection, suite: Suite, wanted: str) -> None:
+    """Raise the SuiteError of `choose_base` where the lake, as it is before the report, shows that
+    it will: a report takes long.
+    """
+    if wanted != LAST and "/" in wanted:
+        _read_results(suite, wanted)
+    elif wanted != LAST:
+        _find_report(_list_reports(connection, suite), suite, wanted)
+
+
+_Report = tuple[datetime, str]
+"""When a report was made, and the id of its run."""
+
+
+def _list_reports(connection: duckdb.DuckDBPyConnection, suite: Suite) -> list[_Report]:
+    """The suite's reports that kept results, newest first."""
+    listed = select_frame(
+        connection,
+        "select distinct reported_at, run_id from stg_results where suite = $suite "
+        "order by reported_at desc",
+        "stg_results",
+        {"suite": suite.name},
+    )
+    return [(row["reported_at"], row["run_id"] or "") for row in listed.iter_rows(named=True)]
+
+
+def _find_report(reports: list[_Report], suite: Suite, wanted: str) -> _Report:
+    """The newest of these reports of a day or before, or of a run whose id begins so."""
+    matching = [
         report
         for report in reports
         if (
@@ -97,13 +121,13 @@ def choose_base(
             else report[1].startswith(wanted)
         )
     ]
-    if not found:
+    if not matching:
         known = ", ".join(f"{run} of {at:%Y-%m-%d}" for at, run in reports[:5]) or "none yet"
         raise SuiteError(
             f"--compare {wanted}: no earlier report of suite {suite.name} is that; expected "
             f"`last`, a date, a run or another lake's folder; reports kept: {known}"
         )
-    return found[0]
+    return matching[0]
 
 
 def list_changes(
@@ -122,10 +146,8 @@ def list_changes(
     )
 
 
-def _take_from(
-    connection: duckdb.DuckDBPyConnection, suite: Suite, folder: str
-) -> tuple[datetime, str]:
-    """The newest results of another lake, as if they were the first of this one."""
+def _read_results(suite: Suite, folder: str) -> pl.DataFrame:
+    """The suite's newest results in another lake."""
     with open_warehouse(open_lake(folder), lazy=True) as other:
         rows = select_frame(
             other,
@@ -139,8 +161,7 @@ def _take_from(
             f"--compare {folder}: this lake has no results of a suite {suite.name}; expected a "
             f"lake where `judgelake report` made its report"
         )
-    _show(connection, rows.with_columns(pl.lit(_FIRST).alias("reported_at")))
-    return _FIRST, f"the lake {folder}"
+    return rows
 
 
 def _show(connection: duckdb.DuckDBPyConnection, rows: pl.DataFrame) -> None:

@@ -219,6 +219,7 @@ def _name_parts(regex: re.Pattern[str], file: Path) -> tuple[str, str, Path]:
 
 
 def _split_pattern(text: str) -> list[str]:
+    # in parentheses, so that the split keeps the placeholders
     return re.split(r"(\{model\}|\{date\}|\*)", text)
 
 

@@ -35,6 +35,7 @@ _OWN_ANSWER = re.compile(
     rf"\n{_OWN}\n(.*?)\n(?:Compare the responses of two assistants|Going by your own answer)",
     re.DOTALL,
 )
+# both responses, and the question by which criteria and form are known
 _PAIR = re.compile(
     r"^Assistant 1 Response: (.*?)\n\nAssistant 2 Response: (.*?)\n\n(Taking everything|Which "
     r"assistant's response) (.*)",

@@ -42,11 +42,13 @@ _ASKED_BY, _NOUNS = (
     ("Question", "Instruction"),
     ("Caption", "Expression", "Answer", "Response", "Text"),
 )
+# asked for one criterion by its rubric
 _CRITERION = re.compile(
     r"^Evaluation criterion:\n- (Correctness|Completeness|Clarity|Fluency|Conciseness|Overall "
     r"quality): .*?^Rating scale:\n- 1 ",
     re.M | re.S,
 )
+# asked for a score as FLEUR asks for it
 _SCORED = re.compile(
     r"on a scale of 0\.0 to 1\.0 by the grading criteria\..*^Score \(from 0\.0 to 1\.0\):",
     re.M | re.S,

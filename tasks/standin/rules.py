@@ -216,6 +216,7 @@ def _stem(word: str) -> str:
         word = word[:-2]
     elif word.endswith("s") and len(word) > 3 and not word.endswith(("ss", "us", "is")):
         word = word[:-1]
+    # `running`, not `string` or `king`: a stem has a vowel
     if word.endswith("ing") and re.search("[aeiouy]", word[:-3]):
         word = word[:-3]
         word = (

@@ -21,6 +21,7 @@ from judgelake.tasks.stats.cluster_sums import (
 from judgelake.tasks.stats.correlation import COEFFICIENTS, check_pair
 from judgelake.tasks.stats.few_clusters import (
     LeftOut,
+    Scale,
     Unit,
     add_left_out,
     find_interval,
@@ -191,15 +192,17 @@ class Resampled(NamedTuple):
     sizes: Indices | None = None
     left_out: LeftOut | None = None
     unit: Unit = "clusters"
+    scale: Scale = "coefficient"
 
     def summarise(self) -> Correlation:
         """The coefficient with its interval."""
         sizes = np.ones(self.n_clusters, dtype=np.int64) if self.sizes is None else self.sizes
-        found = find_interval(
-            self.value, self.drawn, self.left_out, sizes, "coefficient", self.unit
+        interval = find_interval(
+            self.value, self.drawn, self.left_out, sizes, self.scale, self.unit
         )
-        ends, counts = (found.low, found.high), (self.n, self.n_clusters, found.n_undefined)
-        return Correlation(self.value, *ends, *counts, found.reason, found.method)
+        ends = interval.low, interval.high
+        counts = self.n, self.n_clusters, interval.n_undefined
+        return Correlation(self.value, *ends, *counts, interval.reason, interval.method)
 
 
 def correlate(
@@ -245,11 +248,19 @@ def resample_correlations(
         }
     numbers, more = add_left_out(clusters, weights)
     rows = order_rows(x, y, numbers)
-    whole, found = _correlate_whole(rows), _correlate_resamples(rows, more)
+    whole, resampled = _correlate_whole(rows), _correlate_resamples(rows, more)
     return {
-        name: Resampled(whole[name], drawn, x.size, n_clusters, sizes[sizes > 0], left_out)
+        name: Resampled(
+            whole[name],
+            drawn,
+            x.size,
+            n_clusters,
+            sizes[sizes > 0],
+            left_out,
+            scale="tau_c" if name == "kendall_tau_c" else "coefficient",
+        )
         for name in COEFFICIENTS
-        for drawn, left_out in [split_left_out(found[name], clusters, len(weights))]
+        for drawn, left_out in [split_left_out(resampled[name], clusters, len(weights))]
     }
 
 

@@ -4,11 +4,13 @@ follows, lives elsewhere.
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -85,7 +87,7 @@ def run_in_threads(work: Callable[[_Part], None], parts: Sequence[_Part]) -> Non
         list(pool.map(work, parts))
 
 
-def sum_columns(table: csr_array, weights: AnyWeights) -> Floats:
+def sum_columns(table: "csr_array", weights: AnyWeights) -> Floats:
     """Weighted sums of the columns of `table`, (quantities, clusters): (quantities, resamples)."""
     from judgelake.tasks.stats.kernels.counts import add_columns
 
@@ -121,11 +123,12 @@ def sum_groups(values: Floats, groups: Indices, n_groups: int) -> Floats:
         for group, row in zip(groups.tolist(), values, strict=True):
             added[group] += row
         return added
+    from scipy.sparse import csr_array  # slow to import; readers of plans need only types here
+
     membership: csr_array = csr_array(
         (np.ones(groups.size), (groups, np.arange(groups.size))), shape=(n_groups, groups.size)
     )
-    summed: Floats = membership @ values
-    return summed
+    return np.asarray(membership @ values)
 
 
 def draw_once(n_clusters: int) -> AnyWeights:

@@ -13,8 +13,10 @@ from scipy import special
 from judgelake.tasks.stats.cluster_sums import AnyWeights, Floats, Indices
 from judgelake.tasks.stats.resampling import Interval, expanded_interval
 
-Scale = Literal["coefficient", "share", "number"]
-"""From -1 to 1, with intervals symmetric in Fisher's z; from 0 to 1, in log odds; any."""
+Scale = Literal["coefficient", "tau_c", "share", "number"]
+"""From -1 to 1, with intervals symmetric in Fisher's z; the same of a coefficient that few clusters
+may carry; from 0 to 1, in log odds; any.
+"""
 
 Unit = Literal["clusters", "models"]
 
@@ -33,6 +35,8 @@ _NEAR_ONE = 1 - 1e-6
 # a coefficient that differs from 1 by less is 1
 _ROUNDING = 1e-9
 _LEVEL = 0.95
+# of clusters that say as much each: half of them count where a few may carry the coefficient
+_OF_CARRIERS = 1.5
 
 
 class LeftOut(NamedTuple):
@@ -126,19 +130,43 @@ def find_interval(
             return Interval(largest_value - missed, largest_value, n_undefined, None, _AT_THE_END)
         return Interval(least_value, least_value + missed, n_undefined, None, _AT_THE_END)
     if left_out is None:
-        found = expanded_interval(drawn, effective)
-        low, high = max(found.low, least_value), min(found.high, largest_value)
-        return found if found.reason else Interval(low, high, n_undefined, None, _BOOTSTRAP)
-    t = float(special.stdtrit(effective - 1, (1 + _LEVEL) / 2))
+        interval = expanded_interval(drawn, effective)
+        low, high = max(interval.low, least_value), min(interval.high, largest_value)
+        return interval if interval.reason else Interval(low, high, n_undefined, None, _BOOTSTRAP)
     rest = 1 - left_out.sizes / left_out.sizes.sum()
+    degrees = effective - 1
+    if scale == "tau_c":
+        degrees = min(degrees, _count_carriers(value, left_out.values, rest))
+    t = float(special.stdtrit(degrees, (1 + _LEVEL) / 2))
     low, high = _SPREAD[scale](value, left_out.values, t * np.sqrt(rest))
     return Interval(float(low), float(high), n_undefined, None, _JACKKNIFE)
+
+
+def _count_carriers(value: float, others: Floats, rest: Floats) -> float:
+    """Degrees of freedom from how evenly clusters move a coefficient: 1.5 (sum d_g^2)^2 / sum d_g^4
+    of the jackknife's steps d_g, which is half of the clusters where steps are normal.
+
+    Kendall's tau-c depends on how many rows each level has, so with a rare level a few clusters
+    carry it and Student's quantile for all of them is too short: with .1 of rows in one of two
+    levels it held 87 to 95 % of samples of 5 to 30 clusters, and with this 91 to 97 %
+    (tests/bench/README.md). Satterthwaite's formula for equal expected squares (Biometrics
+    2, 1946), with the observed ones.
+    """
+    middle, *without = np.arctanh(np.clip([value, *others], -_NEAR_ONE, _NEAR_ONE))
+    squares = rest * (np.asarray(without) - middle) ** 2
+    fourth = float((squares**2).sum())
+    return max(1.0, _OF_CARRIERS * float(squares.sum()) ** 2 / fourth) if fourth else np.inf
 
 
 _BOOTSTRAP = "bootstrap of clusters, expanded percentiles"
 _JACKKNIFE = "jackknife of clusters, Student's t"
 _AT_THE_END = "Clopper-Pearson of effective clusters"
-_RANGES = {"coefficient": (-1.0, 1.0), "share": (0.0, 1.0), "number": (-np.inf, np.inf)}
+_RANGES = {
+    "coefficient": (-1.0, 1.0),
+    "tau_c": (-1.0, 1.0),
+    "share": (0.0, 1.0),
+    "number": (-np.inf, np.inf),
+}
 
 
 def _spread_coefficient(value: float, others: Floats, t: Floats) -> tuple[float, float]:
@@ -161,6 +189,7 @@ def _spread_number(value: float, others: Floats, t: Floats) -> tuple[float, floa
 
 _SPREAD = {
     "coefficient": _spread_coefficient,
+    "tau_c": _spread_coefficient,
     "share": _spread_share,
     "number": _spread_number,
 }

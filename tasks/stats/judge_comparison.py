@@ -20,7 +20,7 @@ from judgelake.tasks.stats.combining import MeanCorrelation, average_correlation
 from judgelake.tasks.stats.correlation import COEFFICIENTS
 
 Rows = NDArray[np.bool_]
-Found = dict[str, Resampled]
+Measurement = dict[str, Resampled]
 
 # a smaller spread is rounding error
 _SPREADLESS = 1e-12
@@ -76,10 +76,10 @@ class Cell:
     """
 
     scored: Rows
-    measure: Callable[[int, Rows], Found]
-    measured: dict[tuple[int, bytes], Found] = field(default_factory=dict)
+    measure: Callable[[int, Rows], Measurement]
+    measured: dict[tuple[int, bytes], Measurement] = field(default_factory=dict)
 
-    def find(self, judge: int, other: int | None = None) -> Found:
+    def find(self, judge: int, other: int | None = None) -> Measurement:
         """A judge's coefficients on its own rows, or on those that it and the other scored; to be
         measured before.
         """
@@ -230,7 +230,7 @@ def correct_pairs(pairs: Sequence[Resampled]) -> CorrectedPairs:
 
 
 def _make_cell(x: Floats, y: Floats, clusters: Indices, weights: AnyWeights) -> Cell:
-    def measure(judge: int, rows: Rows) -> Found:
+    def measure(judge: int, rows: Rows) -> Measurement:
         return resample_correlations(x[rows, judge], y[rows], clusters[rows], weights)
 
     return Cell(~np.isnan(x) & ~np.isnan(y)[:, None], measure)
@@ -248,7 +248,7 @@ def _measure_all(wanted: list[tuple[Cell, int, Rows]]) -> None:
     jobs = {(id(cell), judge, rows.tobytes()): (cell, judge, rows) for cell, judge, rows in wanted}
     missing = {key: job for key, job in jobs.items() if key[1:] not in job[0].measured}
 
-    def measure(job: tuple[Cell, int, Rows]) -> Found:
+    def measure(job: tuple[Cell, int, Rows]) -> Measurement:
         cell, judge, rows = job
         return cell.measure(judge, rows)
 
@@ -295,7 +295,7 @@ def _correct(
     are taken of the rows that each scored: on the rows that both did each would be measured anew.
     """
     sides = [_pair_sides(name, leader, other, cells) for other in others]
-    shown = [_subtract(one.first, one.second) for one in sides]
+    shown = [_subtract(side.first, side.second) for side in sides]
     hidden = [
         _subtract(own[a][name].mean, own[b][name].mean)
         for a, b in itertools.combinations(others, 2)

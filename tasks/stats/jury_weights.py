@@ -5,7 +5,6 @@ in `tasks.judging.jury`.
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import nnls
 
 from judgelake.tasks.stats.cluster_sums import Floats, Indices
 
@@ -43,6 +42,8 @@ def fit_weights(scores: Floats, labels: Floats) -> Floats:
     form without a constant. One more row that asks for a sum of 1 makes it a problem for `nnls`;
     its solution has the right direction whatever that row weighs, and is scaled to the sum.
     """
+    from scipy.optimize import nnls  # slow to import, and few suites have a jury that learns
+
     rows = np.vstack([scores - labels[:, None], np.ones(scores.shape[1])])
     target = np.zeros(len(rows))
     target[-1] = 1.0

@@ -191,8 +191,8 @@ def _bound_products(
         target = side * (y - y.mean())
         covariance = float(np.maximum(low * target, high * target).mean())
         if covariance > 0:
-            found = pearson(_fill_towards(low, high, target), target)
-            highest = 1.0 if np.isnan(found) else found
+            correlation = pearson(_fill_towards(low, high, target), target)
+            highest = 1.0 if np.isnan(correlation) else correlation
         else:
             size = float(target.std()) * np.sqrt(variance)
             highest = covariance / size if size > 0 else np.nan

@@ -126,7 +126,7 @@ def _centre_unbiased(gaps: Floats) -> Floats:
     return centred
 
 
-def overlap_rankings(one: Indices, other: Indices, persistence: float) -> float:
+def overlap_rankings(ranking: Indices, other: Indices, persistence: float) -> float:
     """Overlap of two rankings, codes from best to worst without ties, in [0, 1]; they may differ in
     members and length.
 
@@ -139,12 +139,12 @@ def overlap_rankings(one: Indices, other: Indices, persistence: float) -> float:
             f"overlap_rankings: persistence is {persistence}; expected a number between 0 and "
             f"1; 0.9 is common"
         )
-    if np.unique(one).size < one.size or np.unique(other).size < other.size:
+    if np.unique(ranking).size < ranking.size or np.unique(other).size < other.size:
         raise ValueError(
             "overlap_rankings: a code stands twice in a ranking; expected each model once; "
             "break ties first"
         )
-    short, long = sorted((one, other), key=len)
+    short, long = sorted((ranking, other), key=len)
     if short.size == 0:
         return float("nan")
     shared, s, n = _count_shared(short, long), short.size, long.size

@@ -115,6 +115,7 @@ def estimate(
             f"write fewer"
         )
     weights = draw_keyed_weights(keys if form.is_drawn else keys[:0], resamples, seed)
+<<<<<<< HEAD
     found = form.estimate(kept, codes, weights, chosen)
     n_missing = clusters.codes.size - codes.size
     if SIGNATURES[name].rates_models:
@@ -122,6 +123,17 @@ def estimate(
     reason = found.reason if codes.size else "no rows"
     counts = found.n, found.n_clusters, found.n_undefined, n_missing
     return Measured(found.value, found.low, found.high, *counts, found.method, reason)
+=======
+    estimated = form.estimate(kept, codes, weights, chosen)
+    if SIGNATURES[name].rates_models:
+        return estimated
+    n_missing = clusters.codes.size - codes.size
+    reason = estimated.reason if codes.size else "no rows"
+    counts = estimated.n, estimated.n_clusters, estimated.n_undefined, n_missing
+    return Measured(
+        estimated.value, estimated.low, estimated.high, *counts, estimated.method, reason
+    )
+>>>>>>> main
 
 
 def _prepare(
@@ -205,8 +217,8 @@ def _merge(a: Texts, b: Texts) -> tuple[Floats, Floats]:
 
 def _agree(columns: Columns, clusters: Indices, weights: AnyWeights, options: Options) -> Estimate:
     weighting = _choose({"weights": "nominal", **options}, "weights", Weighting)
-    found = agree_raters(*_label_codes(columns), clusters, weights, [weighting])
-    return found[f"kappa_{weighting}"]
+    agreement = agree_raters(*_label_codes(columns), clusters, weights, [weighting])
+    return agreement[f"kappa_{weighting}"]
 
 
 _CHOICES = {"a": Preference.A, "b": Preference.B, "tie": Preference.TIE}
@@ -224,8 +236,8 @@ def _agree_on_matchups(
         for name in ("a", "b")
     ]
     (matchups, a), (_same, b) = oriented
-    found = agree_on_matchups(a, b, matchups, clusters[between], weights)
-    return found["kappa_matchups"]
+    agreement = agree_on_matchups(a, b, matchups, clusters[between], weights)
+    return agreement["kappa_matchups"]
 
 
 def _read_choices(labels: Column) -> Floats:
@@ -293,9 +305,14 @@ def _accuracy(
     x, y = columns["x"], columns["y"]
     rng = np.random.default_rng(options.get("seed", 0))
     items = columns["item"].codes
+<<<<<<< HEAD
     _need_one_cluster(columns["item"], clusters)
     found = tie_calibrated_accuracy(x, y, items, clusters, weights, rng, calibrates=calibrates)
     return found.accuracy
+=======
+    accuracy = tie_calibrated_accuracy(x, y, items, clusters, weights, rng, calibrates=calibrates)
+    return accuracy.accuracy
+>>>>>>> main
 
 
 def _need_one_cluster(items: Texts, clusters: Indices) -> None:

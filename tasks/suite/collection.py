@@ -24,15 +24,16 @@ STAGES = ("rubrics", "instructions", "responses")
 class CollectionOptions:
     """The defaults are those of Prometheus-Vision (section 2.1, appendix B.1).
 
-    `benchmarks`: the benchmarks whose images are used. `file`: the JSON file of the released format
-    that is written at the end. `kinds`: whether the four examples of a prompt are general rubrics
-    or those of a domain; with `both`, about half of the images get each. `seed_rubrics`: a YAML or
-    JSON list of `{id, kind, criterion, levels, keywords}` in place of the 50 that are shipped.
-    `refinements`: how often a rubric that does not fit its image is improved before it is given up.
-    `instructions`: how many for each rubric. `most_similar`: a rubric whose ROUGE-L with a seed or
-    an earlier rubric is as high is left out. `longest_ratio`: a response may be so many times as
-    long as its reference answer, or as short. `image: absent` shows no image, for models that read
-    text only. `templates`: a folder with prompts of your own.
+    `benchmarks`: the benchmarks whose images are used. `file`: the JSON file of the released
+    format that is written at the end; by default in the folder `collections` of the lake.
+    `kinds`: whether the four examples of a prompt are general rubrics or those of a domain; with
+    `both`, about half of the images get each. `seed_rubrics`: a YAML or JSON list of `{id, kind,
+    criterion, levels, keywords}` in place of the 50 that are shipped. `refinements`: how often a
+    rubric that does not fit its image is improved before it is given up. `instructions`: how many
+    for each rubric. `most_similar`: a rubric whose ROUGE-L with a seed or an earlier rubric is as
+    high is left out. `longest_ratio`: a response may be so many times as long as its reference
+    answer, or as short. `image: absent` shows no image, for models that read text only.
+    `templates`: a folder with prompts of your own.
     """
 
     benchmarks: tuple[str, ...]

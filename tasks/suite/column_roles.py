@@ -161,6 +161,7 @@ def _find_by_content(role: str, columns: list[str], rows: Sequence[Row]) -> Take
 
 
 def _normalise(name: str) -> str:
+    # `Model answer` and `model-answer` are `model_answer`
     return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
 
 
@@ -190,6 +191,7 @@ def _are_ratings(texts: Sequence[str]) -> bool:
 
 
 def _is_number(text: str) -> bool:
+    # no `nan`, `1e5` or `1_000`, which `float` reads
     return re.fullmatch(r"-?\d+(\.\d+)?", text) is not None
 
 

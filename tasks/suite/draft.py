@@ -220,6 +220,7 @@ def _has_images(folder: Path, rows: Sequence[Row], images: TakenColumn) -> bool:
 
 
 def _make_slug(text: str) -> str:
+    # what a suite's name may hold
     slug = re.sub(r"[^a-z0-9_.-]+", "-", text.lower()).strip("-._")
     return slug or "suite"
 

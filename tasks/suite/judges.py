@@ -175,7 +175,7 @@ def _seat_jury(
         if name not in asked:
             what = "is a jury" if name in places else "is no judge of the suite"
             raise own["members"].fail(f"members: {name!r} {what}; {nearest(name, asked)}")
-    seated = dataclasses.replace(jury, members=tuple(asked[one] for one in jury.options.members))
+    seated = dataclasses.replace(jury, members=tuple(asked[name] for name in jury.options.members))
     try:
         seated.identify(())
     except ValueError as error:
@@ -191,7 +191,7 @@ def find_left_out(places: Mapping[str, Place]) -> dict[str, tuple[str, ...]]:
     lacks = {alias: _find_lacks(place) for alias, place in places.items()}
     for alias, place in places.items():
         of_members = (
-            package for one in _list_names(place, "members") for package in lacks.get(one, ())
+            package for name in _list_names(place, "members") for package in lacks.get(name, ())
         )
         lacks[alias] = tuple(dict.fromkeys([*lacks[alias], *of_members]))
     return {alias: packages for alias, packages in lacks.items() if packages}

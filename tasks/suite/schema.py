@@ -198,6 +198,7 @@ def _explain_keys(schema: Schema, cls: type[Any] | None) -> Schema:
     sentences = [sentence for text in texts for sentence in _SENTENCE.split(text)]
     properties = {}
     for key, part in schema["properties"].items():
+        # the docstring's sentences that name the key between backticks
         about = [sentence for sentence in sentences if re.search(rf"`{key}\b", sentence)]
         description = " ".join(dict.fromkeys(about))
         properties[key] = ({"description": description} if about else {}) | part

@@ -51,8 +51,8 @@ class Option(NamedTuple):
     @property
     def choices(self) -> tuple[str, ...]:
         """The values that its sentence ends with; none where any value is taken."""
-        found = _CHOICES.fullmatch(self.says) if self.default else None
-        return tuple(re.split(", | or ", found[1])) if found else ()
+        choices = _CHOICES.fullmatch(self.says) if self.default else None
+        return tuple(re.split(", | or ", choices[1])) if choices else ()
 
 
 @dataclass(frozen=True)

@@ -108,9 +108,13 @@ _RAISED = re.compile(r"[\w ]+: Python exception occurred while executing the UDF
 
 
 _NAMES = rf"(?P<name>{'|'.join(SIGNATURES)})(?P<ci>_ci)?"
+# a call of either form, in any case, also in a string, which only costs time
 _CALL = re.compile(rf"\b{_NAMES}\s*\(", re.IGNORECASE)
+# what DuckDB says where the arguments are not those of the macro
 _OTHER_ARGUMENTS = re.compile(rf"\bMacro {_NAMES}\(\) does not support", re.IGNORECASE)
+# what it says of `filter`, `distinct` or `order by` in a macro
 _AS_AGGREGATE = re.compile(rf'Function "{_NAMES}" is a Macro Function', re.IGNORECASE)
+# what it says of a macro in `pivot ... using`
 _IN_A_PIVOT = "within the aggregate of a PIVOT expression"
 
 
@@ -119,19 +123,19 @@ def explain(error: duckdb.Error) -> str:
     does not take of a macro, what to write.
     """
     text = str(error)
-    if found := _OTHER_ARGUMENTS.search(text):
-        statistic, is_estimate = SIGNATURES[found["name"].lower()], bool(found["ci"])
+    if call := _OTHER_ARGUMENTS.search(text):
+        statistic, is_estimate = SIGNATURES[call["name"].lower()], bool(call["ci"])
         name = statistic.name + ("_ci" if is_estimate else "")
-        call = f"{name}({_write_parameters(statistic, is_estimate=is_estimate)})"
-        return f"{name}: does not take these arguments; expected {call}; write it so"
-    if found := _AS_AGGREGATE.search(text):
-        name = found["name"] + (found["ci"] or "")
+        whole = f"{name}({_write_parameters(statistic, is_estimate=is_estimate)})"
+        return f"{name}: does not take these arguments; expected {whole}; write it so"
+    if call := _AS_AGGREGATE.search(text):
+        name = call["name"] + (call["ci"] or "")
         return (
             f"{name}: takes no filter, distinct or order by; expected columns alone; choose rows "
             f"by where, or write case when ... then x end"
         )
-    if _IN_A_PIVOT in text and (found := _CALL.search(text)):
-        name = found["name"] + (found["ci"] or "")
+    if _IN_A_PIVOT in text and (call := _CALL.search(text)):
+        name = call["name"] + (call["ci"] or "")
         return (
             f"{name}: cannot stand in pivot ... using; expected an aggregate of DuckDB's own; "
             f"pivot a grouped subquery: pivot (select ..., {name}(...) as f from ... group by all) "
@@ -141,7 +145,7 @@ def explain(error: duckdb.Error) -> str:
 
 
 def calls_functions(statement: str) -> bool:
-    """Whether a statement may call one of them; adding them all takes a tenth of a second."""
+    """Whether a statement may call one of them; the first connection takes a moment to add them."""
     return _CALL.search(statement) is not None
 
 
@@ -274,13 +278,15 @@ def _find(
     options.pop("nothing", None)
     _need_options(statistic, is_estimate, options)
     if not is_estimate:
-        found = measure(statistic.name, columns, options)
+        measured = measure(statistic.name, columns, options)
         if statistic.rates_models:
-            return [(model, _null(value)) for model, value in found.items()]
-        return _null(found)
+            return [(model, _null(value)) for model, value in measured.items()]
+        return _null(measured)
     resamples, seed = options.pop("resamples"), options.pop("seed")
-    found = estimate(statistic.name, columns, columns["cluster"], resamples, seed, options)
-    return [_describe(rated) for rated in found] if statistic.rates_models else _describe(found)
+    measured = estimate(statistic.name, columns, columns["cluster"], resamples, seed, options)
+    return (
+        [_describe(rated) for rated in measured] if statistic.rates_models else _describe(measured)
+    )
 
 
 def _need_options(statistic: Signature, is_estimate: bool, options: Mapping[str, object]) -> None:
@@ -292,10 +298,10 @@ def _need_options(statistic: Signature, is_estimate: bool, options: Mapping[str,
             )
 
 
-def _describe(found: "Measured | Rated") -> dict[str, Any]:
+def _describe(measured: "Measured | Rated") -> dict[str, Any]:
     return {
         name: _null(value) if isinstance(value, float) else value
-        for name, value in found._asdict().items()
+        for name, value in measured._asdict().items()
     }
 
 

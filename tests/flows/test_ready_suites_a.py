@@ -9,6 +9,10 @@ from pathlib import Path
 import pytest
 from scipy import stats
 
+from judgelake.flows.paper_command import ask_table
+from judgelake.tasks.lake.lake import open_lake
+from judgelake.tasks.papers.registry import list_papers
+from judgelake.tasks.warehouse.warehouse import open_warehouse
 from tests.flows.harness import Shell, shell_in
 from tests.metrics.programs import needs_java
 
@@ -113,6 +117,14 @@ def test_flickr8k_expert(
             ("meteor", 16992, "41.82"),
             ("rouge_l", 16992, "32.31"),
         ]
+        # HarmonicEval's Table 8 prints one decimal
+        with open_warehouse(open_lake(lake), lazy=True) as connection:
+            filled = ask_table(connection, list_papers()["harmoniceval"].tables[8])
+        rows = zip(filled.table.rows, filled.cells, strict=True)
+        differences = {row.key: cells[0].difference for row, cells in rows}
+        found_there = {key: value for key, value in differences.items() if value is not None}
+        assert sorted(found_there) == ["bleu_4", "cider", "fleur", "meteor", "rouge_l"]
+        assert max(map(abs, found_there.values())) < 0.05
         dropped = "select n from rpt_quarantine where reason like '%drop_own%'"
         assert shell.count(lake, dropped) == 5822 - 5664
         # One image has the same caption twice: both are references, as a caption it is one row.

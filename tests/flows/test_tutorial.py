@@ -12,11 +12,11 @@ from judgelake.tasks.suite.suite import read_suite
 from tests.conftest import CHECKOUT
 from tests.flows.harness import shell_in
 
-pytestmark = pytest.mark.usefixtures("one_prefect")
 EXAMPLES = CHECKOUT / "infra" / "examples"
 
 
 @pytest.mark.full
+@pytest.mark.usefixtures("one_prefect")
 def test_own_answers_are_judged_as_the_tutorial_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -275,6 +275,14 @@ def test_nobody_is_answered_without_the_token(served: Served, path: str, token: 
     assert "judgelake view" in answered.body
 
 
+@pytest.mark.parametrize("name", ["Authorization", "Cookie"])
+def test_a_token_that_is_no_text_is_a_wrong_one(served: Served, name: str) -> None:
+    port = urlsplit(served.address).port
+    value = {"Authorization": "Bearer \xe9", "Cookie": f"judgelake-{port}=\xe9"}[name]
+    assert request(served, "/", headers={name: value}, token="wrong").status == 401
+    assert "Traceback" not in served.shell.output.read_text()
+
+
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example"])
 def test_a_name_that_points_here_is_refused(served: Served, host: str) -> None:
     assert request(served, "/api/lake", headers={"Host": host}).status == 403

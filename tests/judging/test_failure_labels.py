@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgelake.schemas.recorded import FAILURE_CATEGORIES
+from judgelake.schemas.values import FAILURE_CATEGORIES
 from judgelake.tasks.engine.ledger import settle_verdicts
 from judgelake.tasks.judging import failure_labels
 from judgelake.tasks.judging.failure_labels import (

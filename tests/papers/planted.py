@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judgelake.schemas.recorded import FAILURE_CATEGORIES
+from judgelake.schemas.values import FAILURE_CATEGORIES
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.suite.suite import read_suite
 from tests.conftest import CHECKOUT
@@ -80,10 +80,13 @@ def write_mmhe(
 
 
 def record_verdicts(lake: Lake, benchmark: str, judge: str, rows: pd.DataFrame) -> None:
-    """Put a judge's ratings into the lake: item_id, answer_id, criterion, rating from 1 to 5."""
-    own: Row = {"judge": judge, "benchmark": benchmark, "sample": 0, "status": "ok"}
+    """Put a judge's ratings into the lake: item_id, answer_id, criterion, rating from 1 to 5, and
+    sample, else 0.
+    """
+    own: Row = {"judge": judge, "benchmark": benchmark, "status": "ok"}
     own |= {"scale_low": 1.0, "scale_high": 5.0, "text": None, "reason": None}
-    _record(lake, "recorded_verdicts", benchmark, (row | own for row in rows.to_dict("records")))
+    records = ({"sample": 0} | row | own for row in rows.to_dict("records"))
+    _record(lake, "recorded_verdicts", benchmark, records)
 
 
 def _record(lake: Lake, table: str, benchmark: str, rows: Iterable[Row]) -> None:
@@ -193,3 +196,35 @@ def record_duels(lake: Lake, benchmark: str, judge: str, rows: pd.DataFrame) -> 
         for row in rows.itertuples()
     )
     _record(lake, "recorded_duels", benchmark, (row | own for row in made))
+
+
+def write_prometheus(
+    data: Path, folder: str, name: str, n_items: int, n_rubrics: int, rng: np.random.Generator
+) -> pd.DataFrame:
+    """One benchmark of Prometheus-Vision with answers of two models, and nine people's scores of
+    them; a row an answer, `people` their mean.
+    """
+    place, rows, scored = data / "prometheus_vision", [], []
+    for number in range(n_items):
+        rubric = number % n_rubrics
+        shared = {
+            "id": f"{name}{number:03}",
+            "image": f"{name}{number}.png",
+            "instruction": f"Tell me of {number}.",
+            "reference": f"All of {number}.",
+            "rubric_id": f"r{rubric}",
+            "criterion": f"Is it good at {rubric}?",
+            "levels": [f"{level} of 5 at {rubric}" for level in range(1, 6)],
+        }
+        for model in ("fuyu", "llava"):
+            level = rng.uniform(1, 5)
+            scores = np.clip(np.round(level + rng.normal(0, 0.7, 9)), 1, 5).astype(int)
+            rows.append({**shared, "model": model, "response": f"{model} on {number}"})
+            key = {"id": shared["id"], "model": model}
+            scored += [{**key, "annotator": f"p{k}", "score": one} for k, one in enumerate(scores)]
+    write_lines(place / folder / f"{name}.jsonl", rows)
+    write_csv(place / folder / f"{name}_people.csv", scored)
+    captions = [{"image": row["image"], "caption": "A picture."} for row in rows]
+    write_lines(place / "captions.jsonl", captions)
+    people = pd.DataFrame(scored).groupby(["id", "model"]).score.mean().rename("people")
+    return people.reset_index().rename(columns={"id": "item_id", "model": "answer_id"})

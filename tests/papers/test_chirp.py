@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pytest
 
@@ -225,10 +226,35 @@ def test_table_16(planted: Planted) -> None:
     assert found == pytest.approx(expected)
 
 
-def distance_correlation(x: np.ndarray, y: np.ndarray) -> float:
+def mean_elo(rows: pd.DataFrame, models: list[str], rng: np.random.Generator) -> dict[str, float]:
+    """Mean of 400 bootstraps: games drawn with replacement, in the order of the draw; K 4."""
+    games = list(zip(rows.model_a, rows.model_b, rows.choice == 2, strict=True))
+    total = dict.fromkeys(models, 0.0)
+    for _ in range(400):
+        rating = dict.fromkeys(models, 1000.0)
+        for place in rng.integers(0, len(games), len(games)):
+            a, b, won = games[place]
+            chance = 1 / (1 + 10 ** ((rating[a] - rating[b]) / 400))
+            rating[a] -= 4 * (won - chance)
+            rating[b] += 4 * (won - chance)
+        for name in models:
+            total[name] += rating[name] / 400
+    return total
+
+
+def test_figure_5(planted: Planted) -> None:
+    rng, found = np.random.default_rng(2), by_key(ask(planted.lake, PAPER.figures[5]))
+    for study, rater in (("llm_size", "human"), ("ve_size", "gpt4v-r")):
+        rows = planted.said[study, rater]
+        elo = mean_elo(rows[rows.criterion == "overall"], STUDIES[study][0], rng)
+        own = {m: found[f"chirp_{study}/{m}", f"{rater}/overall"] for m in elo}
+        assert own == pytest.approx(elo, abs=3)
+
+
+def distance_correlation(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> float:
     """Székely et al. 2007, of the doubly centred distance matrices."""
 
-    def centre(values: np.ndarray) -> np.ndarray:
+    def centre(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         d = np.abs(values[:, None] - values[None, :])
         return np.asarray(d - d.mean(0) - d.mean(1)[:, None] + d.mean())
 
@@ -288,7 +314,7 @@ def test_figure_18(planted: Planted) -> None:
 
 
 GRADERS = {
-    "short": ("strings-gqa", "llm"),
+    "short": ("strings-gqa", "strings-textvqa", "llm"),
     "long": ("llm", "gpt4v", "llava-34b", "cascade"),
 }
 
@@ -314,8 +340,8 @@ def write_grading(data: Path, rng: np.random.Generator) -> pd.DataFrame:
                 for one in ids
             ],
         )
-        for style, model in itertools.product(("short", "long"), ("llava-1.5-7b", "robin")):
-            graded = [
+        for style, model in itertools.product(("short", "long"), ("llava-1.5-7b", *ROBINS)):
+            graded: list[dict[str, Any]] = [
                 {
                     "question_id": one,
                     "response": f"{model} {style} {one}",
@@ -346,15 +372,14 @@ def grading(tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, pd.DataFram
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JUDGELAKE_DATA", str(folder / "data"))
         lake = ingest(read_suite(SUITES / "chirp_grading.yaml"), folder)
-    gqa = held.benchmark == "gqa_sample"
     for size, judge in enumerate(sorted({one for names in GRADERS.values() for one in names})):
         styles = [style for style, names in GRADERS.items() if judge in names]
         graded = np.where(rng.random(len(held)) < 0.1 + 0.05 * size, 1 - held.people, held.people)
-        held[judge] = np.where(gqa & held["style"].isin(styles), graded, np.nan)
-        rows = held[held[judge].notna()]
-        keyed = rows[["item_id", "answer_id"]].assign(rating=1 + 4 * rows[judge])
-        record_verdicts(lake, "gqa_sample", judge, keyed.assign(criterion="correctness"))
-    return lake, held[gqa | True]
+        held[judge] = np.where(held["style"].isin(styles), graded, np.nan)
+        for benchmark, rows in held[held[judge].notna()].groupby("benchmark"):
+            keyed = rows[["item_id", "answer_id"]].assign(rating=1 + 4 * rows[judge])
+            record_verdicts(lake, str(benchmark), judge, keyed.assign(criterion="correctness"))
+    return lake, held
 
 
 def test_table_7(grading: tuple[Lake, pd.DataFrame]) -> None:
@@ -365,6 +390,18 @@ def test_table_7(grading: tuple[Lake, pd.DataFrame]) -> None:
         judge, style = key.split("/")
         rows = own[own["style"] == style]
         assert value == pytest.approx(100 * (rows[judge] == rows.people).mean()), key
+
+
+@pytest.mark.parametrize("number", [3, 11, 12])
+def test_accuracies_of_models(grading: tuple[Lake, pd.DataFrame], number: int) -> None:
+    lake, held = grading
+    for (model, key), value in by_key(ask(lake, PAPER.figures[number])).items():
+        benchmark, grader, style = key.split("/")
+        rows = held[
+            (held.benchmark == benchmark) & (held.model == model) & (held["style"] == style)
+        ]
+        grades = rows.people if grader == "human" else rows[grader]
+        assert value == pytest.approx(100 * grades.mean()), (model, key)
 
 
 def list_rows(lake: Lake, number: int) -> pd.DataFrame:

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from judgelake.flows.paper_command import _ask, ask_table
-from judgelake.schemas.recorded import FAILURE_CATEGORIES
+from judgelake.schemas.values import FAILURE_CATEGORIES
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.papers.cells import FilledTable
 from judgelake.tasks.papers.drawings import draw_figure

@@ -14,6 +14,7 @@ from judgelake.tasks.judging.harmonic import HarmonicOptions
 from judgelake.tasks.judging.lave import LaveOptions
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.planning.cases import Work, find_work, write_work
+from judgelake.tasks.planning.estimate import estimate_suite
 from judgelake.tasks.planning.trials import (
     Standing,
     describe_pause,
@@ -180,6 +181,29 @@ def test_a_judge_of_five_requests_a_case_is_tried_on_four_cases(lake: Lake) -> N
     assert size_trial(warehouse(lake), judge, identity, case) == -(-20 // asked)
     assert size_trial(warehouse(lake), *_judge_of("stop"), make_case()) == 20
     assert size_trial(warehouse(lake), *_judge_of("go on"), make_case()) == 0
+
+
+def test_requests_of_later_turns_count_for_the_trial(lake: Lake) -> None:
+    """Five criteria rated, and five reasons asked for in a second turn: two cases make twenty."""
+    options = HarmonicOptions(image="absent", reason=True)
+    judge = JudgeSettings("h", "harmonic", StandinSettings(), options)
+    case = make_case(task="caption", criteria=("correctness",))
+    n_first = len(next(_start(judge, case)))
+    asked = size_trial(warehouse(lake), judge, judge.identify(("b",)), case)
+    assert asked == -(-20 // (2 * n_first))
+
+
+def test_an_estimate_says_that_a_judge_is_paused(lake: Lake) -> None:
+    """Its cases that were never asked are no verdicts that the lake has."""
+    add_verdicts(lake, {"ok": 2, "unparsed": 12})
+    (one,) = estimate_suite(lake, SUITE, Scope()).judges
+    assert (one.n_wanted, one.n_present, one.n_pending, one.n_paused) == (60, 14, 0, 46)
+    (note,) = [note for note in one.notes if "paused" in note]
+    assert note.startswith("lave: paused, 46 cases are left and none is asked")
+    assert note.endswith("or ask again with --retry unparsed")
+    (one,) = estimate_suite(lake, SUITE, Scope(), ("unparsed",)).judges
+    assert (one.n_pending, one.n_paused) == (58, 0)
+    assert not [note for note in one.notes if "paused" in note]
 
 
 def _start(judge: JudgeSettings, case: Any) -> Any:

@@ -3,6 +3,7 @@ when it is no longer fresh.
 """
 
 import dataclasses
+import functools
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -87,14 +88,20 @@ def plant(lake: Lake) -> None:
     )
 
 
-@pytest.fixture(scope="module")
-def planted(tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    """The planted scores with SUITE's report; for tests that only read, or copy."""
-    lake = make_lake(tmp_path_factory.mktemp("planted"))
+@functools.cache
+def report_planted(folder: Path) -> Lake:
+    """The planted scores with SUITE's report, made once for all test files that import `planted`."""
+    lake = make_lake(folder / "planted")
     plant(lake)
     assert not is_fresh(lake, SUITE)
     build_report(lake, SUITE)
     return lake
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """The planted scores with SUITE's report; for tests that only read, or copy."""
+    return report_planted(tmp_path_factory.getbasetemp())
 
 
 def copy_lake(lake: Lake, folder: Path) -> Lake:

@@ -20,7 +20,7 @@ from judgelake.tasks.suite.suite import Suite, parse_suite
 from judgelake.tasks.warehouse.views import list_below, view_texts
 from judgelake.tasks.warehouse.warehouse import open_warehouse, renew, select_frame
 from tests.lakes import answer, append_records, ingest, item, judge_row, make_lake, rating
-from tests.reports.test_build import plant
+from tests.reports.test_build import copy_lake, plant
 
 TEXT = """
 name: s
@@ -40,17 +40,36 @@ SPEARMAN = (
 )
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def suite() -> Suite:
     return parse_suite(Path("suite.yaml"), TEXT)
 
 
-@pytest.fixture
-def lake(tmp_path: Path, suite: Suite) -> Lake:
-    lake = make_lake(tmp_path)
+@pytest.fixture(scope="module")
+def unreported(tmp_path_factory: pytest.TempPathFactory, suite: Suite) -> Lake:
+    """A lake whose suite has run, and has no report; for tests that only read, or copy."""
+    lake = make_lake(tmp_path_factory.mktemp("unreported"))
     plant(lake)
     record_suite(lake, suite)
     return lake
+
+
+@pytest.fixture(scope="module")
+def with_report(unreported: Lake, suite: Suite, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """The same with its report; for tests that only read, or copy."""
+    lake = copy_lake(unreported, tmp_path_factory.mktemp("with_report"))
+    build_report(lake, suite)
+    return lake
+
+
+@pytest.fixture
+def lake(unreported: Lake, tmp_path: Path) -> Lake:
+    return copy_lake(unreported, tmp_path)
+
+
+@pytest.fixture
+def reported_lake(with_report: Lake, tmp_path: Path) -> Lake:
+    return copy_lake(with_report, tmp_path)
 
 
 class Asked:
@@ -74,18 +93,19 @@ def test_every_report_table_is_computed_by_one_function() -> None:
     assert sorted(table for figures in FIGURES for table in figures.tables) == sorted(REPORTED)
 
 
-def test_every_view_is_the_same_before_and_after_a_report(lake: Lake, suite: Suite) -> None:
-    before = {view: ask(lake, f"select * from {view} order by all") for view in VIEWS}
+def test_every_view_is_the_same_before_and_after_a_report(lake: Lake, with_report: Lake) -> None:
+    asked = Asked(lake)
+    before = {view: asked.rows(f"select * from {view} order by all") for view in VIEWS}
     assert before["rpt_correlation"]
     assert before["rpt_kappas"]
-    build_report(lake, suite)
-    after = Asked(lake)
+    assert asked.lines
+    after = Asked(with_report)
     assert {view: after.rows(f"select * from {view} order by all") for view in VIEWS} == before
     assert after.lines == []
 
 
-def test_figures_follow_what_the_lake_holds(lake: Lake, suite: Suite) -> None:
-    build_report(lake, suite)
+def test_figures_follow_what_the_lake_holds(reported_lake: Lake, suite: Suite) -> None:
+    lake = reported_lake
     reported = ask(lake, SPEARMAN)
     rows = [rating(f"i{n:02}", n % 2, "p9", "m1") for n in range(24)]
     items = [item(f"i{n:02}", f"Q{n}", image=f"{n % 9}.png") for n in range(24)]
@@ -134,8 +154,10 @@ def test_a_statement_without_report_tables_computes_nothing(lake: Lake) -> None:
     assert asked.lines == []
 
 
-def test_a_suite_that_cannot_be_read_shows_its_last_report(lake: Lake, suite: Suite) -> None:
-    build_report(lake, suite)
+def test_a_suite_that_cannot_be_read_shows_its_last_report(
+    reported_lake: Lake, suite: Suite
+) -> None:
+    lake = reported_lake
     reported = ask(lake, SPEARMAN)
     broken = dataclasses.replace(suite, text="name: s\nbenchmarks: {b: {source: gone}}", digest="x")
     record_suite(lake, broken)

@@ -9,8 +9,9 @@ import pytest
 
 from judgelake.tasks.errors import SuiteError
 from judgelake.tasks.lake.lake import Lake, open_lake
-from judgelake.tasks.reports.build import build_report
+from judgelake.tasks.reports.build import build_report, open_for
 from judgelake.tasks.reports.exports import is_fresh
+from judgelake.tasks.reports.results import choose_base
 from tests.lakes import (
     Row,
     append_records,
@@ -54,9 +55,10 @@ def test_report_results_are_kept_once_and_say_what_the_views_say(
     assert means == {
         (row["metric"], row["model"]): row["mean"] for row in query(lake, "from rpt_metrics")
     }
-    build_report(lake, SUITE)
+    page = build_report(lake, SUITE)
     assert query(lake, FIGURES) == kept
     assert query(lake, "from changes") == []
+    assert "Against the report" not in Path(str(page)).read_text()
 
 
 def test_a_page_names_what_moved_and_what_it_is_compared_with(
@@ -64,16 +66,13 @@ def test_a_page_names_what_moved_and_what_it_is_compared_with(
     tmp_path: Path,
 ) -> None:
     lake = copy_lake(planted, tmp_path)
-    page = Path(str(build_report(lake, SUITE)))
-    assert "Against the report" not in page.read_text()
     texts = [
         (f"i{n:02}", digest_of(item(f"i{n:02}", f"Q{n}", image=f"{n % 9}.png"), f"m1 on {n}"))
         for n in range(24)
     ]
     append_records(lake, "judges", [metric_row("new", "e" * 16)])
     append_records(lake, "metric_scores", [score_row("e" * 16, *key, 0.5) for key in texts])
-    build_report(lake, SUITE)
-    shown = " ".join(page.read_text().split())
+    shown = " ".join(Path(str(build_report(lake, SUITE))).read_text().split())
     assert "Against the report of" in shown
     assert "none of " in shown
     assert "all are what they were" in shown
@@ -121,20 +120,34 @@ def test_a_base_is_the_last_report_a_date_or_a_run(
     run: str,
 ) -> None:
     lake = copy_lake(planted, tmp_path)
-    rows = [result(day, 0.5, suite=SUITE.name) for day in range(3)]
-    append_records(lake, "results", rows)
-    page = Path(str(build_report(lake, SUITE, wanted)))
-    assert f"(run <code>{run}</code>)" in page.read_text()
+    append_records(lake, "results", [result(day, 0.5, suite=SUITE.name) for day in range(3)])
+    with open_for(lake.take_snapshot(), SUITE, lazy=True, keeps_core=False) as connection:
+        newest = query(lake, "select max(reported_at) as at from results")[0]["at"]
+        assert newest > result(2, None)["reported_at"]  # the planted lake's own report
+        base = choose_base(connection, SUITE, wanted)
+    assert base == (result(int(run[-1]), None)["reported_at"], run)
+
+
+def test_the_page_names_the_base_that_was_chosen(
+    planted: Lake,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    lake = copy_lake(planted, tmp_path)
+    append_records(lake, "results", [result(day, 0.5, suite=SUITE.name) for day in range(3)])
+    page = Path(str(build_report(lake, SUITE, "run0")))
+    assert "(run <code>run0</code>)" in page.read_text()
 
 
 @pytest.mark.parametrize("wanted", ["2020-01-01", "nothing", "./nowhere"])
-def test_a_base_that_is_not_there_is_an_error(
+def test_a_base_that_is_not_there_is_refused_before_anything_is_computed(
     planted: Lake,  # noqa: F811
     tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
     wanted: str,
 ) -> None:
     lake = copy_lake(planted, tmp_path)
     make_lake(tmp_path / "empty")
+    monkeypatch.setattr("judgelake.tasks.reports.build.compute_figures", None)
     with pytest.raises(Exception, match=r"nowhere|--compare (2020-01-01|nothing): no earlier"):
         build_report(lake, SUITE, wanted)
     with pytest.raises(SuiteError, match="this lake has no results of a suite"):

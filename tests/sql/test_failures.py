@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from judgelake.schemas.recorded import FAILURE_CATEGORIES
+from judgelake.schemas.values import FAILURE_CATEGORIES
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.planning.cases import keep_wanted
 from judgelake.tasks.types import Identity, Wants

@@ -16,7 +16,12 @@ from judgelake.tasks.stats.agreement import Weighting, agree_raters
 from judgelake.tasks.stats.bootstrap import resample_correlations
 from judgelake.tasks.stats.combining import correlate_systems
 from judgelake.tasks.stats.correlation import COEFFICIENTS
-from judgelake.tasks.stats.resampling import draw_cluster_weights
+from judgelake.tasks.stats.resampling import (
+    Weights,
+    draw_cluster_weights,
+    draw_keyed_weights,
+    key_clusters,
+)
 from judgelake.tasks.warehouse.views import function_texts
 
 Floats = NDArray[np.float64]
@@ -31,7 +36,6 @@ Population = Callable[[Codes, np.random.Generator], tuple[Floats, Floats, Codes]
 """(rows of each cluster, generator) -> judge, people, cluster of each row."""
 
 _CLUSTERS_OF_TRUTH = 100_000
-_SAMPLES_A_DRAW = 50
 
 
 class Coverage(NamedTuple):
@@ -41,6 +45,14 @@ class Coverage(NamedTuple):
 
     held: float
     without: float
+
+
+def draw_by_name(n_clusters: int, resamples: int, sample: int) -> Weights:
+    """The product's own draws, (resamples, clusters): Poisson numbers by cluster name. Each sample
+    has names of its own, as each benchmark has.
+    """
+    names = (f"benchmark{sample}/cluster{number}" for number in range(n_clusters))
+    return draw_keyed_weights(key_clusters(names), resamples, seed=0)
 
 
 class Tally:
@@ -155,8 +167,7 @@ def measure_coverage(
     truth = find_truth(population)
     tallies = {name: Tally() for name in COEFFICIENTS}
     for sample in range(samples):
-        if sample % _SAMPLES_A_DRAW == 0:
-            weights = draw_cluster_weights(n_clusters, resamples, rng)
+        weights = draw_by_name(n_clusters, resamples, sample)
         drawn = population(layout(n_clusters, rng), rng)
         for name, found in resample_correlations(*drawn, weights).items():
             interval = found.summarise()
@@ -180,8 +191,7 @@ def measure_kappas(
     truth = {key: found.value for key, found in agree_raters(*whole, once, weightings).items()}
     tallies = {name: Tally() for name in names}
     for sample in range(samples):
-        if sample % _SAMPLES_A_DRAW == 0:
-            weights = draw_cluster_weights(n_clusters, resamples, rng)
+        weights = draw_by_name(n_clusters, resamples, sample)
         for name, found in agree_raters(
             *draw(layout(n_clusters, rng)), weights, weightings
         ).items():
@@ -205,7 +215,7 @@ def measure_systems(
     truth = {name: coefficient(x, y) for name, coefficient in COEFFICIENTS.items()}
     tallies = {name: Tally() for name in COEFFICIENTS}
     models, items = (part.ravel() for part in np.indices((n_models, n_items)))
-    weights = draw_cluster_weights(n_items, 20, rng)
+    weights = draw_by_name(n_items, 20, 0)
     of_models = draw_cluster_weights(n_models, 20, rng)
     for _ in range(samples):
         judge, people = (

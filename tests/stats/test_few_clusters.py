@@ -68,6 +68,20 @@ def test_the_interval_is_a_jackknife_in_fisher_s_z() -> None:
     assert (spearman.low, spearman.high) == pytest.approx(ends, abs=1e-12)
 
 
+def test_a_coefficient_that_few_clusters_carry_has_a_wider_interval() -> None:
+    """By hand: steps of .1, .1, 0, ... in Fisher's z are two clusters' of ten, (2 * 1.5) degrees;
+    equal steps leave all nine.
+    """
+    sizes, value = np.full(10, 4), 0.3
+    for steps, degrees in (([0.1, -0.1] + 8 * [0.0], 3.0), (10 * [0.1], 9.0)):
+        others = np.tanh(np.arctanh(value) + np.array(steps))
+        left_out = LeftOut(np.arange(10), sizes, others)
+        found = find_interval(value, np.array([]), left_out, sizes, "tau_c")
+        reach = stats.t.ppf(0.975, degrees) * np.sqrt(0.9 * np.square(steps).sum())
+        ends = np.tanh(np.arctanh(value) + np.array([-reach, reach]))
+        assert (found.low, found.high) == pytest.approx(ends, abs=1e-12)
+
+
 def test_a_perfect_judge_has_an_interval_that_goes_down() -> None:
     # ten clusters all agree; of which a share of 1 - .025^(1/10) may disagree in the population:
     # rows that say the opposite take 2 from the coefficient

@@ -85,9 +85,9 @@ def test_digest_names_the_text(tmp_path: Path) -> None:
     [
         (START + "judge: {}", "suite.yaml:4: unknown key 'judge'; did you mean 'judges'?"),
         (
-            START + "colour: 1\nweight: 2",
-            "suite.yaml:4: unknown key 'colour'; expected one of benchmarks, images, judges, "
-            "limits, ",
+            START + "zebra: 1\nweight: 2",
+            "suite.yaml:4: unknown key 'zebra'; expected one of benchmarks, collection, images, "
+            "judges, limits, ",
         ),
         (
             "benchmarks:\n  demo: {source: demo}",

@@ -68,12 +68,12 @@ def plan_batches(asked: Sequence[PlannedPrompt], rules: Rules) -> list[PromptBat
     return [batch for group in tree.plan() for batch in _cut(asked, group, rules)]
 
 
-def count_common(one: Sequence[int], other: Sequence[int], most: int) -> int:
+def count_common(tokens: Sequence[int], other: Sequence[int], most: int) -> int:
     """The length of the longest common prefix, at most `most`."""
-    low, high = 0, min(len(one), len(other), most)
+    low, high = 0, min(len(tokens), len(other), most)
     while low < high:  # slices compare at the speed of C
         middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
+        if tokens[low:middle] == other[low:middle]:
             low = middle
         else:
             high = middle - 1

@@ -34,8 +34,8 @@ def find_gguf(model: str) -> Path | None:
         if path.suffix != _GGUF or path.is_file():
             return path if path.suffix == _GGUF else None
         raise ValueError(f"model: {model}: there is no such file; expected a GGUF file; check it")
-    found = importlib.util.find_spec(package) if package.isidentifier() else None
-    folders = (found and found.submodule_search_locations) or ()
+    spec = importlib.util.find_spec(package) if package.isidentifier() else None
+    folders = (spec and spec.submodule_search_locations) or ()
     files = sorted(file for folder in folders for file in Path(folder).glob(f"*{_GGUF}"))
     if not folders:
         raise ValueError(

@@ -139,7 +139,9 @@ def _find_setting(param: str, message: str, sent: Mapping[str, Any]) -> str | No
     if param in sent:
         return param if param in _SETTINGS else None
     return next(
-        (name for name in _SETTINGS if name in sent and re.search(rf"\b{name}\b", message)), None
+        # whole words: `max_tokens` is not named by `max_tokens_per_minute`
+        (name for name in _SETTINGS if name in sent and re.search(rf"\b{name}\b", message)),
+        None,
     )
 
 

@@ -351,11 +351,11 @@ def _read_blocks(
             block = {}
             continue
         start = start if block else number
-        name, found, value = (part.strip() for part in text.partition(separator))
-        if not found or not name or name in block:
+        name, mark, value = (part.strip() for part in text.partition(separator))
+        if not mark or not name or name in block:
             reason = (
                 "the key stands twice in its block"
-                if found and name
+                if mark and name
                 else f"the line is not `key {separator} value`"
             )
             report_line(f"line {number}", None, text.strip()[:200], reason, _AGAIN)

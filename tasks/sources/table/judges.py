@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 import polars as pl
 
-from judgelake.schemas.recorded import FAILURE_CATEGORIES
+from judgelake.schemas.values import FAILURE_CATEGORIES
 from judgelake.tasks.errors import nearest
 from judgelake.tasks.judging.reading import (
     read_arena_label,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from judgelake.schemas.inputs import Image, Region
+from judgelake.schemas.values import Image, Region
 from judgelake.tasks.sources.frames import Rejected, frame_schema
 from judgelake.tasks.sources.readers.record_paths import FILE, LOCATOR
 from judgelake.tasks.sources.table.judges import (

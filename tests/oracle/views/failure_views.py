@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from judgelake.schemas.recorded import FAILURE_CATEGORIES
+from judgelake.schemas.values import FAILURE_CATEGORIES
 from tests.oracle.views.count_views import failure_verdicts
 from tests.oracle.views.rows import ANSWER, Frame, Rows, Tables, with_all
 

@@ -374,6 +374,23 @@ def test_a_benchmark_of_pairs_shows_who_is_placed_where_and_who_chose_as_people_
     ]
 
 
+def test_a_rating_leads_to_its_rows_where_the_page_has_them(
+    lake: duckdb.DuckDBPyConnection, tmp_path: Path
+) -> None:
+    add_answer(lake, "1")
+    add_score(lake, "1", "judge", 0.5)
+    for rater in ("judge", "human"):
+        row = {
+            "benchmark": "vqa", "rater": rater, "criterion": "overall", "category": "*",
+            "method": "bradley_terry", "model": "m2", "n": 50, "rating": 900.0,
+            "low": 880.0, "high": 930.0, "rank": 1, "rank_low": 1, "rank_high": 1,
+        }  # fmt: skip
+        insert_named(lake, "rpt_rankings", row)
+    out = render_report(lake, "nightly", tmp_path / "report.html", None, MADE_AT)
+    links = re.findall(r'n = <a href="([^"]+model=m2[^"]*)">50</a>', out.read_text())
+    assert links == ["#rows?benchmark=vqa&amp;judge=judge&amp;model=m2"]
+
+
 def test_the_headline_names_judges_whose_agreement_may_be_chance(
     lake: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:

@@ -58,9 +58,9 @@ def test_figures_of_wildvision(
     assert len(published) == 22
     for model, (counts, win_rate) in published.items():
         missing = WITHOUT_VERDICT.get(model, 0)
-        better, good, ties, worse, bad = counts
+        better, good, tied, worse, bad = counts
         row = found["gpt-4o", model]
-        assert row["counts"] == [better, good, ties - missing, worse, bad]
+        assert row["counts"] == [better, good, tied - missing, worse, bad]
         assert (row["unparsed"], row["win_rate"]) == (missing, win_rate)
     # 142 of the published ties are `$ERROR$` in place of a reply, 14 replies broke off before a label
     ties = {
