@@ -57,9 +57,12 @@ def _check_options(options: argparse.Namespace) -> None:
 
 def _answer_once(options: argparse.Namespace, query: str | None) -> None:
     """Ask the lake as it is now."""
-    with open_warehouse(open_lake(options.lake), sealed=True, lazy=True) as connection:
+    lake = open_lake(options.lake)
+    with open_warehouse(lake, sealed=True, lazy=True) as connection:
         if query is None:
             answer_recipe(connection, options.recipe, options.set, options.format)
+        elif query.lstrip().startswith("."):
+            Shell(connection, lake.root, options.format).run_command(query.strip())
         else:
             answer(connection, query, options.format)
 

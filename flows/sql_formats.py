@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _SHOWN_ROWS = 1000
 """The most rows that the formats for people show."""
+_OF_A_PLAN = ["explain_key", "explain_value"]
+"""Columns of the answer to `explain`, whose second one is drawn by lines."""
 # rows fetched at a time, which bounds memory
 _BATCH_ROWS = 10_000
 _ENDINGS = {".csv": "csv", ".json": "json", ".md": "markdown", ".parquet": "parquet"}
@@ -32,6 +34,9 @@ def write_rows(relation: "Relation", form: str, out: TextIO, query: str = "") ->
     """Write the rows of a relation. Columns that `query` names are never folded in a table."""
     if form in _FOR_PROGRAMS:
         _FOR_PROGRAMS[form](relation, out)
+        return
+    if relation.columns == _OF_A_PLAN:
+        out.writelines(f"{plan.rstrip()}\n" for _, plan in relation.fetchall())
         return
     names, width = relation.columns, terminal_width()
     rows = list(itertools.islice(relation.iter_rows(_SHOWN_ROWS + 1), _SHOWN_ROWS + 1))

@@ -127,7 +127,7 @@ class Shell:
             return
         if not self._lines and line.strip().startswith("."):
             self._remember(line.strip())
-            self._guard(lambda: self._run_command(line.strip()))
+            self._guard(lambda: self.run_command(line.strip()))
             return
         self._lines.append(line)
         if line.rstrip().endswith(";"):
@@ -177,7 +177,8 @@ class Shell:
         self._output = None
         sys.stdout.write(f"wrote {show_controls(str(file))}\n")
 
-    def _run_command(self, line: str) -> None:
+    def run_command(self, line: str) -> None:
+        """Run one command; raises QueryError where there is none of its name or its words fail."""
         try:
             name, *words = shlex.split(line)
         except ValueError as error:
@@ -223,8 +224,8 @@ class Shell:
         if self._form in FOR_PEOPLE:
             sys.stdout.write(f"{textwrap.fill(describe(name), terminal_width())}\n")
         text = (
-            "select column_name as column, data_type as type from duckdb_columns() "
-            "where table_name = $name order by column_index"
+            "select column_name as column, data_type as type, comment as holds "
+            "from duckdb_columns() where table_name = $name order by column_index"
         )
         write_rows(self._connection.sql(text, params={"name": name}), self._form, sys.stdout, text)
 
@@ -313,7 +314,7 @@ COMMANDS: Mapping[str, _Command] = {
     ".tables": _Command(
         "[WORD]", "list tables and views, or those with WORD in their name", Shell.list_tables
     ),
-    ".schema": _Command("NAME", "show what a row is, and the columns", Shell.show_schema),
+    ".schema": _Command("NAME", "show what a row is, and what the columns hold", Shell.show_schema),
     ".functions": _Command(
         "[WORD]", "list the statistics, or those with WORD in their name", Shell.list_functions
     ),

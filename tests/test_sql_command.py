@@ -260,6 +260,14 @@ def test_tables_are_listed(lake: Lake) -> None:
     assert [name for name in listed if name.startswith(("raw_", "empty_"))] == []
 
 
+def test_a_command_of_the_prompt_is_a_query_too(lake: Lake) -> None:
+    listed = run(lake, "--format", "csv", ".tables")
+    assert listed.stdout == run(lake, "--format", "csv", given=".tables\n").stdout
+    failed = run(lake, ".table")
+    assert (failed.returncode, failed.stdout) == (1, b"")
+    assert b"there is no command .table" in failed.stderr
+
+
 def test_list_names_tables_views_checks_and_recipes_without_a_lake(tmp_path: Path) -> None:
     ended = run(tmp_path / "none", "--list", "--format", "csv")
     assert ended.returncode == 0, ended.stderr
@@ -551,6 +559,21 @@ def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
             "write fewer",
         ),
         (
+            "spearman_ci(x, y)",
+            "spearman_ci: does not take these arguments; expected spearman_ci(x, y, cluster, "
+            "resamples := 1000, seed := 0); write it so",
+        ),
+        (
+            "weighted_kappa(x, y, seed := 1)",
+            "weighted_kappa: does not take these arguments; expected weighted_kappa(a, b, "
+            "weights := 'quadratic'); write it so",
+        ),
+        (
+            "spearman(x, y) filter (where x > 0)",
+            "spearman: takes no filter, distinct or order by; expected columns alone; choose rows "
+            "by where, or write case when ... then x end",
+        ),
+        (
             "elo(x::varchar, 'm', 1, k := null)",
             "elo: k := null; expected a number; leave it out for 4",
         ),
@@ -562,3 +585,13 @@ def test_an_error_of_a_statistic_is_its_message_alone(
     with pytest.raises(QueryError) as raised:
         answer(sealed, f"select {call} from (select 2.0 as x, 1.0 as y)", "csv")
     assert str(raised.value) == f"sql: {message}"
+
+
+def test_a_statistic_in_a_pivot_is_refused_with_what_to_write(
+    sealed: duckdb.DuckDBPyConnection,
+) -> None:
+    pivot = "pivot scores_with_people on model using spearman_ci(judge, human, cluster)"
+    with pytest.raises(
+        QueryError, match=r"^sql: spearman_ci: cannot stand in pivot .* first\(f\)$"
+    ):
+        answer(sealed, pivot, "csv")

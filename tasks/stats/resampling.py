@@ -145,6 +145,7 @@ def percentile_interval(values: NDArray[np.float64], level: float = 0.95) -> Int
             high = np.quantile(np.where(np.isnan(values), np.inf, values), (1 + level) / 2)
             return Interval(float(low), float(high), n_undefined)
     reason = f"undefined on {n_undefined} of {values.size} resamples"
+    reason = reason if values.size else "no resamples"
     return Interval(float("nan"), float("nan"), n_undefined, reason)
 
 

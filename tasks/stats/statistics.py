@@ -5,7 +5,7 @@ figure does not depend on theirs; clusters are drawn by name
 (`tasks.stats.resampling.draw_keyed_weights`).
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, get_args
@@ -14,20 +14,18 @@ import numpy as np
 
 from judgelake.tasks.stats.agreement import Weighting, agree_on_matchups, agree_raters
 from judgelake.tasks.stats.bootstrap import correlate_rows, resample_correlations
-from judgelake.tasks.stats.bradley_terry import Anchor, fit_bradley_terry
 from judgelake.tasks.stats.cluster_sums import AnyWeights, Floats, Indices, draw_once
-from judgelake.tasks.stats.comparisons import (
-    Comparisons,
-    Preference,
-    count_meetings,
-    orient_matchups,
-    select_comparisons,
-)
+from judgelake.tasks.stats.comparisons import Preference, orient_matchups
 from judgelake.tasks.stats.correlation import COEFFICIENTS
-from judgelake.tasks.stats.elo import ORDERS, EloScale, bootstrap_elo, permute_elo
 from judgelake.tasks.stats.estimates import Estimate, estimate_mean
 from judgelake.tasks.stats.few_clusters import Scale
 from judgelake.tasks.stats.human_rules import tabulate_scores
+from judgelake.tasks.stats.model_ratings import (
+    estimate_bradley_terry,
+    estimate_elo,
+    rate_bradley_terry,
+    rate_elo,
+)
 from judgelake.tasks.stats.pair_accuracy import soft_pairwise_accuracy, tie_calibrated_accuracy
 from judgelake.tasks.stats.reliability import (
     Metric,
@@ -38,22 +36,15 @@ from judgelake.tasks.stats.reliability import (
 from judgelake.tasks.stats.resampling import Keys, draw_keyed_weights, key_clusters
 from judgelake.tasks.stats.scaling import correlate_distances
 from judgelake.tasks.stats.signatures import SIGNATURES, Kind
-
-
-class Texts(NamedTuple):
-    """A column of texts: the distinct ones, rising, and each row's place among them, -1 where it
-    has none.
-    """
-
-    names: list[str]
-    codes: Indices
-
-
-Column = Floats | Texts
-Columns = Mapping[str, Any]
-"""Numbers as float64 with NaN where one is missing, else `Texts`."""
-Options = Mapping[str, Any]
-Ratings = dict[str, float]
+from judgelake.tasks.stats.texts import (
+    Column,
+    Columns,
+    Options,
+    Texts,
+    code_texts,
+    pick_texts,
+    place_texts,
+)
 
 
 class Measured(NamedTuple):
@@ -70,17 +61,6 @@ class Measured(NamedTuple):
     n_undefined: int
     n_missing: int
     method: str | None
-    reason: str | None
-
-
-class Rated(NamedTuple):
-    """A model's rating with its interval; the n are its comparisons."""
-
-    model: str
-    value: float
-    low: float
-    high: float
-    n: int
     reason: str | None
 
 
@@ -135,6 +115,15 @@ def estimate(
             f"write fewer"
         )
     weights = draw_keyed_weights(keys if form.is_drawn else keys[:0], resamples, seed)
+<<<<<<< HEAD
+    found = form.estimate(kept, codes, weights, chosen)
+    n_missing = clusters.codes.size - codes.size
+    if SIGNATURES[name].rates_models:
+        return [rated._replace(n_missing=n_missing) for rated in found]
+    reason = found.reason if codes.size else "no rows"
+    counts = found.n, found.n_clusters, found.n_undefined, n_missing
+    return Measured(found.value, found.low, found.high, *counts, found.method, reason)
+=======
     estimated = form.estimate(kept, codes, weights, chosen)
     if SIGNATURES[name].rates_models:
         return estimated
@@ -144,24 +133,7 @@ def estimate(
     return Measured(
         estimated.value, estimated.low, estimated.high, *counts, estimated.method, reason
     )
-
-
-def code_texts(values: Iterable[object]) -> Texts:
-    """Texts, numbers or None as a column of texts."""
-    places: dict[str, int] = {}
-    codes = np.fromiter(
-        (-1 if value is None else places.setdefault(str(value), len(places)) for value in values),
-        dtype=np.int64,
-    )
-    return sort_texts(list(places), codes)
-
-
-def sort_texts(names: Sequence[str], codes: Indices) -> Texts:
-    """Texts whose names stand in any order, each once."""
-    order = sorted(range(len(names)), key=names.__getitem__)
-    ranks = np.full(len(names) + 1, -1, dtype=np.int64)
-    ranks[order] = np.arange(len(names))
-    return Texts([names[place] for place in order], ranks[codes])
+>>>>>>> main
 
 
 def _prepare(
@@ -185,15 +157,10 @@ def _prepare(
     if not _FORMS[name].takes_any_order:
         rows = rows[np.lexsort((cluster[rows], *(c[rows] for c in reversed(codes.values()))))]
     kept = {
-        column: _pick(c, rows) if isinstance(c, Texts) else c[rows] for column, c in read.items()
+        column: pick_texts(c, rows) if isinstance(c, Texts) else c[rows]
+        for column, c in read.items()
     }
     return kept, cluster[rows], keys
-
-
-def _pick(texts: Texts, rows: Indices) -> Texts:
-    """Some rows, and the names that they have."""
-    held, codes = np.unique(texts.codes[rows], return_inverse=True)
-    return Texts([texts.names[place] for place in held], codes)
 
 
 def _read_numbers(values: Floats) -> Floats:
@@ -245,7 +212,7 @@ def _as_texts(labels: Column) -> Texts:
 
 def _merge(a: Texts, b: Texts) -> tuple[Floats, Floats]:
     names = sorted({*a.names, *b.names})
-    return _place(a, names).astype(np.float64), _place(b, names).astype(np.float64)
+    return place_texts(a, names).astype(np.float64), place_texts(b, names).astype(np.float64)
 
 
 def _agree(columns: Columns, clusters: Indices, weights: AnyWeights, options: Options) -> Estimate:
@@ -262,7 +229,7 @@ def _agree_on_matchups(
 ) -> Estimate:
     """Rows of one model against itself and choices other than a, b and tie are left out."""
     models = sorted({*columns["model_a"].names, *columns["model_b"].names})
-    first, second = (_place(columns[name], models) for name in ("model_a", "model_b"))
+    first, second = (place_texts(columns[name], models) for name in ("model_a", "model_b"))
     between = first != second
     oriented = [
         orient_matchups(first[between], second[between], _read_choices(columns[name])[between])
@@ -283,12 +250,6 @@ def _read_choices(labels: Column) -> Floats:
         return labels
     numbers = [float(_CHOICES.get(name, np.nan)) for name in labels.names]
     return np.array(numbers)[labels.codes]
-
-
-def _place(texts: Texts, names: list[str]) -> Indices:
-    """Each row's place among `names`, which hold all of the column's."""
-    places = {name: place for place, name in enumerate(names)}
-    return np.array([places[name] for name in texts.names], dtype=np.int64)[texts.codes]
 
 
 def _agree_plainly(
@@ -344,8 +305,26 @@ def _accuracy(
     x, y = columns["x"], columns["y"]
     rng = np.random.default_rng(options.get("seed", 0))
     items = columns["item"].codes
+<<<<<<< HEAD
+    _need_one_cluster(columns["item"], clusters)
+    found = tie_calibrated_accuracy(x, y, items, clusters, weights, rng, calibrates=calibrates)
+    return found.accuracy
+=======
     accuracy = tie_calibrated_accuracy(x, y, items, clusters, weights, rng, calibrates=calibrates)
     return accuracy.accuracy
+>>>>>>> main
+
+
+def _need_one_cluster(items: Texts, clusters: Indices) -> None:
+    """Items of two benchmarks may have one id: their answers are no pairs."""
+    _, first = np.unique(items.codes, return_index=True)
+    astray = np.flatnonzero(clusters != clusters[first][items.codes])
+    if astray.size:
+        raise ValueError(
+            f"accuracy: the item {items.names[items.codes[astray[0]]]!r} has rows in several "
+            f"clusters; expected one cluster an item; ask one benchmark, or write "
+            f"benchmark || '/' || item_id for the item"
+        )
 
 
 def _soften(columns: Columns, clusters: Indices, _: AnyWeights, options: Options) -> Estimate:
@@ -378,68 +357,10 @@ def _average(
     return estimate_mean(x, clusters, scale)
 
 
-# Ratings of models from comparisons.
-
-
-def _compare(columns: Columns, clusters: Indices) -> tuple[list[str], Comparisons]:
-    """The models, rising, and the comparisons between two of them."""
-    a, b = columns["model_a"], columns["model_b"]
-    models = sorted({*a.names, *b.names})
-    first, second = _place(a, models), _place(b, models)
-    differ = first != second
-    given = first[differ], second[differ], columns["preference_b"][differ], clusters[differ]
-    return models, select_comparisons(*given, len(models))
-
-
-def _scale(options: Options) -> EloScale:
-    return EloScale(*(float(options[name]) for name in ("start", "k", "scale")))
-
-
 def _soften_items(columns: Columns, options: Options) -> float:
     items = columns["item"]
     _, rank = np.unique(key_clusters(items.names), return_inverse=True)  # as `estimate` codes them
     return float(_soften(columns, rank[items.codes], draw_once(1), options).value)
-
-
-def _rate_elo(columns: Columns, options: Options) -> Ratings:
-    models, comparisons = _compare(columns, np.zeros(columns["preference_b"].size, dtype=np.int64))
-    rng = np.random.default_rng(options.get("seed", 0))
-    ratings = permute_elo(comparisons, _scale(options), ORDERS, rng).band.mean
-    return dict(zip(models, ratings.tolist(), strict=True))
-
-
-def _estimate_elo(
-    columns: Columns, clusters: Indices, weights: AnyWeights, options: Options
-) -> list[Rated]:
-    ratings = _rate_elo(columns, options)
-    models, comparisons = _compare(columns, clusters)
-    rng = np.random.default_rng(options["seed"])
-    band = bootstrap_elo(comparisons, _scale(options), weights, rng).band
-    met = count_meetings(comparisons).sum(axis=1)
-    return [
-        Rated(model, ratings[model], float(band.low[code]), float(band.high[code]), int(met[code]),
-              None)
-        for code, model in enumerate(models)
-    ]  # fmt: skip
-
-
-def _fit(
-    columns: Columns, clusters: Indices, _: AnyWeights | None, options: Options
-) -> list[Rated]:
-    models, comparisons = _compare(columns, clusters)
-    scale = EloScale(float(options["start"]), 1.0, float(options["scale"]))
-    fitted = fit_bradley_terry(comparisons, Anchor(None, scale.initial, scale.scale))
-    met = count_meetings(comparisons).sum(axis=1)
-    return [
-        Rated(model, float(fitted.ratings[code]), float(fitted.low[code]), float(fitted.high[code]),
-              int(met[code]), "; ".join(fitted.reasons[code]) or None)
-        for code, model in enumerate(models)
-    ]  # fmt: skip
-
-
-def _rate_bradley_terry(columns: Columns, options: Options) -> Ratings:
-    clusters = np.arange(columns["preference_b"].size)
-    return {rated.model: rated.value for rated in _fit(columns, clusters, None, options)}
 
 
 # Scaling analyses.
@@ -492,7 +413,7 @@ _FORMS: Mapping[str, _Form] = {
     "soft_pairwise_accuracy": _Form(_soften_items, _soften, is_drawn=False),
     "cluster_mean": _of_estimate(partial(_average, scale="number"), is_drawn=False),
     "win_rate": _of_estimate(partial(_average, scale="share"), is_drawn=False),
-    "elo": _Form(_rate_elo, _estimate_elo),
-    "bradley_terry": _Form(_rate_bradley_terry, _fit, is_drawn=False),
+    "elo": _Form(rate_elo, estimate_elo),
+    "bradley_terry": _Form(rate_bradley_terry, estimate_bradley_terry, is_drawn=False),
     "distance_correlation": _Form(_relate, _relate_clusters, is_drawn=False),
 }

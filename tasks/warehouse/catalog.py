@@ -123,10 +123,10 @@ def list_layers() -> list[Layer]:
     views = sorted({*view_texts(), *check_texts()} - set(TABLES))
     prefixes = ("rpt_", "chk_", "core_", "stg_")
     of = {prefix: tuple(name for name in views if name.startswith(prefix)) for prefix in prefixes}
-    wide = tuple(name for name in views if not name.startswith(prefixes))
+    wide = {name for name in views if not name.startswith(prefixes)} | {*read_folder("views")}
     return [
-        Layer("views to begin with", wide, is_first=True),
-        Layer("tables", tuple(TABLES)),
+        Layer("views to begin with", tuple(sorted(wide)), is_first=True),
+        Layer("tables", tuple(name for name in TABLES if name not in wide)),
         Layer("reports", of["rpt_"]),
         Layer("checks (rows that must not be there)", of["chk_"]),
         Layer("core (what reports are computed from)", of["core_"]),

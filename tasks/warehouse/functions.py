@@ -2,8 +2,8 @@
 for every one of `tasks.stats.signatures`.
 
 A macro gathers a group's rows into one list, a function called for many groups at once hands each
-list to the statistic. A macro is no aggregate to DuckDB: it takes no `filter`, no `distinct`, no
-`over` and cannot stand in `pivot ... using`.
+list to the statistic. A macro is no aggregate to DuckDB: it takes no `filter`, no `distinct`,
+computes each row anew with `over`, and cannot stand in `pivot ... using`.
 """
 
 import functools
@@ -20,7 +20,8 @@ from duckdb.func import FunctionNullHandling, PythonUDFType
 from judgelake.tasks.stats.signatures import SIGNATURES, Signature
 
 if TYPE_CHECKING:
-    from judgelake.tasks.stats.statistics import Measured, Rated
+    from judgelake.tasks.stats.model_ratings import Rated
+    from judgelake.tasks.stats.statistics import Measured
 
 _SQL_TYPES = {float: "double", int: "bigint", str: "varchar"}
 _ESTIMATED = {"resamples": 1000, "seed": 0}
@@ -106,13 +107,41 @@ _RAISED = re.compile(r"[\w ]+: Python exception occurred while executing the UDF
 """What DuckDB writes before the message of an error of a statistic."""
 
 
-def explain(error: duckdb.Error) -> str:
-    """The error's message; of a statistic's own only what the statistic says."""
-    return _RAISED.sub("", str(error), count=1)
-
-
+_NAMES = rf"(?P<name>{'|'.join(SIGNATURES)})(?P<ci>_ci)?"
 # a call of either form, in any case, also in a string, which only costs time
-_CALL = re.compile(rf"\b(?:{'|'.join(SIGNATURES)})(?:_ci)?\s*\(", re.IGNORECASE)
+_CALL = re.compile(rf"\b{_NAMES}\s*\(", re.IGNORECASE)
+# what DuckDB says where the arguments are not those of the macro
+_OTHER_ARGUMENTS = re.compile(rf"\bMacro {_NAMES}\(\) does not support", re.IGNORECASE)
+# what it says of `filter`, `distinct` or `order by` in a macro
+_AS_AGGREGATE = re.compile(rf'Function "{_NAMES}" is a Macro Function', re.IGNORECASE)
+# what it says of a macro in `pivot ... using`
+_IN_A_PIVOT = "within the aggregate of a PIVOT expression"
+
+
+def explain(error: duckdb.Error) -> str:
+    """The error's message; of a statistic's own only what the statistic says, and for what DuckDB
+    does not take of a macro, what to write.
+    """
+    text = str(error)
+    if call := _OTHER_ARGUMENTS.search(text):
+        statistic, is_estimate = SIGNATURES[call["name"].lower()], bool(call["ci"])
+        name = statistic.name + ("_ci" if is_estimate else "")
+        whole = f"{name}({_write_parameters(statistic, is_estimate=is_estimate)})"
+        return f"{name}: does not take these arguments; expected {whole}; write it so"
+    if call := _AS_AGGREGATE.search(text):
+        name = call["name"] + (call["ci"] or "")
+        return (
+            f"{name}: takes no filter, distinct or order by; expected columns alone; choose rows "
+            f"by where, or write case when ... then x end"
+        )
+    if _IN_A_PIVOT in text and (call := _CALL.search(text)):
+        name = call["name"] + (call["ci"] or "")
+        return (
+            f"{name}: cannot stand in pivot ... using; expected an aggregate of DuckDB's own; "
+            f"pivot a grouped subquery: pivot (select ..., {name}(...) as f from ... group by all) "
+            f"on ... using first(f)"
+        )
+    return _RAISED.sub("", text, count=1)
 
 
 def calls_functions(statement: str) -> bool:
@@ -150,9 +179,7 @@ _ESTIMATE_TYPE = (
     "struct(value double, low double, high double, n bigint, n_clusters bigint, "
     "n_undefined bigint, n_missing bigint, method varchar, reason varchar)"
 )
-_RATED_TYPE = (
-    "struct(model varchar, value double, low double, high double, n bigint, reason varchar)[]"
-)
+_RATED_TYPE = _ESTIMATE_TYPE.replace("struct(", "struct(model varchar, ", 1) + "[]"
 
 
 def _result_type(statistic: Signature, is_estimate: bool) -> str:
@@ -211,7 +238,7 @@ def _split_groups(
     statistic: Signature, is_estimate: bool, rows: Any
 ) -> Iterator[Mapping[str, Any]]:
     """The columns of each group."""
-    from judgelake.tasks.stats.statistics import Texts  # imports scipy
+    from judgelake.tasks.stats.texts import Texts  # imports numpy
 
     columns = _columns_of(statistic, is_estimate)
     for chunk in rows.chunks:
@@ -236,7 +263,7 @@ def _read_numbers(column: Any) -> Any:
 
 
 def _read_texts(column: Any) -> Any:
-    from judgelake.tasks.stats.statistics import sort_texts
+    from judgelake.tasks.stats.texts import sort_texts
 
     coded = column.dictionary_encode()
     codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype("int64")

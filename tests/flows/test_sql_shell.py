@@ -61,6 +61,8 @@ def converse(
         (".tables disput", r"^$"),
         (".tables metrics", r"rpt_metrics +one row per"),
         (".schema items", r"^one row per benchmark x item, .*\n(?s:.*)│ references +│ VARCHAR\[\]"),
+        (".schema scores_with_people", r"│ judge +│ DOUBLE +│ the judge's score from 0 to 1"),
+        ("explain select 1 as one", r"^╭─+ Projection ─+╮\n│ Projections: one │\n"),
         (".functions kappa", r"^cohen_kappa\(a, b\) +agreement of two raters beyond chance\n"),
         (".recipes", r"^closest_to_people +Which judge is closest"),
         (".recipes scale_use", r"digits=2 +decimals"),

@@ -176,6 +176,7 @@ def test_both_forms_agree_in_any_order_of_rows(
     if SIGNATURES[name].rates_models:
         assert {rated["model"]: rated["value"] for rated in estimate} == value
         assert all(rated["low"] < rated["value"] < rated["high"] for rated in estimate)
+        assert all(rated["method"] and rated["n_clusters"] > 0 for rated in estimate)
         return
     assert estimate["value"] == pytest.approx(value, abs=1e-12)
     if estimate["reason"] is None:
@@ -233,10 +234,22 @@ def test_missing_numbers_are_left_out_and_counted(connection: duckdb.DuckDBPyCon
     assert found["value"] == pytest.approx(stats.spearmanr(kept["x"], kept["y"]).statistic)
 
 
+def test_ratings_count_clusters_and_missing_rows(connection: duckdb.DuckDBPyConnection) -> None:
+    duels = (
+        "(values ('a', 'b', 1.0, 'x'), ('a', 'b', 0.0, 'x'), ('b', 'c', 0.5, 'y'), "
+        "('b', 'c', null, 'z')) as duels (one, other, preference_b, c)"
+    )
+    for name in ("elo_ci", "bradley_terry_ci"):
+        found = ask(connection, f"select {name}(one, other, preference_b, c) from {duels}")
+        counts = [(rated["n"], rated["n_clusters"], rated["n_missing"]) for rated in found]
+        assert counts == [(2, 1, 1), (3, 2, 1), (1, 1, 1)]
+
+
 @pytest.mark.parametrize(
     ("call", "reason"),
     [
         ("spearman_ci(x, y, image) from rows where false", "no rows"),
+        ("spearman_ci(x, y, item, resamples := 0) from rows", "no resamples"),
         ("spearman_ci(x, 1, image) from rows", "undefined on the sample"),
         ("spearman_ci(x, y, side) from rows", "fewer than 5 clusters"),
         ("win_rate_ci(x / 4, side) from rows", "fewer than 3 clusters"),
@@ -262,6 +275,7 @@ def test_what_is_undefined_is_null_with_a_reason(
         ("matchup_kappa(x, y, model, other)", "a choice is 0; expected a, b or tie"),
         ("win_rate(x)", "a preference of 0 to 4; expected 0 to 1"),
         ("spearman_ci(x, y, image, resamples := -1)", "-1 resamples; expected 0 or more"),
+        ("pair_accuracy_ci(x, y, image, item)", "'.+' has rows in several clusters; expected one"),
         ("spearman(a, y)", "Could not convert string"),
     ],
 )

@@ -31,7 +31,7 @@ from judgelake.tasks.warehouse.lake_file import (
     write_catalog,
     write_lake_file,
 )
-from judgelake.tasks.warehouse.views import check_texts, view_texts
+from judgelake.tasks.warehouse.views import check_texts, read_folder, view_texts
 from judgelake.tasks.warehouse.warehouse import open_warehouse
 from tests.bucket_server import Bucket
 from tests.lakes import (
@@ -159,6 +159,10 @@ def test_tables_and_columns_have_comments(lake: Lake) -> None:
         if table.origin != "report"
     }
     assert sorted(contract & read_lake(lake.mirror, text).keys() - said.keys()) == []
+    wide = {*read_folder("views")}
+    unsaid = read_lake(lake.mirror, text).keys() - said.keys()
+    assert [name for name in unsaid if name.partition(".")[0] in wide] == []
+    assert str(said["scores_with_people.judge"]).startswith("the judge's score from 0 to 1")
     assert str(said["items.task"]) == (
         "kind of task: `vqa`, `caption`, `document`, `referring`, `instruction`"
     )
