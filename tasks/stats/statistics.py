@@ -115,25 +115,15 @@ def estimate(
             f"write fewer"
         )
     weights = draw_keyed_weights(keys if form.is_drawn else keys[:0], resamples, seed)
-<<<<<<< HEAD
-    found = form.estimate(kept, codes, weights, chosen)
-    n_missing = clusters.codes.size - codes.size
-    if SIGNATURES[name].rates_models:
-        return [rated._replace(n_missing=n_missing) for rated in found]
-    reason = found.reason if codes.size else "no rows"
-    counts = found.n, found.n_clusters, found.n_undefined, n_missing
-    return Measured(found.value, found.low, found.high, *counts, found.method, reason)
-=======
     estimated = form.estimate(kept, codes, weights, chosen)
-    if SIGNATURES[name].rates_models:
-        return estimated
     n_missing = clusters.codes.size - codes.size
+    if SIGNATURES[name].rates_models:
+        return [rated._replace(n_missing=n_missing) for rated in estimated]
     reason = estimated.reason if codes.size else "no rows"
     counts = estimated.n, estimated.n_clusters, estimated.n_undefined, n_missing
     return Measured(
         estimated.value, estimated.low, estimated.high, *counts, estimated.method, reason
     )
->>>>>>> main
 
 
 def _prepare(
@@ -305,14 +295,9 @@ def _accuracy(
     x, y = columns["x"], columns["y"]
     rng = np.random.default_rng(options.get("seed", 0))
     items = columns["item"].codes
-<<<<<<< HEAD
     _need_one_cluster(columns["item"], clusters)
-    found = tie_calibrated_accuracy(x, y, items, clusters, weights, rng, calibrates=calibrates)
-    return found.accuracy
-=======
     accuracy = tie_calibrated_accuracy(x, y, items, clusters, weights, rng, calibrates=calibrates)
     return accuracy.accuracy
->>>>>>> main
 
 
 def _need_one_cluster(items: Texts, clusters: Indices) -> None:
