@@ -31,9 +31,10 @@ CASE_KEY = (
 PAIR_KEY = (*CASE_KEY, "other_digest", "shown_first")
 
 
-Origin = Literal["run", "ingest", "report"]
+Origin = Literal["run", "ingest", "report", "collection"]
 """Who writes a table, which decides which of its rows are current: those of the newest ingest of
-their source; those of a suite's newest report; what runs write is for a view of its own to decide.
+their source; those of a suite's newest report, or the newest collection; what runs write is for a
+view of its own to decide.
 """
 
 
@@ -333,14 +334,12 @@ TABLES: dict[str, Table] = {
             "rater_a",
             "rater_b",
         ),
-        _reported(
+        _table(
             "collection_figures",
             "collection.CollectionFigures",
-            "suite",
-            "benchmark",
-            "figure",
-            "compared_with",
-            "level",
+            ("suite", "benchmark", "figure", "compared_with", "level"),
+            ("suite",),
+            origin="collection",
         ),
         _reported(
             "attribute_agreement",
