@@ -23,7 +23,7 @@ LEVELS = ["never", "hardly", "half", "nearly", "wholly"]
 
 def made(of: Mapping[str, str], context: str, criterion: str, status: str, **more: object) -> Row:
     """A row of what one collector generated about the image `context`."""
-    row = {
+    row: Row = {
         **of,
         "benchmark": "b",
         "item_id": f"item of {context}",
