@@ -99,7 +99,7 @@ def check_print(page: Page, report: Path) -> None:
 def check_readers(page: Page, report: Path) -> None:
     """What a screen reader and weak eyes need, in light and dark."""
     for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        page.emulate_media(color_scheme=scheme)
         page.goto(report.as_uri())
         violations = Axe().run(page).response["violations"]
         serious = [

@@ -6,7 +6,7 @@ Pure but for the queries' text: `render` reads the rows. How things are drawn li
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from judgelake.tasks.reports.page.figures import (
     Dot,
@@ -89,11 +89,33 @@ class Drawing(NamedTuple):
     svg: str
 
 
+class Link(Protocol):
+    """Finds the rows behind a mark."""
+
+    def __call__(self, judge: str, model: str | None = None, criterion: str | None = None) -> str:
+        """Their filter, '' where the page has none of them."""
+
+
+def link_statuses(
+    counts: Mapping[str, Mapping[str, int]], link: Link
+) -> dict[tuple[str, str], str]:
+    """(judge, status) -> the filter of its rows. `inconsistent` is of two orders together, and a
+    row is of one: it has none.
+    """
+    return {
+        (judge, status): f"{behind}&status={status}"
+        for judge, n in counts.items()
+        for status in n
+        if status != "inconsistent" and (behind := link(judge))
+    }
+
+
 def draw_chapters(
     rows: Mapping[str, Sequence[Record]],
     agreements: Mapping[str, float],
     names: Mapping[str, str],
     prefix: str,
+    link: Link,
 ) -> Iterator[Drawing]:
     """Figures of one benchmark from rows by the names of `FIGURE_QUERIES`; `agreements`: judge (as
     it is shown) -> its Spearman correlation; `names`: view's name of a metric -> its short name.
@@ -101,9 +123,9 @@ def draw_chapters(
     if not rows:
         return
     yield from _draw_failures(rows["modes"], f"{prefix}-modes")
-    yield from _draw_biases(rows, names, prefix)
+    yield from _draw_biases(rows, names, prefix, link)
     yield from _draw_calibration(rows["calibration"], names, prefix)
-    yield from _draw_models(rows, names, prefix)
+    yield from _draw_models(rows, names, prefix, link)
     yield from _draw_size(rows["attributes"], names, f"{prefix}-size")
     yield from _draw_cost(rows["costs"], agreements, f"{prefix}-cost")
     yield from _draw_raters(rows["reliability"], names, f"{prefix}-raters")
@@ -147,7 +169,7 @@ def _draw_failures(modes: Sequence[Record], figure_id: str) -> Iterator[Drawing]
 
 
 def _draw_biases(
-    rows: Mapping[str, Sequence[Record]], names: Mapping[str, str], prefix: str
+    rows: Mapping[str, Sequence[Record]], names: Mapping[str, str], prefix: str, link: Link
 ) -> Iterator[Drawing]:
     for name, label, caption, middle in (
         (
@@ -176,7 +198,7 @@ def _draw_biases(
             50.0,
         ),
     ):
-        if dots := _name_dots(_keep_own_criterion(rows[name]), names):
+        if dots := _name_dots(_keep_own_criterion(rows[name]), names, link):
             svg = draw_estimates(dots, label, f"{prefix}-{name}", (middle, middle), middle)
             yield Drawing("bias", caption, svg)
 
@@ -227,7 +249,7 @@ def _draw_calibration(
 
 
 def _draw_models(
-    rows: Mapping[str, Sequence[Record]], names: Mapping[str, str], prefix: str
+    rows: Mapping[str, Sequence[Record]], names: Mapping[str, str], prefix: str, link: Link
 ) -> Iterator[Drawing]:
     ratings = [row for row in rows["rankings"] if row["rating"] is not None]
     own = _keep_overall(ratings, "rater")
@@ -238,7 +260,12 @@ def _draw_models(
         )
     )
     if dots := [
-        Dot(row["model"], names.get(row["rater"], row["rater"]), *_ends(row, "rating"))
+        Dot(
+            row["model"],
+            names.get(row["rater"], row["rater"]),
+            *_ends(row, "rating"),
+            link(names.get(row["rater"], row["rater"]), row["model"]) or None,
+        )
         for row in sorted(own, key=lambda r: order.index(r["model"]))
         if row["model"] in order[:_ROWS_DRAWN]
     ]:
@@ -259,7 +286,13 @@ def _draw_models(
     yield Drawing(
         "models",
         f"Win rates in per cent, row against column, {by}. Blue and above 50: the row wins.",
-        draw_heatmap(models, cells, "against", f"{prefix}-wins"),
+        draw_heatmap(
+            models,
+            cells,
+            "against",
+            f"{prefix}-wins",
+            {model: link(names.get(rater, rater), model) for model in models},
+        ),
     )
     edges = {pair: 2 * share - 1 for pair, share in cells.items() if share > 0.5}
     if len(models) > 2 and edges:
@@ -334,12 +367,17 @@ def _draw_raters(
         )
 
 
-def _name_dots(rows: Sequence[Record], names: Mapping[str, str]) -> list[Dot]:
+def _name_dots(rows: Sequence[Record], names: Mapping[str, str], link: Link) -> list[Dot]:
     valued = [row for row in rows if row["value"] is not None]
     kept = sorted(
         zip(valued, _name_rows(valued, names), strict=True), key=lambda pair: -pair[0]["value"]
     )
-    return [_dot(name, "", row) for row, name in kept[:_ROWS_DRAWN]]
+    dots = []
+    for row, name in kept[:_ROWS_DRAWN]:
+        criterion = row.get("judge_criterion") or row.get("criterion")
+        behind = link(names.get(row["judge"], row["judge"]), None, criterion)
+        dots.append(_dot(name, "", row)._replace(rows=behind or None))
+    return dots
 
 
 def _name_rows(rows: Sequence[Record], names: Mapping[str, str]) -> list[str]:

@@ -109,9 +109,13 @@ def _offset(place: int, most: int) -> float:
     return 0.0 if most == 1 else 0.7 * place / (most - 1)
 
 
-def draw_statuses(counts: Mapping[str, Mapping[str, int]], figure_id: str) -> str:
+def draw_statuses(
+    counts: Mapping[str, Mapping[str, int]],
+    figure_id: str,
+    links: Mapping[tuple[str, str], str] | None = None,
+) -> str:
     """Stacked bars, one a judge: the share of its cases that ended in each status, in per cent."""
-    return draw_shares(counts, STATUS_COLOURS, "share of cases, %", figure_id)
+    return draw_shares(counts, STATUS_COLOURS, "share of cases, %", figure_id, links=links)
 
 
 def draw_shares(
@@ -121,9 +125,11 @@ def draw_shares(
     figure_id: str,
     *,
     is_hatched: bool = True,
+    links: Mapping[tuple[str, str], str] | None = None,
 ) -> str:
     """Stacked bars, one a row: the shares of its counts by name, in per cent, in the order of
-    `colours`. Without hatches where the order of the shades is that of the names.
+    `colours`. Without hatches where the order of the shades is that of the names. `links`: (row,
+    name) -> the filter of the rows behind that part of a bar.
     """
     rows = list(counts)
     totals = [sum(counts[row].values()) or 1 for row in rows]
@@ -134,7 +140,7 @@ def draw_shares(
         shares = [
             100 * counts[row].get(name, 0) / total for row, total in zip(rows, totals, strict=True)
         ]
-        axes.barh(
+        bars = axes.barh(
             range(len(rows)),
             shares,
             left=left,
@@ -145,6 +151,9 @@ def draw_shares(
             linewidth=0.4,
             label=name,
         )
+        for row, bar in zip(rows, bars, strict=True):
+            if link := (links or {}).get((row, name)):
+                bar.set_url(_ROWS + link)
         left = [a + b for a, b in zip(left, shares, strict=True)]
     axes.set_xlim(0, 100)
     _add_legend(figure, axes, names)
@@ -209,10 +218,14 @@ def draw_points(
 
 
 def draw_heatmap(
-    names: Sequence[str], cells: Mapping[tuple[str, str], float], x_label: str, figure_id: str
+    names: Sequence[str],
+    cells: Mapping[tuple[str, str], float],
+    x_label: str,
+    figure_id: str,
+    links: Mapping[str, str] | None = None,
 ) -> str:
     """A square of shares from 0 to 1, each with its per cent: row against column, blue above one
-    half, orange below.
+    half, orange below. `links`: row -> the filter of the rows behind it.
     """
     from matplotlib.figure import Figure
     from matplotlib.patches import Rectangle
@@ -233,7 +246,9 @@ def draw_heatmap(
                 linewidth=0,
             )
         )
-        axes.text(x, y, f"{100 * share:.0f}", ha="center", va="center", fontsize=8)
+        text = axes.text(x, y, f"{100 * share:.0f}", ha="center", va="center", fontsize=8)
+        if link := (links or {}).get(row):
+            text.set_url(_ROWS + link)
     axes.set_xlim(-0.5, len(names) - 0.5)
     axes.set_ylim(len(names) - 0.5, -0.5)
     labels = [shorten_label(name, 24) for name in names]
@@ -391,4 +406,4 @@ def _localise(tag: str, figure_id: str) -> str:
     page's.
     """
     local = _IDENTIFIER.sub(rf"\g<1>{figure_id}-", tag).replace(_INK, "currentColor")
-    return local.replace(f'xlink:href="{_ROWS}', 'aria-label="rows of this dot" href="#rows?')
+    return local.replace(f'xlink:href="{_ROWS}', 'aria-label="rows of this mark" href="#rows?')

@@ -10,9 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
-from urllib.parse import urlencode
 
-from judgelake.tasks.reports.page.chapter_figures import Drawing, draw_chapters
+from judgelake.tasks.reports.page.chapter_figures import Drawing, Link, draw_chapters, link_statuses
 from judgelake.tasks.reports.page.figures import (
     STATUS_COLOURS,
     Dot,
@@ -133,11 +132,12 @@ class BenchmarkPart:
 def describe_benchmark(
     rows: BenchmarkRows,
     figure_prefix: str,
+    link: Link,
     names: Mapping[str, str] | None = None,
     good_enough: float | None = None,
 ) -> BenchmarkPart:
     """Shape one benchmark for the page; `figure_prefix` keeps the identifiers of its figures apart
-    from others', `names` are those of `name_metrics`.
+    from others', `link` finds the rows behind their marks, `names` are those of `name_metrics`.
     """
     names = names or {}
     trust = tuple(
@@ -168,8 +168,8 @@ def describe_benchmark(
         by_chance=tuple(sorted(name for name, found in agreements.items() if _is_chance(found))),
         n_rated=rows.n_rated,
         drawings=(
-            *_draw_benchmark(rows, agreements, against, figure_prefix),
-            *draw_chapters(rows.figures, known, names, figure_prefix),
+            *_draw_benchmark(rows, agreements, against, figure_prefix, link),
+            *draw_chapters(rows.figures, known, names, figure_prefix, link),
         ),
         judges=tuple(sorted({judge for row in disagreements for judge in row["verdicts"]})),
         disagreements=disagreements,
@@ -377,10 +377,15 @@ def _shorten_judge(judge: str, metrics: Iterable[Record]) -> str:
 
 
 def _draw_benchmark(
-    rows: BenchmarkRows, agreements: Mapping[str, Sequence[Agreement]], against: str, prefix: str
+    rows: BenchmarkRows,
+    agreements: Mapping[str, Sequence[Agreement]],
+    against: str,
+    prefix: str,
+    link: Link,
 ) -> Iterable[Drawing]:
     models_only = [row for row in rows.metrics if row["model"] != POOLED] or rows.metrics
-    if means := [estimate for row in models_only if (estimate := _mean_estimate(row)) is not None]:
+    means = [mean for row in models_only if (mean := _mean_estimate(row, link)) is not None]
+    if means:
         svg = draw_estimates(means, "mean score × 100", f"{prefix}-means")
         yield Drawing(
             "models", "Mean score of each model by judge and metric, with its interval.", svg
@@ -393,7 +398,7 @@ def _draw_benchmark(
             a.value,
             a.low,
             a.high,
-            urlencode({"benchmark": rows.name, "judge": judge}),
+            link(judge) or None,
         )
         for judge in ranked
         for a in agreements[judge]
@@ -410,17 +415,19 @@ def _draw_benchmark(
         yield Drawing(
             "complete",
             "How each judge's cases ended, where not all ended with a score.",
-            draw_statuses(incomplete, f"{prefix}-status"),
+            draw_statuses(incomplete, f"{prefix}-status", link_statuses(incomplete, link)),
         )
 
 
-def _mean_estimate(row: Record) -> Dot | None:
+def _mean_estimate(row: Record, link: Link) -> Dot | None:
     mean, low, high = (
         None if (x := keep_finite(row[field])) is None else 100 * x
         for field in ("mean", "low", "high")
     )
     model = "all models" if row["model"] == POOLED else row["model"] or "model not named"
-    return None if mean is None else Dot(model, row["metric"], mean, low, high)
+    if mean is None:
+        return None
+    return Dot(model, row["metric"], mean, low, high, link(row["metric"], row["model"]) or None)
 
 
 def _index_verdicts(row: Record, metrics: Sequence[Record]) -> Record:

@@ -36,7 +36,13 @@ from judgelake.tasks.reports.page.parts import (
     name_metrics,
     pivot_coverage,
 )
-from judgelake.tasks.reports.page.rows import Encode, collect_rows, link_record, link_rows
+from judgelake.tasks.reports.page.rows import (
+    Encode,
+    collect_rows,
+    link_mark,
+    link_record,
+    link_rows,
+)
 from judgelake.tasks.reports.page.sections import SECTIONS
 from judgelake.tasks.reports.page.summary import write_summary
 from judgelake.tasks.reports.page.trust import CHOSEN, COMPARED, COSTS, Record
@@ -228,7 +234,13 @@ def render_report(
         if (found := _select(connection, section.query, chosen))
     }
     short = name_metrics(metrics)
-    parts = [describe_benchmark(part, f"f{k}", short, good_enough) for k, part in enumerate(rows)]
+    page_rows = collect_rows(partial(_select, connection), names, short, out.parent, encode)
+    parts = [
+        describe_benchmark(
+            part, f"f{k}", partial(link_mark, page_rows, part.name), short, good_enough
+        )
+        for k, part in enumerate(rows)
+    ]
     quarantine = _select(connection, _QUARANTINE, chosen)
     runs = _select(connection, _RUNS, {"n": _RUNS_SHOWN})
     filled = {
@@ -239,7 +251,6 @@ def render_report(
         *(("quarantine",) if quarantine else ()),
         *(("runs",) if runs else ()),
     }
-    page_rows = collect_rows(partial(_select, connection), names, short, out.parent, encode)
     concerns = list_concerns(coverage, quarantine, runs, short, min_coverage)
     made_at = made_at.replace(tzinfo=UTC) if made_at.tzinfo is None else made_at.astimezone(UTC)
     summary = write_summary(suite_name, made_at, notice, parts, concerns, changes)

@@ -279,6 +279,17 @@ def link_rows(
     return f"#rows?{urlencode(kept)}"
 
 
+def link_mark(
+    page_rows: PageRows | None,
+    benchmark: str,
+    judge: str,
+    model: str | None = None,
+    criterion: str | None = None,
+) -> str:
+    """`link_rows` as a figure takes it: the filter alone."""
+    return link_rows(page_rows, benchmark, judge, model, criterion).removeprefix("#rows?")
+
+
 def link_record(page_rows: PageRows | None, short: Mapping[str, str], record: Record) -> str:
     """`link_rows` of a row of a report view: by its benchmark, judge, model and criterion."""
     fields = ("judge", "metric", "judge_a", "rater")
