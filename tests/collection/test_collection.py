@@ -7,7 +7,10 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from judgelake.tasks.collection.export import write_collection
@@ -186,6 +189,83 @@ def test_report_views(lake: Lake) -> None:
     words = query(lake, "from rpt_collected_keywords")
     assert {row["kind"] for row in words} <= {"general", "domain"}
     assert sum(1 for row in words) > 0
+
+
+def frame_of(lake: Lake, table: str) -> pd.DataFrame:
+    return pd.DataFrame(query(lake, f"select * from stg_{table}"))
+
+
+def rows_of(lake: Lake, view: str, *columns: str) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row[name] for name in columns) for row in query(lake, f"from {view}"))
+
+
+CASE = ["judge_id", "reading", "benchmark", "context_digest", "criterion"]
+
+
+def test_report_views_have_a_second_implementation(lake: Lake) -> None:
+    """The same figures with pandas from the tables."""
+    rubrics, instructions, responses = (
+        frame_of(lake, f"collected_{name}") for name in ("rubrics", "instructions", "responses")
+    )
+    marks = frame_of(lake, "screened_rubrics")[[*CASE, "is_kept"]]
+    rubrics = rubrics.merge(marks, on=CASE, how="left")
+    whole = {
+        "rubrics": rubrics[(rubrics.status == "ok") & rubrics.is_kept.eq(True)],
+        "instructions": instructions[instructions.status == "ok"],
+        "responses": responses[responses.status == "ok"],
+    }
+    n_images = rubrics.context_digest.nunique()
+    sizes = {
+        "images": n_images,
+        "score rubrics": len(whole["rubrics"]),
+        "instructions with reference answers": len(whole["instructions"]),
+        "responses with feedback and score": len(whole["responses"]),
+    }
+    found = rows_of(lake, "rpt_collected_sizes", "component", "n", "n_per_image")
+    assert found == sorted((name, n, n / n_images) for name, n in sizes.items())
+
+    lengths = whole["responses"].assign(
+        ratio=whole["responses"].n_words / whole["responses"].n_reference_words
+    )
+    expected = [
+        (
+            score,
+            len(group),
+            len(group) / len(lengths),
+            group.n_words.mean(),
+            group.n_words.median(),
+            group.n_words.quantile(0.05),
+            group.n_words.quantile(0.95),
+            group.ratio.mean(),
+        )
+        for score, group in lengths.groupby("score")
+    ]
+    columns = ("score", "n", "share", "mean_words", "median_words", "low_words", "high_words")
+    scores = rows_of(lake, "rpt_collected_scores", *columns, "mean_ratio")
+    assert np.array(scores) == pytest.approx(np.array(expected))
+
+    words = Counter(
+        (row.kind, word) for row in whole["rubrics"].itertuples() for word in {*row.keywords}
+    )
+    found = rows_of(lake, "rpt_collected_keywords", "kind", "keyword", "n")
+    assert found == sorted((kind, word, n) for (kind, word), n in words.items())
+
+    outcomes = Counter(
+        ("collected_rubrics", "near_duplicate" if row.is_kept is False else "kept")
+        if row.status == "ok"
+        else ("collected_rubrics", row.status)
+        for row in rubrics.itertuples()
+    )
+    for table, made in (("instructions", instructions), ("responses", responses)):
+        outcomes.update(
+            (f"collected_{table}", "kept" if status == "ok" else status) for status in made.status
+        )
+    shown = Counter[tuple[str, str]]()
+    for table, outcome, n in rows_of(lake, "rpt_collected_outcomes", "table_name", "outcome", "n"):
+        shown[table, outcome] += n
+    assert shown == outcomes
+    total = sum(row["share"] for row in query(lake, "from rpt_collected_outcomes"))
+    assert total == pytest.approx(3)  # of each of the three collectors, all
 
 
 def test_a_suite_without_a_collection_says_so(tmp_path: Path) -> None:

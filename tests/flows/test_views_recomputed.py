@@ -99,4 +99,7 @@ def _run(folder: Path, suite: Path) -> tuple[int, str]:
 
 
 def test_every_view_has_a_second_implementation() -> None:
-    assert {*CHECKS} == {name for name in view_texts() if name.startswith("rpt_")} == {*FILLED}
+    # no real lake has a collection: tests/collection/test_collection.py recomputes its views
+    views = {name for name in view_texts() if name.startswith("rpt_")}
+    assert {*CHECKS} == {name for name in views if not name.startswith("rpt_collected_")}
+    assert {*CHECKS} == {*FILLED}
