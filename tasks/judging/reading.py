@@ -420,13 +420,13 @@ def read_arena_label(text: str) -> float | None:
     """
     if len(text) > LONGEST_CHARS:
         return None
-    found = _take(_ARENA_LABEL.finditer(text))
+    matches = _take(_ARENA_LABEL.finditer(text))
     labels = [
         match
-        for match in found
+        for match in matches
         if is_own(text, *match.span()) and not _is_quoted(text, *match.span())
     ]
-    if not labels or len(found) > MOST_MARKS:
+    if not labels or len(matches) > MOST_MARKS:
         return None
     differing = [match for match in labels if match[1] != labels[-1][1]]
     if takes_back(text, labels[-1].end()) or (
