@@ -1,10 +1,9 @@
 -- grain: one row per judge x answer x criterion x sample that was wanted; `score_0_1` only where `status` is ok. Pairs are core_duels
 with verdicts as not materialized (
-    -- 64 bits, as many as a digest has, are enough to identify a judge's cases of an item: three columns are compared in place of eight
+    -- 64 bits, as many as a digest has, are enough to identify a judge's cases: two columns are compared in place of eight
     select
         judge_id,
-        item_id,
-        hash(reading, benchmark, content_digest, context_digest, criterion, sample) as key_hash,
+        hash(reading, benchmark, item_id, content_digest, context_digest, criterion, sample) as key_hash,
         status,
         rating,
         score_0_1,
@@ -46,9 +45,14 @@ judged as (
     left join verdicts
         on
             cases.judge_id = verdicts.judge_id
-            and cases.item_id = verdicts.item_id
             and hash(
-                judges.reading, cases.benchmark, cases.content_digest, cases.context_digest, cases.criterion, cases.sample
+                judges.reading,
+                cases.benchmark,
+                cases.item_id,
+                cases.content_digest,
+                cases.context_digest,
+                cases.criterion,
+                cases.sample
             ) = verdicts.key_hash
 ),
 

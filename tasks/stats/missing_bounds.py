@@ -215,12 +215,16 @@ def _fill_towards(low: Floats, high: Floats, y: Floats) -> Floats:
     in a, b >= 0 and u in [b low, b high], and the best u is y - a cut to that interval: two numbers
     are left to find.
     """
-    target = (y - y.mean()) / max(float(y.std()), np.finfo(np.float64).tiny)
+    tiny = np.finfo(np.float64).tiny
+    target = (y - y.mean()) / max(float(y.std()), tiny)
+    middle = (low + high) / 2  # near 0 and near 1 the optimiser needs few steps
+    shift, size = float(middle.mean()), max(float(middle.std()), float((high - low).max()), tiny)
+    least, largest = (low - shift) / size, (high - shift) / size
 
     def sum_squares(line: Floats) -> tuple[float, Floats]:
         a, b = line
-        over = target - a - np.clip(target - a, b * low, b * high)
-        slope = np.where(over > 0, high, low)
+        over = target - a - np.clip(target - a, b * least, b * largest)
+        slope = np.where(over > 0, largest, least)
         return float((over * over).sum()), -2.0 * np.array((over.sum(), (over * slope).sum()))
 
     bounds: list[tuple[float | None, float | None]] = [(None, None), (0.0, None)]
@@ -231,12 +235,14 @@ def _fill_towards(low: Floats, high: Floats, y: Floats) -> Floats:
         sum_squares,
         start,
         jac=True,
-        method="L-BFGS-B",
+        method="TNC",  # L-BFGS-B wakes BLAS's threads for sums of two numbers
         bounds=bounds,
-        options={"ftol": 1e-15, "gtol": 1e-10},
+        options={"ftol": 1e-15, "gtol": 1e-12, "xtol": 1e-12, "maxfun": 1000},
     )
     a, b = optimum.x
-    return np.clip((target - a) / b, low, high) if b > 0 else np.where(target > a, high, low)
+    if b > 0:
+        return np.clip((target - a) / b * size + shift, low, high)
+    return np.where(target > a, high, low)
 
 
 def _correlate_corners(x: Floats, y: Floats, is_missing: Flags) -> Floats:

@@ -240,8 +240,8 @@ def compute_reports(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def bound_memory(connection: duckdb.DuckDBPyConnection, spill: Path) -> None:
-    """Let statements hold at most 1.5 GB and what is more in the folder `spill`."""
-    connection.execute("set memory_limit = '1500MB'")
+    """Let statements hold at most 2 GB and what is more in the folder `spill`."""
+    connection.execute("set memory_limit = '2000MB'")
     connection.execute("set temp_directory = $spill", {"spill": str(spill)})
 
 
