@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -585,6 +586,21 @@ def test_an_error_of_a_statistic_is_its_message_alone(
     with pytest.raises(QueryError) as raised:
         answer(sealed, f"select {call} from (select 2.0 as x, 1.0 as y)", "csv")
     assert str(raised.value) == f"sql: {message}"
+
+
+def test_a_text_given_to_a_statistic_is_named_with_its_column(
+    sealed: duckdb.DuckDBPyConnection,
+) -> None:
+    rows = "from (values ('red', 1.0), ('blue', 2.0)) as held(colour, y)"
+    with pytest.raises(QueryError) as raised:
+        answer(sealed, f"select spearman(colour, y) {rows}", "csv")
+    assert re.fullmatch(
+        r"sql: colour: a statistic was given the text '(red|blue)'; expected numbers; name a "
+        r"column of numbers, or write try_cast\(colour as double\), which makes null of texts",
+        str(raised.value),
+    )
+    with pytest.raises(QueryError, match="LINE 1"):
+        answer(sealed, f"select colour::double {rows}", "csv")
 
 
 def test_a_statistic_in_a_pivot_is_refused_with_what_to_write(

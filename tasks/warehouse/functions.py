@@ -114,6 +114,12 @@ _CALL = re.compile(rf"\b{_NAMES}\s*\(", re.IGNORECASE)
 _OTHER_ARGUMENTS = re.compile(rf"\bMacro {_NAMES}\(\) does not support", re.IGNORECASE)
 # what it says of `filter`, `distinct` or `order by` in a macro
 _AS_AGGREGATE = re.compile(rf'Function "{_NAMES}" is a Macro Function', re.IGNORECASE)
+# what it says where the cast of a macro fails; beside a cast that the user wrote it shows the line
+_TEXT_GIVEN = re.compile(
+    r"Could not convert string '(?P<text>.*)' to DOUBLE "
+    r"when casting from source column (?P<name>\S+)$",
+    re.DOTALL,
+)
 # what it says of a macro in `pivot ... using`
 _IN_A_PIVOT = "within the aggregate of a PIVOT expression"
 
@@ -133,6 +139,12 @@ def explain(error: duckdb.Error) -> str:
         return (
             f"{name}: takes no filter, distinct or order by; expected columns alone; choose rows "
             f"by where, or write case when ... then x end"
+        )
+    if given := _TEXT_GIVEN.search(text):
+        column = given["name"]
+        return (
+            f"{column}: a statistic was given the text {given['text']!r}; expected numbers; name a "
+            f"column of numbers, or write try_cast({column} as double), which makes null of texts"
         )
     if _IN_A_PIVOT in text and (call := _CALL.search(text)):
         name = call["name"] + (call["ci"] or "")
