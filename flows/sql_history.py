@@ -7,6 +7,8 @@ import json
 import os
 from pathlib import Path
 
+from judgelake.tasks.lake.storage import replacement
+
 _MOST = 1000
 
 
@@ -42,7 +44,6 @@ def shorten_history(file: Path) -> None:
     with contextlib.suppress(OSError):
         lines = file.read_bytes().splitlines(keepends=True)
         if len(lines) > 2 * _MOST:
-            beside = file.with_name(f".{os.getpid()}.tmp")
-            beside.touch(mode=0o600)
-            beside.write_bytes(b"".join(lines[-_MOST:]))
-            beside.replace(file)
+            with replacement(file, synced=False) as beside:
+                beside.touch(mode=0o600)
+                beside.write_bytes(b"".join(lines[-_MOST:]))

@@ -16,7 +16,6 @@ import graphlib
 import itertools
 import re
 import time
-import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import resources
 from pathlib import Path
@@ -28,6 +27,7 @@ from judgelake.schemas.tables import TABLES
 from judgelake.tasks.digests import digest_json, digest_packages
 from judgelake.tasks.errors import QueryError
 from judgelake.tasks.lake.mirror import cache_folder
+from judgelake.tasks.lake.storage import replacement
 from judgelake.tasks.warehouse.functions import add_functions, macro_texts
 from judgelake.tasks.warehouse.staging import derive_grain, derive_views
 
@@ -171,17 +171,14 @@ def _template_file() -> Path:
 
 
 def _write_template(file: Path) -> None:
-    """Write the views aside and rename them, since several processes may do it at once."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    aside = file.with_name(f".{uuid.uuid4().hex}.tmp")
-    try:
-        with duckdb.connect(aside) as connection:
-            connection.execute("begin")  # else each statement is written on its own
-            _create_all(connection)
-            connection.execute("commit")
-        aside.replace(file)
-    finally:
-        aside.unlink(missing_ok=True)
+    """Several processes may do it at once: whole or not at all."""
+    with (
+        replacement(file, synced=False) as beside,
+        duckdb.connect(beside) as connection,
+    ):
+        connection.execute("begin")  # else each statement is written on its own
+        _create_all(connection)
+        connection.execute("commit")
     for other in file.parent.iterdir():
         with contextlib.suppress(FileNotFoundError):  # another process removed it
             if other != file and time.time() - other.stat().st_mtime > _UNUSED_S:
