@@ -26,14 +26,16 @@ An instruction about an image, a response to be judged, a reference answer that 
 """
 
 
-class Collected(NamedTuple):
+class CollectionExport(NamedTuple):
     """Lines for people on what there is, and how many training rows were written."""
 
     lines: tuple[str, ...]
     n_rows: int
 
 
-def write_collection(lake: Lake, collectors: Mapping[str, Identity], file: LakePath) -> Collected:
+def write_collection(
+    lake: Lake, collectors: Mapping[str, Identity], file: LakePath
+) -> CollectionExport:
     """Count what each of the collectors (`rubrics`, `instructions`, `responses`) made, and write
     the responses that are whole into `file`.
     """
@@ -49,7 +51,7 @@ def write_collection(lake: Lake, collectors: Mapping[str, Identity], file: LakeP
             f"{file}: cannot be written ({error}); expected a place for the collection; "
             f"correct `file`"
         ) from None
-    return Collected((*lines, f"training rows: {len(records):,} in {file}"), len(records))
+    return CollectionExport((*lines, f"training rows: {len(records):,} in {file}"), len(records))
 
 
 def _count(

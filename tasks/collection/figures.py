@@ -14,7 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from judgelake.schemas.tables import TABLES
-from judgelake.tasks.collection.screening import Speller, measure_overlap
+from judgelake.tasks.collection.screening import WordSpeller, measure_overlap
 from judgelake.tasks.collection.sentiment import measure_sentiment
 from judgelake.tasks.lake.lake import Lake, append_rows
 from judgelake.tasks.types import Identity
@@ -66,7 +66,7 @@ def count_overlaps(texts: Sequence[str], others: Sequence[str] | None) -> tuple[
     """Pairs a bin of ROUGE-L (BINS equal ones over [0, 1]), and the sum of ROUGE-L over all pairs:
     of each text with each of the others, or (None) of all pairs of texts.
     """
-    speller, total = Speller(), 0.0
+    speller, total = WordSpeller(), 0.0
     spelt = speller.spell(texts)
     compared = spelt if others is None else speller.spell(others)
     counts = np.zeros(BINS, np.int64)
@@ -82,7 +82,7 @@ def count_overlaps(texts: Sequence[str], others: Sequence[str] | None) -> tuple[
 
 def find_highest(texts: Sequence[str], others: Sequence[str]) -> npt.NDArray[np.float64]:
     """The highest ROUGE-L of each of the others with any of the texts."""
-    speller = Speller()
+    speller = WordSpeller()
     spelt, compared = speller.spell(texts), speller.spell(others)
     highest = np.zeros(len(compared))
     for start in range(0, len(spelt), _BLOCK):

@@ -31,7 +31,7 @@ SCREENED = {
 }
 
 
-class Speller:
+class WordSpeller:
     """Texts as strings of one character a word, so that their words are compared as characters."""
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ def screen_rubrics(
     Both frames have the columns of `queries/unscreened_rubrics.sql`; the order of the new ones
     counts.
     """
-    speller = Speller()
+    speller = WordSpeller()
     known = speller.spell([*seeds, *kept["description"]])
     names = [*("seed" for _ in seeds), *kept["rubric_id"]]
     rows: list[dict[str, Any]] = []

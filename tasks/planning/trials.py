@@ -24,7 +24,7 @@ _SHOWN_CHARS = 600
 """Of the reply that a message shows: its end, where most protocols want the verdict."""
 
 
-class Standing(NamedTuple):
+class TrialCounts(NamedTuple):
     """How many replies of a judge could be read, and how many could not."""
 
     n_read: int
@@ -41,14 +41,14 @@ class Standing(NamedTuple):
         return self.n_unread > self.n_read and 2 * self.n_unread >= TRIAL_REPLIES
 
 
-def find_standing(
+def count_readable(
     connection: duckdb.DuckDBPyConnection, identity: Identity, run_id: str | None = None
-) -> Standing:
+) -> TrialCounts:
     """How a judge's replies could be read under its present reading; with `run_id` only those whose
     verdicts are of that run.
     """
     given = {**_name_judge(identity), "unreadable": [*UNREADABLE], "run_id": run_id}
-    return Standing(*select_file(connection, "queries/readable_replies.sql", given).row(0))
+    return TrialCounts(*select_file(connection, "queries/readable_replies.sql", given).row(0))
 
 
 def is_retried(retry: tuple[str, ...]) -> bool:
@@ -66,7 +66,7 @@ def is_paused(
     return (
         judge.endpoint.on_unreadable == "stop"
         and not is_retried(retry)
-        and find_standing(connection, identity).is_bad
+        and count_readable(connection, identity).is_bad
     )
 
 
@@ -84,13 +84,13 @@ def size_trial(
     """
     if judge.endpoint.on_unreadable == "go on":
         return 0
-    standing = find_standing(connection, identity)
+    counts = count_readable(connection, identity)
     # replies that an open batch will bring must not be paid for twice
-    if (standing.is_known and not standing.is_bad) or count_open(
+    if (counts.is_known and not counts.is_bad) or count_open(
         connection, [identity.judge_id]
     ).height:
         return 0
-    missing = TRIAL_REPLIES if standing.is_bad else TRIAL_REPLIES - sum(standing)
+    missing = TRIAL_REPLIES if counts.is_bad else TRIAL_REPLIES - sum(counts)
     try:
         asked = len(rehearse([make_starter(judge, identity)(first)], lambda _: {}).asked)
     except Exception:  # its shard reports that
@@ -103,20 +103,20 @@ def passes_trial(lake: Lake, identity: Identity, run_id: str, retry: tuple[str, 
     again, earlier ones do not count.
     """
     connection = open_warehouse(lake, lazy=True)
-    return not find_standing(connection, identity, run_id if is_retried(retry) else None).is_bad
+    return not count_readable(connection, identity, run_id if is_retried(retry) else None).is_bad
 
 
 def describe_pause(connection: duckdb.DuckDBPyConnection, identity: Identity) -> list[str]:
     """Two lines on a paused judge: what is wrong and what to do; the latest reply that could not be
     read.
     """
-    standing = find_standing(connection, identity)
+    counts = count_readable(connection, identity)
     given = {**_name_judge(identity), "unreadable": [*UNREADABLE]}
     status, reason, text = select_file(connection, "queries/unread_reply.sql", given).row(0)
     why = reason or ("the reply was cut off" if status == "truncated" else status)
     shown = text if len(text) <= _SHOWN_CHARS else f"…{text[1 - _SHOWN_CHARS :]}"
     return [
-        f"judge {identity.alias}: paused, {standing.n_unread:,} of its {sum(standing):,} replies "
+        f"judge {identity.alias}: paused, {counts.n_unread:,} of its {sum(counts):,} replies "
         f"cannot be read ({why}); expected most to be readable; change the judge, or ask again "
         f"with --retry {status}; `on_unreadable: go on` asks in any case",
         f"a reply of {identity.alias}: {_show(shown)}",

@@ -13,7 +13,7 @@ from judgelake.tasks.reports.rater_labels import (
     HUMAN,
     MEAN_OF_PEOPLE,
     NAMES,
-    Labelled,
+    RaterLabels,
     explain_spans,
     list_parts,
     number_units,
@@ -68,7 +68,7 @@ def measure_kappas(frame: pl.DataFrame, resamples: Resamples) -> Iterator[Row]:
 
 
 def _compare_raters(
-    labelled: Labelled, resamples: Resamples, most_pairs: int, *, is_choice: bool
+    labelled: RaterLabels, resamples: Resamples, most_pairs: int, *, is_choice: bool
 ) -> Iterator[Row]:
     raters, labels = labelled.raters, labelled.labels
     pairs = [
@@ -111,7 +111,7 @@ def _correlate(a: Floats, b: Floats, of_units: pl.DataFrame, resamples: Resample
     }
 
 
-def _pair_with_people(labelled: Labelled) -> Iterator[tuple[str, str, Floats, Floats]]:
+def _pair_with_people(labelled: RaterLabels) -> Iterator[tuple[str, str, Floats, Floats]]:
     """Each judge with all people as one rater."""
     judges = [
         (str(rater), labels)

@@ -29,7 +29,7 @@ NAMES = ("kind", "criterion", "rater", *PARTS, "model_a", "model_b")
 _UNIT = ("benchmark_code", "criterion", *PARTS, "model_a", "model_b", "cluster_code")
 
 
-class Labelled(NamedTuple):
+class RaterLabels(NamedTuple):
     """`labels` are (raters, units), NaN where a rater has none; `people` are the labels of all
     annotators as one rater, by the rater's name; `units` says what each unit is.
     """
@@ -40,14 +40,14 @@ class Labelled(NamedTuple):
     units: pl.DataFrame
     spans: Spans
 
-    def select(self, places: Indices) -> "Labelled":
+    def select(self, places: Indices) -> "RaterLabels":
         """The units at these places. People are one rater only where there are several."""
         units = self.units[places]
         spans = {scale: self.spans[scale] for scale in _list_scales(units)}
         annotators = {name for held in spans.values() for name in held if name.startswith(HUMAN)}
         people = {name: given[places] for name, given in self.people.items()}
         several = len(annotators - {MAJORITY_OF_PEOPLE, MEAN_OF_PEOPLE}) > 1
-        return Labelled(
+        return RaterLabels(
             self.raters, self.labels[:, places], people if several else {}, units, spans
         )
 
@@ -111,7 +111,7 @@ def number_units(rows: pl.DataFrame) -> Indices:
     return code
 
 
-def spread_raters(rows: pl.DataFrame, *, is_choice: bool) -> Labelled:
+def spread_raters(rows: pl.DataFrame, *, is_choice: bool) -> RaterLabels:
     """Lay out the rows of one kind. Of several benchmarks there are only judges, annotators of more
     than one, and people as one rater: others have nothing that is not in a benchmark of its own.
     """
@@ -122,14 +122,14 @@ def spread_raters(rows: pl.DataFrame, *, is_choice: bool) -> Labelled:
     return parts[0] if len(parts) == 1 else _join(parts)
 
 
-def _spread_benchmark(rows: pl.DataFrame, *, is_choice: bool) -> Labelled:
+def _spread_benchmark(rows: pl.DataFrame, *, is_choice: bool) -> RaterLabels:
     raters = np.array(sorted(rows["rater"].unique()), dtype=np.str_)
     codes = rows["rater"].rank("dense").to_numpy().astype(np.int64) - 1
     spread = spread_labels(codes, number_units(rows), rows["label"].to_numpy(), raters.size)
     units = rows[spread.first_row].select(_UNIT)
     of_people = spread.labels[[rater.startswith(HUMAN) for rater in raters]].T
     people = _pool_people(of_people, units["criterion"], is_choice=is_choice)
-    return Labelled(raters, spread.labels, people, units, _read_spans(rows))
+    return RaterLabels(raters, spread.labels, people, units, _read_spans(rows))
 
 
 def _pool_people(of_people: Floats, criteria: pl.Series, *, is_choice: bool) -> dict[str, Floats]:
@@ -167,7 +167,7 @@ def _list_scales(units: pl.DataFrame) -> list[Scale]:
     return list(units.select("benchmark_code", "criterion").unique(maintain_order=True).iter_rows())
 
 
-def _join(parts: list[Labelled]) -> Labelled:
+def _join(parts: list[RaterLabels]) -> RaterLabels:
     """The units of several benchmarks side by side."""
     named = [name for part in parts for name in part.raters.tolist()]
     raters = sorted({name for name in named if named.count(name) > 1 or not name.startswith(HUMAN)})
@@ -184,4 +184,6 @@ def _join(parts: list[Labelled]) -> Labelled:
         people.append((name, np.concatenate(given)))
     spans = {scale: held for part in parts for scale, held in part.spans.items()}
     units = pl.concat([part.units for part in parts])
-    return Labelled(np.array(raters, dtype=np.str_), np.hstack(blocks), dict(people), units, spans)
+    return RaterLabels(
+        np.array(raters, dtype=np.str_), np.hstack(blocks), dict(people), units, spans
+    )

@@ -240,9 +240,12 @@ def _fill_towards(low: Floats, high: Floats, y: Floats) -> Floats:
         options={"ftol": 1e-15, "gtol": 1e-12, "xtol": 1e-12, "maxfun": 1000},
     )
     a, b = optimum.x
-    if b > 0:
-        return np.clip((target - a) / b * size + shift, low, high)
-    return np.where(target > a, high, low)
+    filled: Floats = (
+        np.clip((target - a) / b * size + shift, low, high)
+        if b > 0
+        else np.where(target > a, high, low)
+    )
+    return filled
 
 
 def _correlate_corners(x: Floats, y: Floats, is_missing: Flags) -> Floats:

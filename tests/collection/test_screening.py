@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 from rouge_score.rouge_scorer import RougeScorer
 
-from judgelake.tasks.collection.screening import Speller, measure_overlap, screen_rubrics
+from judgelake.tasks.collection.screening import WordSpeller, measure_overlap, screen_rubrics
 from judgelake.tasks.collection.seeds import load_seeds
 
 SEEDS = [
@@ -32,7 +32,7 @@ def frame(*texts: str) -> pl.DataFrame:
 
 
 def test_overlap_is_that_of_rouge_score() -> None:
-    scorer, spelt = RougeScorer(["rougeL"]), Speller().spell(SEEDS)
+    scorer, spelt = RougeScorer(["rougeL"]), WordSpeller().spell(SEEDS)
     overlap = measure_overlap(spelt, spelt)
     for row, text in enumerate(SEEDS):
         for column, other in enumerate(SEEDS):

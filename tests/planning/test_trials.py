@@ -16,9 +16,9 @@ from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.planning.cases import Work, find_work, write_work
 from judgelake.tasks.planning.estimate import estimate_suite
 from judgelake.tasks.planning.trials import (
-    Standing,
+    TrialCounts,
+    count_readable,
     describe_pause,
-    find_standing,
     passes_trial,
     size_trial,
 )
@@ -163,14 +163,14 @@ def test_replies_count_once_and_so_do_cases_of_several_replies(lake: Lake) -> No
             verdict_row(ONE.judge_id, "i00", content, None, **about, criterion="clarity"),
         ],
     )
-    assert find_standing(warehouse(lake), ONE) == Standing(3, 0)
+    assert count_readable(warehouse(lake), ONE) == TrialCounts(3, 0)
     append_records(
         lake,
         "verdicts",
         [verdict_row(ONE.judge_id, "i00", content, None, **about, criterion="fluency")],
     )
-    assert find_standing(warehouse(lake), ONE) == Standing(0, 3)  # readable_replies: 1 of 3
-    assert find_standing(warehouse(lake), ONE, "another run") == Standing(0, 0)
+    assert count_readable(warehouse(lake), ONE) == TrialCounts(0, 3)  # readable_replies: 1 of 3
+    assert count_readable(warehouse(lake), ONE, "another run") == TrialCounts(0, 0)
 
 
 def test_a_judge_of_five_requests_a_case_is_tried_on_four_cases(lake: Lake) -> None:

@@ -57,7 +57,7 @@ class Batch:
         return f"judgelake-{self.key}.jsonl"
 
 
-class Standing(NamedTuple):
+class OpenBatches(NamedTuple):
     """Where requests to a model stand; `adaptation` is the last one.
 
     `refusals` are of batches that this run has collected: what was said, and by which adaptation
@@ -126,10 +126,10 @@ class BatchBook:
         """Batches that are planned or submitted, the oldest first."""
         return self._list_open(_open(self._lake, "batches"))
 
-    def read(self, model: str) -> Standing:
+    def read(self, model: str) -> OpenBatches:
         """Where requests to a model stand now."""
         connection = _open(self._lake, "batches")
-        return Standing(
+        return OpenBatches(
             self._list_open(connection),
             self._list_refusals(connection),
             self._find_adaptation(connection, model),

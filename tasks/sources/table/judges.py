@@ -348,7 +348,7 @@ class FailureSettings(LabelSettings):
             )
 
 
-class Labelled(NamedTuple):
+class LabelRows(NamedTuple):
     """Rows to be: a batch, its label, and whether it holds."""
 
     batch: pl.DataFrame
@@ -358,18 +358,18 @@ class Labelled(NamedTuple):
 
 def spread_labels(
     batch: pl.DataFrame, settings: LabelSettings, listed: TableCell, nulls: tuple[str, ...]
-) -> Iterator[Labelled]:
+) -> Iterator[LabelRows]:
     """One row for each label that `listed` names, or the rows of each of the columns."""
     if settings.labels is not None:
         each = batch.with_columns(listed.read.alias(_LABEL)).explode(_LABEL)
         label = read_text(Value((_LABEL,), values=settings.values), nulls)._replace(
             name=settings.labels.name
         )
-        yield Labelled(
+        yield LabelRows(
             each.filter(label.raw.is_not_null()), label, plain_cell(pl.lit(value=True), "")
         )
     for column, name in settings.columns.items():
-        yield Labelled(
+        yield LabelRows(
             batch,
             plain_cell(pl.lit(name), ""),
             _read_flag(Value((column,), values=settings.values), nulls),
