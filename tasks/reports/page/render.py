@@ -368,6 +368,10 @@ def _round_to_interval(value: float | None, low: float | None, high: float | Non
     return f"{value:.{3 if is_fine else 2}f}"
 
 
+def _format_signed(value: float | None, decimals: int = 3) -> str:
+    return "–" if (finite := keep_finite(value)) is None else f"{finite:+.{decimals}f}"
+
+
 def _mark_code(text: str) -> Markup:
     """Names between backticks as code."""
     parts = str(escape(text)).split("`")
@@ -398,6 +402,7 @@ def _template(names: Mapping[str, str]) -> jinja2.Template:
         "time": _format_time,
         "finite": keep_finite,
         "rounded": _round_to_interval,
+        "signed": _format_signed,
     }
     environment.filters["coded"] = _mark_code
     environment.globals |= {
