@@ -43,7 +43,8 @@ select
     earlier.low as base_low,
     earlier.high as base_high,
     earlier.n as base_n,
-    newest.value - earlier.value as difference,
+    -- less is rounding: sums are taken in any order
+    if(abs(newest.value - earlier.value) < 1e-9, 0, newest.value - earlier.value) as difference,
     paired.n as n_paired,
     paired.difference as paired_difference,
     paired.low as paired_low,

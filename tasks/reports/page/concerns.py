@@ -28,6 +28,13 @@ class Changes:
     rows: Sequence[Record]
     come_and_gone: Sequence[str] = ()
 
+    def name_base(self) -> str:
+        """What to call the earlier report; a run's id or folder stands between backticks."""
+        if self.made_at.year <= 1970:
+            return f"`{self.base}`"
+        run = f" (run `{self.base}`)" if self.base else ""
+        return f"the report of {self.made_at:%Y-%m-%d %H:%M} UTC{run}"
+
     @property
     def moved(self) -> list[Record]:
         """The figures that moved by more than chance: by the paired test, else their intervals."""
