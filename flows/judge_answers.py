@@ -11,6 +11,7 @@ from prefect import flow
 
 from judgelake.flows import steps
 from judgelake.flows.batch_rounds import judge_in_rounds
+from judgelake.flows.progress_artifact import show_in_prefect
 from judgelake.flows.run_suite import RunSuite
 from judgelake.flows.runners import ENDPOINT_SLOT, GPU_SLOT, METRIC_SLOT
 from judgelake.tasks.backends.endpoint import ONE_EACH, Slot
@@ -76,11 +77,10 @@ def judge_answers(
         clock = SteadyClock()
         with dask.annotate(resources={METRIC_SLOT: 1}):
             scored = steps.metric_shard.map(steps.plan_scores(lake, wanted, scope, run_id))
+        judging = _Judging(lake, wanted, scope, run_id, retry, slots or ONE_EACH, run_options)
         try:
-            shards = _judge_stages(
-                _Judging(lake, wanted, scope, run_id, retry, slots or ONE_EACH, run_options),
-                scored.wait,
-            )
+            with show_in_prefect(lake, run_id, wanted.name):
+                shards = _judge_stages(judging, scored.wait)
         except Exception:  # ends the run, but only after the metrics have written their scores
             scored.wait()
             raise

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from judgelake.tasks.errors import LakeError
 from judgelake.tasks.lake.lake import Lake
@@ -57,15 +58,7 @@ def describe_progress(plan: LakePath, seconds: float) -> str:
     """The progress of a run's judges as one line; '' where there is nothing to judge, nothing is
     planned yet, or the run is over.
     """
-    try:
-        total = sum(json.loads(read_file(plan) or b"{}").values())
-        shards = [
-            json.loads(content)
-            for content in map(read_file, list_files(plan.parent, ".progress.json"))
-            if content is not None
-        ]
-    except ValueError:
-        return ""
+    total, shards = _read_shards(plan)
     if not total:
         return ""
     statuses: Counter[str] = Counter()
@@ -87,3 +80,21 @@ def describe_progress(plan: LakePath, seconds: float) -> str:
         f"judging {judged:,}/{total:,}  {judged / max(seconds, 1e-9):,.0f}/s  "
         f"{words or 'starting'}  {tokens:,} tokens{money}"
     )
+
+
+def count_cases(plan: LakePath) -> tuple[int, int]:
+    """How many of a run's cases are judged, and how many it has; (0, 0) where there is nothing to
+    judge, nothing is planned yet, or the run is over.
+    """
+    total, shards = _read_shards(plan)
+    return sum(shard["cases"] for shard in shards) if total else 0, total
+
+
+def _read_shards(plan: LakePath) -> tuple[int, list[dict[str, Any]]]:
+    """The cases planned, 0 where nothing can be read, and what each shard says of itself."""
+    try:
+        total = sum(json.loads(read_file(plan) or b"{}").values())
+        contents = map(read_file, list_files(plan.parent, ".progress.json"))
+        return total, [json.loads(content) for content in contents if content is not None]
+    except ValueError:
+        return 0, []

@@ -111,6 +111,23 @@ class Ingests(pa.DataFrameModel):
         strict = True
 
 
+class ReplacedAnswers(pa.DataFrameModel):
+    """One row per answer × ingest that brought another content of it: the digest of the content
+    that it had until `replaced_at`, by which its verdicts of then are found.
+    """
+
+    benchmark: str
+    item_id: str
+    answer_id: str
+    content_digest: str = pa.Field(str_length={"min_value": 16, "max_value": 16})
+    replaced_at: Instant
+
+    class Config:
+        """No column more, no column less."""
+
+        strict = True
+
+
 class Quarantine(pa.DataFrameModel):
     """One row per input row that did not pass: where it stood, which column and value, why, and
     what to do.

@@ -145,6 +145,30 @@ class DifferenceTests(Strict):
     reported_at: Instant
 
 
+class PairedChanges(Strict):
+    """One row per figure that is not what an earlier report said: their difference on the `n`
+    answers that were scored both times, with its 95 % interval.
+
+    `figure`: a `mean` (interval of a mean of differences) or an `agreement` of scores with people
+    (both coefficients on the same resamples of clusters). `reason` says why there is no difference
+    or no interval; then the view `changes` compares the two figures' own intervals.
+    """
+
+    suite: str
+    base_reported_at: Instant
+    figure: str = pa.Field(isin=("agreement", "mean"))
+    benchmark: str
+    judge: str
+    model: str
+    criterion: str
+    n: pl.Int64
+    difference: pl.Float64 = pa.Field(nullable=True)
+    low: pl.Float64 = pa.Field(nullable=True)
+    high: pl.Float64 = pa.Field(nullable=True)
+    reason: str = pa.Field(nullable=True)
+    reported_at: Instant
+
+
 class CorpusScores(Strict):
     """One row per benchmark × metric × model ('*' all pooled): the score of the corpus, with its
     bootstrap interval.

@@ -140,6 +140,7 @@ def _collected(name: str, contract: str) -> Table:
 
 _ANSWER = ("benchmark", "item_id", "answer_id")
 _PAIR = ("benchmark", "item_id", "answer_a", "answer_b")
+_FIGURE = ("figure", "benchmark", "judge", "model", "criterion")
 _CUTS = ("task", "category", "style")
 _RATED = ("suite", "benchmark", "rater", "criterion")
 
@@ -212,6 +213,12 @@ TABLES: dict[str, Table] = {
             ("source_file", "locator"),
             "ingest",
         ),
+        _table(
+            "replaced_answers",
+            "inputs.ReplacedAnswers",
+            (*_ANSWER, "replaced_at"),
+            ("benchmark",),
+        ),
         _table("judges", "judging.Judges", ("suite", "alias", "reading", "registered_at")),
         _table(
             "matchups",
@@ -250,7 +257,13 @@ TABLES: dict[str, Table] = {
         _table(
             "results",
             "reports.Results",
-            ("suite", "reported_at", "figure", "benchmark", "judge", "model", "criterion"),
+            ("suite", "reported_at", *_FIGURE),
+            ("suite",),
+        ),
+        _table(
+            "paired_changes",
+            "reports.PairedChanges",
+            ("suite", "reported_at", "base_reported_at", *_FIGURE),
             ("suite",),
         ),
         _reported(

@@ -11,7 +11,7 @@ with stated as (
         high,
         n
     from rpt_judge_comparison
-    where coefficient = 'spearman' and model = '*'
+    where coefficient = 'spearman' and model = '*' and human_rule in ('mean', 'lave')
     union all
     select
         'agreement' as figure,
@@ -35,7 +35,7 @@ with stated as (
         benchmark,
         metric as judge,
         coalesce(model, '(unnamed)') as model,
-        coalesce(signature, '*') as criterion,
+        if(judge = 'metric:' || signature, signature, '*') as criterion,
         mean as value,
         low,
         high,

@@ -1,6 +1,8 @@
 -- grain: one row per suite x earlier report x figure: what the suite's newest report says beside what that earlier one said; `is_last`: the
--- earlier report is the one before. `has_moved`: the difference is larger than both intervals together leave to chance (the root of the sum
--- of their squared half widths); of a coverage, a hundredth or more; null where either has no value or, but for coverages, no interval
+-- earlier report is the one before. `has_moved`: `tested` is `paired`: on the `n_paired` answers that were scored both times the difference,
+-- `paired_difference`, has an interval without 0; `intervals`: the difference is larger than both intervals together leave to chance (the
+-- root of the sum of their squared half widths), `untested_reason` saying why nothing is paired; `hundredth`: a coverage that differs by that
+-- much. Null where either has no value or, but for coverages, no interval
 with ages as (
     select
         suite,
@@ -41,9 +43,21 @@ select
     earlier.low as base_low,
     earlier.high as base_high,
     earlier.n as base_n,
-    newest.value - earlier.value as difference,
+    -- less is rounding: sums are taken in any order
+    if(abs(newest.value - earlier.value) < 1e-9, 0, newest.value - earlier.value) as difference,
+    paired.n as n_paired,
+    paired.difference as paired_difference,
+    paired.low as paired_low,
+    paired.high as paired_high,
+    case
+        when newest.figure = 'coverage' then 'hundredth'
+        when paired.low is not null then 'paired'
+        else 'intervals'
+    end as tested,
+    paired.reason as untested_reason,
     case
         when newest.figure = 'coverage' then abs(newest.value - earlier.value) >= 0.01
+        when paired.low is not null then paired.low > 0 or paired.high < 0
         else
             abs(newest.value - earlier.value)
             > sqrt(power((newest.high - newest.low) / 2, 2) + power((earlier.high - earlier.low) / 2, 2))
@@ -62,3 +76,13 @@ inner join earlier
         and newest.judge = earlier.judge
         and newest.model = earlier.model
         and newest.criterion = earlier.criterion
+left join stg_paired_changes as paired
+    on
+        newest.suite = paired.suite
+        and newest.reported_at = paired.reported_at
+        and earlier.reported_at = paired.base_reported_at
+        and newest.figure = paired.figure
+        and newest.benchmark = paired.benchmark
+        and newest.judge = paired.judge
+        and newest.model = paired.model
+        and newest.criterion = paired.criterion

@@ -48,6 +48,7 @@ LEVELS: tuple[tuple[str, ...], ...] = (
     ("matchups", "judges", "runs"),
     ("ingests",),  # its row is an ingest's last: whoever sees it finds all rows of the ingest
     (*_ABOUT_ANSWERS, "item_labels", "item_rubrics", "quarantine", "benchmark_scores"),
+    ("replaced_answers",),
     ("answers", "captions", "models", "rubrics"),
     ("items", "embeddings"),
 )

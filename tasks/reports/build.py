@@ -12,7 +12,7 @@ import polars as pl
 from judgelake.schemas.tables import TABLES
 from judgelake.tasks.backends.image_encoding import ImageEncoder
 from judgelake.tasks.failures.labels import label_failures
-from judgelake.tasks.lake.lake import Lake, append_rows, retire
+from judgelake.tasks.lake.lake import Lake, append_rows, open_lake, retire
 from judgelake.tasks.lake.processes import own_folder
 from judgelake.tasks.lake.snapshot import Snapshot
 from judgelake.tasks.lake.storage import LakePath, filled_folder, remove_file, write_whole
@@ -21,9 +21,10 @@ from judgelake.tasks.reports.correlations import correlate_judges
 from judgelake.tasks.reports.exports import export_tables, marker_path, name_inputs, page_path
 from judgelake.tasks.reports.kappas import measure_agreement
 from judgelake.tasks.reports.kept_pages import RUNS, keep_page, list_pages
-from judgelake.tasks.reports.page.concerns import Changes
+from judgelake.tasks.reports.page.concerns import Changes, name_come_and_gone
 from judgelake.tasks.reports.page.render import render_report
 from judgelake.tasks.reports.page.rows import THUMBNAIL_SIDE
+from judgelake.tasks.reports.paired_changes import is_paired, pair_changes
 from judgelake.tasks.reports.rankings import (
     compare_with_attributes,
     count_contradictions,
@@ -32,17 +33,22 @@ from judgelake.tasks.reports.rankings import (
 )
 from judgelake.tasks.reports.results import (
     LAST,
+    Base,
     check_base,
     choose_base,
+    find_newest_report,
     find_newest_run,
     keep_results,
     list_changes,
+    list_come_and_gone,
+    show_rows,
 )
 from judgelake.tasks.suite.suite import Suite
 from judgelake.tasks.types import Image
 from judgelake.tasks.warehouse.warehouse import (
     bound_memory,
     compute_reports,
+    go_back,
     materialise,
     open_warehouse,
     run_sql,
@@ -133,7 +139,13 @@ def build_report(lake: Lake, suite: Suite, compare: str = LAST) -> LakePath:
         exports = export_tables(connection, folder / "tables", benchmarks)
         keep_results(lake, connection, suite)
         base, run = choose_base(connection, suite, compare), find_newest_run(connection, suite)
-        changes = None if base is None else Changes(*base, list_changes(connection, suite, base[0]))
+        changes = None
+        if base is not None:
+            keep_paired_changes(lake, connection, shown, suite, base)
+            rows = list_changes(connection, suite, base.reported_at)
+            others = list_come_and_gone(connection, suite, base.reported_at)
+            said = name_come_and_gone(others, {})
+            changes = Changes(base.reported_at, base.name, rows, said)
         render_report(
             connection,
             suite.name,
@@ -173,6 +185,30 @@ def open_for(
         if keeps_core:
             materialise(connection)
         yield connection
+
+
+def keep_paired_changes(
+    lake: Lake,
+    connection: duckdb.DuckDBPyConnection,
+    snapshot: Snapshot,
+    suite: Suite,
+    base: Base,
+) -> None:
+    """Test what is not as the report `base` said on the answers that were scored both times; the
+    rows go into the lake, where the base is of it, and to those that the connection sees.
+    """
+    reported_at = find_newest_report(connection, suite)
+    if is_paired(connection, base.reported_at, reported_at):
+        return
+    of_base = snapshot if base.folder is None else open_lake(base.folder).take_snapshot()
+    with own_folder("report") as spill, open_warehouse(of_base, lazy=True) as then:
+        bound_memory(then, Path(spill))
+        go_back(then, base.made_at or base.reported_at)
+        keep_suite(then, suite)
+        rows = pair_changes(connection, then, suite, base.reported_at, reported_at)
+    show_rows(connection, "paired_changes", rows)
+    if base.folder is None and not rows.is_empty():
+        append_rows(lake, "paired_changes", rows)
 
 
 def compute_figures(

@@ -5,7 +5,7 @@ A report that says what the one before said is not kept again.
 
 import re
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 import polars as pl
@@ -21,6 +21,17 @@ LAST = "last"
 """The report before, whatever it was."""
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _FIRST = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Base(NamedTuple):
+    """The report that another is compared with: when it was made (of another lake's, 1970 stands in
+    `changes`), its run or what to call it, and the other lake's folder with its own time.
+    """
+
+    reported_at: datetime
+    name: str
+    folder: str | None = None
+    made_at: datetime | None = None
 
 
 def keep_results(lake: Lake, connection: duckdb.DuckDBPyConnection, suite: Suite) -> None:
@@ -51,7 +62,7 @@ def keep_results(lake: Lake, connection: duckdb.DuckDBPyConnection, suite: Suite
     schema = TABLES["results"].polars_schema
     rows = rows.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
     append_rows(lake, "results", rows)
-    _show(connection, rows)
+    show_rows(connection, "results", rows)
 
 
 def find_newest_run(connection: duckdb.DuckDBPyConnection, suite: Suite) -> str | None:
@@ -66,18 +77,18 @@ def find_newest_run(connection: duckdb.DuckDBPyConnection, suite: Suite) -> str 
     return run
 
 
-def choose_base(
-    connection: duckdb.DuckDBPyConnection, suite: Suite, wanted: str
-) -> tuple[datetime, str] | None:
-    """When the report that this one is compared with was made, and what to call it; None where
-    there is no earlier one. `wanted`: `last`, a date (the last report of that day or before), the
-    beginning of a run's id, or the folder of another lake, whose newest results are taken.
+def choose_base(connection: duckdb.DuckDBPyConnection, suite: Suite, wanted: str) -> Base | None:
+    """The report that this one is compared with; None where there is no earlier one.
+
+    `wanted`: `last`, a date (the last report of that day or before), the beginning of a run's id,
+    or the folder of another lake, whose newest results are taken.
 
     Raises SuiteError where there is no such report.
     """
     if wanted != LAST and "/" in wanted:
-        _show(connection, _read_results(suite, wanted).with_columns(reported_at=pl.lit(_FIRST)))
-        return _FIRST, f"the lake {wanted}"
+        rows = _read_results(suite, wanted)
+        show_rows(connection, "results", rows.with_columns(reported_at=pl.lit(_FIRST)))
+        return Base(_FIRST, f"the lake {wanted}", wanted, rows["reported_at"][0])
     earlier = _list_reports(connection, suite)[1:]
     if wanted == LAST:
         return earlier[0] if earlier else None
@@ -94,11 +105,12 @@ def check_base(connection: duckdb.DuckDBPyConnection, suite: Suite, wanted: str)
         _find_report(_list_reports(connection, suite), suite, wanted)
 
 
-_Report = tuple[datetime, str]
-"""When a report was made, and the id of its run."""
+def find_newest_report(connection: duckdb.DuckDBPyConnection, suite: Suite) -> datetime:
+    """When the newest results of the suite were kept; there must be some."""
+    return _list_reports(connection, suite)[0].reported_at
 
 
-def _list_reports(connection: duckdb.DuckDBPyConnection, suite: Suite) -> list[_Report]:
+def _list_reports(connection: duckdb.DuckDBPyConnection, suite: Suite) -> list[Base]:
     """The suite's reports that kept results, newest first."""
     listed = select_frame(
         connection,
@@ -107,25 +119,25 @@ def _list_reports(connection: duckdb.DuckDBPyConnection, suite: Suite) -> list[_
         "stg_results",
         {"suite": suite.name},
     )
-    return [(row["reported_at"], row["run_id"] or "") for row in listed.iter_rows(named=True)]
+    return [Base(row["reported_at"], row["run_id"] or "") for row in listed.iter_rows(named=True)]
 
 
-def _find_report(reports: list[_Report], suite: Suite, wanted: str) -> _Report:
+def _find_report(reports: list[Base], suite: Suite, wanted: str) -> Base:
     """The newest of these reports of a day or before, or of a run whose id begins so."""
     matching = [
         report
         for report in reports
         if (
-            report[0].strftime("%Y-%m-%d") <= wanted
+            report.reported_at.strftime("%Y-%m-%d") <= wanted
             if _DATE.fullmatch(wanted)
-            else report[1].startswith(wanted)
+            else report.name.startswith(wanted)
         )
     ]
     if not matching:
-        known = ", ".join(f"{run} of {at:%Y-%m-%d}" for at, run in reports[:5]) or "none yet"
+        known = ", ".join(f"{r.name} of {r.reported_at:%Y-%m-%d}" for r in reports[:5])
         raise SuiteError(
             f"--compare {wanted}: no earlier report of suite {suite.name} is that; expected "
-            f"`last`, a date, a run or another lake's folder; reports kept: {known}"
+            f"`last`, a date, a run or another lake's folder; reports kept: {known or 'none yet'}"
         )
     return matching[0]
 
@@ -141,6 +153,20 @@ def list_changes(
             "order by has_moved desc nulls last, abs(difference) desc nulls last, figure, "
             "benchmark, judge, model, criterion",
             "changes",
+            {"suite": suite.name, "base": base},
+        ).iter_rows(named=True)
+    )
+
+
+def list_come_and_gone(
+    connection: duckdb.DuckDBPyConnection, suite: Suite, base: datetime
+) -> list[dict[str, Any]]:
+    """The judges and models that either the newest report has or that of `base`, not both."""
+    return list(
+        select_frame(
+            connection,
+            read_sql("queries/come_and_gone.sql"),
+            "come_and_gone",
             {"suite": suite.name, "base": base},
         ).iter_rows(named=True)
     )
@@ -164,8 +190,8 @@ def _read_results(suite: Suite, folder: str) -> pl.DataFrame:
     return rows
 
 
-def _show(connection: duckdb.DuckDBPyConnection, rows: pl.DataFrame) -> None:
-    """Let the connection's own results, those of one suite, hold these rows too."""
-    connection.register("rows_of_results", rows.to_arrow())
-    connection.execute("insert into stg_results by name from rows_of_results")
-    connection.unregister("rows_of_results")
+def show_rows(connection: duckdb.DuckDBPyConnection, table: str, rows: pl.DataFrame) -> None:
+    """Let the connection's own rows of a table, those of one suite, hold these too."""
+    connection.register("more_rows", rows.to_arrow())
+    connection.execute(f"insert into stg_{table} by name from more_rows")  # a name of TABLES
+    connection.unregister("more_rows")

@@ -153,6 +153,9 @@ def ingest_benchmark(
         _refuse_quarantined(benchmark.name, checked["quarantine"])
     replaced = _parts_of(snapshot, benchmark.name)  # nobody else ingests this benchmark meanwhile
     written = [part for name in _INGESTED for part in append_rows(lake, name, checked[name])]
+    if replaced:
+        former = _list_former(snapshot, benchmark.name, checked["answers"], now)
+        written += append_rows(lake, "replaced_answers", former)
     summary = IngestSummary(
         benchmark.name,
         checked["items"].height,
@@ -226,6 +229,25 @@ def _parts_of(snapshot: Snapshot, benchmark: str) -> list[LakePath]:
         for name in names
         if name.startswith(f"{table}/benchmark={benchmark}/")
     ]
+
+
+def _list_former(
+    snapshot: Snapshot, benchmark: str, answers: pl.DataFrame, now: datetime
+) -> pl.DataFrame:
+    """Rows of `replaced_answers`: the answers of a benchmark whose content is another now."""
+    former = select_frame(
+        open_warehouse(snapshot, lazy=True),
+        "select benchmark, item_id, answer_id, content_digest from stg_answers "
+        "where benchmark = $benchmark",
+        "stg_answers",
+        {"benchmark": benchmark},
+    )
+    keys = ["item_id", "answer_id"]
+    newer = answers.select(*keys, newer="content_digest")
+    changed = former.join(newer, on=keys).filter(pl.col("content_digest") != pl.col("newer"))
+    rows = changed.with_columns(replaced_at=pl.lit(now))
+    schema = TABLES["replaced_answers"].polars_schema
+    return rows.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
 
 
 def _check(

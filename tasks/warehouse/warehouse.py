@@ -16,6 +16,7 @@ import uuid
 import weakref
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from datetime import datetime
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -228,6 +229,48 @@ def materialise(connection: duckdb.DuckDBPyConnection) -> None:
             f"create or replace view {name} as {_read_kept(connection, name, kept)}",
             name,
         )
+
+
+_WRITTEN_AT = {
+    "judges": "registered_at",
+    "cases": "planned_at",
+    "verdicts": "judged_at",
+    "duels": "judged_at",
+    "metric_scores": "scored_at",
+}
+"""Tables that scores follow from and to which runs only add -> when a row was written."""
+
+
+_ANSWERS_THEN = """
+create temp view stg_answers as
+with former as (
+    select benchmark, item_id, answer_id, arg_min(content_digest, replaced_at) as content_digest
+    from memory.main.raw_replaced_answers where replaced_at > '{moment}' group by all
+)
+select answers.* replace (
+    coalesce(former.content_digest, answers.content_digest) as content_digest
+)
+from memory.main.stg_answers as answers
+left join former using (benchmark, item_id, answer_id)
+"""
+
+
+def go_back(connection: duckdb.DuckDBPyConnection, moment: datetime) -> None:
+    """Let the views show the scores of today's answers as they were at `moment`: of the contents
+    that they had, without the judges, cases, verdicts and metric scores that were written after it.
+    Texts are today's: those that were replaced are not in the lake.
+
+    Before anything else is asked of the connection.
+    """
+    made = _MADE[connection]
+    make_views(connection, " ".join(["raw_replaced_answers", *_kept_views()]))
+    for table, column in _WRITTEN_AT.items():
+        chosen = f"select * from memory.main.raw_{table} where {column} <= '{moment.isoformat()}'"
+        _run(connection, f"create temp view raw_{table} as {chosen}", table)
+    _run(connection, _ANSWERS_THEN.format(moment=moment.isoformat()), "stg_answers")
+    for name in _kept_views():  # what was kept of them is of today
+        if find_kept(made.snapshot.mirror, name, _name_version(made, name, ())):
+            _run(connection, f"create or replace view {name} as {view_texts()[name]}", name)
 
 
 def compute_reports(connection: duckdb.DuckDBPyConnection) -> None:

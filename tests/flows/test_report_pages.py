@@ -25,6 +25,7 @@ SUITES = {
 }
 """Suite -> options of its run: of the large ones the first items."""
 WIDTHS = (390, 1280, 1920)
+READY_SUITES = Path(__file__).parents[2] / "infra" / "suites"
 MOST_PRINTED = 15
 MOST_LINKS = 25
 
@@ -54,15 +55,31 @@ def test_the_page_of_a_suite(
         check_links,
         check_facets,
     ]
-    for check in [*checks, check_a_morning] if suite == "demo" else checks:
+    for check in [*checks, check_a_morning, check_marks] if suite == "demo" else checks:
         with opened(browser) as page:
             check(page, report)
+    if suite == "demo":
+        report = make_report(str(change_a_judge(tmp_path)), tmp_path, data_folder, prefect_url)
+        with opened(browser) as page:
+            check_what_changed(page, report)
+
+
+def change_a_judge(folder: Path) -> Path:
+    """The demo's suite of the next night: LAVE's replies are read by their probabilities."""
+    copy = Path(shutil.copytree(READY_SUITES, folder / "suites"))
+    suite = copy / "demo.yaml"
+    text = suite.read_text()
+    former = "backend: standin, top_logprobs: 5}"
+    assert text.count(former) == 1
+    suite.write_text(text.replace(former, "backend: standin, top_logprobs: 5, rating: weighted}"))
+    return suite
 
 
 def make_report(suite: str, folder: Path, data: Path, prefect_url: str) -> Path:
     with shell_in(folder) as shell:
         shell.variables = {"JUDGELAKE_DATA": str(data), "PREFECT_API_URL": prefect_url}
-        code, output = shell.run("run", suite, "--lake", str(folder / "lake"), *SUITES[suite])
+        options = SUITES.get(suite, ())
+        code, output = shell.run("run", suite, "--lake", str(folder / "lake"), *options)
         assert code == 0, output
     (page,) = (folder / "lake" / "reports").glob("*/report.html")
     return page
@@ -157,7 +174,8 @@ def check_a_morning(page: Page, report: Path) -> None:
     page.goto(report.as_uri())
     trust = page.locator("#headline .trust").first
     judge = trust.locator("tbody th").first.inner_text()
-    assert f"Closest to people: {judge}" in page.locator("#headline").inner_text()
+    answer = page.locator(".answers > div").first.inner_text()
+    assert f"closest to people is {judge}" in answer
 
     trust.locator("tbody a").first.click()  # its misses, the largest first
     rows = page.locator("tr[data-row]")
@@ -174,3 +192,36 @@ def check_a_morning(page: Page, report: Path) -> None:
 
     ranking = page.locator("#headline table.ranking").first
     assert ranking.locator("tbody th a").count() > 1
+
+
+def check_marks(page: Page, report: Path) -> None:
+    """A point of the reliability diagram leads to the rows of its judge in its tenth."""
+    page.goto(report.as_uri())
+    link = page.locator("figure a[href*='tenth=']").first.get_attribute("href")
+    assert link is not None
+    assert find(page, link) > 0
+    tenth = page.locator(".facets a[aria-current]", has_text=" to ").inner_text()
+    low, high = (100 * float(end) for end in tenth.removeprefix("✓").split()[0:3:2])
+    scores = page.eval_on_selector_all(
+        "tr[data-row]", "rows => rows.map(r => r.cells[4].innerText)"
+    )
+    assert all(low <= float(score) <= high for score in scores)
+
+
+def check_what_changed(page: Page, report: Path) -> None:
+    """What changed since the last run: the first screen says it, one click leads to the figures
+    before and now with their paired test, one more to their rows, and a third opens one.
+    """
+    page.goto(report.as_uri())
+    answer = page.locator(".answers > div", has_text="What changed")
+    assert "figures moved by more than chance since the report of" in answer.inner_text()
+    assert "lave-standin" in answer.inner_text()
+    answer.locator("a").click()
+    moved = page.locator("table.changes").first
+    row = moved.locator("tbody tr", has_text="lave-standin").first
+    assert "answers scored both times" in row.inner_text()
+    row.locator("a").first.click()
+    page.locator("tr[data-row]").first.wait_for()
+    assert "lave-standin" in page.locator("tr[data-row]").first.inner_text()
+    page.locator("tr[data-row]").first.click()
+    page.locator(".case").wait_for()

@@ -125,7 +125,8 @@ def test_a_base_is_the_last_report_a_date_or_a_run(
         newest = query(lake, "select max(reported_at) as at from results")[0]["at"]
         assert newest > result(2, None)["reported_at"]  # the planted lake's own report
         base = choose_base(connection, SUITE, wanted)
-    assert base == (result(int(run[-1]), None)["reported_at"], run)
+    assert base is not None
+    assert (base.reported_at, base.name) == (result(int(run[-1]), None)["reported_at"], run)
 
 
 def test_the_page_names_the_base_that_was_chosen(

@@ -86,6 +86,22 @@ def test_changed_answer_is_read_again_and_the_former_rows_are_gone(
     assert not before & list_parts(lake)
 
 
+def test_a_changed_answer_leaves_the_digest_that_it_had(
+    lake: Lake, benchmark: BenchmarkSettings, tmp_path: Path
+) -> None:
+    ingest(lake, benchmark)
+    (former,) = query(
+        lake,
+        "select item_id, answer_id, content_digest from answers "
+        "where model = 'm' and item_id = '10'",
+    )
+    changed = {"m": {**ANSWERS_OF["m"], "10": "maybe"}, "n": ANSWERS_OF["n"]}
+    write_benchmark(tmp_path, ITEMS_OF, changed)
+    ingest(lake, benchmark)
+    kept = query(lake, "select item_id, answer_id, content_digest from stg_replaced_answers")
+    assert kept == [former]
+
+
 def test_answer_taken_away_and_model_taken_away(
     lake: Lake, benchmark: BenchmarkSettings, tmp_path: Path
 ) -> None:

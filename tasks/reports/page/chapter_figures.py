@@ -124,10 +124,10 @@ def draw_chapters(
         return
     yield from _draw_failures(rows["modes"], f"{prefix}-modes")
     yield from _draw_biases(rows, names, prefix, link)
-    yield from _draw_calibration(rows["calibration"], names, prefix)
+    yield from _draw_calibration(rows["calibration"], names, prefix, link)
     yield from _draw_models(rows, names, prefix, link)
-    yield from _draw_size(rows["attributes"], names, f"{prefix}-size")
-    yield from _draw_cost(rows["costs"], agreements, f"{prefix}-cost")
+    yield from _draw_size(rows["attributes"], names, f"{prefix}-size", link)
+    yield from _draw_cost(rows["costs"], agreements, f"{prefix}-cost", link)
     yield from _draw_raters(rows["reliability"], names, f"{prefix}-raters")
 
 
@@ -204,7 +204,7 @@ def _draw_biases(
 
 
 def _draw_calibration(
-    bins: Sequence[Record], names: Mapping[str, str], prefix: str
+    bins: Sequence[Record], names: Mapping[str, str], prefix: str, link: Link
 ) -> Iterator[Drawing]:
     by_judge: dict[str, list[Record]] = {}
     own = _keep_own_criterion(bins)
@@ -217,7 +217,7 @@ def _draw_calibration(
         return
     curves = {
         name: [
-            Point(name, row["judge_mean"], row["human_mean"])
+            Point(name, row["judge_mean"], row["human_mean"], _link_tenth(row, names, link))
             for row in sorted(found, key=lambda row: row["judge_mean"])
             if row["judge_mean"] is not None
             and row["human_mean"] is not None
@@ -237,15 +237,42 @@ def _draw_calibration(
         )
     tenths = [f"{k / 10:.1f}–{(k + 1) / 10:.1f}" for k in range(10)]
     shares = {
-        name: {tenths[min(9, int(10 * row["score_from"] + 0.5))]: row["n"] for row in found}
+        name: {tenths[_place_tenth(row)]: row["n"] for row in found}
         for name, found in chosen.items()
+    }
+    behind = {
+        (name, tenths[_place_tenth(row)]): found_there
+        for name, found in chosen.items()
+        for row in found
+        if (found_there := _link_tenth(row, names, link))
     }
     shades = {tenth: _shade(k / 9) for k, tenth in enumerate(tenths)}
     yield Drawing(
         "calibrated",
         "Scores that each judge gave, by tenths of its scale.",
-        draw_shares(shares, shades, "share of answers, %", f"{prefix}-scores", is_hatched=False),
+        draw_shares(
+            shares,
+            shades,
+            "share of answers, %",
+            f"{prefix}-scores",
+            is_hatched=False,
+            links=behind,
+        ),
     )
+
+
+def _place_tenth(row: Record) -> int:
+    return min(9, int(10 * row["score_from"] + 0.5))
+
+
+def _link_tenth(row: Record, names: Mapping[str, str], link: Link) -> str:
+    """The filter of the rows of a judge's criterion in a tenth of its scale, as the page's search
+    names it.
+    """
+    behind = link(names.get(row["judge"], row["judge"]), None, row["judge_criterion"])
+    k = _place_tenth(row)
+    ends = [f"{end / 10:g}" for end in (k, k + 1)]
+    return f"{behind}&tenth={'+to+'.join(ends)}" if behind else ""
 
 
 def _draw_models(
@@ -305,10 +332,12 @@ def _draw_models(
 
 
 def _draw_size(
-    rows: Sequence[Record], names: Mapping[str, str], figure_id: str
+    rows: Sequence[Record], names: Mapping[str, str], figure_id: str, link: Link
 ) -> Iterator[Drawing]:
     dots = [
-        _dot(names.get(row["judge"], row["judge"]), f"{row['prefers']} {row['attribute']}", row)
+        _dot(
+            names.get(row["judge"], row["judge"]), f"{row['prefers']} {row['attribute']}", row
+        )._replace(rows=link(names.get(row["judge"], row["judge"])) or None)
         for row in _keep_overall(rows, "judge")
         if row["value"] is not None
     ]
@@ -323,10 +352,10 @@ def _draw_size(
 
 
 def _draw_cost(
-    costs: Sequence[Record], agreements: Mapping[str, float], figure_id: str
+    costs: Sequence[Record], agreements: Mapping[str, float], figure_id: str, link: Link
 ) -> Iterator[Drawing]:
     points = [
-        Point(row["judge"], row["usd"], agreements[row["judge"]])
+        Point(row["judge"], row["usd"], agreements[row["judge"]], link(row["judge"]))
         for row in costs
         if row["judge"] in agreements
     ]

@@ -19,22 +19,52 @@ _WELL = ("done", "running", "reporting")
 @dataclass(frozen=True, slots=True)
 class Changes:
     """Rows of the view `changes` against one earlier report: when that was made, its run or name,
-    and all figures, those that moved first.
+    and all figures, those that moved first; sentences on judges and models that one of the two
+    reports lacks.
     """
 
     made_at: datetime
     base: str
     rows: Sequence[Record]
+    come_and_gone: Sequence[str] = ()
+
+    def name_base(self) -> str:
+        """What to call the earlier report; a run's id or folder stands between backticks."""
+        if self.made_at.year <= 1970:
+            return f"`{self.base}`"
+        run = f" (run `{self.base}`)" if self.base else ""
+        return f"the report of {self.made_at:%Y-%m-%d %H:%M} UTC{run}"
 
     @property
     def moved(self) -> list[Record]:
-        """The figures that moved by more than their intervals leave to chance."""
+        """The figures that moved by more than chance: by the paired test, else their intervals."""
         return [row for row in self.rows if row["has_moved"]]
+
+    @property
+    def n_paired(self) -> int:
+        """How many figures were tested on the answers that were scored both times."""
+        return sum(row["tested"] == "paired" for row in self.rows)
 
     @property
     def different(self) -> list[Record]:
         """The figures that are not what they were."""
         return [row for row in self.rows if row["difference"]]
+
+
+def name_come_and_gone(rows: Sequence[Record], names: Mapping[str, str]) -> list[str]:
+    """Sentences on what only one of two reports has: rows of `kind` (judge or model), `benchmark`,
+    `name` and `is_new`. `names`: a metric's name in reports -> its short name.
+    """
+    found: dict[tuple[bool, str, str], list[str]] = {}
+    for row in rows:
+        key = row["is_new"], row["kind"], row["benchmark"]
+        name = names.get(row["name"], row["name"]).replace("`", "'")
+        found.setdefault(key, []).append(f"`{name}`")
+    return [
+        f"{'New' if is_new else 'Gone'} on `{benchmark}`: {kind}{'s' if len(of) > 1 else ''} "
+        f"{', '.join(of)}."
+        for (is_new, kind, benchmark), of in found.items()
+    ]
 
 
 def list_concerns(

@@ -63,11 +63,12 @@ class Dot(NamedTuple):
 
 
 class Point(NamedTuple):
-    """One named point of a plane."""
+    """One named point of a plane. `rows`: the filter of the rows behind it."""
 
     name: str
     x: float
     y: float
+    rows: str | None = None
 
 
 def draw_estimates(
@@ -178,6 +179,8 @@ def draw_curves(
             color=COLOURS[k % len(COLOURS)],
             label=f"s{name}",
         )
+        for point in points:  # the line is one mark: each point's link is a mark of its own on it
+            _link_point(axes, point, k)
     axes.set_xlim(-0.02, 1.02)
     axes.set_ylim(-0.02, 1.02)
     _add_legend(figure, axes, list(curves))
@@ -202,9 +205,7 @@ def draw_points(
     if line:
         axes.plot(*zip(*line, strict=True), color=_INK, alpha=0.5, linewidth=1, label="_")
     for k, point in enumerate(points):
-        axes.plot(
-            [point.x], [point.y], marker=_marker(k), markersize=6, color=COLOURS[k % len(COLOURS)]
-        )
+        _link_point(axes, point, k)
         axes.annotate(
             shorten_label(point.name, 28),
             (point.x, point.y),
@@ -231,7 +232,7 @@ def draw_heatmap(
     from matplotlib.patches import Rectangle
 
     size = max(3.2, min(_WIDTH_INCHES, 1.6 + 0.5 * len(names)))
-    figure = Figure(figsize=(size + 1.2, size), layout="constrained")
+    figure = Figure(figsize=(_WIDTH_INCHES, size), layout="constrained")
     axes = figure.add_subplot()
     for (row, column), share in cells.items():
         x, y = names.index(column), names.index(row)
@@ -278,7 +279,7 @@ def draw_preferences(
         )
         for k, name in enumerate(names)
     }
-    figure = Figure(figsize=(6.5, 5.5), layout="constrained")
+    figure = Figure(figsize=(_WIDTH_INCHES, 5.5), layout="constrained")
     axes = figure.add_subplot()
     for (winner, loser), weight in edges.items():
         axes.annotate(
@@ -299,10 +300,20 @@ def draw_preferences(
         axes.text(
             1.16 * x, 1.16 * y, shorten_label(name, 22), ha="center", va="center", parse_math=False
         )
-    axes.set_xlim(-1.7, 1.7)
-    axes.set_ylim(-1.35, 1.35)
+    axes.set_xlim(-2.0, 2.0)
+    axes.set_ylim(min(y for _, y in places.values()) - 0.4, 1.35)
     axes.axis("off")
     return _to_svg(figure, figure_id)
+
+
+def _link_point(axes: Axes, point: Point, k: int) -> None:
+    """A marker that leads to the rows behind it."""
+    colour = COLOURS[k % len(COLOURS)]
+    (mark,) = axes.plot(
+        [point.x], [point.y], marker=_marker(k), markersize=6, color=colour, label="_"
+    )
+    if point.rows:
+        mark.set_url(_ROWS + point.rows)
 
 
 def _start_plane(x_label: str, y_label: str) -> tuple[Figure, Axes]:

@@ -116,7 +116,6 @@ class BenchmarkPart:
     models: tuple[str, ...]
     lines: tuple[JudgeLine, ...]
     against: str
-    by_chance: tuple[str, ...]
     n_rated: int
     drawings: tuple[Drawing, ...]
     judges: tuple[str, ...]
@@ -165,7 +164,6 @@ def describe_benchmark(
         models=tuple(models),
         lines=lines,
         against=against,
-        by_chance=tuple(sorted(name for name, found in agreements.items() if _is_chance(found))),
         n_rated=rows.n_rated,
         drawings=(
             *_draw_benchmark(rows, agreements, against, figure_prefix, link),
@@ -222,12 +220,6 @@ def _is_surely_above(row: Record, other: Record) -> bool:
     """Whether the interval of one mean lies above that of the other; never without intervals."""
     low, high = keep_finite(row["low"]), keep_finite(other["high"])
     return low is not None and high is not None and low > high
-
-
-def _is_chance(agreements: Iterable[Agreement]) -> bool:
-    """Whether every interval that there is holds 0."""
-    bounds = [(a.low, a.high) for a in agreements if a.low is not None and a.high is not None]
-    return bool(bounds) and all(low <= 0 <= high for low, high in bounds)
 
 
 def _list_duels(rows: BenchmarkRows) -> list[Duels]:

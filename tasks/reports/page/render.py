@@ -26,6 +26,7 @@ from judgelake.tasks.reports.kept_pages import PLACE_OF_RUN
 from judgelake.tasks.reports.page.chapter_figures import FIGURE_QUERIES, Drawing
 from judgelake.tasks.reports.page.chapters import CHAPTERS
 from judgelake.tasks.reports.page.concerns import Changes, list_concerns
+from judgelake.tasks.reports.page.first_answers import answer_questions
 from judgelake.tasks.reports.page.parts import (
     ROWS_SHOWN,
     BenchmarkPart,
@@ -260,6 +261,7 @@ def render_report(
         notice=notice,
         parts=parts,
         chapters=list(_fill_chapters(parts, filled)),
+        answers=answer_questions(parts, concerns, changes),
         concerns=concerns,
         changes=changes,
         earlier=earlier,
@@ -348,13 +350,11 @@ def _format_interval(
     decimals: int = 3,
     reason: str | None = None,
 ) -> str:
-    """An interval as its distances below and above: `-1.20/+1.15`; without one the reason, where
-    there is one.
-    """
+    """The ends of an interval: `0.39 to 0.59`; without one the reason, where there is one."""
     value, low, high = map(keep_finite, (value, low, high))
     if low is None or value is None or high is None:
         return f"no interval: {reason}" if reason and value is not None else ""
-    return f"-{factor * (value - low):.{decimals}f}/+{factor * (high - value):.{decimals}f}"
+    return f"{factor * low:.{decimals}f} to {factor * high:.{decimals}f}"
 
 
 def _round_to_interval(value: float | None, low: float | None, high: float | None) -> str:
@@ -366,6 +366,10 @@ def _round_to_interval(value: float | None, low: float | None, high: float | Non
         return "undefined"
     is_fine = low is not None and high is not None and high - low < 0.02
     return f"{value:.{3 if is_fine else 2}f}"
+
+
+def _format_signed(value: float | None, decimals: int = 3) -> str:
+    return "–" if (finite := keep_finite(value)) is None else f"{finite:+.{decimals}f}"
 
 
 def _mark_code(text: str) -> Markup:
@@ -398,6 +402,7 @@ def _template(names: Mapping[str, str]) -> jinja2.Template:
         "time": _format_time,
         "finite": keep_finite,
         "rounded": _round_to_interval,
+        "signed": _format_signed,
     }
     environment.filters["coded"] = _mark_code
     environment.globals |= {

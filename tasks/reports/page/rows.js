@@ -5,9 +5,10 @@
   if (!home) return;
   const nonce = document.currentScript.nonce;
   const isInline = home.dataset.inline === "yes";
-  const FACETS = ["benchmark", "model", "judge", "criterion", "category", "status", "gap"];
-  const TITLES = {gap: "distance from people", status: "how it ended"};
+  const FACETS = ["benchmark", "model", "judge", "criterion", "category", "status", "gap", "tenth"];
+  const TITLES = {gap: "distance from people", status: "how it ended", tenth: "score"};
   const GAPS = ["none", "below 0.25", "0.25 to 0.5", "0.5 to 0.75", "0.75 or more", "not compared"];
+  const TENTHS = Array.from({length: 10}, (_, k) => `${k / 10} to ${(k + 1) / 10}`);
   const SHOWN = 50, VALUES = 12;
   let data = null, filter = new URLSearchParams(), shown = SHOWN, found = [];
 
@@ -62,6 +63,7 @@
     if (data) return data;
     data = await read("index");
     data.gap = GAPS;
+    data.tenth = TENTHS;
     const {rows, cases} = data;
     data.n = rows.case.length;
     const ofCase = (place) => rows.case.map((k) => cases[k][place]);
@@ -69,6 +71,7 @@
       benchmark: ofCase(0), model: ofCase(3), other: ofCase(5), category: ofCase(6),
       judge: rows.judge, criterion: rows.criterion, status: rows.status,
       gap: rows.score.map((score, k) => gapOf(score, rows.people[k])),
+      tenth: rows.score.map((score, k) => (score < 0 || cases[rows.case[k]][4] !== null ? -1 : Math.min(9, Math.floor(score / 100)))),
     };
     data.first = new Array(cases.length).fill(-1);
     rows.case.forEach((k, row) => { if (data.first[k] < 0) data.first[k] = row; });
@@ -130,7 +133,7 @@
       const chosen = new Set(filter.getAll(facet));
       const values = data[facet].map((name, k) => [name, counts[f][k]]).filter(([name, n]) => n > 0 || chosen.has(name));
       if (values.length < 2 && !chosen.size) return null;
-      if (facet !== "gap") values.sort((a, b) => chosen.has(b[0]) - chosen.has(a[0]) || b[1] - a[1] || a[0].localeCompare(b[0]));
+      if (facet !== "gap" && facet !== "tenth") values.sort((a, b) => chosen.has(b[0]) - chosen.has(a[0]) || b[1] - a[1] || a[0].localeCompare(b[0]));
       const items = values.slice(0, VALUES).map(([name, n]) => {
         const anchor = make("a", {href: toggle(facet, name)}, make("bdi", {}, name), " ", make("small", {}, n.toLocaleString("en")));
         if (chosen.has(name)) anchor.setAttribute("aria-current", "true");

@@ -32,7 +32,7 @@ def write_summary(
         lines += [f"> {_plain(notice)}", ""]
     for part in parts:
         lines += _describe(part)
-    said = [*concerns, *_say_changes(changes)]
+    said = [*map(_plain_but_code, concerns), *_say_changes(changes)]
     if said:
         lines += ["## What changed, or is wrong", "", *(f"- {line}" for line in said), ""]
     return "\n".join(lines)
@@ -77,24 +77,33 @@ def _write_places(first: int | None, last: int | None) -> str:
 
 
 def _say_changes(changes: Changes | None) -> Iterator[str]:
-    if changes is None or not changes.rows:
+    if changes is None:
         return
+    yield from map(_plain_but_code, changes.come_and_gone)
     moved = changes.moved
+    if not changes.rows:
+        return
     yield (
-        f"{len(moved) or 'None'} of {len(changes.rows):,} figures moved by more than their "
-        f"intervals leave to chance since {_code(changes.base) or 'the report before'}."
+        f"{len(moved) or 'None'} of {len(changes.rows):,} figures moved by more than chance "
+        f"since {_code(changes.base) or 'the report before'}."
     )
     for row in moved[:_CHANGES_SHOWN]:
         yield (
             f"{row['figure']} of {_code(row['judge'])} on {_code(row['benchmark'])}"
             f"{'' if row['model'] == '*' else ', ' + _code(row['model'])}: "
             f"{row['base_value']:.3f} → {row['value']:.3f}"
+            f"{' (paired test)' if row['tested'] == 'paired' else ''}"
         )
 
 
 def _plain(text: str) -> str:
     """A sentence on one line in which nothing is markup."""
     return " ".join(re.sub(r"[<>\[\]`|]", "'", text).split())
+
+
+def _plain_but_code(sentence: str) -> str:
+    """A sentence on one line in which nothing but names between backticks is markup."""
+    return " ".join(re.sub(r"[<>\[\]|]", "'", sentence).split())
 
 
 def _code(text: str) -> str:

@@ -58,13 +58,13 @@ def test_a_summary_says_whom_to_trust_who_leads_and_names_are_no_markup(
 
 def test_a_summary_names_what_moved() -> None:
     row = {"figure": "mean", "judge": "j", "benchmark": "b", "model": "m", "has_moved": True,
-           "base_value": 0.25, "value": 0.75, "difference": 0.5}  # fmt: skip
+           "base_value": 0.25, "value": 0.75, "difference": 0.5, "tested": "paired"}  # fmt: skip
     changes = Changes(DAY, "run1", [row, row | {"has_moved": None}])
     text = write_summary("s", DAY, None, [], ["`j` lacks scores."], changes)
     assert text.splitlines()[2:] == [
         "## What changed, or is wrong",
         "",
         "- `j` lacks scores.",
-        "- 1 of 2 figures moved by more than their intervals leave to chance since `run1`.",
-        "- mean of `j` on `b`, `m`: 0.250 → 0.750",
+        "- 1 of 2 figures moved by more than chance since `run1`.",
+        "- mean of `j` on `b`, `m`: 0.250 → 0.750 (paired test)",
     ]

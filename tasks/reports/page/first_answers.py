@@ -1,0 +1,128 @@
+"""The first screen's three answers in a few sentences each: whom to trust, which model leads, what
+changed or is wrong. The tables under them have the rest.
+
+Pure: what the page knows of each benchmark in, sentences out. Names stand between backticks. A
+question about which nothing is known has no answer.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from judgelake.tasks.reports.page.concerns import Changes
+from judgelake.tasks.reports.page.parts import BenchmarkPart
+from judgelake.tasks.reports.page.trust import Trust
+
+_SENTENCES, _NAMES, _MOVED = 6, 4, 3
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One question, the place of the page that says more, and its sentences."""
+
+    question: str
+    place: str
+    sentences: tuple[str, ...]
+
+
+def answer_questions(
+    parts: Sequence[BenchmarkPart], concerns: Sequence[str], changes: Changes | None
+) -> list[Answer]:
+    """The questions that have an answer here."""
+    several = len(parts) > 1
+    trusted = [line for part in parts for line in _say_trust(part, several=several)]
+    ranked = [line for part in parts for line in _say_ranking(part, several=several)]
+    changed = [*_say_changes(changes), *concerns]
+    answers = (
+        ("Can I trust the judges?", "trust", trusted),
+        ("How do the models rank?", "ranking", ranked),
+        ("What changed, or is wrong?", "changed", changed),
+    )
+    return [Answer(question, place, _cut(said)) for question, place, said in answers if said]
+
+
+def _cut(sentences: Sequence[str]) -> tuple[str, ...]:
+    shown = tuple(sentences[:_SENTENCES])
+    left = len(sentences) - len(shown)
+    return (*shown, f"And {left} more below.") if left else shown
+
+
+def _say_trust(part: BenchmarkPart, *, several: bool) -> Iterator[str]:
+    where = f"On {_name(part.name)}: " if several else ""
+    known = [line for line in part.trust if line.value is not None]
+    if known:
+        people = part.against or "people"
+        doubted = [line for line in known if line.low is not None and line.low <= 0]
+        first = next((line for line in known if line not in doubted), None)
+        if first is not None:
+            words = "; ".join(first.verdicts)
+            yield f"{where}closest to {people} is {_measure(first)}: {words}."
+        if doubted:
+            yield (
+                f"{where}do not trust {_list([_measure(line) for line in doubted])}: "
+                f"{'its' if len(doubted) == 1 else 'their'} agreement may be chance, or is below 0."
+            )
+    elif part.trust:
+        yield f"{where}no agreement with people is defined: too few answers, or equal scores."
+    elif part.n_rated == 0 and part.lines:
+        yield f"{where}nobody rated these answers, so no judge can be called trustworthy."
+    elif part.duels:
+        yield f"{where}only judges compared these pairs: nothing says how far to trust them."
+
+
+def _measure(line: Trust) -> str:
+    value = f"{_name(line.judge)} {line.value:.2f}"
+    if line.low is None or line.high is None:
+        return value
+    return f"{value} ({line.low:.2f} to {line.high:.2f})"
+
+
+def _say_ranking(part: BenchmarkPart, *, several: bool) -> Iterator[str]:
+    where = f"On {_name(part.name)}, " if several else ""
+    if part.duels:
+        duel = next((duel for duel in part.duels if duel.is_people), part.duels[0])
+        rows = sorted(duel.ratings.values(), key=lambda row: (row["rank"], row["model"]))
+        leading = [row["model"] for row in rows if (row["rank_low"] or 1) == 1]
+        by = "people’s choices" if duel.is_people else f"the choices of {_name(duel.rater)}"
+        n_models = len(rows)
+    else:
+        leading = [line.model or "not named" for line in part.ranking if line.first_place == 1]
+        by, n_models = f"the mean of {_name(part.ranked_by)}", len(part.ranking)
+    if n_models < 2:
+        return
+    if len(leading) == 1:
+        yield f"{where}by {by}, {_name(leading[0])} is surely the best of {n_models} models."
+    else:
+        yield (
+            f"{where}by {by}, no model is surely the best of {n_models}: it may be "
+            f"{_list([_name(model) for model in leading], 'or')}."
+        )
+
+
+def _say_changes(changes: Changes | None) -> Iterator[str]:
+    if changes is None:
+        return
+    moved, n = changes.moved, len(changes.rows)
+    if n:
+        yield (
+            f"{len(moved) or 'None'} of {n:,} figures moved by more than chance since "
+            f"{changes.name_base()}."
+        )
+    for row in moved[:_MOVED]:
+        model = "" if row["model"] == "*" else f", {_name(row['model'])}"
+        digits = 0 if row["figure"] == "rating" else 3
+        yield (
+            f"{row['figure'].capitalize()} of {_name(row['judge'])} on {_name(row['benchmark'])}"
+            f"{model}: {row['base_value']:.{digits}f} → {row['value']:.{digits}f}."
+        )
+    yield from changes.come_and_gone
+
+
+def _name(name: str) -> str:
+    return f"`{name.replace('`', chr(39))}`"
+
+
+def _list(names: Sequence[str], word: str = "and") -> str:
+    """`a, b and c`, or the first of many."""
+    if len(names) > _NAMES:
+        return f"{', '.join(names[:_NAMES])} {word} {len(names) - _NAMES} more"
+    return f" {word} ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
