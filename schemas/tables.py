@@ -230,6 +230,12 @@ TABLES: dict[str, Table] = {
             (*CASE_KEY, "reading", "judged_at"),
             ("judge_id",),
         ),
+        _table(
+            "generated_answers",
+            "judging.GeneratedAnswers",
+            (*CASE_KEY, "reading", "judged_at"),
+            ("judge_id",),
+        ),
         _collected("collected_rubrics", "collection.CollectedRubrics"),
         _collected("collected_instructions", "collection.CollectedInstructions"),
         _collected("collected_responses", "collection.CollectedResponses"),

@@ -76,11 +76,13 @@ class JudgeEstimate:
 @dataclass(frozen=True)
 class CostEstimate:
     """A whole suite: its judges in the order in which they are asked, and the scores that metrics
-    have left, which ask nobody.
+    have left, which ask nobody. `n_unanswered`: answers that its answerers have still to generate,
+    on which nothing is counted.
     """
 
     judges: tuple[JudgeEstimate, ...]
     n_scores: int
+    n_unanswered: int = 0
 
 
 class Past(NamedTuple):

@@ -102,6 +102,8 @@ class JudgeSettings:
         """
         benchmarks = self.endpoint.benchmarks or every
         signed = {name: endpoint.sign() for name, endpoint in self.endpoints.items()}
+        if find_protocol(self.protocol).kind == "answerer":  # an answer says where it is from
+            signed[JUDGE] = {"backend": self.endpoint.backend, **signed[JUDGE]}
         return identify_judge(
             self.alias,
             find_protocol(self.protocol),

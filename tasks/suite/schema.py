@@ -13,6 +13,7 @@ from typing import Any, get_args, get_type_hints
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
+from judgelake.tasks.answering.answerer import AnswerOptions
 from judgelake.tasks.backends.endpoint import OF_THE_JUDGE
 from judgelake.tasks.backends.registry import BACKENDS
 from judgelake.tasks.judging.protocols import PROTOCOLS
@@ -69,7 +70,13 @@ def make_schema() -> Schema:
         "report": _describe_class(ReportSettings, definitions),
         "limits": _describe_class(LimitSettings, definitions),
         "training": _describe_class(TrainingSettings, definitions),
-        "collection": _describe_collection(definitions),
+        "collection": _describe_asked(CollectionOptions, definitions),
+        "answerers": {
+            "type": "object",
+            "propertyNames": _NAME,
+            "additionalProperties": _describe_asked(AnswerOptions, definitions),
+            "description": "Name -> a model that answers the items, and how it is asked.",
+        },
     }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -79,9 +86,9 @@ def make_schema() -> Schema:
     }
 
 
-def _describe_collection(definitions: Schema) -> Schema:
-    """The collection's settings, and those of the endpoint that is asked, in one mapping."""
-    described = _describe_class(CollectionOptions, definitions)
+def _describe_asked(options: type[Any], definitions: Schema) -> Schema:
+    """A generator's options, and the settings of the endpoint that is asked, in one mapping."""
+    described = _describe_class(options, definitions)
     own: Schema = {"backend": {"enum": sorted(BACKENDS)}}
     for kind in BACKENDS.values():
         own |= _describe_class(kind.settings, definitions)["properties"]
