@@ -204,6 +204,7 @@ TABLES: dict[str, Table] = {
             "published_benchmark",
         ),
         _table("ingests", "inputs.Ingests", ("ingest_id",), ("benchmark",)),
+        _table("item_samples", "inputs.ItemSamples", ("benchmark", "seed", "item_id")),
         _table(
             "quarantine",
             "inputs.Quarantine",

@@ -49,7 +49,7 @@ LEVELS: tuple[tuple[str, ...], ...] = (
     ("ingests",),  # its row is an ingest's last: whoever sees it finds all rows of the ingest
     (*_ABOUT_ANSWERS, "item_labels", "item_rubrics", "quarantine", "benchmark_scores"),
     ("answers", "captions", "models", "rubrics"),
-    ("items", "embeddings"),
+    ("items", "item_samples", "embeddings"),
 )
 """All tables in the order in which they are listed: a row is written after the rows that it refers
 to, so a table is listed before those that its rows refer to, and no row lacks what it refers to.

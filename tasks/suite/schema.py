@@ -20,6 +20,7 @@ from judgelake.tasks.judging.protocols import PROTOCOLS
 from judgelake.tasks.metrics.registry import KINDS, METRICS
 from judgelake.tasks.settings import NAME, TEXT_SCHEMA
 from judgelake.tasks.sources.registry import SOURCES
+from judgelake.tasks.sources.sampling import SampleSettings
 from judgelake.tasks.suite.collection import CollectionOptions
 from judgelake.tasks.suite.suite import LimitSettings, ReportSettings
 from judgelake.tasks.suite.training import TrainingSettings
@@ -105,10 +106,10 @@ def _list_sources(definitions: Schema) -> dict[str, Schema]:
         "default": False,
         "description": "Stop an ingest that would leave out any row.",
     }
+    sample = _describe_class(SampleSettings, definitions) | {"additionalProperties": False}
+    shared = {"strict": strict, "sample": sample}
     return {
-        name: _tagged(
-            "source", [name], _describe_class(source.settings, definitions), strict=strict
-        )
+        name: _tagged("source", [name], _describe_class(source.settings, definitions), **shared)
         for name, source in SOURCES.items()
     }
 

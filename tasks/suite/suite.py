@@ -30,6 +30,7 @@ from judgelake.tasks.settings import (
     read_value,
 )
 from judgelake.tasks.sources.registry import SOURCES, BenchmarkSettings
+from judgelake.tasks.sources.sampling import SampleSettings
 from judgelake.tasks.suite.answerers import read_answerers
 from judgelake.tasks.suite.collection import (
     CollectionSettings,
@@ -436,9 +437,9 @@ def _benchmark(name: str, place: Place) -> BenchmarkSettings:
     kind = read_kind(place, "source", SOURCES)
     places = entries(place)
     strict = read_value(bool, places["strict"], "strict") if "strict" in places else False
-    return BenchmarkSettings(
-        name, kind, build(SOURCES[kind].settings, place, skip=("source", "strict")), strict
-    )
+    sample = build(SampleSettings, places["sample"]) if "sample" in places else None
+    settings = build(SOURCES[kind].settings, place, skip=("source", "strict", "sample"))
+    return BenchmarkSettings(name, kind, settings, strict, sample)
 
 
 def _judges(
