@@ -132,6 +132,8 @@ def _list_judges(definitions: Schema) -> dict[str, Schema]:
     backends = {
         name: _describe_class(kind.settings, definitions) for name, kind in BACKENDS.items()
     }
+    prompts: Schema = {"enum": ["own", "paper"], "default": "own"}
+    prompts["description"] = "Whose words it asks in; `paper` needs the authors' in `templates`."
     shared: Schema = {"backend": {"enum": sorted(backends)}}
     for described in backends.values():
         shared |= described["properties"]
@@ -150,7 +152,7 @@ def _list_judges(definitions: Schema) -> dict[str, Schema]:
             branches[name] = _tagged("protocol", [name], options, benchmarks=own_benchmarks)
             continue
         others = {key: {"$ref": "#/$defs/Endpoint"} for key in protocol.endpoints}
-        judge = _tagged("protocol", [name], options, **shared, **others)
+        judge = _tagged("protocol", [name], options, prompts=prompts, **shared, **others)
         judge["required"] = sorted({*judge["required"], "backend"})
         branches[name] = judge | {"allOf": [{"$ref": "#/$defs/Backend"}]}
     return branches
