@@ -96,6 +96,10 @@ _COMMANDS: dict[str, tuple[str, str]] = {
         "fine-tune a local model into a judge on another judge's verdicts",
         "judgelake.flows.train_command:run_train",
     ),
+    "answer": (
+        "have a suite's answerers answer its items; the answers are then in the lake to be judged",
+        "judgelake.flows.run_command:run_stages",
+    ),
     "collect": (
         "generate rubrics, instructions, responses and feedback to train a judge on",
         "judgelake.flows.collect_command:run_collect",

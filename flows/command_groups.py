@@ -13,6 +13,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     "run": {
         "run": "ingest, judge and report a suite; continues where it stopped",
         "ingest": "read a suite's answers and ratings into the lake",
+        "answer": "have models answer a suite's items",
         "judge": "judge and score answers that have no verdict or score",
         "report": "compute a suite's correlations and write its report",
         "reread": "read stored replies again; sends no request",
@@ -42,8 +43,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
 
 def describe_commands(names: Collection[str]) -> str:
     """The help text: the commands `names`, each group under its title."""
-    lines = ["usage: judgelake [-h] COMMAND ..."]
-    lines += ["Judges the judges of vision-language models. COMMAND --help explains a command."]
+    lines = ["usage: judgelake [-h] COMMAND ...    (COMMAND --help explains a command)"]
     for title, commands in GROUPS.items():
         lines += [f"{title}:"]
         lines += [f"  {name:<11} {summary}" for name, summary in commands.items() if name in names]

@@ -19,8 +19,11 @@ def _add_ingest(parser: argparse.ArgumentParser) -> None:
 
 def _add_plan(parser: argparse.ArgumentParser) -> None:
     _add_stage(parser)
+    what = parser.add_mutually_exclusive_group()
     words = "what `judgelake collect` has left, in place of what the judges have"
-    parser.add_argument("--collection", action="store_true", help=words)
+    what.add_argument("--collection", action="store_true", help=words)
+    words = "what `judgelake answer` has left, in place of what the judges have"
+    what.add_argument("--answers", action="store_true", help=words)
     parser.add_argument("--format", choices=["table", "json"], default="table")
 
 
@@ -343,6 +346,7 @@ OPTIONS: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
     "report": _add_report,
     "reread": _add_reread,
     "train": _add_train,
+    "answer": _add_judging,
     "collect": _add_judging,
     "serve": _add_serve,
     "worker": _add_worker,

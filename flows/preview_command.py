@@ -12,6 +12,7 @@ from judgelake.tasks.lake.processes import own_folder
 from judgelake.tasks.lake.storage import LakePath, open_place
 from judgelake.tasks.sources.ingestion import check_source
 from judgelake.tasks.sources.registry import BenchmarkSettings
+from judgelake.tasks.sources.sampling import describe_sample
 from judgelake.tasks.suite.suite import Scope, Suite, narrow, read_suite
 
 # rows of a preview
@@ -35,11 +36,14 @@ def _preview(
 ) -> None:
     with own_folder("preview") as drawn:  # for a source that draws its own images
         root = Path(drawn) if benchmark.source == "demo" else suite.images or images
-        tables = check_source(benchmark, root, limit, suite.limits.images).tables
+        tables, _, sample = check_source(benchmark, root, limit, suite.limits.images)
     counts = ", ".join(f"{name} {frame.height:,}" for name, frame in tables.items() if frame.height)
     sys.stdout.write(
         f"{benchmark.name} ({benchmark.source}): {counts or 'no rows'}; nothing was written\n"
     )
+    if sample is not None and benchmark.sample is not None:
+        line = describe_sample(benchmark.name, len(sample.items), sample.n_source, benchmark.sample)
+        sys.stdout.write(f"{line}\n")
     for name, frame in tables.items():
         if frame.height:
             _show(name, frame)

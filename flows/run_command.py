@@ -30,7 +30,14 @@ from judgelake.tasks.runs.log import (
 )
 from judgelake.tasks.runs.record import new_run_id, record_run
 from judgelake.tasks.runs.summary import RunEnd, end_run
-from judgelake.tasks.suite.suite import Scope, Suite, narrow, read_suite, suite_of_collection
+from judgelake.tasks.suite.suite import (
+    Scope,
+    Suite,
+    narrow,
+    read_suite,
+    suite_of_answerers,
+    suite_of_collection,
+)
 
 _STAGES = {
     "run": STAGES,
@@ -38,6 +45,7 @@ _STAGES = {
     "judge": ("judge",),
     "report": ("report",),
     "collect": ("ingest", "judge"),
+    "answer": ("ingest", "judge"),
 }
 _HALT_S = 5
 """How long shards may write what they have after a second Ctrl-C."""
@@ -67,6 +75,8 @@ def run_suite(options: argparse.Namespace) -> RunEnd:
     full = read_suite(options.suite)
     if options.command == "collect":
         full = suite_of_collection(full)
+    elif options.command == "answer":
+        full = suite_of_answerers(full)
     for alias, lacks in full.left_out.items():
         names = ", ".join(lacks)
         sys.stderr.write(

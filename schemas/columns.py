@@ -30,6 +30,9 @@ COLUMNS = {
     "source": "the format that the benchmark was read from",
     "source_digest": "digest of the input files and settings",
     "item_limit": "the most items that were read; null: all",
+    "n_source_items": "items of the source, of which a sample was drawn; null: all were taken",
+    "sample_seed": "the seed of the random sample; null: none was drawn",
+    "item_samples.seed": "the seed of the random sample",
     "n_items": "items",
     "n_answers": "answers",
     "n_quarantined": "input rows that did not pass",
@@ -134,6 +137,12 @@ COLUMNS = {
     "captured_mass": "share of the probability that the levels held where it was read",
     "rationale": "the judge's reasons, in its words",
     "statistics": "additive numbers from whose sums the metric's corpus score follows",
+    # what answerers generate
+    "generated_answers.content_digest": "16 hex digits over the item's prompt",
+    "generated_answers.model": "the model that the answer is recorded as",
+    "answerer": "the answerer's name in its suite",
+    "backend": "the backend that the model was asked by",
+    "prompt_digest": "which prompt was used, and 16 hex digits over its text",
     # what collectors generate
     "collected_rubrics.kind": "whether its examples were general or of a domain",
     "collected_rubrics.criterion": "which of the image's rubrics it is",

@@ -92,7 +92,8 @@ class HumanRatings(Ingested):
 
 class Ingests(pa.DataFrameModel):
     """One row per ingest of a benchmark's source; the newest one of (benchmark, source) is
-    current.
+    current. Of a random sample, `n_source_items` and `sample_seed` say of how many items it was
+    drawn, and how; else they are null.
     """
 
     ingest_id: str
@@ -100,6 +101,8 @@ class Ingests(pa.DataFrameModel):
     source: str
     source_digest: str
     item_limit: pl.Int64 = pa.Field(nullable=True)
+    n_source_items: pl.Int64 = pa.Field(nullable=True, ge=0)
+    sample_seed: pl.Int64 = pa.Field(nullable=True, ge=0)
     n_items: pl.Int64
     n_answers: pl.Int64
     n_quarantined: pl.Int64
@@ -121,6 +124,22 @@ class ReplacedAnswers(pa.DataFrameModel):
     answer_id: str
     content_digest: str = pa.Field(str_length={"min_value": 16, "max_value": 16})
     replaced_at: Instant
+
+    class Config:
+        """No column more, no column less."""
+
+        strict = True
+
+
+class ItemSamples(pa.DataFrameModel):
+    """One row per benchmark × seed × item that a random sample has drawn; drawn once, and kept for
+    all later ingests.
+    """
+
+    benchmark: str
+    seed: pl.Int64 = pa.Field(ge=0)
+    item_id: str = pa.Field(str_length={"min_value": 1})
+    drawn_at: Instant
 
     class Config:
         """No column more, no column less."""

@@ -8,7 +8,7 @@ Only contracts live here. Who writes which row when is described in `tasks.engin
 import pandera.polars as pa
 import polars as pl
 
-from judgelake.schemas.inputs import Instant
+from judgelake.schemas.inputs import STYLES, Instant
 
 STATUSES = ("ok", "unparsed", "refused", "truncated", "filtered", "failed", "missing_image")
 Logprob = pl.Struct({"token": pl.String, "logprob": pl.Float64})
@@ -33,7 +33,7 @@ class Judges(Strict):
 
     judge_id: str = pa.Field(str_matches=r"^[0-9a-f]{16}$")
     reading: str
-    kind: str = pa.Field(isin=("judge", "captioner", "labeller", "metric", "collector"))
+    kind: str = pa.Field(isin=("judge", "captioner", "labeller", "metric", "collector", "answerer"))
     alias: str
     suite: str
     call_signature: str
@@ -212,6 +212,28 @@ class GeneratedCaptions(CaseKey):
     @pa.dataframe_check
     def text_only_when_ok(cls, data: pa.PolarsData) -> pl.LazyFrame:  # noqa: N805
         """A caption stands exactly where the status is `ok`."""
+        return data.lazyframe.select((pl.col("status") == "ok") == pl.col("text").is_not_null())
+
+
+class GeneratedAnswers(CaseKey):
+    """One row per attempt at an answer to an item, by an answerer. The content is the item's
+    prompt, the context its images; `sample` counts from 0. The view `answers` has those whose
+    status is `ok`, as answers of `model` in `style`.
+    """
+
+    reading: str
+    model: str = pa.Field(str_length={"min_value": 1})
+    style: str = pa.Field(isin=STYLES)
+    status: str = pa.Field(isin=STATUSES)
+    text: str = pa.Field(nullable=True)
+    reason: str = pa.Field(nullable=True)
+    reply_digests: pl.List(pl.String)
+    run_id: str
+    judged_at: Instant
+
+    @pa.dataframe_check
+    def text_only_when_ok(cls, data: pa.PolarsData) -> pl.LazyFrame:  # noqa: N805
+        """An answer stands exactly where the status is `ok`."""
         return data.lazyframe.select((pl.col("status") == "ok") == pl.col("text").is_not_null())
 
 

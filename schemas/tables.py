@@ -205,6 +205,7 @@ TABLES: dict[str, Table] = {
             "published_benchmark",
         ),
         _table("ingests", "inputs.Ingests", ("ingest_id",), ("benchmark",)),
+        _table("item_samples", "inputs.ItemSamples", ("benchmark", "seed", "item_id")),
         _table(
             "quarantine",
             "inputs.Quarantine",
@@ -234,6 +235,12 @@ TABLES: dict[str, Table] = {
         _table(
             "generated_captions",
             "judging.GeneratedCaptions",
+            (*CASE_KEY, "reading", "judged_at"),
+            ("judge_id",),
+        ),
+        _table(
+            "generated_answers",
+            "judging.GeneratedAnswers",
             (*CASE_KEY, "reading", "judged_at"),
             ("judge_id",),
         ),

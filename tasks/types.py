@@ -226,8 +226,9 @@ class Verdict:
     both None unless `ok`.
 
     On a pair: `choice`, and `preference_b`, the share of the win that b gets (by default 0, 0.5 or
-    1); `score_a`, `score_b` where the judge scores both. Of an image: `text`, its caption. Of a
-    collector: `made`, the columns of its table. `criterion` is the case's unless it is given.
+    1); `score_a`, `score_b` where the judge scores both. `text`: the caption of an image, or the
+    answer to an item. `made`: further columns of the table of a collector or an answerer.
+    `criterion` is the case's unless it is given.
     """
 
     status: Status
@@ -255,7 +256,9 @@ ImageMode = Literal[True, "absent", "swapped"]
 on looking.
 """
 
-Unit = Literal["answer", "pair", "image", "feedback", "rubrics", "instructions", "responses"]
+Unit = Literal[
+    "answer", "pair", "item", "image", "feedback", "rubrics", "instructions", "responses"
+]
 Matchups = Literal["all", "human", "reference"] | int
 
 
@@ -272,14 +275,15 @@ class Seat(NamedTuple):
 class Wants:
     """The cases of one judge.
 
-    `unit`: one case an answer's content, a pair of them, an image, or a pair of other judges'
-    feedbacks (`feedback_of`) on an answer. `criteria`: a case for each group; its verdicts are
-    about the criteria of the group. `captioner`: whose caption of the image is shown (a data set's,
-    or the alias of a captioning judge). `rubrics`: one case for each rubric of the item. `matchups`
-    of pairs: all, those that people compared, each answer against the item's reference, or a number
-    of them an item, drawn once by `seed` and balanced over models. `both_orders` False: each pair
-    in one order, by `seed`. `failures`: only answers on which people and string matching differ
-    (`missed` and `reverse` in `core_failure_cases`), which are known once the metrics are there.
+    `unit`: one case an answer's content, a pair of them, an item (which is to be answered), an
+    image, or a pair of other judges' feedbacks (`feedback_of`) on an answer. `criteria`: a case for
+    each group; its verdicts are about the criteria of the group. `captioner`: whose caption of the
+    image is shown (a data set's, or the alias of a captioning judge). `rubrics`: one case for each
+    rubric of the item. `matchups` of pairs: all, those that people compared, each answer against
+    the item's reference, or a number of them an item, drawn once by `seed` and balanced over
+    models. `both_orders` False: each pair in one order, by `seed`. `failures`: only answers on
+    which people and string matching differ (`missed` and `reverse` in `core_failure_cases`), which
+    are known once the metrics are there.
     `seats`: the members of a jury, whose cases are its own where at least `quorum` of them judge
     them; it `learns` weights for them.
 
@@ -316,6 +320,7 @@ TABLE_OF: dict[Unit, str] = {
     "pair": "duels",
     "feedback": "duels",
     "image": "generated_captions",
+    "item": "generated_answers",
     "rubrics": "collected_rubrics",
     "instructions": "collected_instructions",
     "responses": "collected_responses",

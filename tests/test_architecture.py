@@ -34,6 +34,7 @@ LAYERS = (
     ("backends",),
     ("metrics",),
     ("judging",),
+    ("answering",),
     ("collection",),
     ("sources",),
     ("suite",),

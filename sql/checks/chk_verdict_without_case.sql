@@ -1,5 +1,5 @@
 -- check: every verdict is on a case that some run wanted
--- grain: one row per verdict, duel, caption or generation on a case that is not there
+-- grain: one row per verdict, duel, caption, answer or generation on a case that is not there
 with verdicts as (
     select
         'verdicts' as table_name,
@@ -42,6 +42,20 @@ with verdicts as (
         sample,
         run_id
     from raw_generated_captions
+    union all
+    select
+        'generated_answers' as table_name,
+        judge_id,
+        benchmark,
+        item_id,
+        content_digest,
+        '' as other_digest,
+        '' as shown_first,
+        context_digest,
+        criterion,
+        sample,
+        run_id
+    from raw_generated_answers
     union all
     select
         table_name,

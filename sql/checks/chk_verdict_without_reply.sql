@@ -1,5 +1,5 @@
 -- check: whoever was asked for a verdict with a score, at least one of the replies it rests on is there
--- grain: one row per verdict, duel, caption or generation with status ok none of whose replies is
+-- grain: one row per verdict, duel, caption, answer or generation with status ok none of whose replies is
 -- Not each of them: a second turn that asks for the reason of a score may have failed.
 with verdicts as (
     select
@@ -33,6 +33,17 @@ with verdicts as (
         reply_digests,
         run_id
     from raw_generated_captions
+    where status = 'ok' and len(reply_digests) > 0
+    union all
+    select
+        'generated_answers' as table_name,
+        judge_id,
+        benchmark,
+        item_id,
+        criterion,
+        reply_digests,
+        run_id
+    from raw_generated_answers
     where status = 'ok' and len(reply_digests) > 0
     union all
     select

@@ -22,6 +22,12 @@ with verdicts_of_all as (
         judge_id,
         benchmark,
         reply_digests
+    from raw_generated_answers
+    union all
+    select
+        judge_id,
+        benchmark,
+        reply_digests
     from raw_collected_rubrics
     union all
     select

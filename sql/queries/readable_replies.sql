@@ -7,6 +7,8 @@ with outcomes as (
     union all by name
     select * from stg_generated_captions
     union all by name
+    select * from stg_generated_answers
+    union all by name
     select * from core_collected
 ),
 

@@ -32,6 +32,11 @@ outcomes as (
     select
         judge_id,
         benchmark
+    from raw_generated_answers
+    union all
+    select
+        judge_id,
+        benchmark
     from raw_collected_rubrics
     union all
     select

@@ -1,5 +1,8 @@
-"""The collectors of feedback in their order, beside the protocols of judges."""
+"""The collectors of feedback in their order, and every protocol by its name: those of judges, of
+collectors and of answerers.
+"""
 
+from judgelake.tasks.answering.answerer import ANSWERER
 from judgelake.tasks.collection import instructions, responses, rubrics
 from judgelake.tasks.judging.protocol import Protocol
 from judgelake.tasks.judging.protocols import PROTOCOLS
@@ -8,8 +11,9 @@ COLLECTORS = {
     one.name: one for one in (rubrics.COLLECTOR, instructions.COLLECTOR, responses.COLLECTOR)
 }
 """Name -> collector. A suite names none of them: its block `collection` means all three."""
+GENERATORS = {**COLLECTORS, ANSWERER.name: ANSWERER}
 
 
 def find_protocol(name: str) -> Protocol:
-    """A judge's protocol or a collector, by name."""
-    return COLLECTORS[name] if name in COLLECTORS else PROTOCOLS[name]
+    """A judge's protocol, a collector or the protocol of answerers, by name."""
+    return GENERATORS[name] if name in GENERATORS else PROTOCOLS[name]

@@ -136,6 +136,8 @@ def _settle(verdict: Verdict, unit: Unit) -> Verdict:
 def _find_wrong(verdict: Verdict, unit: Unit) -> str | None:
     if unit == "image":
         return None if verdict.text else "no caption"
+    if unit == "item":
+        return None if verdict.text else "no answer"
     if unit in COLLECTED:
         return None if verdict.made else "nothing"
     if unit in ("pair", "feedback"):

@@ -43,7 +43,7 @@ CRITERIA = ("overall", "relevance", "understanding", "hallucinations", "details"
 hallucinations, details (C.2.1).
 """
 ENDPOINTS = (EXTRACTOR,)
-_PROMPTS: dict[Style, tuple[str, ...]] = {
+PROMPTS: dict[Style, tuple[str, ...]] = {
     "simple": ("chirp_pair", "chirp_criterion"),
     "reasoning": ("chirp_pair", "chirp_criterion", "chirp_pair_extraction"),
     "two_turn": ("chirp_own_answer", "chirp_pair_again", "chirp_criterion"),
@@ -122,7 +122,7 @@ def call_signature(options: ChirpOptions, models: Models) -> dict[str, object]:
         "version": VERSION,
         "model": models[JUDGE],
         **extractor,
-        "prompt": digest_prompts(_PROMPTS[options.style], options.templates),
+        "prompt": digest_prompts(PROMPTS[options.style], options.templates),
         "style": options.style,
         "ties": options.ties,
         "temperature": options.temperature,

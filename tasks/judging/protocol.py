@@ -25,9 +25,9 @@ class Protocol:
     An endpoint that a suite does not name is the judge's own. Where an image is missing, a protocol
     that `handles_missing_images` still judges the criteria that see the text alone; for others the
     whole case is `missing_image`. A `labeller` says what holds of an answer, not how good it is:
-    its verdicts are no scores. A `collector` generates feedback to train on. A protocol that
-    `joins` asks no model and has no endpoint: its cases follow from its options and the identities
-    of the judges that they name as `members`.
+    its verdicts are no scores. A `collector` generates feedback to train on, an `answerer` the
+    answers that are judged. A protocol that `joins` asks no model and has no endpoint: its cases
+    follow from its options and the identities of the judges that they name as `members`.
     """
 
     name: str
@@ -38,5 +38,5 @@ class Protocol:
     judge: StartJudge
     endpoints: tuple[str, ...] = ()
     handles_missing_images: bool = False
-    kind: Literal["judge", "labeller", "collector"] = "judge"
+    kind: Literal["judge", "labeller", "collector", "answerer"] = "judge"
     joins: Callable[[Any, Sequence[Identity]], Wants] | None = None

@@ -39,7 +39,7 @@ _ABOUT_ANSWERS = (
 )
 LEVELS: tuple[tuple[str, ...], ...] = (
     (*_REPORTED, "verdicts", "duels", "generated_captions", "metric_scores", "batches"),
-    ("collected_responses",),
+    ("collected_responses", "generated_answers"),
     ("collected_instructions",),
     ("screened_rubrics",),
     ("collected_rubrics",),
@@ -50,7 +50,7 @@ LEVELS: tuple[tuple[str, ...], ...] = (
     (*_ABOUT_ANSWERS, "item_labels", "item_rubrics", "quarantine", "benchmark_scores"),
     ("replaced_answers",),
     ("answers", "captions", "models", "rubrics"),
-    ("items", "embeddings"),
+    ("items", "item_samples", "embeddings"),
 )
 """All tables in the order in which they are listed: a row is written after the rows that it refers
 to, so a table is listed before those that its rows refer to, and no row lacks what it refers to.

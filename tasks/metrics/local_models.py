@@ -220,9 +220,9 @@ def _load_part(kind: str, model: str, revision: str | None, _identity: str) -> A
     import_torch()
     import transformers
 
-    with _loading(model, revision):
+    with loading(model, revision):
         return getattr(transformers, kind).from_pretrained(
-            _place(model), revision=revision or "main"
+            place_model(model), revision=revision or "main"
         )
 
 
@@ -239,13 +239,15 @@ def _load_model(
     torch = import_torch()
     import transformers
 
-    with _loading(model, revision):
-        config = transformers.AutoConfig.from_pretrained(_place(model), revision=revision or "main")
+    with loading(model, revision):
+        config = transformers.AutoConfig.from_pretrained(
+            place_model(model), revision=revision or "main"
+        )
         if layers is not None:
             _cut_layers(config, layers, model)
         options = {"revision": revision or "main", "config": config, "dtype": getattr(torch, dtype)}
         loaded, loading_info = getattr(transformers, kind).from_pretrained(
-            _place(model), **options, output_loading_info=True
+            place_model(model), **options, output_loading_info=True
         )
     missing = sorted(
         key for key in loading_info["missing_keys"] if "pooler" not in key
@@ -272,7 +274,7 @@ def _cut_layers(config: Any, layers: int, model: str) -> None:
 
 
 @contextmanager
-def _loading(model: str, revision: str | None) -> Iterator[None]:
+def loading(model: str, revision: str | None) -> Iterator[None]:
     """Turn what loading raises into one line, and keep its progress bars and notes of unused
     weights to itself.
     """
@@ -302,7 +304,8 @@ def _loading(model: str, revision: str | None) -> Iterator[None]:
         logging.set_verbosity(verbosity)
 
 
-def _place(model: str) -> str:
+def place_model(model: str) -> str:
+    """The path of a model's folder, or its hub id."""
     return str(find_folder(model) or model)
 
 

@@ -19,16 +19,17 @@ from judgelake.tasks.metrics.metric import (
     DocumentSource,
     Metric,
     MetricKind,
-    NoOptions,
     Scored,
     without_statistics,
 )
 from judgelake.tasks.metrics.rows import ScoreRows
+from judgelake.tasks.metrics.sbert_score import SbertScoreSettings
 
 
-def build_sbert_score(_options: NoOptions, _documents: str = "") -> Metric:
-    """S-BERTScore by the encoder that comes as a package."""
-    return Metric("sbert_score", sbert_score.read_signature(), ALL_TASKS, _score_sbert)
+def build_sbert_score(options: SbertScoreSettings, _documents: str = "") -> Metric:
+    """S-BERTScore by the encoder that comes as a package, or another one."""
+    signature = sbert_score.read_signature(options)
+    return Metric("sbert_score", signature, ALL_TASKS, partial(_score_sbert, options))
 
 
 def build_bert_score(options: BertScoreSettings, documents: str = "") -> Metric:
@@ -68,9 +69,9 @@ def build_ref_clip_score(options: ClipScoreSettings, _documents: str = "") -> Me
     )
 
 
-def _score_sbert(rows: ScoreRows, _counts: Path | None) -> Scored:
+def _score_sbert(options: SbertScoreSettings, rows: ScoreRows, _counts: Path | None) -> Scored:
     return without_statistics(
-        sbert_score.compute_sbert_score(rows.answers, rows.references, rows.lake)
+        sbert_score.compute_sbert_score(rows.answers, rows.references, rows.lake, options)
     )
 
 
@@ -111,7 +112,7 @@ def _take_images(rows: ScoreRows) -> tuple[pa.StructArray, LakePath]:
 
 
 METRIC_KINDS = (
-    MetricKind("sbert_score", NoOptions, build_sbert_score),
+    MetricKind("sbert_score", SbertScoreSettings, build_sbert_score),
     MetricKind("bert_score", BertScoreSettings, build_bert_score),
     MetricKind("bart_score", BartScoreSettings, build_bart_score),
     MetricKind("clip_score", ClipScoreSettings, build_clip_score),

@@ -39,6 +39,7 @@ from judgelake.tasks.warehouse.warehouse import (
 _QUERIES: dict[Unit, str] = {
     "answer": "wanted_answers",
     "pair": "wanted_pairs",
+    "item": "wanted_items",
     "image": "wanted_images",
     "feedback": "wanted_feedbacks",
     "rubrics": "wanted_rubrics",

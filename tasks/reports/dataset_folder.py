@@ -39,6 +39,7 @@ _RUN_TABLES = (
     "verdicts",
     "duels",
     "generated_captions",
+    "generated_answers",
     "collected_rubrics",
     "collected_instructions",
     "collected_responses",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import duckdb
+import polars as pl
 
 from judgelake.tasks.backends.openai.batch_book import count_open
 from judgelake.tasks.errors import ExitCode, combine_codes
@@ -63,6 +64,7 @@ def end_run(lake: Lake, suite: Suite, stages: tuple[str, ...], record: RunRecord
             parts.append(_EndSection(ExitCode.DONE, _name_places(lake, suite)))
         if {"judge", "report"} & {*stages}:
             parts.append(_describe_coverage(connection, suite))
+            parts.append(_describe_answers(lake, connection, suite))
     log = log_file(lake, record.run_id)
     parts.append(_EndSection(ExitCode.DONE, [f"log: {log}"] if has_file(log) else []))
     record.code = combine_codes(part.code for part in parts)
@@ -195,6 +197,34 @@ def _describe_coverage(connection: duckdb.DuckDBPyConnection, suite: Suite) -> _
         for benchmark, judge, share in thin.iter_rows()
     ]
     return _EndSection(ExitCode.COVERAGE if lines else ExitCode.DONE, lines)
+
+
+def _describe_answers(
+    lake: Lake, connection: duckdb.DuckDBPyConnection, suite: Suite
+) -> _EndSection:
+    """How many answers each answerer has, and why others are missing; code 3 where it has less than
+    `min_coverage` of them. Nothing where the suite runs judges.
+    """
+    lines, code = [], ExitCode.DONE
+    for identity in identify_all(suite):
+        if identity.kind != "answerer":
+            continue
+        benchmarks = [name for name in identity.benchmarks if name in suite.benchmarks]
+        key = {"judge_id": identity.judge_id, "reading": identity.reading}
+        given = {**key, "benchmarks": benchmarks}
+        counts = select_file(connection, "queries/answered_counts.sql", given)
+        total, n_ok = (int(part["n"].sum()) for part in (counts, counts.filter(status="ok")))
+        missing = ", ".join(
+            f"{n:,} {status}" + (f": {reason}" if reason else "")
+            for status, n, reason in counts.filter(pl.col("status") != "ok").iter_rows()
+        )
+        tail = f" ({missing})" if missing else ""
+        lines.append(f"answers: {identity.alias} has {n_ok:,} of {total:,}{tail}")
+        if n_ok < suite.report.min_coverage * total:
+            code = ExitCode.COVERAGE
+    if lines:
+        lines.append(f"judge them: judgelake run {suite.file} --lake {lake.root}")
+    return _EndSection(code, lines)
 
 
 def _describe_reason(connection: duckdb.DuckDBPyConnection, benchmark: str, judge: str) -> str:

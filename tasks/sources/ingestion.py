@@ -2,7 +2,7 @@
 are `tasks.sources`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -25,6 +25,7 @@ from judgelake.tasks.lake.validation import (
 )
 from judgelake.tasks.sources.frames import SourceFrames
 from judgelake.tasks.sources.registry import BenchmarkSettings, read_source, source_digest
+from judgelake.tasks.sources.sampling import Sample, draw_sample, find_drawn, frame_drawn
 from judgelake.tasks.warehouse.warehouse import open_warehouse, select_frame
 
 # answers whose references are Python texts at a time
@@ -99,7 +100,7 @@ def find_current(
     place = f"ingests/benchmark={benchmark.name}/"
     if not any(name.startswith(place) for name in snapshot.list_parts("ingests")["ingests"]):
         return None  # nothing to ask; opening every view takes longer than a small ingest
-    source = source_digest(benchmark.settings)
+    source = _digest_source(benchmark)
     connection = open_warehouse(snapshot, lazy=True)
     rows = select_frame(
         connection,
@@ -119,6 +120,12 @@ def find_current(
         return None
     n_items, n_answers, n_quarantined = rows[0][:3]
     return IngestSummary(benchmark.name, n_items, n_answers, n_quarantined, skipped=True)
+
+
+def _digest_source(benchmark: BenchmarkSettings) -> str:
+    """A source's digest, with the sample that is taken of it."""
+    source, sample = source_digest(benchmark.settings), benchmark.sample
+    return source if sample is None else digest_json([source, sample.items, sample.seed])
 
 
 def _digest_inputs(source: str, images: str) -> str:
@@ -142,16 +149,24 @@ def ingest_benchmark(
     current = find_current(snapshot, benchmark, limit, image_root, image_limits)
     if current is not None:
         return current
-    source = source_digest(
-        benchmark.settings
-    )  # before the reading, so that a file changed meanwhile is read again
+    # before the reading, so that a file changed meanwhile is read again
+    source = _digest_source(benchmark)
     now = datetime.now(UTC)
     ingest_id = digest_json([benchmark.name, benchmark.source, source, limit, now.isoformat()])[:16]
-    checked, images = check_source(benchmark, image_root, limit, image_limits, ingest_id)
+    taken = benchmark.sample
+    before = find_drawn(snapshot, benchmark.name, taken.seed) if taken else set[str]()
+    checked, images, sample = check_source(
+        benchmark, image_root, limit, image_limits, ingest_id, before
+    )
     digest = _digest_inputs(source, images)
     if benchmark.strict:
         _refuse_quarantined(benchmark.name, checked["quarantine"])
     replaced = _parts_of(snapshot, benchmark.name)  # nobody else ingests this benchmark meanwhile
+    drawn = None
+    if taken and sample:
+        new = [one for one in sample.items if one not in before]
+        append_rows(lake, "item_samples", frame_drawn(benchmark.name, taken.seed, new, now))
+        drawn = {"n_source_items": sample.n_source, "sample_seed": taken.seed}
     written = [part for name in _INGESTED for part in append_rows(lake, name, checked[name])]
     if replaced:
         former = _list_former(snapshot, benchmark.name, checked["answers"], now)
@@ -173,7 +188,7 @@ def ingest_benchmark(
         for field in fields(summary)
         if field.name.startswith("n_")
     }
-    row = {**record, **counts, "item_limit": limit, "ingested_at": now}
+    row = {**record, **counts, **(drawn or {}), "item_limit": limit, "ingested_at": now}
     written += append_records(lake, "ingests", [row])
     if replaced:
         retire(lake, replaced, written)  # a snapshot that lacks some of the new has all of the old
@@ -182,11 +197,12 @@ def ingest_benchmark(
 
 class CheckedSource(NamedTuple):
     """Table name -> rows that keep the contract, and `quarantine`; `images` is the state of the
-    local image files.
+    local image files, `sample` what was drawn where the benchmark has a sample.
     """
 
     tables: dict[str, pl.DataFrame]
     images: str
+    sample: Sample | None = None
 
 
 def check_source(
@@ -195,9 +211,18 @@ def check_source(
     limit: int | None,
     image_limits: ImageLimits = ImageLimits(),  # noqa: B008  # frozen
     ingest_id: str = "preview",
+    drawn: Collection[str] = (),
 ) -> CheckedSource:
-    """Read and check a source as an ingest would, and write nothing."""
-    checked = _check(read_source(benchmark.settings, image_root), benchmark.name, ingest_id, limit)
+    """Read and check a source as an ingest would, and write nothing. `drawn`: the items that are in
+    the benchmark's sample already.
+    """
+    checked = _check(read_source(benchmark.settings, image_root), benchmark.name, ingest_id)
+    sample = None
+    if benchmark.sample is not None:
+        sample = draw_sample(checked["items"]["item_id"], benchmark.sample, drawn)
+        checked = _keep(checked, pl.DataFrame({"item_id": sample.items}, {"item_id": pl.String}))
+    if limit is not None:
+        checked = _keep(checked, checked["items"].sort("item_id").head(limit))
     uris = checked["items"]["images"].explode().struct.field("uri").drop_nulls().unique()
     stamp = stamp_images(image_root, uris, image_limits)
     images = check_images(checked["items"], image_root, image_limits)
@@ -205,6 +230,7 @@ def check_source(
     return CheckedSource(
         checked | {"items": images.items, "quarantine": pl.concat([checked["quarantine"], faults])},
         stamp,
+        sample,
     )
 
 
@@ -250,9 +276,7 @@ def _list_former(
     return rows.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
 
 
-def _check(
-    frames: SourceFrames, benchmark: str, ingest_id: str, limit: int | None
-) -> dict[str, pl.DataFrame]:
+def _check(frames: SourceFrames, benchmark: str, ingest_id: str) -> dict[str, pl.DataFrame]:
     """Table name -> rows: every row either keeps its contract or is in `quarantine`, with its
     place.
     """
@@ -268,15 +292,14 @@ def _check(
             frame = _digest_answers(frame, good["items"])
         good[name] = _checked_table(name, frame, bad)
     rejected = pl.concat(bad).with_columns(benchmark=pl.lit(benchmark), ingest_id=pl.lit(ingest_id))
-    return {**(good if limit is None else _cut(good, limit)), "quarantine": rejected}
+    return {**good, "quarantine": rejected}
 
 
-def _cut(good: dict[str, pl.DataFrame], limit: int) -> dict[str, pl.DataFrame]:
-    """Only the first `limit` items by key, and the rows about them."""
-    items = good["items"].sort("item_id").head(limit)
+def _keep(checked: dict[str, pl.DataFrame], items: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Only these items, and the rows about them; quarantined rows stay."""
     return {
         name: frame.join(items, on="item_id", how="semi") if "item_id" in frame.columns else frame
-        for name, frame in good.items()
+        for name, frame in checked.items()
     }
 
 

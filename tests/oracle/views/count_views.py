@@ -59,7 +59,7 @@ def costs(tables: Tables) -> Rows:
     outcomes = pd.concat(
         [
             tables.read(f"raw_{name}")[["judge_id", "benchmark"]]
-            for name in ("verdicts", "duels", "generated_captions")
+            for name in ("verdicts", "duels", "generated_captions", "generated_answers")
         ]
     )
     registered = (
