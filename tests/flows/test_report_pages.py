@@ -207,6 +207,12 @@ def check_marks(page: Page, report: Path) -> None:
     )
     assert all(low <= float(score) <= high for score in scores)
 
+    page.goto(report.as_uri())  # a bar of the failures leads to the answers that it counts
+    link = page.locator("figure a[href*='failure=']").first.get_attribute("href")
+    assert link is not None
+    assert find(page, link) > 0
+    assert page.locator(".facets a[aria-current]", has_text="missed: ").count() == 1
+
 
 def check_what_changed(page: Page, report: Path) -> None:
     """What changed since the last run: the first screen says it, one click leads to the figures

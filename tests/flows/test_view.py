@@ -17,13 +17,26 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from judgelake.tasks.lake.lake import Lake
+from judgelake.tasks.lake.lake import Lake, open_lake
 from judgelake.tasks.lake.leases import hold_leases
+from judgelake.tasks.lake.storage import write_whole
 from judgelake.tasks.planning.cases import plan_file
+from judgelake.tasks.reports.build import build_report
 from judgelake.tasks.runs.log import log_file
 from judgelake.tasks.runs.record import record_run
+from tests.bucket_server import SECRET, Bucket
 from tests.flows.harness import HANG_S, Shell, shell_in, wait_until
-from tests.lakes import answer, ingest, item, make_lake, make_suite
+from tests.lakes import (
+    answer,
+    append_records,
+    digest_of,
+    ingest,
+    item,
+    make_lake,
+    make_suite,
+    metric_row,
+    score_row,
+)
 
 HOSTILE = "<img src=x onerror=\"document.title='hacked'\"><script>document.title='hacked'</script>"
 CHROMIUM = shutil.which("chromium")
@@ -386,6 +399,42 @@ def test_open_names_the_report_or_what_there_is(served: Served, tmp_path: Path) 
         code, output = shell.run("open", "--lake", str(make_lake(tmp_path / "empty").root))
         assert code == 2
         assert "has no report yet" in output
+
+
+@needs_chromium
+def test_a_lake_in_a_bucket_is_shown_as_one_on_a_disk(
+    browser: Browser, bucket: Bucket, tmp_path: Path
+) -> None:
+    """Its report with rows, statements over it, and a run that comes while it is looked at."""
+    lake = open_lake(f"{bucket.url}/a/lake", create=True)
+    ingest(lake, [item("q1", prompt=HOSTILE)], [answer("q1", HOSTILE), answer("q1", "two", "m2")])
+    digests = [digest_of(item("q1", prompt=HOSTILE), text) for text in (HOSTILE, "two")]
+    append_records(lake, "judges", [metric_row("acc", "c" * 16)])
+    scored = [score_row("c" * 16, "q1", digest, k) for k, digest in enumerate(digests)]
+    append_records(lake, "metric_scores", scored)
+    build_report(lake, make_suite())
+    context = browser.new_context()
+    with serve(tmp_path, lake) as served:
+        page = context.new_page()
+        page.goto(served.address)
+        page.locator("#query").fill("select model, text from answers order by model")
+        page.keyboard.press("Control+Enter")
+        page.locator("#found td").first.wait_for()
+        assert page.locator("#found tbody tr").count() == 2
+        with (
+            record_run(lake, make_suite(), "r1", ("judge",)),
+            hold_leases(lake, ["judge-x"], "run r1 of s", 0, print),
+        ):
+            write_whole(plan_file(lake, "r1").with_name("plan.json"), b'{"lave": 60}')
+            write_whole(plan_file(lake, "r1").with_name("a.progress.json"), b'{"cases": 30}')
+            page.get_by_text("30 of 60 cases judged").wait_for()
+        page.locator("#pages a").first.click()
+        page.locator("#explorer").wait_for()
+        page.goto(f"{page.url}#rows?model=m2")
+        page.locator("tr[data-row]").first.wait_for()
+        assert "m2" in page.locator("tr[data-row]").first.inner_text()
+        assert SECRET not in page.content()
+        context.close()
 
 
 @pytest.mark.full

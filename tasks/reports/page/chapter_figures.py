@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from judgelake.tasks.reports.page.failure_facets import link_failure, name_labeller
 from judgelake.tasks.reports.page.figures import (
     Dot,
     Point,
@@ -92,7 +93,9 @@ class Drawing(NamedTuple):
 class Link(Protocol):
     """Finds the rows behind a mark."""
 
-    def __call__(self, judge: str, model: str | None = None, criterion: str | None = None) -> str:
+    def __call__(
+        self, judge: str | None, model: str | None = None, criterion: str | None = None
+    ) -> str:
         """Their filter, '' where the page has none of them."""
 
 
@@ -122,7 +125,7 @@ def draw_chapters(
     """
     if not rows:
         return
-    yield from _draw_failures(rows["modes"], f"{prefix}-modes")
+    yield from _draw_failures(rows["modes"], f"{prefix}-modes", link)
     yield from _draw_biases(rows, names, prefix, link)
     yield from _draw_calibration(rows["calibration"], names, prefix, link)
     yield from _draw_models(rows, names, prefix, link)
@@ -131,7 +134,7 @@ def draw_chapters(
     yield from _draw_raters(rows["reliability"], names, f"{prefix}-raters")
 
 
-def _draw_failures(modes: Sequence[Record], figure_id: str) -> Iterator[Drawing]:
+def _draw_failures(modes: Sequence[Record], figure_id: str, link: Link) -> Iterator[Drawing]:
     """LAVE, Figure 4: by people where they labelled, else by who tells most categories apart."""
     if not modes:
         return
@@ -155,15 +158,15 @@ def _draw_failures(modes: Sequence[Record], figure_id: str) -> Iterator[Drawing]
         by_share[row["category"]] = max(by_share.get(row["category"], 0.0), row["share"])
     order = sorted(by_share, key=lambda category: (-by_share[category], category))
     dots = [
-        _dot(row["category"], row["case_kind"], row, 100, "share")
+        _dot(row["category"], row["case_kind"], row, 100, "share")._replace(
+            rows=link_failure(row, link(None)) or None
+        )
         for row in sorted(chosen, key=lambda row: order.index(row["category"]))
     ]
-    labeller = (most["labeller"] or "").split("|")[0]
-    by = " ".join(dict.fromkeys(word for word in (most["labelled_by"], labeller) if word))
     yield Drawing(
         "failing",
         f"Why string matching fails: share of the cases of which each category holds, labelled by "
-        f"{by}.",
+        f"{name_labeller(most)}.",
         draw_estimates(dots, "share of labelled cases, %", figure_id, span=(0.0, 0.0)),
     )
 

@@ -17,7 +17,7 @@ _SENTENCES, _NAMES, _MOVED = 6, 4, 3
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One question, the place of the page that says more, and its sentences."""
+    """One question, the place of the page that says more ('': none), and its sentences."""
 
     question: str
     place: str
@@ -32,12 +32,17 @@ def answer_questions(
     trusted = [line for part in parts for line in _say_trust(part, several=several)]
     ranked = [line for part in parts for line in _say_ranking(part, several=several)]
     changed = [*_say_changes(changes), *concerns]
+    has_trust = any(part.trust for part in parts)
     answers = (
-        ("Can I trust the judges?", "trust", trusted),
+        ("Can I trust the judges?", "trust" if has_trust else "", trusted),
         ("How do the models rank?", "ranking", ranked),
         ("What changed, or is wrong?", "changed", changed),
     )
-    return [Answer(question, place, _cut(said)) for question, place, said in answers if said]
+    return [
+        Answer(question, place, _cut([line[0].upper() + line[1:] for line in said]))
+        for question, place, said in answers
+        if said
+    ]
 
 
 def _cut(sentences: Sequence[str]) -> tuple[str, ...]:
@@ -64,9 +69,14 @@ def _say_trust(part: BenchmarkPart, *, several: bool) -> Iterator[str]:
     elif part.trust:
         yield f"{where}no agreement with people is defined: too few answers, or equal scores."
     elif part.n_rated == 0 and part.lines:
-        yield f"{where}nobody rated these answers, so no judge can be called trustworthy."
+        yield f"{where}no human ratings in this lake: nothing says how far to trust its judges."
     elif part.duels:
         yield f"{where}only judges compared these pairs: nothing says how far to trust them."
+    elif part.lines:
+        yield f"{where}people rated {part.n_rated:,} answers, but no correlation is computed yet."
+    else:
+        rated = f"people rated {part.n_rated:,} answers, but " if part.n_rated else ""
+        yield f"{where}{rated}nothing has been scored yet."
 
 
 def _measure(line: Trust) -> str:
@@ -77,20 +87,22 @@ def _measure(line: Trust) -> str:
 
 
 def _say_ranking(part: BenchmarkPart, *, several: bool) -> Iterator[str]:
-    where = f"On {_name(part.name)}, " if several else ""
+    where, judge = f"On {_name(part.name)}, " if several else "", part.ranked_by
     if part.duels:
         duel = next((duel for duel in part.duels if duel.is_people), part.duels[0])
         rows = sorted(duel.ratings.values(), key=lambda row: (row["rank"], row["model"]))
         leading = [row["model"] for row in rows if (row["rank_low"] or 1) == 1]
         by = "people’s choices" if duel.is_people else f"the choices of {_name(duel.rater)}"
-        n_models = len(rows)
+        n_models, judge = len(rows), duel.rater
     else:
         leading = [line.model or "not named" for line in part.ranking if line.first_place == 1]
         by, n_models = f"the mean of {_name(part.ranked_by)}", len(part.ranking)
     if n_models < 2:
         return
     if len(leading) == 1:
-        yield f"{where}by {by}, {_name(leading[0])} is surely the best of {n_models} models."
+        itself = ", which is the judge itself" if leading[0] == judge else ""
+        best = f"{_name(leading[0])} is surely the best of {n_models} models"
+        yield f"{where}by {by}, {best}{itself}."
     else:
         yield (
             f"{where}by {by}, no model is surely the best of {n_models}: it may be "

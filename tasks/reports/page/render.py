@@ -368,6 +368,24 @@ def _round_to_interval(value: float | None, low: float | None, high: float | Non
     return f"{value:.{3 if is_fine else 2}f}"
 
 
+def _format_points(
+    value: float | None, low: float | None, high: float | None, reason: str | None = None
+) -> Markup:
+    """A score in points of 100 with its interval, two digits of the interval's half width shown:
+    `62.0 (53.9 to 69.5)`.
+    """
+    ends = keep_finite(low), keep_finite(high)
+    if ends[0] is None or ends[1] is None:
+        said = _format_interval(value, low, high, reason=reason)
+        small = Markup(" <small>{}</small>").format(said) if said else ""
+        return Markup("{}{}").format(_format_number(value, 100, 2), small)
+    half = 50 * (ends[1] - ends[0])
+    decimals = 1 if half >= 1 else 2
+    shown = _format_interval(value, low, high, 100, decimals)
+    faint = Markup(' <span class="faint">({})</span>').format(shown)
+    return Markup("{}{}").format(_format_number(value, 100, decimals), faint)
+
+
 def _format_signed(value: float | None, decimals: int = 3) -> str:
     return "–" if (finite := keep_finite(value)) is None else f"{finite:+.{decimals}f}"
 
@@ -403,6 +421,7 @@ def _template(names: Mapping[str, str]) -> jinja2.Template:
         "finite": keep_finite,
         "rounded": _round_to_interval,
         "signed": _format_signed,
+        "points": _format_points,
     }
     environment.filters["coded"] = _mark_code
     environment.globals |= {

@@ -5,10 +5,11 @@
   if (!home) return;
   const nonce = document.currentScript.nonce;
   const isInline = home.dataset.inline === "yes";
-  const FACETS = ["benchmark", "model", "judge", "criterion", "category", "status", "gap", "tenth"];
-  const TITLES = {gap: "distance from people", status: "how it ended", tenth: "score"};
+  const FACETS = ["benchmark", "model", "judge", "criterion", "category", "status", "gap", "tenth", "failure"];
+  const TITLES = {gap: "distance from people", status: "how it ended", tenth: "score", failure: "why string matching fails"};
   const GAPS = ["none", "below 0.25", "0.25 to 0.5", "0.5 to 0.75", "0.75 or more", "not compared"];
   const TENTHS = Array.from({length: 10}, (_, k) => `${k / 10} to ${(k + 1) / 10}`);
+  const NOTHING = [];
   const SHOWN = 50, VALUES = 12;
   let data = null, filter = new URLSearchParams(), shown = SHOWN, found = [];
 
@@ -71,6 +72,7 @@
       benchmark: ofCase(0), model: ofCase(3), other: ofCase(5), category: ofCase(6),
       judge: rows.judge, criterion: rows.criterion, status: rows.status,
       gap: rows.score.map((score, k) => gapOf(score, rows.people[k])),
+      failure: rows.case.map((k) => data.failures[k] ?? NOTHING),
       tenth: rows.score.map((score, k) => (score < 0 || cases[rows.case[k]][4] !== null ? -1 : Math.min(9, Math.floor(score / 100)))),
     };
     data.first = new Array(cases.length).fill(-1);
@@ -90,13 +92,14 @@
     const counts = FACETS.map((facet) => new Int32Array(data[facet].length));
     const columns = FACETS.map((facet) => data.column[facet]);
     const {other} = data.column;
+    const holds = (set, value) => (Array.isArray(value) ? value.some((one) => set.has(one)) : set.has(value));
     found = [];
     for (let row = 0; row < data.n; row++) {
       if (fits && !fits[data.rows.case[row]]) continue;
       let failed = -1, n = 0;
       for (let f = 0; f < FACETS.length && n < 2; f++) {
         const set = wanted[f];
-        if (set && !set.has(columns[f][row]) && !(f === 1 && set.has(other[row]))) {
+        if (set && !holds(set, columns[f][row]) && !(f === 1 && set.has(other[row]))) {
           failed = f;
           n++;
         }
@@ -105,7 +108,9 @@
       if (n === 0) found.push(row);
       for (let f = 0; f < FACETS.length; f++) {
         if (n === 1 && f !== failed) continue;
-        if (columns[f][row] >= 0) counts[f][columns[f][row]]++;
+        const value = columns[f][row];
+        if (Array.isArray(value)) for (const one of value) counts[f][one]++;
+        else if (value >= 0) counts[f][value]++;
         if (f === 1 && other[row] >= 0) counts[f][other[row]]++;
       }
     }
@@ -132,7 +137,7 @@
     const boxes = FACETS.map((facet, f) => {
       const chosen = new Set(filter.getAll(facet));
       const values = data[facet].map((name, k) => [name, counts[f][k]]).filter(([name, n]) => n > 0 || chosen.has(name));
-      if (values.length < 2 && !chosen.size) return null;
+      if (values.length < (facet === "failure" ? 1 : 2) && !chosen.size) return null;
       if (facet !== "gap" && facet !== "tenth") values.sort((a, b) => chosen.has(b[0]) - chosen.has(a[0]) || b[1] - a[1] || a[0].localeCompare(b[0]));
       const items = values.slice(0, VALUES).map(([name, n]) => {
         const anchor = make("a", {href: toggle(facet, name)}, make("bdi", {}, name), " ", make("small", {}, n.toLocaleString("en")));

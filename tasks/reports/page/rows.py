@@ -22,9 +22,8 @@ import numpy as np
 
 from judgelake.tasks.errors import BackendError
 from judgelake.tasks.lake.storage import replacement
+from judgelake.tasks.reports.page.failure_facets import Record, Select, list_failures
 
-Record = Mapping[str, Any]
-Select = Callable[[str, Mapping[str, Any]], Sequence[Record]]
 Encode = Callable[[str, str], str]
 
 MOST_ROWS = 100_000
@@ -216,7 +215,7 @@ class _Collected:
             kind: _Names()
             for kind in (
                 *("benchmark", "model", "judge", "criterion", "category", "status"),
-                *("replier", "finish"),
+                *("replier", "finish", "failure"),
             )
         }
     )
@@ -227,6 +226,7 @@ class _Collected:
         }
     )
     details: list[dict[str, Any]] = field(default_factory=list)
+    failures: dict[int, list[int]] = field(default_factory=dict)
     images: dict[str, str] = field(default_factory=dict)
 
 
@@ -251,7 +251,9 @@ def collect_rows(
             wanted = {"benchmark": benchmark, "items": sorted({row["item_id"] for row in found})}
             answers = {(r["item_id"], r["answer_id"]): r for r in select(_ANSWERS, wanted)}
             replies = {_reply_key(r): r["replies"] for r in select(_REPLIES, wanted)}
+            start = len(collected.cases)
             _add_benchmark(collected, benchmark, found, answers, replies, short)
+            _add_failures(collected, start, list_failures(select, benchmark))
     if not collected.cases:
         return None
     place = folder / FOLDER
@@ -282,7 +284,7 @@ def link_rows(
 def link_mark(
     page_rows: PageRows | None,
     benchmark: str,
-    judge: str,
+    judge: str | None,
     model: str | None = None,
     criterion: str | None = None,
 ) -> str:
@@ -336,6 +338,15 @@ def _add_benchmark(
                 [_shorten_reply(reply, names) for reply in asked],
             ]
         )
+
+
+def _add_failures(
+    collected: _Collected, start: int, failures: Mapping[tuple[str, str], Sequence[str]]
+) -> None:
+    """Note what holds of the cases from `start` on that are no pairs."""
+    for k, case in enumerate(collected.cases[start:], start):
+        if case[4] is None and (held := failures.get((case[1], case[2]))):
+            collected.failures[k] = [collected.names["failure"].number(name) for name in held]
 
 
 def _add_case(
@@ -451,6 +462,7 @@ def _pack(collected: _Collected, n_all: int, place: Path) -> PageRows:
         {
             **{kind: list(known.numbers) for kind, known in collected.names.items()},
             "cases": collected.cases,
+            "failures": collected.failures,
             "rows": collected.rows,
             "per_chunk": CASES_PER_CHUNK,
         }

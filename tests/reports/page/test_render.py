@@ -257,7 +257,7 @@ def test_headline_shows_means_intervals_coverage_and_agreement(
     assert row == [
         "lave",
         "0.712 0.692 to 0.722 n = 900",
-        "84.12 82.00 to 86.00 ⚠ 97.0 %: 970 of 1,000",
+        "84.1 (82.0 to 86.0) ⚠ 97.0 %: 970 of 1,000",
         "50.00 no interval: fewer than 3 clusters 995 of 1,000",
     ]
 
@@ -322,16 +322,13 @@ def test_answers_without_scores_and_ratings_without_correlations_are_said(
     lake: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:
     add_answer(lake, "1")
-    assert (
-        "No human ratings for this benchmark in this lake, so no correlations."
-        in render(lake, tmp_path).text
-    )
+    assert "Nothing has been scored yet." in render(lake, tmp_path).text
     add_human(lake, "1", 0.5)
     page = render(lake, tmp_path)
-    assert (
-        "People rated 1 answers, but no pooled Spearman correlation has been computed." in page.text
-    )
-    assert "Nothing has been scored for this benchmark yet." in page.text
+    assert "People rated 1 answers, but nothing has been scored yet." in page.text
+    insert_row(lake, "rpt_metrics", "vqa", "m1", "lave", 1, 0, 0.5, 0.4, 0.6, "s", None)
+    page = render(lake, tmp_path)
+    assert "People rated 1 answers, but no correlation is computed yet." in page.text
 
 
 def test_a_benchmark_of_pairs_shows_who_is_placed_where_and_who_chose_as_people_did(
@@ -362,12 +359,12 @@ def test_a_benchmark_of_pairs_shows_who_is_placed_where_and_who_chose_as_people_
     assert page.table_with("human") == [
         ["Model", "human", "judge overall", "judge clarity"],
         ["chose as people did", "people", "85.0 % kappa 0.70, n = 40", "no pair in common"],
-        ["m1", "1100 1080 to 1130 place 1, n = 50", "not compared", "not compared"],
+        ["m1", "1100 (1080 to 1130) place 1, n = 50", "not compared", "not compared"],
         [
             "m2",
-            "900 880 to 930 place 2, n = 50",
-            "1010 990 to 1040 place 1 (1–2), n = 50",
-            "990 970 to 1020 place 1, n = 50",
+            "900 (880 to 930) place 2, n = 50",
+            "1010 (990 to 1040) place 1 (1–2), n = 50",
+            "990 (970 to 1020) place 1, n = 50",
         ],
     ]
 
