@@ -29,7 +29,8 @@ class PaperTable(NamedTuple):
     """A table, or a figure as the table of what it draws. `numbers` are the paper's: row key -> a
     number or None for each column (a figure prints none); a query gives shares and correlations
     from -1 to 1, and `factor` times that is what the paper prints. Without `rows` it is a list:
-    its rows and columns are those of the query. `axis` is what a figure's numbers are.
+    its rows and columns are those of the query. `axis` is what a figure's numbers are, `drawing`
+    how it is drawn (`tasks.papers.drawings`), `x` where the rows of a curve stand.
     """
 
     paper: str
@@ -47,6 +48,8 @@ class PaperTable(NamedTuple):
     factor: float
     decimals: int
     axis: str
+    drawing: str
+    x: Mapping[str, float]
 
     @property
     def name(self) -> str:
@@ -141,6 +144,8 @@ def _read_table(paper: str, kind: str, number: int, given: Mapping[str, Any]) ->
         factor=given.get("factor", 100),
         decimals=given.get("decimals", 1),
         axis=given.get("axis", ""),
+        drawing=given.get("drawing", "dots"),
+        x=given.get("x", {}),
     )
 
 

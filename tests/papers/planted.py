@@ -21,6 +21,7 @@ from tests.lakes import Row, append_records
 from tests.sources.tables import ingest
 
 SUITES = CHECKOUT / "infra" / "suites" / "papers"
+RESPONSE_MODELS = ("fuyu-8b", "llava-1.5-13b", "gpt-4v")
 CRITERIA = ("correctness", "completeness", "clarity", "fluency", "conciseness")
 
 
@@ -202,9 +203,10 @@ def write_prometheus(
     data: Path, folder: str, name: str, n_items: int, n_rubrics: int, rng: np.random.Generator
 ) -> pd.DataFrame:
     """One benchmark of Prometheus-Vision with answers of two models, and nine people's scores of
-    them; a row an answer, `people` their mean.
+    them; a row an answer, `people` their mean, `n_words` its length.
     """
     place, rows, scored = data / "prometheus_vision", [], []
+    n_words: dict[tuple[Any, str], int] = {}
     for number in range(n_items):
         rubric = number % n_rubrics
         shared = {
@@ -216,10 +218,12 @@ def write_prometheus(
             "criterion": f"Is it good at {rubric}?",
             "levels": [f"{level} of 5 at {rubric}" for level in range(1, 6)],
         }
-        for model in ("fuyu", "llava"):
+        for model in RESPONSE_MODELS:
             level = rng.uniform(1, 5)
             scores = np.clip(np.round(level + rng.normal(0, 0.7, 9)), 1, 5).astype(int)
-            rows.append({**shared, "model": model, "response": f"{model} on {number}"})
+            said = " ".join([f"{model} on {number}", *["word"] * int(rng.integers(0, 30))])
+            rows.append({**shared, "model": model, "response": said})
+            n_words[shared["id"], model] = len(said.split())
             key = {"id": shared["id"], "model": model}
             scored += [{**key, "annotator": f"p{k}", "score": one} for k, one in enumerate(scores)]
     write_lines(place / folder / f"{name}.jsonl", rows)
@@ -227,4 +231,6 @@ def write_prometheus(
     captions = [{"image": row["image"], "caption": "A picture."} for row in rows]
     write_lines(place / "captions.jsonl", captions)
     people = pd.DataFrame(scored).groupby(["id", "model"]).score.mean().rename("people")
-    return people.reset_index().rename(columns={"id": "item_id", "model": "answer_id"})
+    frame = people.reset_index()
+    frame["n_words"] = [n_words[key] for key in zip(frame.id, frame.model, strict=True)]
+    return frame.rename(columns={"id": "item_id", "model": "answer_id"})

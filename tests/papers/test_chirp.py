@@ -15,10 +15,13 @@ import pytest
 from judgelake.flows.paper_command import _ask, ask_table
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.papers.cells import FilledTable
+from judgelake.tasks.papers.drawings import draw_figure
 from judgelake.tasks.papers.registry import PaperTable, list_papers
+from judgelake.tasks.reports.live import make_figures
 from judgelake.tasks.suite.kept import record_suite
 from judgelake.tasks.suite.suite import read_suite
-from judgelake.tasks.warehouse.warehouse import open_warehouse
+from judgelake.tasks.warehouse.catalog import list_recipes
+from judgelake.tasks.warehouse.warehouse import open_warehouse, select_frame
 from tests.conftest import CHECKOUT
 from tests.papers.planted import record_duels, record_verdicts, write_csv, write_lines
 from tests.sources.tables import ingest
@@ -251,6 +254,147 @@ def test_figure_5(planted: Planted) -> None:
         assert own == pytest.approx(elo, abs=3)
 
 
+def test_figure_22(planted: Planted) -> None:
+    """The mean is that of figure 5; of the bootstraps 2.5 % lie below and above the ends."""
+    rng = np.random.default_rng(3)
+    filled = ask(planted.lake, PAPER.figures[22])
+    found, means = by_key(filled), by_key(ask(planted.lake, PAPER.figures[5]))
+    for (row, key), value in means.items():
+        low, mean, high = (found[row, f"{key}/{end}"] for end in ("low", "mean", "high"))
+        assert mean == value
+        assert low is not None
+        assert high is not None
+        assert low < value < high  # type: ignore[operator]
+    rows = planted.said["llm_size", "human"]
+    draws = draw_elo(rows[rows.criterion == "details"], STUDIES["llm_size"][0], rng)
+    for model, drawn in draws.items():
+        ends = [found[f"chirp_llm_size/{model}", f"human/details/{end}"] for end in ("low", "high")]
+        assert ends == pytest.approx(np.quantile(drawn, [0.025, 0.975]), abs=8)
+    assert draw_figure(filled).startswith("<svg")
+
+
+def draw_elo(
+    rows: pd.DataFrame, models: list[str], rng: np.random.Generator
+) -> dict[str, list[float]]:
+    """Elo of 400 bootstraps of the questions, each in an order of its own; K 4."""
+    questions = {one: [*part.itertuples()] for one, part in rows.groupby("question_id")}
+    drawn: dict[str, list[float]] = {model: [] for model in models}
+    for _ in range(400):
+        chosen = rng.choice([*questions], len(questions))
+        games = [game for one in chosen for game in questions[one]]
+        rating = dict.fromkeys(models, 1000.0)
+        for place in rng.permutation(len(games)):
+            a, b, won = games[place].model_a, games[place].model_b, games[place].choice == 2
+            chance = 1 / (1 + 10 ** ((rating[a] - rating[b]) / 400))
+            rating[a] -= 4 * (won - chance)
+            rating[b] += 4 * (won - chance)
+        for model in models:
+            drawn[model].append(rating[model])
+    return drawn
+
+
+def test_figures_2_and_7(planted: Planted) -> None:
+    scores = planted.scores
+    scaled = ((scores - scores.min()) / (scores.max() - scores.min())).mean(axis=1)
+    filled = ask(planted.lake, PAPER.figures[2])
+    found = by_key(filled)
+    assert {m: found[m, "scaled"] for m in ROBINS} == pytest.approx(scaled.to_dict())
+    rng = np.random.default_rng(4)
+    for rater in ("human", "gpt4v-r"):
+        elo = mean_elo(planted.said["all_robin", rater], ROBINS, rng)
+        assert {m: found[m, rater] for m in ROBINS} == pytest.approx(elo, abs=3)
+    seventh = ask(planted.lake, PAPER.figures[7])
+    found = by_key(seventh)
+    assert {m: found[m, "loss"] for m in ROBINS} == pytest.approx(LOSSES)
+    assert {m: found[m, "scaled"] for m in ROBINS} == pytest.approx(scaled.to_dict())
+    for one in (filled, seventh):
+        assert draw_figure(one).startswith("<svg")
+
+
+def test_figure_8(planted: Planted) -> None:
+    filled = ask(planted.lake, PAPER.figures[8])
+    assert by_key(filled) == pytest.approx(
+        {tuple(name.split("_")): loss for name, loss in LOSSES.items()}
+    )
+    assert filled.table.x == {f"pythia-{name}": size for name, size in SIZES.items()}
+    drawn = draw_figure(filled)
+    assert drawn.startswith("<svg")
+    assert drawn.count("Pythia 6.9B") == 1
+
+
+@pytest.mark.parametrize("number", [9, 10])
+def test_heat_maps_of_benchmarks(planted: Planted, number: int) -> None:
+    filled = ask(planted.lake, PAPER.figures[number])
+    found = by_key(filled)
+    assert found == pytest.approx({(m, b): planted.scores.loc[m, b] for m, b in found})
+    assert draw_figure(filled).startswith("<svg")
+
+
+def test_figure_24(planted: Planted) -> None:
+    """Of the pairs that the survey compared, the share that prefers the model of the column."""
+    filled = ask(planted.lake, PAPER.figures[24])
+    rows = planted.survey["all_robin"]
+    compared = 0
+    for row, cells in zip(filled.table.rows, filled.cells, strict=True):
+        for column, cell in zip(filled.table.columns, cells, strict=True):
+            pair = {row.key, column.key}
+            own = rows[[{a, b} == pair for a, b in zip(rows.model_a, rows.model_b, strict=True)]]
+            assert cell.n == len(own)
+            if len(own):
+                assert cell.here == pytest.approx(100 * prefers(own, column.key).mean())
+                compared += 1
+            else:
+                assert cell.here is None
+    assert compared > 200
+    assert draw_figure(filled).startswith("<svg")
+
+
+def test_figure_23(planted: Planted) -> None:
+    """Each question's arrows, and a circle where the graph has one: a walk along arrows that ends
+    where it began.
+    """
+    with open_warehouse(planted.lake, lazy=True) as connection:
+        found = _ask(connection, PAPER.figures[23]).df()
+    rows = planted.survey["llm_size"]
+    rows = rows[rows.criterion == "overall"]
+    assert sorted(found.question_id) == sorted(rows.question_id.unique())
+    assert found.circle.isna().is_monotonic_increasing
+    assert 0 < found.circle.isna().sum() < len(found)
+    for one in found.itertuples():
+        own = rows[rows.question_id == one.question_id]
+        arrows = {
+            (row.model_a, row.model_b) if row.choice == 2 else (row.model_b, row.model_a)
+            for row in own.itertuples()
+        }
+        assert {tuple(text.split(" → ")) for text in one.preferences} == arrows
+        graph = graphlib.TopologicalSorter[str]()
+        for worse, better in arrows:
+            graph.add(better, worse)
+        if isinstance(one.circle, str):
+            walk = one.circle.split(" → ")
+            assert {*itertools.pairwise(walk)} <= arrows
+            assert walk[0] == walk[-1] == min(walk)
+        assert has_cycle(graph) is isinstance(one.circle, str)
+
+
+def test_best_encoder_of_each_language_model(planted: Planted) -> None:
+    """The recipe `best_encoder_ratio`, from the ratings that figure 2 shows."""
+    elo = by_key(ask(planted.lake, PAPER.figures[2]))
+    recipe = list_recipes()["best_encoder_ratio"]
+    with open_warehouse(planted.lake, lazy=True) as connection:
+        given = recipe.fill_options(["benchmark=chirp_all_robin"])
+        make_figures(connection, recipe.text, lambda _line: None)
+        rows = select_frame(connection, recipe.text, "recipe", given).to_dicts()
+    people = {row["llm_parameters_b"]: row for row in rows if row["rater"] == "human"}
+    assert [*people] == sorted(SIZES.values())
+    for name, size in SIZES.items():
+        best = max(ENCODERS, key=lambda one: elo[f"pythia-{name}_vit-{one}", "human"] or 0.0)
+        assert people[size]["model"] == f"pythia-{name}_vit-{best}"
+        assert people[size]["ratio"] == pytest.approx(ENCODERS[best] / size)
+        assert people[size]["n_encoders"] == 4
+    assert {row["rater"] for row in rows} == {"human", "gpt4v-r"}
+
+
 def distance_correlation(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> float:
     """Székely et al. 2007, of the doubly centred distance matrices."""
 
@@ -392,7 +536,7 @@ def test_table_7(grading: tuple[Lake, pd.DataFrame]) -> None:
         assert value == pytest.approx(100 * (rows[judge] == rows.people).mean()), key
 
 
-@pytest.mark.parametrize("number", [3, 11, 12])
+@pytest.mark.parametrize("number", [3, 4, 11, 12])
 def test_accuracies_of_models(grading: tuple[Lake, pd.DataFrame], number: int) -> None:
     lake, held = grading
     for (model, key), value in by_key(ask(lake, PAPER.figures[number])).items():
@@ -402,6 +546,30 @@ def test_accuracies_of_models(grading: tuple[Lake, pd.DataFrame], number: int) -
         ]
         grades = rows.people if grader == "human" else rows[grader]
         assert value == pytest.approx(100 * grades.mean()), (model, key)
+
+
+def test_figure_13(grading: tuple[Lake, pd.DataFrame]) -> None:
+    lake, held = grading
+    filled = ask(lake, PAPER.figures[13])
+    own = held[(held.benchmark == "gqa_sample") & (held.model == "llava-1.5-7b")]
+    for (key, cell), value in by_key(filled).items():
+        judge, style = key.split("/")
+        rows = own[own["style"] == style]
+        people, said = {"true_right": (1, 1), "false_wrong": (1, 0), "false_right": (0, 1), "true_wrong": (0, 0)}[cell]  # fmt: skip
+        assert value == ((rows.people == people) & (rows[judge] == said)).sum(), (key, cell)
+    assert draw_figure(filled).startswith("<svg")
+
+
+def test_figure_14(grading: tuple[Lake, pd.DataFrame]) -> None:
+    lake, held = grading
+    filled = ask(lake, PAPER.figures[14])
+    own = held[held.model.str.endswith("vit-g")]
+    for (key, benchmark), value in by_key(filled).items():
+        judge, style = key.split("/")
+        name = f"strings-{benchmark.removesuffix('_sample')}" if judge == "strings" else judge
+        rows = own[(own["style"] == style) & (own.benchmark == benchmark)]
+        assert value == pytest.approx(100 * (rows[name] == rows.people).mean()), (key, benchmark)
+    assert draw_figure(filled).startswith("<svg")
 
 
 def list_rows(lake: Lake, number: int) -> pd.DataFrame:

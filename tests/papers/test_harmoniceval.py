@@ -7,15 +7,16 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from judgelake.flows.paper_command import ask_table
+from judgelake.flows.paper_command import _ask, ask_table
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.papers.cells import FilledTable
+from judgelake.tasks.papers.drawings import draw_figure
 from judgelake.tasks.papers.registry import list_papers
 from judgelake.tasks.warehouse.warehouse import open_warehouse
 from tests.papers.planted import CRITERIA, ingest_suite, record_verdicts, write_mmhe
 
 TASKS = ("reg", "vqa", "vdu", "ic")
-TABLES = list_papers()["harmoniceval"].tables
+TABLES, FIGURES = list_papers()["harmoniceval"].tables, list_papers()["harmoniceval"].figures
 KEYS = sorted({row.key for number in range(2, 8) for row in TABLES[number].rows})
 HARMONIC = [key for key in KEYS if key.startswith("harmonic")]
 
@@ -95,3 +96,37 @@ def test_criteria(planted: Planted, number: int) -> None:
             expected = 100 * stats.kendalltau(own, people).statistic
             assert cell.here == pytest.approx(expected, abs=1e-9), (row, column)
     assert filled.n_filled == filled.n_cells
+
+
+def test_figure_4(planted: Planted) -> None:
+    lake, ratings, _, _ = planted
+    with open_warehouse(lake, lazy=True) as connection:
+        filled = ask_table(connection, FIGURES[4])
+    for row, cells in zip(filled.table.rows, filled.cells, strict=True):
+        for column, cell in zip(filled.table.columns, cells, strict=True):
+            task, criterion = column.key.removeprefix("mmhe_").split("/")
+            given = ratings[task][criterion]
+            assert cell.here == pytest.approx(100 * (given == int(row.key)).mean())
+            assert cell.n == len(given)
+    assert filled.n_filled == filled.n_cells
+    assert draw_figure(filled).startswith("<svg")
+
+
+def test_figure_5(planted: Planted) -> None:
+    """The two captions on which the overall scores of HarmonicEval and FLEUR differ most."""
+    lake, ratings, _, said = planted
+    with open_warehouse(lake, lazy=True) as connection:
+        rows = _ask(connection, FIGURES[5]).df()
+    own = said[(said.task == "ic") & (said.criterion == "overall")]
+    wide = own.pivot_table(index=["item_id", "answer_id"], columns="judge", values="rating")
+    gap = (wide.harmonic - wide.fleur).abs()
+    assert sorted(gap[list(zip(rows.input, rows.model, strict=True))]) == pytest.approx(
+        sorted(gap.nlargest(2))
+    )
+    people = ratings["ic"].groupby(["id", "model"])[list(CRITERIA)].mean()
+    for row in rows.itertuples():
+        assert row.harmoniceval == pytest.approx(wide.harmonic[row.input, row.model])
+        clarity = next(line for line in row.criteria if line.startswith("clarity: "))
+        mean = people.clarity[row.input, row.model]
+        assert f"people {round(mean + 1e-9, 1)}" in clarity
+        assert len(row.criteria) == len(CRITERIA)

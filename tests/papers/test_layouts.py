@@ -119,7 +119,7 @@ def run(*words: str) -> int:
         ((), "paper: no paper is named; expected one of chirp, harmoniceval, lave"),
         (("lav",), "paper: there is no paper 'lav'; did you mean 'lave'?"),
         (("lave", "--table", "9"), "paper: lave has no table 9 here; expected one of 1, 2, 3, 4;"),
-        (("harmoniceval", "--figure", "1"), "harmoniceval has no figure 1 here; expected no figure"),
+        (("harmoniceval", "--figure", "1"), "harmoniceval has no figure 1 here; expected one of 4, 5"),
         (("lave", "--format", "svg"), r"paper: svg is a drawing of one figure; expected --figure N \(4\)"),
         (("lave", "--figure", "4", "--format", "svg"), "the lake has nothing to draw"),
     ],

@@ -67,7 +67,7 @@ def sampled(tmp_path_factory: pytest.TempPathFactory) -> Planted:
                 rating = np.clip(np.round(rows.people + noise), 1, 5)
                 keyed = rows[["item_id", "answer_id"]].assign(rating=rating, sample=sample)
                 record_verdicts(lake, name, judge, keyed.assign(criterion="overall"))
-                said.append(keyed.assign(benchmark=name, judge=judge))
+                said.append(keyed.assign(benchmark=name, judge=judge, n_words=rows.n_words))
     return lake, pd.concat(said)
 
 
@@ -83,6 +83,44 @@ def test_correlations_with_gpt_4v(sampled: Planted, number: int) -> None:
         own = mean[judge, 1] if judge == "gpt-4v" else mean[judge, 0]
         found = COEFFICIENTS[coefficient](own.round(9), mean["gpt-4v", 0].round(9))
         assert value == pytest.approx(found.statistic, abs=1e-9), (judge, key)  # type: ignore[attr-defined]
+
+
+def quartiles(rows: pd.DataFrame) -> dict[str, float]:
+    low, median, high = np.quantile(rows.n_words, [0.25, 0.5, 0.75])
+    return {"low": low, "median": median, "high": high}
+
+
+@pytest.mark.parametrize("number", [10, 11])
+def test_lengths_by_score(sampled: Planted, number: int) -> None:
+    """Of GPT-4V's responses, by the scores of an evaluator's first three inferences; a score that
+    nobody gave on a benchmark has no length.
+    """
+    lake, said = sampled
+    with open_warehouse(lake, lazy=True) as connection:
+        filled = ask_table(connection, PAPER.figures[number])
+    own = said[(said.answer_id == "gpt-4v") & (said["sample"] < 3)]
+    for row, cells in zip(filled.table.rows, filled.cells, strict=True):
+        for column, cell in zip(filled.table.columns, cells, strict=True):
+            benchmark, judge, end = column.key.split("/")
+            rows = own[(own.judge == judge) & (own.rating == int(row.key))]
+            rows = rows if benchmark == "pv" else rows[rows.benchmark == benchmark]
+            assert cell.n == len(rows)
+            if len(rows):
+                assert cell.here == pytest.approx(quartiles(rows)[end]), (row, column)
+            else:
+                assert cell.here is None
+    assert filled.n_filled > 0.8 * filled.n_cells
+    assert draw_figure(filled).startswith("<svg")
+
+
+def test_figure_12(sampled: Planted) -> None:
+    lake, said = sampled
+    found = values_of(lake, PAPER.figures[12])
+    for (model, key), value in found.items():
+        benchmark, judge = key.split("/")
+        rows = said[(said.benchmark == benchmark) & (said.judge == judge) & (said["sample"] < 3)]
+        assert value == pytest.approx(rows[rows.answer_id == model].rating.mean()), (model, key)
+    assert len(found) == 12
 
 
 def test_table_5(sampled: Planted) -> None:
@@ -159,7 +197,12 @@ def test_table_2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps(rows))
     monkeypatch.setenv("JUDGELAKE_DATA", str(tmp_path / "data"))
-    found = values_of(ingest_suite("perception_collection", tmp_path), PAPER.tables[2])
+    lake = ingest_suite("perception_collection", tmp_path)
+    lengths = values_of(lake, PAPER.figures[5])
+    for level in range(1, 6):  # "Response <level> to <instruction>." and as many words as the level
+        low, median, high = (lengths[str(level), end] for end in ("low", "median", "high"))
+        assert low == median == high == 4 + level
+    found = values_of(lake, PAPER.tables[2])
     per_image = {"images": 1, "rubrics": 3, "instructions": 6, "reference_answers": 6, "responses": 30, "feedbacks": 30}  # fmt: skip
     assert found == {
         (what, column): n * (2 if column == "number" else 1)
@@ -173,7 +216,7 @@ def write_prompt(image: int, instruction: int, level: int) -> str:
     levels = "\n".join(f"Score {n}: {n} of 5 at {rubric}" for n in range(1, 6))
     return (
         f"###The instruction to evaluate:\nDo {instruction} with {image}.\n\n"
-        f"###Response to evaluate:\nResponse {level} to {instruction}.\n\n"
+        f"###Response to evaluate:\nResponse {level} to {instruction}.{' more' * level}\n\n"
         f"###Reference Answer (Score 5):\nThe best of {image} {instruction}.\n\n"
         f"###Score Rubrics:\n[Is it {rubric}?]\n{levels}\n\n###Feedback:"
     )

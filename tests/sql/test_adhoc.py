@@ -341,6 +341,7 @@ def test_a_recipe_can_be_asked_of_one_benchmark(
         "circles",
         "failure_modes",
         "larger_models",
+        "best_encoder_ratio",
     ):  # of which this lake has none
         assert ask(given, name) != []
     assert [row[:4] for row in ask(given, name, benchmark="b")] == [

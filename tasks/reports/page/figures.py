@@ -264,6 +264,74 @@ def draw_heatmap(
     return _to_svg(figure, figure_id)
 
 
+def draw_grid(
+    rows: Sequence[str],
+    columns: Sequence[str],
+    cells: Mapping[tuple[str, str], float],
+    x_label: str,
+    figure_id: str,
+    decimals: int = 1,
+) -> str:
+    """Numbers in a grid, row by column, each shaded from the least to the most of its column."""
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Rectangle
+
+    width = min(2 * _WIDTH_INCHES, 2.4 + 0.55 * len(columns))
+    figure = Figure(figsize=(width, 1.4 + 0.26 * len(rows)), layout="constrained")
+    axes = figure.add_subplot()
+    for x, column in enumerate(columns):
+        own = {row: cells[row, column] for row in rows if (row, column) in cells}
+        least, most = min(own.values(), default=0.0), max(own.values(), default=0.0)
+        for row, value in own.items():
+            y, share = rows.index(row), (value - least) / ((most - least) or 1)
+            box = Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=COLOURS[0], linewidth=0)
+            box.set_alpha(0.05 + 0.55 * share)
+            axes.add_patch(box)
+            axes.text(x, y, f"{value:.{decimals}f}", ha="center", va="center", fontsize=7)
+    axes.set_xlim(-0.5, len(columns) - 0.5)
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_xticks(range(len(columns)))
+    names = [shorten_label(name, 28) for name in columns]
+    axes.set_xticklabels(names, rotation=40, ha="right", parse_math=False)
+    axes.set_yticks(range(len(rows)))
+    axes.set_yticklabels([shorten_label(name, 28) for name in rows], parse_math=False)
+    axes.set_xlabel(x_label)
+    axes.tick_params(length=0)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    return _to_svg(figure, figure_id)
+
+
+def draw_lines(
+    curves: Mapping[str, Sequence[Point]], x_label: str, y_label: str, figure_id: str
+) -> str:
+    """Lines of named points, one a name, on two logarithmic axes; the points of one x have one
+    name.
+    """
+    figure, axes = _start_plane(x_label, y_label)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    for k, points in enumerate(curves.values()):
+        places, heights = [p.x for p in points], [p.y for p in points]
+        axes.plot(
+            places,
+            heights,
+            marker=_marker(k),
+            markersize=5,
+            linewidth=1.4,
+            color=COLOURS[k % len(COLOURS)],
+            label=f"s{list(curves)[k]}",
+        )
+    named = {p.x: p.name for points in curves.values() for p in points}
+    axes.set_xticks(list(named), labels=list(named.values()))
+    axes.minorticks_off()
+    heights = sorted({p.y for points in curves.values() for p in points})
+    ends = [heights[0], heights[len(heights) // 2], heights[-1]]
+    axes.set_yticks(ends, labels=[f"{value:.3g}" for value in ends])
+    _add_legend(figure, axes, list(curves))
+    return _to_svg(figure, figure_id)
+
+
 def draw_preferences(
     names: Sequence[str], edges: Mapping[tuple[str, str], float], figure_id: str
 ) -> str:
