@@ -5,7 +5,7 @@ Imports torch: only what trains a model imports this module.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -56,6 +56,7 @@ class TrainingRowMaker:
         self._prompter, self._speller = Prompter(loaded, encode_image), Speller(loaded.tokenizer)
         self._end = _find_end(loaded)
         self._kept: dict[int, tuple[Example, Row]] = {}
+        self._media: dict[str, dict[str, Any]] = {}
         self._n_bytes = 0
 
     def make(self, example: Example) -> Row:
@@ -65,12 +66,31 @@ class TrainingRowMaker:
         held = self._kept.get(id(example))  # the example is kept too: no other has its id
         if held is not None:
             return held[1]
-        row = self._make(example)
-        size = sum(value.nbytes for value in row.prompt.media.values())
+        row = self._share_media(self._make(example), example)
+        media = row.prompt.media
+        size = (
+            0
+            if self._find_media(example) is media
+            else sum(value.nbytes for value in media.values())
+        )
         if self._n_bytes + size <= _KEPT_BYTES:
             self._kept[id(example)] = (example, row)
+            self._media.setdefault(_name_images(example), media)
             self._n_bytes += size
         return row
+
+    def _share_media(self, row: Row, example: Example) -> Row:
+        """The row with the tensors of an earlier example that shows the same images, so that they
+        are in memory once.
+        """
+        known, media = self._find_media(example), row.prompt.media
+        if known is None or known.keys() != media.keys():
+            return row
+        is_same = all(torch.equal(known[name], media[name]) for name in media)
+        return Row(replace(row.prompt, media=known), row.target) if is_same else row
+
+    def _find_media(self, example: Example) -> dict[str, Any] | None:
+        return self._media.get(_name_images(example))
 
     def _make(self, example: Example) -> Row:
         if example.request.form == "forced" and example.request.answer is not None:
@@ -190,6 +210,10 @@ def _pad(rows: Sequence[Row], name: str, width: int) -> torch.Tensor:
         for row in rows
     ]
     return torch.cat(whole)
+
+
+def _name_images(example: Example) -> str:
+    return repr([message.images for message in example.request.messages])
 
 
 def _find_end(loaded: Loaded) -> int:

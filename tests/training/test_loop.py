@@ -148,6 +148,20 @@ def test_passes_hold_so_many_padded_tokens(tmp_path: Path) -> None:
     assert [len(batch) for batch in cut_batches(rows, rows[5].n_tokens * 3)] == [3, 3]
 
 
+def test_images_that_examples_share_are_in_memory_once(tmp_path: Path) -> None:
+    loaded = load_base(LocalModel(str(save_llava(tmp_path / "m")), dtype="float32"))
+    maker = TrainingRowMaker(loaded, encode)
+    first, second, other = (
+        maker.make(make_example(number, shown)).prompt.media["pixel_values"]
+        for number, shown in ((0, 4), (1, 4), (2, 5))
+    )
+    assert first is second
+    assert first is not other
+    alone = TrainingRowMaker(loaded, encode).make(make_example(2, 5)).prompt.media["pixel_values"]
+    assert torch.equal(other, alone)
+    assert not torch.equal(other, first)
+
+
 FAMILIES: dict[str, Callable[[Path], Path]] = {
     "Llama": save_decoder,
     "Llava": save_llava,
