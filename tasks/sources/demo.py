@@ -73,13 +73,13 @@ def draw_demo(
     split: str = "all",
     with_foils: bool = False,
     with_feedback: bool = False,
-    control: str = "none",
+    shuffled: bool = False,
 ) -> SourceFrames:
     """Draw the demo benchmark of `scenes` pictures, writing them under `image_root`/demo/`seed`
     (`only_scenes`: demo/shapes-`seed`), with the questions of `tasks` alone where it names some,
     and of a `split` alone unless it is `all`; `with_foils`: what `answer_questions` says;
-    `with_feedback`: the oracle is a recorded judge too; `control`: `swapped` images or `shuffled`
-    verdicts. The same seed draws the same.
+    `with_feedback`: the oracle is a recorded judge too; `shuffled`: each answer has the verdict on
+    another. The same seed draws the same.
 
     Raises SourceError for a negative seed, fewer than one scene, or a folder that cannot be
     written.
@@ -99,11 +99,10 @@ def draw_demo(
     ]
     answers, ratings = _answer_all(rng, asked, with_foils)
     verdicts = _write_verdicts(asked, ratings) if with_feedback else []
-    if control == "shuffled":
+    if shuffled:
         order = rng.permutation(len(ratings)).tolist()
         ratings, verdicts = _reorder(ratings, order), verdicts and _reorder(verdicts, order)
-    shown = drawn[1:] + drawn[:1] if control == "swapped" else drawn
-    items = [_item_row(each, shown[each.drawn.number], split) for each in asked]
+    items = [_item_row(each, split) for each in asked]
     return SourceFrames(
         items=pl.DataFrame(items, schema=ITEMS),
         answers=pl.DataFrame(answers, schema=ANSWERS),
@@ -197,18 +196,18 @@ def _reorder(rows: Sequence[Row], order: Sequence[int]) -> list[Row]:
     ]
 
 
-def _item_row(asked: AskedQuestion, shown: Drawn, split: str) -> Row:
+def _item_row(asked: AskedQuestion, split: str) -> Row:
     question = asked.question
     return {
         "item_id": asked.item_id,
         "task": question.task,
         "prompt": question.prompt,
         "references": list(asked.references),
-        "images": [{"uri": shown.uri, "sha256": shown.image_sha256}],
+        "images": [{"uri": asked.drawn.uri, "sha256": asked.drawn.image_sha256}],
         "regions": [question.box._asdict()] if question.box else [],
         "category": question.category,
         "split": "train" if split == "train" else "test",
-        "cluster": shown.uri,
+        "cluster": asked.drawn.uri,
         **asked.drawn.origin,
     }
 

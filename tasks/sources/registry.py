@@ -47,8 +47,7 @@ class DemoSettings:
     texts. `foils: true` takes a right answer of another picture for each wrong answer, so that who
     does not see the picture cannot tell them: with `pictures: shapes, tasks: [vqa]` alone.
     `feedback: true` adds the oracle as a recorded judge, whose feedback says what is right.
-    `control` breaks what a judge needs, so that its agreement must fall: `swapped` shows each
-    question with the next picture, `shuffled` gives each answer the verdict on another.
+    `shuffled: true` gives each answer the verdict on another, from which nothing can be learnt.
     """
 
     seed: int = 7
@@ -58,7 +57,7 @@ class DemoSettings:
     split: Literal["all", "train", "test"] = "all"
     foils: bool = False
     feedback: bool = False
-    control: Literal["none", "swapped", "shuffled"] = "none"
+    shuffled: bool = False
 
     def __post_init__(self) -> None:
         if self.foils and (self.pictures != "shapes" or self.tasks != ("vqa",)):
@@ -82,7 +81,7 @@ def _draw(settings: DemoSettings, image_root: LakePath) -> SourceFrames:
         split=settings.split,
         with_foils=settings.foils,
         with_feedback=settings.feedback,
-        control=settings.control,
+        shuffled=settings.shuffled,
     )
 
 

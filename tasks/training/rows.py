@@ -37,6 +37,14 @@ class Row:
         """Of the prompt and the reply together."""
         return len(self.prompt.ids) + len(self.target)
 
+    def label(self, whole: bool) -> list[int]:
+        """What is learnt at each place: the reply's tokens, of a `whole` row also those of the
+        prompt's text; IGNORED elsewhere.
+        """
+        asked = zip(self.prompt.ids, self.prompt.key, strict=True)
+        texts = [token if whole and key >= 0 else IGNORED for token, key in asked]
+        return [*([IGNORED, *texts[1:]] if texts else []), *self.target]
+
     @cached_property
     def shapes(self) -> str:
         """What rows of one pass have in common: their images lie one after the other in one
@@ -140,11 +148,14 @@ class TrainingBatch(NamedTuple):
     labels: torch.Tensor
 
 
-def collate(rows: Sequence[Row], device: Any, dtype: torch.dtype) -> TrainingBatch:
+def collate(
+    rows: Sequence[Row], device: Any, dtype: torch.dtype, *, whole: bool = False
+) -> TrainingBatch:
     """Rows padded at their end; `labels` (rows, columns) are the tokens that follow each kept
-    column's, only the replies' of them.
+    column's, only the replies' of them unless `whole` rows are learnt.
     """
-    width, first = max(row.n_tokens for row in rows), min(len(row.prompt.ids) for row in rows)
+    width = max(row.n_tokens for row in rows)
+    first = 1 if whole else min(len(row.prompt.ids) for row in rows)
     placed = [_continue_positions(row) for row in rows]
     ids, mask = (torch.zeros(len(rows), width, dtype=torch.long) for _ in range(2))
     labels = torch.full((len(rows), width), IGNORED)
@@ -152,7 +163,7 @@ def collate(rows: Sequence[Row], device: Any, dtype: torch.dtype) -> TrainingBat
     for at, (row, place) in enumerate(zip(rows, placed, strict=True)):
         ids[at, : row.n_tokens] = torch.tensor((*row.prompt.ids, *row.target))
         mask[at, : row.n_tokens] = 1
-        labels[at, len(row.prompt.ids) : row.n_tokens] = torch.tensor(row.target)
+        labels[at, : row.n_tokens] = torch.tensor(row.label(whole))
         positions[:, at, : row.n_tokens] = place
     inputs = {
         "input_ids": ids,

@@ -49,22 +49,20 @@ JUDGE = (
     "rubric_file: {folder}/rubric.yaml, samples: 1, temperature: 0.0, max_tokens: 80"
 )
 LEARNT = "learnt: {{{scene}, seed: {seed}, scenes: {scenes}, split: train, feedback: true{more}}}"
-TESTED = (
-    "tested: {{{scene}, seed: 202, scenes: 300, split: test}}, "
-    "swapped: {{{scene}, seed: 202, scenes: 300, split: test, control: swapped}}"
-)
+TESTED = "tested: {{{scene}, seed: 202, scenes: 300, split: test}}"
 TRAINING = (
     "training: {{student: small, teacher: oracle, base: {folder}/base, benchmarks: [learnt], "
     "train: all, held_out: 0.01, gradient_checkpointing: false, epochs: 2, batch_size: 16, "
-    "learning_rate: 1.5e-3, checkpoint_steps: 200, seed: {seed}}}\n"
+    "learning_rate: 1.5e-3, checkpoint_steps: 200, seed: {seed}, loss: {loss}}}\n"
 )
-BLIND = "  blind: {{{judge}, image: absent, benchmarks: [tested]}}\n"
+ABLATIONS = "  blind: {{{judge}, image: absent}}\n  misled: {{{judge}, image: swapped}}\n"
 METRICS = "metrics: [exact_match, vqa_accuracy, soft_vqa_accuracy, sbert_score]\n"
 QUESTION = """
-select benchmark, alias, count(*) as n, round(spearman(judge, human), 3) as rho
-from scores_with_people where benchmark in ('tested', 'swapped') group by all order by all
+select alias, count(*) as n, round(spearman(judge, human), 3) as rho
+from scores_with_people where benchmark = 'tested' group by all order by all
 """
 LEAST = 0.8
+JUDGES = ("small", "blind", "misled")
 
 
 @dataclass(frozen=True)
@@ -74,6 +72,7 @@ class Part:
     scenes: int
     seed: int
     more: str = ""
+    loss: str = "reply"
 
     def write_suites(self, folder: Path) -> None:
         """What is learnt, and what is judged."""
@@ -82,22 +81,21 @@ class Part:
             scene=SCENE, seed=100 + self.seed, scenes=self.scenes, more=self.more
         )
         tested = TESTED.format(scene=SCENE)
-        training = TRAINING.format(folder=folder, seed=6 + self.seed)
+        training = TRAINING.format(folder=folder, seed=6 + self.seed, loss=self.loss)
         (folder / "prometheus.txt").write_text(TEMPLATE)
         (folder / "rubric.yaml").write_text(RUBRIC)
         first = HEAD.format(folder=folder, benchmarks=learnt, judge=judge)
         (folder / "train.yaml").write_text(first + training)
-        second = HEAD.format(
-            folder=folder, benchmarks=tested, judge=f"{judge}, benchmarks: [tested, swapped]"
-        )
-        (folder / "test.yaml").write_text(second + BLIND.format(judge=judge) + METRICS)
+        second = HEAD.format(folder=folder, benchmarks=tested, judge=judge)
+        (folder / "test.yaml").write_text(second + ABLATIONS.format(judge=judge) + METRICS)
 
 
 PARTS = {
     "proof": Part(7000, 1),
-    "seed_2": Part(7000, 2),
-    "seed_3": Part(7000, 3),
-    "labels_shuffled": Part(2500, 1, ", control: shuffled"),
+    "seed_2": Part(2500, 2),
+    "seed_3": Part(2500, 3),
+    "labels_shuffled": Part(2500, 1, ", shuffled: true"),
+    "prompt_loss": Part(2500, 2, loss="whole"),
 }
 
 
@@ -119,9 +117,9 @@ def save_base(lake: Path, folder: Path, seed: int) -> None:
     save_small_vlm(folder, texts + verdicts["text"].to_list(), seed, PHRASES)
 
 
-def measure(folder: Path, part: Part) -> dict[tuple[str, str], float]:
-    """Train and judge what is not done yet; Spearman's rho with the oracle of each judge and metric
-    on each benchmark.
+def measure(folder: Path, part: Part) -> dict[str, float]:
+    """Train and judge what is not done yet; Spearman's rho with the oracle of each judge and
+    metric.
     """
     folder.mkdir(parents=True, exist_ok=True)
     part.write_suites(folder)
@@ -141,7 +139,7 @@ def measure(folder: Path, part: Part) -> dict[tuple[str, str], float]:
     assert both.item() == 0, "a question that was learnt is tested"
     rows = found.sql(QUESTION).polars()
     print(rows)
-    return {(benchmark, alias): rho or 0.0 for benchmark, alias, rho in rows.drop("n").iter_rows()}
+    return {alias: rho or 0.0 for alias, _, rho in rows.iter_rows()}
 
 
 @contextmanager
@@ -158,24 +156,17 @@ def _count_cpu_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def list_claims(name: str, rho: dict[tuple[str, str], float]) -> Iterator[tuple[str, bool]]:
+def list_claims(name: str, rho: dict[str, float]) -> Iterator[tuple[str, bool]]:
     """What a part must show, and whether it does."""
-    own = rho["tested", "small"]
+    own, others = rho["small"], {alias: rho[alias] for alias in rho if alias not in JUDGES}
     if name == "labels_shuffled":
         yield f"shuffled verdicts leave |{own}| < 0.2", abs(own) < 0.2
         return
-    best = max(
-        value
-        for (where, alias), value in rho.items()
-        if where == "tested" and alias not in ("small", "blind")
-    )
+    best = max(others, key=lambda alias: others[alias])
     yield f"rho {own} >= {LEAST}", own >= LEAST
-    yield f"rho {own} > {best}, the best metric's", own > best
-    for what, value in (
-        ("no image", rho["tested", "blind"]),
-        ("another image", rho["swapped", "small"]),
-    ):
-        yield f"{what} leaves {value} < {own} / 2", value < own / 2
+    yield f"rho {own} > {others[best]} of {best}, the best metric", own > others[best]
+    yield f"no image leaves {rho['blind']} < {own} / 2", rho["blind"] < own / 2
+    yield f"another image leaves {rho['misled']} < {own} / 2", rho["misled"] < own / 2
 
 
 def main() -> None:

@@ -1,5 +1,5 @@
 """What the demo source draws for training: foils, splits of questions, the oracle's feedback, and
-controls.
+shuffled verdicts.
 """
 
 from collections import Counter
@@ -105,12 +105,10 @@ def name_as_listed(told: str) -> str:
     return f"{place} {what}"
 
 
-def test_controls_break_the_tie_of_answer_and_picture(drawn: SourceFrames, tmp_path: Path) -> None:
-    swapped = draw(tmp_path, control="swapped")
-    both = drawn.items.join(swapped.items.select("item_id", other="images"), on="item_id")
-    assert both.height == drawn.items.height == swapped.items.height
-    assert both.filter(pl.col("images") == pl.col("other")).is_empty()
-    shuffled = draw(tmp_path, control="shuffled", with_feedback=True)
+def test_shuffled_verdicts_say_nothing_of_their_answers(
+    drawn: SourceFrames, tmp_path: Path
+) -> None:
+    shuffled = draw(tmp_path, shuffled=True, with_feedback=True)
     ratings = drawn.human_ratings.join(
         shuffled.human_ratings.select(*KEYS, other="rating"), on=KEYS
     )
