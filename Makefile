@@ -29,7 +29,7 @@ test: setup
 test-full: setup
 	$(BIN)/python -m pytest -m full -n 3 --dist load
 
-BENCHES := readers vqa_accuracy ngram_metrics meteor model_metrics metrics_lake correlation agreement family rankings coverage checks bias_reports matchups api local forced collection gpu whole_run memory plan compact lake report page bucket command small_run sql_functions ingest
+BENCHES := readers vqa_accuracy ngram_metrics meteor model_metrics metrics_lake correlation agreement family rankings coverage checks bias_reports matchups api local forced collection training gpu whole_run memory plan compact lake report page bucket command small_run sql_functions ingest
 
 bench: setup
 	set -e; for name in $(BENCHES); do $(BIN)/python -m tests.bench.bench_$$name; done

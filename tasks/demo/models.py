@@ -14,6 +14,10 @@ import numpy as np
 from judgelake.tasks.demo.questions import RATINGS, Pool, Question, as_sentence, finish
 from judgelake.tasks.demo.words import pick
 
+_USUAL_SHARE, _HALF = 0.6, 0.5
+"""Of the answers that are right or foils: those in annotators' words; of the half right: those that
+become right.
+"""
 LEADS = ("", "as far as I can see, ", "looking closely, ")
 TAILS = ("", ", which is easy to make out", ", going by what is in the picture")
 
@@ -61,12 +65,19 @@ MODELS = (
 
 
 def answer_questions(
-    rng: np.random.Generator, model: RuleModel, questions: Sequence[Question]
+    rng: np.random.Generator,
+    model: RuleModel,
+    questions: Sequence[Question],
+    *,
+    with_foils: bool = False,
 ) -> list[Answered]:
-    """Let a model answer the questions of one task."""
+    """Let a model answer the questions of one task. `with_foils`: no answer is half right, and a
+    wrong one is a right one of another picture, in the words that it would have there.
+    """
     pools = _draw_pools(rng, model, len(questions))
+    answer = _answer_or_foil if with_foils else _answer
     return [
-        _answer(rng, model, question, pool) for question, pool in zip(questions, pools, strict=True)
+        answer(rng, model, question, pool) for question, pool in zip(questions, pools, strict=True)
     ]
 
 
@@ -87,6 +98,17 @@ def _answer(rng: np.random.Generator, model: RuleModel, question: Question, pool
     saying = pick(rng, getattr(question.sayings, pool))
     text = _wrap(rng, question, saying) if model.wordy else finish(question, saying)
     return Answered(text, RATINGS[pool])
+
+
+def _answer_or_foil(
+    rng: np.random.Generator, model: RuleModel, question: Question, pool: Pool
+) -> Answered:
+    words: Pool = "usual" if rng.random() < _USUAL_SHARE else "unusual"
+    is_right = pool in ("usual", "unusual") or (pool == "partly" and rng.random() < _HALF)
+    said = question.sayings if is_right else pick(rng, question.foils)
+    saying = pick(rng, getattr(said, words))
+    text = _wrap(rng, question, saying) if model.wordy else finish(question, saying)
+    return Answered(text, float(is_right))
 
 
 def _wrap(rng: np.random.Generator, question: Question, saying: str) -> str:

@@ -6,7 +6,7 @@ The questions about a picture are made in `tasks.demo.scene_questions`,
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -43,10 +43,18 @@ class Sayings:
     wrong: tuple[str, ...]
 
 
+class RightSayings(NamedTuple):
+    """What is right where something is true of a picture: in annotators' words, and in others."""
+
+    usual: tuple[str, ...]
+    unusual: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """One question about one picture. `frame` makes a sentence of a saying; `box` marks the object
-    that is asked about.
+    that is asked about. `foils` are what would be right, and is wrong here, if the picture were
+    another one, about as often as such pictures are drawn.
     """
 
     task: str
@@ -55,6 +63,7 @@ class Question:
     frame: str
     sayings: Sayings
     box: Rectangle | None = None
+    foils: tuple[RightSayings, ...] = ()
 
 
 def sort_sayings(
@@ -74,6 +83,19 @@ def sort_sayings(
         seen.update(saying.casefold() for saying in kept)
         pools.append(tuple(kept))
     return Sayings(*pools)
+
+
+def list_foils(sayings: Sayings, others: Iterable[RightSayings]) -> tuple[RightSayings, ...]:
+    """Right sayings of other pictures without those that are right or half right here."""
+    right = {saying.casefold() for saying in (*sayings.usual, *sayings.unusual, *sayings.partly)}
+    kept = [
+        RightSayings(
+            tuple(saying for saying in other.usual if saying.casefold() not in right),
+            tuple(saying for saying in other.unusual if saying.casefold() not in right),
+        )
+        for other in others
+    ]
+    return tuple(foil for foil in kept if foil.usual and foil.unusual)
 
 
 def draw_references(rng: np.random.Generator, question: Question) -> list[str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from judgelake.tasks.demo.questions import Question, sort_sayings
+from judgelake.tasks.demo.questions import Question, RightSayings, list_foils, sort_sayings
 from judgelake.tasks.demo.words import (
     COLOURS,
     PLACES,
@@ -32,6 +32,8 @@ _GROUPS = {
     5: "a group of five",
     6: "half a dozen",
 }
+_USUAL_COUNTS = (1, 1, 1, 2, 2, 3)
+"""Numbers of things alike, about as often as scenes have them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,18 +150,28 @@ def _move(rng: np.random.Generator, thing: Thing) -> str:
     )
 
 
+def _say_colour(name: str) -> RightSayings:
+    colour = COLOURS[name]
+    usual = (name, colour.specific, *(["gray"] if name == "grey" else []))
+    return RightSayings(usual, colour.other)
+
+
 def _ask_colour(rng: np.random.Generator, scene: Scene) -> Question:
     thing = pick(rng, scene.things)
     colour, name = COLOURS[thing.colour], name_uniquely(scene, thing, hidden="colour")
     sayings = sort_sayings(
-        usual=[thing.colour, colour.specific, *(["gray"] if thing.colour == "grey" else [])],
-        unusual=colour.other,
+        *_say_colour(thing.colour),
         partly=[colour.vague],
         alike=[f"not {thing.colour}", colour.alike],
         wrong=pick_distinct(rng, [other for other in COLOURS if other != thing.colour], 4),
     )
     return Question(
-        "vqa", "colour", f"What colour is {name}?", f"{name} is {{}} to my eye", sayings
+        "vqa",
+        "colour",
+        f"What colour is {name}?",
+        f"{name} is {{}} to my eye",
+        sayings,
+        foils=list_foils(sayings, map(_say_colour, COLOURS)),
     )
 
 
@@ -173,9 +185,20 @@ def _ask_shape(rng: np.random.Generator, scene: Scene) -> Question:
         shape.alike,
         [other for other in SHAPES if other != thing.shape],
     )
+    others = [RightSayings(other.usual, other.other) for other in SHAPES.values()]
     return Question(
-        "vqa", "shape", f"What kind of shape is {name}?", f"I would call {name} this: {{}}", sayings
+        "vqa",
+        "shape",
+        f"What kind of shape is {name}?",
+        f"I would call {name} this: {{}}",
+        sayings,
+        foils=list_foils(sayings, others),
     )
+
+
+def _say_count(count: int, noun: str) -> RightSayings:
+    usual = (str(count), name_number(count), f"{count} {noun}{'s' if count > 1 else ''}")
+    return RightSayings(usual, (_GROUPS[count], f"{name_number(count)} in all"))
 
 
 def _ask_count(rng: np.random.Generator, scene: Scene) -> Question:
@@ -185,8 +208,7 @@ def _ask_count(rng: np.random.Generator, scene: Scene) -> Question:
     asked = Description(colour=thing.colour) if by_colour else Description(shape=thing.shape)
     count = sum(asked.fits(other) for other in scene.things)
     sayings = sort_sayings(
-        usual=[str(count), name_number(count), f"{count} {noun}{'s' if count > 1 else ''}"],
-        unusual=[_GROUPS[count], f"{name_number(count)} in all"],
+        *_say_count(count, noun),
         partly=["at least one"]
         if count == 1
         else ["more than one", "a few", f"at least {name_number(count - 1)}"],
@@ -205,7 +227,16 @@ def _ask_count(rng: np.random.Generator, scene: Scene) -> Question:
         f"How many {noun}s are in the picture?",
         f"counting the {noun}s I get {{}}",
         sayings,
+        foils=list_foils(sayings, [_say_count(other, noun) for other in _USUAL_COUNTS]),
     )
+
+
+def _say_place(place: str) -> RightSayings:
+    usual = (place, f"in the {place}", *(["center", "in the middle"] if place == "centre" else []))
+    down, _, across = place.partition(" ")
+    aside = {"left": "leftmost third", "right": "rightmost third"}.get(across, "central third")
+    height = {"top": "upper", "bottom": "lower"}.get(down, "middle")
+    return RightSayings(usual, (f"{height} row, {aside}",))
 
 
 def _ask_place(rng: np.random.Generator, scene: Scene) -> Question:
@@ -216,24 +247,15 @@ def _ask_place(rng: np.random.Generator, scene: Scene) -> Question:
     name = name_uniquely(scene, thing, hidden="place")
     place = thing.place
     down, _, across = place.partition(" ")
-    usual = [place, f"in the {place}", *(["center", "in the middle"] if place == "centre" else [])]
     parts = (
         ["in the middle row", "away from the corners"]
         if down in ("centre", "middle")
         else [f"at the {down}"]
     )
     parts += [f"on the {across}"] if across in ("left", "right") else ["in the middle column"]
-    aside = {
-        "left": "leftmost third",
-        "right": "rightmost third",
-        "middle": "central third",
-        "": "central third",
-    }[across]
-    height = {"top": "upper", "bottom": "lower"}.get(down, "middle")
     others = [other for other in _ALL_PLACES if other != place]
     sayings = sort_sayings(
-        usual=usual,
-        unusual=[f"{height} row, {aside}"],
+        *_say_place(place),
         partly=parts,
         alike=[f"not the {place}", _move(rng, thing)],
         wrong=[other for other in others if not set(other.split()) & set(place.split())],
@@ -244,6 +266,7 @@ def _ask_place(rng: np.random.Generator, scene: Scene) -> Question:
         f"Where in the picture is {name}?",
         f"{name} is to be found here: {{}}",
         sayings,
+        foils=list_foils(sayings, map(_say_place, _ALL_PLACES)),
     )
 
 
@@ -261,18 +284,24 @@ def _ask_whether(rng: np.random.Generator, scene: Scene) -> Question:
     absent = sorted({(colour, shape) for colour, _ in kinds for _, shape in kinds} - kinds)
     truth = bool(rng.integers(2)) or not absent
     colour, shape = pick(rng, sorted(kinds)) if truth else pick(rng, absent)
+    there = RightSayings(
+        ("yes", "yes, there is", f"yes, {with_article(colour)} one"),
+        ("indeed there is", "certainly"),
+    )
+    not_there = RightSayings(
+        ("no", "no, there is not", f"no {colour} one"),
+        ("nothing of that kind", "none to be seen"),
+    )
     sayings = (
         sort_sayings(
-            usual=["yes", "yes, there is", f"yes, {with_article(colour)} one"],
-            unusual=["indeed there is", "certainly"],
+            *there,
             partly=["perhaps, hard to say"],
             alike=["yes, but not in this picture"],
             wrong=["no", "no, not one"],
         )
         if truth
         else sort_sayings(
-            usual=["no", "no, there is not", f"no {colour} one"],
-            unusual=["nothing of that kind", "none to be seen"],
+            *not_there,
             partly=["perhaps not, hard to say"],
             alike=["no doubt there is"],
             wrong=["yes", "yes, there is"],
@@ -284,4 +313,5 @@ def _ask_whether(rng: np.random.Generator, scene: Scene) -> Question:
         f"Is there {with_article(colour)} {shape} in the picture?",
         "my answer is this: {}",
         sayings,
+        foils=list_foils(sayings, [there, not_there]),
     )

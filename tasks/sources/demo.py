@@ -23,9 +23,17 @@ from judgelake.tasks.demo.scene_questions import ask_scene
 from judgelake.tasks.demo.world import Picture, Scene, draw_pictures
 from judgelake.tasks.errors import SourceError
 from judgelake.tasks.lake.storage import LakePath, read_file, write_whole
-from judgelake.tasks.sources.frames import ANSWERS, CAPTIONS, HUMAN_RATINGS, ITEMS, SourceFrames
+from judgelake.tasks.sources.frames import (
+    ANSWERS,
+    CAPTIONS,
+    HUMAN_RATINGS,
+    ITEMS,
+    SourceFrames,
+    frame_schema,
+)
 
 CRITERION, ORACLE = "correctness", "oracle"
+RECORDED_VERDICTS = frame_schema("recorded_verdicts")
 
 Row = dict[str, Any]
 
@@ -62,10 +70,16 @@ def draw_demo(
     *,
     only_scenes: bool = False,
     tasks: Sequence[str] = (),
+    split: str = "all",
+    with_foils: bool = False,
+    with_feedback: bool = False,
+    shuffled: bool = False,
 ) -> SourceFrames:
     """Draw the demo benchmark of `scenes` pictures, writing them under `image_root`/demo/`seed`
-    (`only_scenes`: demo/shapes-`seed`), with the questions of `tasks` alone where it names some;
-    the same seed draws the same.
+    (`only_scenes`: demo/shapes-`seed`), with the questions of `tasks` alone where it names some,
+    and of a `split` alone unless it is `all`; `with_foils`: what `answer_questions` says;
+    `with_feedback`: the oracle is a recorded judge too; `shuffled`: each answer has the verdict on
+    another. The same seed draws the same.
 
     Raises SourceError for a negative seed, fewer than one scene, or a folder that cannot be
     written.
@@ -80,15 +94,29 @@ def draw_demo(
         each
         for scene in drawn
         for each in _ask(rng, scene)
-        if not tasks or each.question.task in tasks
+        if (not tasks or each.question.task in tasks)
+        and split in ("all", find_split(each.question.prompt))
     ]
-    answers, ratings = _answer_all(rng, asked)
+    answers, ratings = _answer_all(rng, asked, with_foils)
+    verdicts = _write_verdicts(asked, ratings) if with_feedback else []
+    if shuffled:
+        order = rng.permutation(len(ratings)).tolist()
+        ratings, verdicts = _reorder(ratings, order), verdicts and _reorder(verdicts, order)
+    items = [_item_row(each, split) for each in asked]
     return SourceFrames(
-        items=pl.DataFrame([_item_row(each) for each in asked], schema=ITEMS),
+        items=pl.DataFrame(items, schema=ITEMS),
         answers=pl.DataFrame(answers, schema=ANSWERS),
         human_ratings=pl.DataFrame(ratings, schema=HUMAN_RATINGS),
         captions=pl.DataFrame([_caption_row(scene) for scene in drawn], schema=CAPTIONS),
+        recorded_verdicts=pl.DataFrame(verdicts, schema=RECORDED_VERDICTS),
     )
+
+
+def find_split(prompt: str) -> str:
+    """`test` for a quarter of all questions' texts, `train` for the others: by their digest, so
+    that no text is in both whatever is drawn.
+    """
+    return "train" if sha256(prompt.encode()).digest()[0] % 4 else "test"
 
 
 def ask_picture(rng: np.random.Generator, picture: Picture) -> list[Question]:
@@ -143,21 +171,32 @@ def _ask(rng: np.random.Generator, drawn: Drawn) -> list[AskedQuestion]:
 
 
 def _answer_all(
-    rng: np.random.Generator, asked: Sequence[AskedQuestion]
+    rng: np.random.Generator, asked: Sequence[AskedQuestion], with_foils: bool
 ) -> tuple[list[Row], list[Row]]:
     """Rows of answers and of the oracle's ratings, in the order of models, tasks and items."""
     answers, ratings = [], []
     for model in MODELS:
         for task in dict.fromkeys(each.question.task for each in asked):
             some = [each for each in asked if each.question.task == task]
-            drawn = answer_questions(rng, model, [each.question for each in some])
+            drawn = answer_questions(
+                rng, model, [each.question for each in some], with_foils=with_foils
+            )
             for each, (text, rating) in zip(some, drawn, strict=True):
                 answers.append(_answer_row(each, model, text))
                 ratings.append(_rating_row(each, model, rating))
     return answers, ratings
 
 
-def _item_row(asked: AskedQuestion) -> Row:
+def _reorder(rows: Sequence[Row], order: Sequence[int]) -> list[Row]:
+    """The rows, each with what another one says of its own answer; keys stay where they are."""
+    keys = ("item_id", "answer_id")
+    return [
+        rows[other] | {key: row[key] for key in keys}
+        for row, other in zip(rows, order, strict=True)
+    ]
+
+
+def _item_row(asked: AskedQuestion, split: str) -> Row:
     question = asked.question
     return {
         "item_id": asked.item_id,
@@ -167,7 +206,7 @@ def _item_row(asked: AskedQuestion) -> Row:
         "images": [{"uri": asked.drawn.uri, "sha256": asked.drawn.image_sha256}],
         "regions": [question.box._asdict()] if question.box else [],
         "category": question.category,
-        "split": "test",
+        "split": "train" if split == "train" else "test",
         "cluster": asked.drawn.uri,
         **asked.drawn.origin,
     }
@@ -196,6 +235,31 @@ def _rating_row(asked: AskedQuestion, model: RuleModel, rating: float) -> Row:
         "scale_high": 1.0,
     }
     return _answer_key(asked, model) | scale | asked.drawn.origin
+
+
+def _write_verdicts(asked: Sequence[AskedQuestion], ratings: Sequence[Row]) -> list[Row]:
+    """The oracle's ratings on a scale from 1 to 5, each with what is right as its feedback."""
+    feedback = {each.item_id: _write_feedback(each) for each in asked}
+    return [_verdict_row(row, feedback[row["item_id"]]) for row in ratings]
+
+
+def _write_feedback(asked: AskedQuestion) -> str:
+    """What a scene shows, row by row, and what is right."""
+    right, picture = f"A right answer is {asked.question.sayings.usual[0]}.", asked.drawn.picture
+    if not isinstance(picture, Scene):
+        return right
+    ordered = sorted(picture.things, key=lambda thing: (thing.row, thing.column))
+    seen = [f"{one.place} {one.size} {one.colour} {one.shape}" for one in ordered]
+    return f"The picture shows {', '.join(seen)}. {right}"
+
+
+def _verdict_row(rating: Row, feedback: str) -> Row:
+    score = 1 + 4 * rating["rating"]
+    kept = ("item_id", "answer_id", "criterion", "source_file", "locator")
+    said = {"text": f"{feedback} [RESULT] {score:.0f}", "reason": None}
+    scale = {"rating": score, "scale_low": 1.0, "scale_high": 5.0}
+    given = {"judge": ORACLE, "sample": 0, "status": "ok"}
+    return {name: rating[name] for name in kept} | given | scale | said
 
 
 def _caption_row(drawn: Drawn) -> Row:

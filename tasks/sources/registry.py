@@ -44,13 +44,29 @@ class BenchmarkSettings:
 class DemoSettings:
     """The demo benchmark, drawn from `seed`; `scenes` pictures with a few items each. `pictures:
     shapes` draws scenes of shapes alone, without charts and panels whose text must be read;
-    `tasks` keeps the questions of some tasks, all of them where it names none.
+    `tasks` keeps the questions of some tasks, all of them where it names none. `split` keeps the
+    questions whose text is one of three quarters (`train`) or of the last quarter (`test`) of all
+    texts. `foils: true` takes a right answer of another picture for each wrong answer, so that who
+    does not see the picture cannot tell them: with `pictures: shapes, tasks: [vqa]` alone.
+    `feedback: true` adds the oracle as a recorded judge, whose feedback says what is right.
+    `shuffled: true` gives each answer the verdict on another, from which nothing can be learnt.
     """
 
     seed: int = 7
     scenes: int = 40
     pictures: Literal["all", "shapes"] = "all"
     tasks: tuple[Literal["vqa", "referring", "document", "caption"], ...] = ()
+    split: Literal["all", "train", "test"] = "all"
+    foils: bool = False
+    feedback: bool = False
+    shuffled: bool = False
+
+    def __post_init__(self) -> None:
+        if self.foils and (self.pictures != "shapes" or self.tasks != ("vqa",)):
+            raise ValueError(
+                "foils: true; expected with `pictures: shapes` and `tasks: [vqa]`, whose questions "
+                "have foils; add them"
+            )
 
 
 def _draw(settings: DemoSettings, image_root: LakePath) -> SourceFrames:
@@ -58,9 +74,16 @@ def _draw(settings: DemoSettings, image_root: LakePath) -> SourceFrames:
         draw_demo,
     )  # draws with Pillow, which no other source needs
 
-    only_scenes = settings.pictures == "shapes"
     return draw_demo(
-        settings.seed, settings.scenes, image_root, only_scenes=only_scenes, tasks=settings.tasks
+        settings.seed,
+        settings.scenes,
+        image_root,
+        only_scenes=settings.pictures == "shapes",
+        tasks=settings.tasks,
+        split=settings.split,
+        with_foils=settings.foils,
+        with_feedback=settings.feedback,
+        shuffled=settings.shuffled,
     )
 
 

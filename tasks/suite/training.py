@@ -35,6 +35,7 @@ class TrainingSettings:
     share of the images (or of the items without an image) whose examples are not trained on. A step
     learns from `batch_size` examples, in parts of the student's `batch_tokens`; `checkpoint_steps`:
     a checkpoint is written after so many steps, the most that a killed training has to repeat.
+    `loss: whole` learns the prompt's text too, an ablation: the paper learns the `reply` alone.
     """
 
     student: str
@@ -53,6 +54,7 @@ class TrainingSettings:
     gradient_checkpointing: bool = True
     checkpoint_steps: int = 50
     seed: int = 7
+    loss: Literal["reply", "whole"] = "reply"
 
     def __post_init__(self) -> None:
         for key in ("epochs", "batch_size", "checkpoint_steps", "lora_rank", "lora_alpha"):

@@ -31,6 +31,10 @@ Manifest = dict[str, Any]
 ReportLine = Callable[[str], None]
 _PACE = ("checkpoint_steps", "gradient_checkpointing")
 """Settings that change no weight but by rounding: another run may go on with others."""
+_LATER = {"loss": "reply"}
+"""Settings that came later, and the value for what there was before: it leaves the names of earlier
+trainings as they are.
+"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,7 +73,7 @@ class TrainingOrder:
         settings = {
             name: value
             for name, value in dataclasses.asdict(self.settings).items()
-            if name not in _PACE
+            if name not in _PACE and _LATER.get(name) != value
         }
         endpoint = self._student
         shown = [endpoint.image_max_side, endpoint.dtype, self.judge.options.max_tokens]

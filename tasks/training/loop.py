@@ -271,14 +271,15 @@ class Training:
         pass, smaller ones are tried.
         """
         torch.manual_seed(self._settings.seed + number)  # a model's dropout, alike after a restart
-        n_tokens = sum(len(row.target) for row in rows)
+        whole = self._settings.loss == "whole"
+        n_tokens = sum(label != IGNORED for row in rows for label in row.label(whole))
         while True:
             self._optimizer.zero_grad(set_to_none=True)
             batches, total = cut_batches(rows, self._batch_tokens), 0.0
             try:
                 self.n_passes += len(batches)
                 for batch in batches:
-                    loss: Any = self._sum_loss(batch) / n_tokens
+                    loss: Any = self._sum_loss(batch, whole=whole) / n_tokens
                     loss.backward()
                     total += float(loss.detach())
                 break
@@ -297,9 +298,9 @@ class Training:
         self._optimizer.step()
         return total
 
-    def _sum_loss(self, rows: Sequence[Row]) -> torch.Tensor:
-        """The summed loss of the replies' tokens."""
-        batch = collate(rows, self._device, self._dtype)
+    def _sum_loss(self, rows: Sequence[Row], *, whole: bool = False) -> torch.Tensor:
+        """The summed loss of the replies' tokens, or of `whole` rows."""
+        batch = collate(rows, self._device, self._dtype, whole=whole)
         with torch.autocast(self._device.type, self._dtype, enabled=self._dtype != torch.float32):
             logits = self._model(**batch.inputs).logits[:, :-1]
         flat, labels = logits.float().flatten(0, 1), batch.labels.to(logits.device).flatten()

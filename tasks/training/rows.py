@@ -5,7 +5,7 @@ Imports torch: only what trains a model imports this module.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -37,6 +37,14 @@ class Row:
         """Of the prompt and the reply together."""
         return len(self.prompt.ids) + len(self.target)
 
+    def label(self, whole: bool) -> list[int]:
+        """What is learnt at each place: the reply's tokens, of a `whole` row also those of the
+        prompt's text; IGNORED elsewhere.
+        """
+        asked = zip(self.prompt.ids, self.prompt.key, strict=True)
+        texts = [token if whole and key >= 0 else IGNORED for token, key in asked]
+        return [*([IGNORED, *texts[1:]] if texts else []), *self.target]
+
     @cached_property
     def shapes(self) -> str:
         """What rows of one pass have in common: their images lie one after the other in one
@@ -56,6 +64,7 @@ class TrainingRowMaker:
         self._prompter, self._speller = Prompter(loaded, encode_image), Speller(loaded.tokenizer)
         self._end = _find_end(loaded)
         self._kept: dict[int, tuple[Example, Row]] = {}
+        self._media: dict[str, dict[str, Any]] = {}
         self._n_bytes = 0
 
     def make(self, example: Example) -> Row:
@@ -65,12 +74,31 @@ class TrainingRowMaker:
         held = self._kept.get(id(example))  # the example is kept too: no other has its id
         if held is not None:
             return held[1]
-        row = self._make(example)
-        size = sum(value.nbytes for value in row.prompt.media.values())
+        row = self._share_media(self._make(example), example)
+        media = row.prompt.media
+        size = (
+            0
+            if self._find_media(example) is media
+            else sum(value.nbytes for value in media.values())
+        )
         if self._n_bytes + size <= _KEPT_BYTES:
             self._kept[id(example)] = (example, row)
+            self._media.setdefault(_name_images(example), media)
             self._n_bytes += size
         return row
+
+    def _share_media(self, row: Row, example: Example) -> Row:
+        """The row with the tensors of an earlier example that shows the same images, so that they
+        are in memory once.
+        """
+        known, media = self._find_media(example), row.prompt.media
+        if known is None or known.keys() != media.keys():
+            return row
+        is_same = all(torch.equal(known[name], media[name]) for name in media)
+        return Row(replace(row.prompt, media=known), row.target) if is_same else row
+
+    def _find_media(self, example: Example) -> dict[str, Any] | None:
+        return self._media.get(_name_images(example))
 
     def _make(self, example: Example) -> Row:
         if example.request.form == "forced" and example.request.answer is not None:
@@ -120,11 +148,14 @@ class TrainingBatch(NamedTuple):
     labels: torch.Tensor
 
 
-def collate(rows: Sequence[Row], device: Any, dtype: torch.dtype) -> TrainingBatch:
+def collate(
+    rows: Sequence[Row], device: Any, dtype: torch.dtype, *, whole: bool = False
+) -> TrainingBatch:
     """Rows padded at their end; `labels` (rows, columns) are the tokens that follow each kept
-    column's, only the replies' of them.
+    column's, only the replies' of them unless `whole` rows are learnt.
     """
-    width, first = max(row.n_tokens for row in rows), min(len(row.prompt.ids) for row in rows)
+    width = max(row.n_tokens for row in rows)
+    first = 1 if whole else min(len(row.prompt.ids) for row in rows)
     placed = [_continue_positions(row) for row in rows]
     ids, mask = (torch.zeros(len(rows), width, dtype=torch.long) for _ in range(2))
     labels = torch.full((len(rows), width), IGNORED)
@@ -132,7 +163,7 @@ def collate(rows: Sequence[Row], device: Any, dtype: torch.dtype) -> TrainingBat
     for at, (row, place) in enumerate(zip(rows, placed, strict=True)):
         ids[at, : row.n_tokens] = torch.tensor((*row.prompt.ids, *row.target))
         mask[at, : row.n_tokens] = 1
-        labels[at, len(row.prompt.ids) : row.n_tokens] = torch.tensor(row.target)
+        labels[at, : row.n_tokens] = torch.tensor(row.label(whole))
         positions[:, at, : row.n_tokens] = place
     inputs = {
         "input_ids": ids,
@@ -190,6 +221,10 @@ def _pad(rows: Sequence[Row], name: str, width: int) -> torch.Tensor:
         for row in rows
     ]
     return torch.cat(whole)
+
+
+def _name_images(example: Example) -> str:
+    return repr([message.images for message in example.request.messages])
 
 
 def _find_end(loaded: Loaded) -> int:

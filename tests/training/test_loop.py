@@ -132,6 +132,26 @@ def test_only_the_reply_is_learnt_and_its_end_with_it(tmp_path: Path) -> None:
         assert batch.inputs["attention_mask"][at].sum() == len(whole)
 
 
+def test_a_whole_row_is_learnt_but_for_its_image_and_first_token(tmp_path: Path) -> None:
+    loaded = load_base(LocalModel(str(save_llava(tmp_path / "m")), dtype="float32"))
+    maker = TrainingRowMaker(loaded, encode)
+    rows = [maker.make(make_example(1, 4)), maker.make(make_example(2, 4, words=9))]
+    batch = collate(rows, torch.device("cpu"), torch.float32, whole=True)
+    assert batch.inputs["logits_to_keep"] - 1 == batch.labels.shape[1]
+    mark = loaded.processor.image_token_id
+    for at, row in enumerate(rows):
+        whole = [*row.prompt.ids, *row.target]
+        labels = batch.labels[at].tolist()
+        wanted = [IGNORED if token == mark else token for token in whole[1:]]
+        assert labels == wanted + [IGNORED] * (len(labels) - len(wanted))
+        assert IGNORED in wanted
+    learning = begin(tmp_path / "m", loss="whole")
+    plain = begin(tmp_path / "m", tmp_path / "other.checkpoint")
+    for training in (learning, plain):
+        train(training, [make_example(1, 4), make_example(2, 4, words=9)])
+    assert learning.losses[0] != plain.losses[0]
+
+
 def test_passes_hold_so_many_padded_tokens(tmp_path: Path) -> None:
     loaded = load_base(LocalModel(str(save_decoder(tmp_path / "m")), dtype="float32"))
     maker = TrainingRowMaker(loaded, encode)
@@ -146,6 +166,20 @@ def test_passes_hold_so_many_padded_tokens(tmp_path: Path) -> None:
             for batch in batches
         )
     assert [len(batch) for batch in cut_batches(rows, rows[5].n_tokens * 3)] == [3, 3]
+
+
+def test_images_that_examples_share_are_in_memory_once(tmp_path: Path) -> None:
+    loaded = load_base(LocalModel(str(save_llava(tmp_path / "m")), dtype="float32"))
+    maker = TrainingRowMaker(loaded, encode)
+    first, second, other = (
+        maker.make(make_example(number, shown)).prompt.media["pixel_values"]
+        for number, shown in ((0, 4), (1, 4), (2, 5))
+    )
+    assert first is second
+    assert first is not other
+    alone = TrainingRowMaker(loaded, encode).make(make_example(2, 5)).prompt.media["pixel_values"]
+    assert torch.equal(other, alone)
+    assert not torch.equal(other, first)
 
 
 FAMILIES: dict[str, Callable[[Path], Path]] = {
@@ -244,10 +278,10 @@ def test_a_pass_too_large_for_the_memory_is_taken_in_smaller_ones(
     whole = train(begin(folder, tmp_path / "a", **settings), examples)
     most = 1
 
-    def refuse(rows: Any, *given: Any) -> Any:
+    def refuse(rows: Any, *given: Any, whole: bool = False) -> Any:
         if len(rows) > most:
             raise torch.OutOfMemoryError
-        return collate(rows, *given)
+        return collate(rows, *given, whole=whole)
 
     monkeypatch.setattr(loop, "collate", refuse)
     apart = train(begin(folder, tmp_path / "b", **settings), examples)

