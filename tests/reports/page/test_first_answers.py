@@ -81,6 +81,6 @@ def test_changes_and_concerns_are_cut_to_a_few() -> None:
     )
     elsewhere = Changes(datetime(1970, 1, 1, tzinfo=UTC), "the lake x", [row | {"has_moved": False}])  # fmt: skip
     assert say(EMPTY, changes=elsewhere)["changed"] == (
-        "None of 1 figures moved by more than chance since `the lake x`.",
+        "None of 1 figures moved by more than chance since the lake x.",
     )
     assert "changed" not in say(EMPTY)
