@@ -227,6 +227,7 @@ COLUMNS = {
     "base_low": "lower end of its 95 % interval in the earlier report",
     "base_high": "upper end of its 95 % interval in the earlier report",
     "base_n": "rows that it rested on in the earlier report",
+    "paired_changes.difference": "the newer figure less the earlier one, on the same answers",
     "changes.difference": "the newest value less the earlier one",
     "n_paired": "answers that were scored both times",
     "paired_difference": "the difference on those answers",

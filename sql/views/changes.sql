@@ -44,7 +44,7 @@ select
     earlier.high as base_high,
     earlier.n as base_n,
     -- less is rounding: sums are taken in any order
-    if(abs(newest.value - earlier.value) < 1e-9, 0, newest.value - earlier.value) as difference,
+    case when abs(newest.value - earlier.value) < 1e-9 then 0 else newest.value - earlier.value end as difference,
     paired.n as n_paired,
     paired.difference as paired_difference,
     paired.low as paired_low,

@@ -21,7 +21,7 @@ from judgelake.tasks.stats.estimates import estimate_mean
 from judgelake.tasks.stats.judge_comparison import correct_pairs
 from judgelake.tasks.stats.resampling import draw_keyed_weights, key_clusters
 from judgelake.tasks.suite.suite import ReportSettings, Suite
-from judgelake.tasks.warehouse.warehouse import select_file, select_frame
+from judgelake.tasks.warehouse.warehouse import run_sql, select_file, select_frame
 
 _COEFFICIENT = "spearman"
 _SAME = 1e-6
@@ -35,6 +35,12 @@ from changes
 where suite = $suite and base_reported_at = $base and difference <> 0
     and figure in ('agreement', 'mean') and criterion not like 'choices, %'
 order by all
+"""
+_SCORED = """
+create temp table core_scores as
+select benchmark, judge, alias, criterion, item_id, answer_id, model, cluster, status, score_0_1
+from core_scores
+where status = 'ok' and list_contains($benchmarks::varchar[], benchmark)
 """
 _TARGETS = "select * from core_human where benchmark = $benchmark and score_0_1 is not null"
 
@@ -71,6 +77,10 @@ def pair_changes(
     (`tasks.warehouse.warehouse.go_back`).
     """
     figures = select_frame(now, _DIFFERENT, "changes", {"suite": suite.name, "base": base})
+    if not figures.is_empty():  # views over all that was written: computed once
+        run_sql(
+            then, _SCORED, "core_scores", {"benchmarks": figures["benchmark"].unique().to_list()}
+        )
     stamp = {"suite": suite.name, "base_reported_at": base, "reported_at": reported_at}
     rows = [
         {**stamp, **figure, **paired._asdict()}

@@ -29,9 +29,9 @@ class Changes:
     come_and_gone: Sequence[str] = ()
 
     def name_base(self) -> str:
-        """What to call the earlier report; a run's id or folder stands between backticks."""
+        """What to call the earlier report; a run's id stands between backticks."""
         if self.made_at.year <= 1970:
-            return f"`{self.base}`"
+            return self.base
         run = f" (run `{self.base}`)" if self.base else ""
         return f"the report of {self.made_at:%Y-%m-%d %H:%M} UTC{run}"
 

@@ -58,7 +58,9 @@ def _say_trust(part: BenchmarkPart, *, several: bool) -> Iterator[str]:
         people = part.against or "people"
         doubted = [line for line in known if line.low is not None and line.low <= 0]
         first = next((line for line in known if line not in doubted), None)
-        if first is not None:
+        if first is not None and first is not known[0]:
+            yield f"{where}of those surely better than chance, closest is {_measure(first)}."
+        elif first is not None:
             words = "; ".join(first.verdicts)
             yield f"{where}closest to {people} is {_measure(first)}: {words}."
         if doubted:

@@ -32,10 +32,14 @@ def test_the_closest_judge_is_one_whose_interval_lies_above_0() -> None:
         judge("open", 0.2, None, None),
     )
     (first, second) = say(replace(EMPTY, trust=lines))["trust"]
-    assert first == "Closest to people is `sure` 0.40 (0.20 to 0.57): fair."
+    assert first == "Of those surely better than chance, closest is `sure` 0.40 (0.20 to 0.57)."
     assert second == (
         "Do not trust `wide` 0.45 (-0.01 to 0.76) and `against'` -0.30 (-0.50 to -0.10): their "
         "agreement may be chance, or is below 0."
+    )
+
+    assert say(replace(EMPTY, trust=lines[1:2]))["trust"] == (
+        "Closest to people is `sure` 0.40 (0.20 to 0.57): fair.",
     )
 
 
@@ -81,6 +85,6 @@ def test_changes_and_concerns_are_cut_to_a_few() -> None:
     )
     elsewhere = Changes(datetime(1970, 1, 1, tzinfo=UTC), "the lake x", [row | {"has_moved": False}])  # fmt: skip
     assert say(EMPTY, changes=elsewhere)["changed"] == (
-        "None of 1 figures moved by more than chance since `the lake x`.",
+        "None of 1 figures moved by more than chance since the lake x.",
     )
     assert "changed" not in say(EMPTY)

@@ -12,6 +12,7 @@ import pytest
 
 from judgelake.tasks.errors import BackendError
 from judgelake.tasks.reports.page import rows as page_rows
+from judgelake.tasks.reports.page.failure_facets import link_failure
 from judgelake.tasks.reports.page.render import render_report
 from judgelake.tasks.reports.page.rows import PageRows, link_record, link_rows
 from tests.reports.page.test_render import (
@@ -212,3 +213,28 @@ def test_a_number_leads_to_its_rows_where_there_are_any() -> None:
     )
     assert link_record(rows, {}, {"benchmark": "*", "judge": "lave"}) == ""
     assert link_record(rows, {}, {"benchmark": "b", "rater": "human:p"}) == ""
+
+
+def test_rows_know_the_failures_that_hold_of_their_answer(
+    lake: duckdb.DuckDBPyConnection,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    fill(lake)
+    missed = {"benchmark": "vqa", "item_id": "i1", "answer_id": "1", "case_kind": "missed"}
+    for by, labeller, categories in (
+        ("human", None, ["synonym", "same_stem"]),
+        ("judge", "why|v:1", ["synonym"]),
+        (None, None, []),
+    ):
+        labelled = {"labelled_by": by, "labeller": labeller, "categories": categories}
+        insert_named(lake, "rpt_failure_examples", missed | labelled)
+    page = render_report(lake, "s", tmp_path / "report.html", None, MADE_AT)
+    index, _ = read_page(page)
+    (case,) = [k for k, found in enumerate(index["cases"]) if found[1] == "i1"]
+    assert {k: sorted(index["failure"][n] for n in held) for k, held in index["failures"].items()} == {
+        str(case): ["missed: same_stem, by human", "missed: synonym, by human", "missed: synonym, by judge why"]
+    }  # fmt: skip
+    bar = {"case_kind": "missed", "category": "synonym", "labelled_by": "human", "labeller": None}
+    link = link_failure(bar | {"n_holds": 1}, "benchmark=vqa")
+    assert link == "benchmark=vqa&failure=missed%3A+synonym%2C+by+human"
+    assert link_failure(bar | {"n_holds": 0}, "benchmark=vqa") == ""
