@@ -251,3 +251,30 @@ def test_a_suite_without_answerers_says_so(tmp_path: Path) -> None:
     with pytest.raises(SuiteError, match="has no answerers; expected `answerers:"):
         suite_of_answerers(suite)
     assert replace(suite, answerers={}).answerers == {}
+
+
+def test_a_local_vision_model_answers_in_this_process(tmp_path: Path) -> None:
+    """A tiny LLaVA of random weights: its words mean nothing, but each item gets its own samples,
+    drawn alike by whoever draws them again.
+    """
+    from tests.backends.tiny_models import save_llava
+
+    folder = save_llava(tmp_path / "llava")
+    local = f"{{vlm: {{backend: transformers, model: {folder}, dtype: float32, device: cpu, "
+    local += "samples: 2, temperature: 1, max_tokens: 4, keep_truncated: true, seed: 3, "
+    local += "on_unreadable: go on, recorded_as: tiny}}"
+    suite = suite_of_answerers(read_answering(tmp_path, local, scenes=2))
+    texts = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        lake = make_lake(tmp_path / name)
+        answer_all(lake, suite, "local", "")
+        n_items = count(lake, "from items")
+        rows = query(lake, f"select item_id, sample, text {GENERATED} order by all")
+        assert len(rows) > 0.8 * 2 * n_items  # a drawn reply may be empty
+        assert {row["sample"] for row in rows} == {0, 1}
+        texts.append(rows)
+        origins = query(lake, "select distinct backend, answerer, model from answer_origins")
+        assert origins == [{"backend": "transformers", "answerer": "vlm", "model": "tiny"}]
+    assert texts[0] == texts[1]
+    assert len({row["text"] for row in texts[0]}) > len(texts[0]) / 2

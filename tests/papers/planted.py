@@ -234,3 +234,39 @@ def write_prometheus(
     frame = people.reset_index()
     frame["n_words"] = [n_words[key] for key in zip(frame.id, frame.model, strict=True)]
     return frame.rename(columns={"id": "item_id", "model": "answer_id"})
+
+
+def write_flickr8k(data: Path, rng: np.random.Generator, n_images: int = 24) -> pd.DataFrame:
+    """Flickr8k Expert and CF in the files of their authors: each image beside captions of other
+    images, three experts' ratings from 1 to 4, and the crowd's share. A row a rating: `benchmark`,
+    `item_id`, `text`, `rating`, and how well the caption truly fits (`truth`, 0 to 1).
+    """
+    folder, rows = data / "flickr8k", []
+    names = [f"{number:03}.jpg" for number in range(n_images)]
+    own = {name: [f"Picture {name} seen {k} ." for k in range(3)] for name in names}
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "Flickr8k.token.txt").write_text(
+        "".join(f"{name}#{k}\t{text}\n" for name in names for k, text in enumerate(own[name]))
+    )
+    experts, crowd = [], {}
+    for place, name in enumerate(names):
+        judged = []
+        for step in (1, 2, 3):
+            other, truth = names[(place + step) % n_images], float(rng.random())
+            scores = np.clip(np.round(1 + 3 * truth + rng.normal(0, 0.5, 3)), 1, 4).astype(int)
+            experts.append("\t".join([name, f"{other}#0", *map(str, scores)]))
+            shared = {"item_id": name, "text": own[other][0], "truth": truth}
+            rows += [{**shared, "benchmark": "flickr8k_expert", "rating": int(s)} for s in scores]
+            share = round(float(np.clip(truth + rng.normal(0, 0.2), 0, 1)), 2)
+            judged.append({"image_path": name, "caption": own[other][1], "rating": share})
+            about = {"item_id": f"k{place}", "text": own[other][1], "truth": truth}
+            rows.append({**about, "benchmark": "flickr8k_cf", "rating": share})
+        experts.append("\t".join([name, f"{name}#1", "4", "4", "4"]))  # its own caption
+        crowd[f"k{place}"] = {
+            "image_path": name,
+            "ground_truth": own[name],
+            "human_judgement": judged,
+        }
+    (folder / "ExpertAnnotations.txt").write_text("\n".join(experts) + "\n")
+    (folder / "crowdflower_flickr8k.json").write_text(json.dumps(crowd))
+    return pd.DataFrame(rows)

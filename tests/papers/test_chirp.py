@@ -4,8 +4,10 @@ formulas of the paper give for the same files.
 
 import graphlib
 import itertools
+import re
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import numpy.typing as npt
@@ -270,7 +272,13 @@ def test_figure_22(planted: Planted) -> None:
     for model, drawn in draws.items():
         ends = [found[f"chirp_llm_size/{model}", f"human/details/{end}"] for end in ("low", "high")]
         assert ends == pytest.approx(np.quantile(drawn, [0.025, 0.975]), abs=8)
-    assert draw_figure(filled).startswith("<svg")
+    drawn_figure = draw_figure(filled)
+    root = ElementTree.fromstring(drawn_figure)  # a panel for each rater, under its name
+    names = [text.text for text in root.findall("{http://www.w3.org/2000/svg}text")]
+    assert names == ["Human", "LLaVA-34B", "GPT-4V (S)", "GPT-4V (R)"]
+    assert len(root.findall("{http://www.w3.org/2000/svg}svg")) == 4
+    ids = re.findall(r'\bid="([^"]+)"', drawn_figure)
+    assert len(ids) == len(set(ids))
 
 
 def draw_elo(

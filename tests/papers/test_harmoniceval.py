@@ -2,6 +2,9 @@
 scipy compute from the same files.
 """
 
+from pathlib import Path
+from typing import Literal
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,8 +15,19 @@ from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.papers.cells import FilledTable
 from judgelake.tasks.papers.drawings import draw_figure
 from judgelake.tasks.papers.registry import list_papers
+from judgelake.tasks.suite.kept import record_suite
+from judgelake.tasks.suite.suite import read_suite
 from judgelake.tasks.warehouse.warehouse import open_warehouse
-from tests.papers.planted import CRITERIA, ingest_suite, record_verdicts, write_mmhe
+from tests.lakes import query
+from tests.papers.planted import (
+    CRITERIA,
+    SUITES,
+    ingest_suite,
+    record_verdicts,
+    write_flickr8k,
+    write_mmhe,
+)
+from tests.sources.tables import ingest
 
 TASKS = ("reg", "vqa", "vdu", "ic")
 TABLES, FIGURES = list_papers()["harmoniceval"].tables, list_papers()["harmoniceval"].figures
@@ -130,3 +144,40 @@ def test_figure_5(planted: Planted) -> None:
         mean = people.clarity[row.input, row.model]
         assert f"people {round(mean + 1e-9, 1)}" in clarity
         assert len(row.criteria) == len(CRITERIA)
+
+
+VARIANTS: tuple[Literal["b", "c"], ...] = ("c", "b")
+"""Of Kendall's tau, on EX and CF."""
+
+
+def test_table_8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kendall's tau with each expert's rating (tau-c) and with the crowd's share (tau-b); pairs of
+    an image with its own caption are left out.
+    """
+    rng = np.random.default_rng(8)
+    held = write_flickr8k(tmp_path / "data", rng)
+    monkeypatch.setenv("JUDGELAKE_DATA", str(tmp_path / "data"))
+    suite = read_suite(SUITES / "flickr8k.yaml")
+    lake = ingest(suite, tmp_path)
+    record_suite(lake, suite)
+    answers = pd.DataFrame(query(lake, "select benchmark, item_id, answer_id, text from answers"))
+    held = held.merge(answers, on=["benchmark", "item_id", "text"], validate="many_to_one")
+    texts = held.drop_duplicates(["benchmark", "item_id", "text"]).reset_index(drop=True)
+    for size, row in enumerate(TABLES[8].rows):
+        said = np.clip(texts.truth + rng.normal(0, 0.05 + 0.02 * size, len(texts)), 0, 1).round(2)
+        texts[row.key] = 1 + 4 * said
+        for benchmark, part in texts.groupby("benchmark"):
+            keyed = part[["item_id", "answer_id"]].assign(rating=part[row.key], criterion="overall")
+            record_verdicts(lake, str(benchmark), row.key, keyed)
+    filled = ask(lake, 8)
+    keys = ["benchmark", "item_id", "text"]
+    held = held.merge(texts[[*keys, *(row.key for row in TABLES[8].rows)]], on=keys)
+    assert (held.benchmark == "flickr8k_expert").sum() == 24 * 3 * 3
+    for row, cells in zip(filled.table.rows, filled.cells, strict=True):
+        for column, variant, cell in zip(filled.table.columns, VARIANTS, cells, strict=True):
+            own = held[held.benchmark == column.key]
+            x, y = own[row.key].to_numpy(), own.rating.to_numpy()
+            tau = stats.kendalltau(x, y, variant=variant).statistic
+            assert cell.here == pytest.approx(100 * tau, abs=1e-9), (row, column)
+    assert filled.n_filled == filled.n_cells
+    assert [cell.paper for cell in filled.cells[-1]] == [53.1, 39.2]

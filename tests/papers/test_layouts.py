@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from judgelake.tasks.papers.layouts import LAYOUTS, write_list, write_text
 from judgelake.tasks.papers.registry import PaperTable, list_papers
 from judgelake.tasks.suite.examples import list_examples
 from judgelake.tasks.warehouse.views import read_folder
+from tests.conftest import CHECKOUT
 
 EVERY = [table for paper in list_papers().values() for table in paper.contents]
 TABLE_2 = list_papers()["harmoniceval"].tables[2]
@@ -36,6 +38,21 @@ def test_every_entry_is_whole(table: PaperTable) -> None:
     assert set(table.numbers) == (set(keys) if table.kind == "table" else set())
     suites = table.suite.replace(" and ", ", ").split(", ")
     assert set(suites) <= {example.name for example in list_examples()}
+
+
+SUITES = sorted(
+    {suite for table in EVERY for suite in table.suite.replace(" and ", ", ").split(", ")}
+)
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_every_suite_says_its_data_models_and_price(name: str) -> None:
+    text = (CHECKOUT / "infra" / "suites" / f"{name}.yaml").read_text()
+    head = text[: text.index("\nname:")]
+    assert "# Data:" in head
+    assert re.search(r"CC BY|licence|research|MIT", head)
+    assert "# Price:" in head
+    assert ("# Models:" in head) == bool(re.search(r"^judges:", text, re.MULTILINE))
 
 
 def test_every_query_is_asked_by_a_table() -> None:
