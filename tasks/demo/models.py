@@ -39,10 +39,13 @@ class RuleModel:
 
 
 class Answered(NamedTuple):
-    """A model's answer and what the oracle, who knows the truth, gives it."""
+    """A model's answer and what the oracle, who knows the truth, gives it; `meaning` is what the
+    answer says in the most common words, where it is right or a foil.
+    """
 
     text: str
     rating: float
+    meaning: str = ""
 
 
 MODELS = (
@@ -108,7 +111,7 @@ def _answer_or_foil(
     said = question.sayings if is_right else pick(rng, question.foils)
     saying = pick(rng, getattr(said, words))
     text = _wrap(rng, question, saying) if model.wordy else finish(question, saying)
-    return Answered(text, float(is_right))
+    return Answered(text, float(is_right), said.usual[0])
 
 
 def _wrap(rng: np.random.Generator, question: Question, saying: str) -> str:

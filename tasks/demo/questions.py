@@ -54,7 +54,8 @@ class RightSayings(NamedTuple):
 class Question:
     """One question about one picture. `frame` makes a sentence of a saying; `box` marks the object
     that is asked about. `foils` are what would be right, and is wrong here, if the picture were
-    another one, about as often as such pictures are drawn.
+    another one, about as often as such pictures are drawn. `evidence` is what of the picture the
+    answer rests on, in words.
     """
 
     task: str
@@ -64,6 +65,7 @@ class Question:
     sayings: Sayings
     box: Rectangle | None = None
     foils: tuple[RightSayings, ...] = ()
+    evidence: str = ""
 
 
 def sort_sayings(

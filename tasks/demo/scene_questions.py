@@ -150,6 +150,13 @@ def _move(rng: np.random.Generator, thing: Thing) -> str:
     )
 
 
+def list_things(things: Sequence[Thing]) -> str:
+    """Where these things are and what they look like, row by row."""
+    ordered = sorted(things, key=lambda thing: (thing.row, thing.column))
+    seen = [f"{one.place} {one.size} {one.colour} {one.shape}" for one in ordered]
+    return ", ".join(seen) or "nothing"
+
+
 def _say_colour(name: str) -> RightSayings:
     colour = COLOURS[name]
     usual = (name, colour.specific, *(["gray"] if name == "grey" else []))
@@ -172,6 +179,7 @@ def _ask_colour(rng: np.random.Generator, scene: Scene) -> Question:
         f"{name} is {{}} to my eye",
         sayings,
         foils=list_foils(sayings, map(_say_colour, COLOURS)),
+        evidence=list_things([thing]),
     )
 
 
@@ -193,6 +201,7 @@ def _ask_shape(rng: np.random.Generator, scene: Scene) -> Question:
         f"I would call {name} this: {{}}",
         sayings,
         foils=list_foils(sayings, others),
+        evidence=list_things([thing]),
     )
 
 
@@ -228,6 +237,7 @@ def _ask_count(rng: np.random.Generator, scene: Scene) -> Question:
         f"counting the {noun}s I get {{}}",
         sayings,
         foils=list_foils(sayings, [_say_count(other, noun) for other in _USUAL_COUNTS]),
+        evidence=list_things([other for other in scene.things if asked.fits(other)]),
     )
 
 
@@ -267,6 +277,7 @@ def _ask_place(rng: np.random.Generator, scene: Scene) -> Question:
         f"{name} is to be found here: {{}}",
         sayings,
         foils=list_foils(sayings, map(_say_place, _ALL_PLACES)),
+        evidence=list_things([thing]),
     )
 
 
@@ -284,6 +295,7 @@ def _ask_whether(rng: np.random.Generator, scene: Scene) -> Question:
     absent = sorted({(colour, shape) for colour, _ in kinds for _, shape in kinds} - kinds)
     truth = bool(rng.integers(2)) or not absent
     colour, shape = pick(rng, sorted(kinds)) if truth else pick(rng, absent)
+    asked = Description(colour=colour, shape=shape)
     there = RightSayings(
         ("yes", "yes, there is", f"yes, {with_article(colour)} one"),
         ("indeed there is", "certainly"),
@@ -314,4 +326,5 @@ def _ask_whether(rng: np.random.Generator, scene: Scene) -> Question:
         "my answer is this: {}",
         sayings,
         foils=list_foils(sayings, [there, not_there]),
+        evidence=list_things([thing for thing in scene.things if asked.fits(thing)]),
     )

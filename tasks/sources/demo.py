@@ -19,7 +19,7 @@ from judgelake.tasks.demo.models import MODELS, RuleModel, answer_questions
 from judgelake.tasks.demo.paint import paint
 from judgelake.tasks.demo.questions import Question, draw_references
 from judgelake.tasks.demo.reading_questions import ask_reading
-from judgelake.tasks.demo.scene_questions import ask_scene
+from judgelake.tasks.demo.scene_questions import ask_scene, list_things
 from judgelake.tasks.demo.world import Picture, Scene, draw_pictures
 from judgelake.tasks.errors import SourceError
 from judgelake.tasks.lake.storage import LakePath, read_file, write_whole
@@ -97,8 +97,9 @@ def draw_demo(
         if (not tasks or each.question.task in tasks)
         and split in ("all", find_split(each.question.prompt))
     ]
-    answers, ratings = _answer_all(rng, asked, with_foils)
-    verdicts = _write_verdicts(asked, ratings) if with_feedback else []
+    answers, ratings, verdicts = _answer_all(rng, asked, with_foils)
+    if not with_feedback:
+        verdicts = []
     if shuffled:
         order = rng.permutation(len(ratings)).tolist()
         ratings, verdicts = _reorder(ratings, order), verdicts and _reorder(verdicts, order)
@@ -172,19 +173,22 @@ def _ask(rng: np.random.Generator, drawn: Drawn) -> list[AskedQuestion]:
 
 def _answer_all(
     rng: np.random.Generator, asked: Sequence[AskedQuestion], with_foils: bool
-) -> tuple[list[Row], list[Row]]:
-    """Rows of answers and of the oracle's ratings, in the order of models, tasks and items."""
-    answers, ratings = [], []
+) -> tuple[list[Row], list[Row], list[Row]]:
+    """Rows of answers, of the oracle's ratings and of the same as verdicts with feedback, in the
+    order of models, tasks and items.
+    """
+    answers, ratings, verdicts = [], [], []
     for model in MODELS:
         for task in dict.fromkeys(each.question.task for each in asked):
             some = [each for each in asked if each.question.task == task]
             drawn = answer_questions(
                 rng, model, [each.question for each in some], with_foils=with_foils
             )
-            for each, (text, rating) in zip(some, drawn, strict=True):
-                answers.append(_answer_row(each, model, text))
-                ratings.append(_rating_row(each, model, rating))
-    return answers, ratings
+            for each, answered in zip(some, drawn, strict=True):
+                answers.append(_answer_row(each, model, answered.text))
+                ratings.append(_rating_row(each, model, answered.rating))
+                verdicts.append(_verdict_row(ratings[-1], _write_feedback(each, answered.meaning)))
+    return answers, ratings, verdicts
 
 
 def _reorder(rows: Sequence[Row], order: Sequence[int]) -> list[Row]:
@@ -237,23 +241,19 @@ def _rating_row(asked: AskedQuestion, model: RuleModel, rating: float) -> Row:
     return _answer_key(asked, model) | scale | asked.drawn.origin
 
 
-def _write_verdicts(asked: Sequence[AskedQuestion], ratings: Sequence[Row]) -> list[Row]:
-    """The oracle's ratings on a scale from 1 to 5, each with what is right as its feedback."""
-    feedback = {each.item_id: _write_feedback(each) for each in asked}
-    return [_verdict_row(row, feedback[row["item_id"]]) for row in ratings]
-
-
-def _write_feedback(asked: AskedQuestion) -> str:
-    """What a scene shows, row by row, and what is right."""
+def _write_feedback(asked: AskedQuestion, meaning: str) -> str:
+    """What a scene shows, row by row, what is right, and what the answer means."""
     right, picture = f"A right answer is {asked.question.sayings.usual[0]}.", asked.drawn.picture
+    if meaning:
+        right = f"{right} The response says {meaning}."
     if not isinstance(picture, Scene):
         return right
-    ordered = sorted(picture.things, key=lambda thing: (thing.row, thing.column))
-    seen = [f"{one.place} {one.size} {one.colour} {one.shape}" for one in ordered]
-    return f"The picture shows {', '.join(seen)}. {right}"
+    seen = f"The picture shows {list_things(picture.things)}."
+    return f"{seen} The question is about {asked.question.evidence}. {right}"
 
 
 def _verdict_row(rating: Row, feedback: str) -> Row:
+    """The oracle's rating on a scale from 1 to 5, after its feedback."""
     score = 1 + 4 * rating["rating"]
     kept = ("item_id", "answer_id", "criterion", "source_file", "locator")
     said = {"text": f"{feedback} [RESULT] {score:.0f}", "reason": None}

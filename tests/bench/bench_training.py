@@ -9,24 +9,32 @@ agree no more than a guess where it gets no image or another one, or has learnt 
 Everything is kept in FOLDER: a part that was stopped goes on, and a finished one is only read.
 """
 
+import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 import judgelake
+from judgelake.tasks.training.card import write_card
+from judgelake.tasks.training.judge_training import MANIFEST
 from tests.bench.small_vlm import save_small_vlm
+from tests.conftest import CHECKOUT
 
 SCENE = "source: demo, pictures: shapes, tasks: [vqa], foils: true"
 PHRASES = (
     "The picture shows",
+    "The question is about",
     "A right answer is",
+    "The response says",
     "So the overall score is",
     " [RESULT]",
     "\n[RESULT]",
@@ -46,7 +54,7 @@ judges:
 """
 JUDGE = (
     "protocol: prometheus, backend: transformers, model: {folder}/judge, templates: {folder}, "
-    "rubric_file: {folder}/rubric.yaml, samples: 1, temperature: 0.0, max_tokens: 80"
+    "rubric_file: {folder}/rubric.yaml, samples: 1, temperature: 0.0, max_tokens: 100"
 )
 LEARNT = "learnt: {{{scene}, seed: {seed}, scenes: {scenes}, split: train, feedback: true{more}}}"
 TESTED = "tested: {{{scene}, seed: 202, scenes: 300, split: test}}"
@@ -62,6 +70,14 @@ select alias, count(*) as n, round(spearman(judge, human), 3) as rho
 from scores_with_people where benchmark = 'tested' group by all order by all
 """
 LEAST = 0.8
+SHIPPED = CHECKOUT / "tasks" / "demo" / "judge"
+CARD = """
+It judges answers to questions about the demo's drawn scenes, and nothing else. Spearman's rho with
+the oracle is {rho} on scenes and questions that it was not trained on.
+
+Made by `python -m tests.bench.bench_training FOLDER proof ship`. sha256 of `model.safetensors`:
+`{digest}`.
+"""
 JUDGES = ("small", "blind", "misled")
 
 
@@ -91,7 +107,7 @@ class Part:
 
 
 PARTS = {
-    "proof": Part(7000, 1),
+    "proof": Part(5000, 1),
     "seed_2": Part(2500, 2),
     "seed_3": Part(2500, 3),
     "labels_shuffled": Part(2500, 1, ", shuffled: true"),
@@ -156,27 +172,52 @@ def _count_cpu_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def list_claims(name: str, rho: dict[str, float]) -> Iterator[tuple[str, bool]]:
-    """What a part must show, and whether it does."""
+def list_claims(name: str, all_rho: Mapping[str, dict[str, float]]) -> Iterator[tuple[str, bool]]:
+    """What a part must show, and whether it does; `all_rho` holds it and the parts before it."""
+    rho = all_rho[name]
     own, others = rho["small"], {alias: rho[alias] for alias in rho if alias not in JUDGES}
     if name == "labels_shuffled":
         yield f"shuffled verdicts leave |{own}| < 0.2", abs(own) < 0.2
         return
+    if name == "prompt_loss":
+        usual = all_rho["seed_2"]["small"]
+        yield f"a loss on the prompt too leaves {own} < {usual}, without it", own < usual
+        return
     best = max(others, key=lambda alias: others[alias])
-    yield f"rho {own} >= {LEAST}", own >= LEAST
+    if name == "proof":
+        yield f"rho {own} >= {LEAST}", own >= LEAST
     yield f"rho {own} > {others[best]} of {best}, the best metric", own > others[best]
     yield f"no image leaves {rho['blind']} < {own} / 2", rho["blind"] < own / 2
     yield f"another image leaves {rho['misled']} < {own} / 2", rho["misled"] < own / 2
 
 
+def ship(judge: Path, rho: float) -> None:
+    """Put a trained judge into the package, with a card that names no folder of this machine."""
+    shutil.rmtree(SHIPPED, ignore_errors=True)
+    shutil.copytree(judge, SHIPPED)
+    manifest = json.loads((SHIPPED / MANIFEST).read_text())
+    manifest["base"] = manifest["settings"]["base"] = "random weights of tests/bench/small_vlm.py"
+    manifest["loss_by_step"] = [round(loss, 4) for loss in manifest["loss_by_step"]]
+    (SHIPPED / MANIFEST).write_text(json.dumps(manifest, indent=1))
+    write_card(SHIPPED, manifest)
+    digest = sha256((SHIPPED / "model.safetensors").read_bytes()).hexdigest()
+    card = (SHIPPED / "README.md").read_text() + CARD.format(rho=rho, digest=digest)
+    (SHIPPED / "README.md").write_text(card)
+
+
 def main() -> None:
-    """Run the parts that are named, or all."""
-    folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp())
+    """Run the parts that are named, or all; `ship` puts the judge of `proof` into the package."""
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp()).resolve()
+    all_rho: dict[str, dict[str, float]] = {}
     failed = []
     for name in sys.argv[2:] or PARTS:
+        if name == "ship":
+            ship(folder / "proof" / "judge", all_rho["proof"]["small"])
+            continue
         print(f"--- {name}: {PARTS[name]}", flush=True)
-        for claim, holds in list_claims(name, measure(folder / name, PARTS[name])):
-            print(f"{'holds' if holds else 'FAILS'}: {claim}")
+        all_rho[name] = measure(folder / name, PARTS[name])
+        for claim, holds in list_claims(name, all_rho):
+            print(f"{'holds' if holds else 'FAILS'}: {claim}", flush=True)
             failed += [] if holds else [claim]
     sys.exit(1 if failed else 0)
 

@@ -91,10 +91,12 @@ def test_the_oracle_says_what_the_picture_shows_and_what_is_right(drawn: SourceF
     for row in verdicts.iter_rows(named=True):
         assert row["rating"] == 1 + 4 * row["people"]
         assert row["text"].endswith(f" [RESULT] {row['rating']:.0f}")
-        shows, right = row["text"].split(". A right answer is ")
+        shows, rest = row["text"].split(". The question is about ")
+        asked, right = rest.split(". A right answer is ")
         listed = shows.removeprefix("The picture shows ").split(", ")
         told = row["caption"].partition(": ")[2].rstrip(".").replace(" and a ", ", a ")
         assert Counter(listed) == Counter(map(name_as_listed, told.split(", ")))
+        assert asked == "nothing" or set(asked.split(", ")) <= set(listed)
         if row["answer"] == right.partition(". [")[0]:
             assert row["people"] == 1.0
 
