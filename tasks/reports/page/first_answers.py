@@ -102,7 +102,7 @@ def _say_ranking(part: BenchmarkPart, *, several: bool) -> Iterator[str]:
     if n_models < 2:
         return
     if len(leading) == 1:
-        itself = ", which is the judge itself" if leading[0] == judge else ""
+        itself = "; it is the judge itself" if leading[0] == judge else ""
         best = f"{_name(leading[0])} is surely the best of {n_models} models"
         yield f"{where}by {by}, {best}{itself}."
     else:

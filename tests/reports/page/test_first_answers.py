@@ -60,7 +60,7 @@ def test_a_judge_that_prefers_itself_is_called_so() -> None:
     }
     part = replace(EMPTY, duels=(Duels("gpt", "", False, ratings, ()),))
     assert say(part)["ranking"] == (
-        "By the choices of `gpt`, `gpt` is surely the best of 2 models, which is the judge itself.",
+        "By the choices of `gpt`, `gpt` is surely the best of 2 models; it is the judge itself.",
     )
     assert say(part)[""] == (
         "Only judges compared these pairs: nothing says how far to trust them.",
