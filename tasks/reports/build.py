@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,7 +24,7 @@ from judgelake.tasks.reports.kappas import measure_agreement
 from judgelake.tasks.reports.kept_pages import RUNS, keep_page, list_pages
 from judgelake.tasks.reports.page.concerns import Changes, name_come_and_gone
 from judgelake.tasks.reports.page.render import render_report
-from judgelake.tasks.reports.page.rows import THUMBNAIL_SIDE
+from judgelake.tasks.reports.page.thumbnails import THUMBNAIL_SIDE
 from judgelake.tasks.reports.paired_changes import is_paired, pair_changes
 from judgelake.tasks.reports.rankings import (
     compare_with_attributes,
@@ -31,6 +32,7 @@ from judgelake.tasks.reports.rankings import (
     overlap_raters,
     rank_by_raters,
 )
+from judgelake.tasks.reports.rebuilding import rebuild_prompts
 from judgelake.tasks.reports.results import (
     LAST,
     Base,
@@ -159,6 +161,7 @@ def build_report(lake: Lake, suite: Suite, compare: str = LAST) -> LakePath:
             lambda uri, sha256: encoder.encode(Image(uri, sha256)),
             changes,
             list_pages(page, run),
+            partial(rebuild_prompts, shown, suite),
         )
         if run is not None:
             keep_page(page, folder, run)

@@ -3,8 +3,8 @@ numbers, opened from disk in Chromium: how large it is, when something is seen, 
 found.
 
 The rows are made up: five judges, rationales of 30 words (LAVE's are of 20 to 30) within replies
-with the probabilities of five tokens, passages of this project's pages. The limits are 2 s and 15 MB for
-100,000.
+with the probabilities of five tokens, passages of this project's pages, and LAVE's prompts. The limits are
+2 s and 15 MB for 100,000.
 """
 
 import re
@@ -12,7 +12,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,19 @@ from typing import Any
 import numpy as np
 from playwright.sync_api import sync_playwright
 
+from judgelake.tasks.judging.lave import LaveOptions, build_messages
 from judgelake.tasks.reports import build
 from judgelake.tasks.reports.page import render
 from judgelake.tasks.reports.page import rows as page_rows
+from judgelake.tasks.reports.page.prompts import (
+    Asked,
+    Template,
+    Texts,
+    fit_template,
+    mark_case,
+)
 from judgelake.tasks.suite.suite import ReportSettings
+from judgelake.tasks.types import Case, Request
 from tests.bench.planted_lake import plant_lake
 from tests.lakes import make_suite
 
@@ -63,12 +72,28 @@ def make_up(n_rows: int, n_words: int, sql: str, chosen: Mapping[str, Any]) -> l
         return [
             {"judge_id": f"j{j}", "reading": "r", "item_id": f"i{k}", "content_digest": "d",
              "other_digest": None, "shown": None, "criterion": "c", "sample": 0,
-             "replies": [{"text": f"{explain(k, j, n_words)} Rating: 3", "model": "m", "finish": "stop", "usd": 0.001,
+             "replies": [{"text": f"{explain(k, j, n_words)} Rating: 3", "digest": f"{k} {j}", "model": "m", "finish": "stop", "usd": 0.001,
                           "logprobs": [[{"token": str(t), "logprob": float(-_RNG.exponential())}
                                         for t in range(5)]]}]}
             for k in answers for j in range(JUDGES)
         ]  # fmt: skip
     return []
+
+
+def ask_again(
+    _benchmark: str, _contents: Collection[tuple[str, str]], wanted: Collection[Asked]
+) -> dict[Asked, Template | str]:
+    """LAVE's prompts of the cases that the rows are of."""
+    return {asked: _ask_lave(asked.texts) for asked in wanted}
+
+
+def _ask_lave(texts: Texts) -> Template:
+    (_, question), (_, answer), (_, reference), *_ = texts
+    case = Case("b", "i", "vqa", question, (reference,), answer, "d")
+    request, marked = (
+        Request("m", build_messages(one, LaveOptions())) for one in (case, mark_case(case))
+    )
+    return fit_template(request, marked, texts)
 
 
 def _score(answers: range, n_words: int) -> Iterator[dict[str, Any]]:
@@ -88,7 +113,9 @@ def main() -> None:
     n_rows = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
     n_words = int(sys.argv[2]) if len(sys.argv) > 2 else 30
     made_up = partial(make_up, n_rows, n_words)
-    vars(render)["collect_rows"] = lambda _, *given: page_rows.collect_rows(made_up, *given)
+    vars(render)["collect_rows"] = lambda _, names, short, folder, encode, _again: (
+        page_rows.collect_rows(made_up, names, short, folder, encode, ask_again)
+    )
     with tempfile.TemporaryDirectory() as folder:
         suite = make_suite(report=ReportSettings(resamples=100))
         page = Path(str(build.build_report(plant_lake(Path(folder), 20_000), suite)))

@@ -37,8 +37,8 @@ from judgelake.tasks.reports.page.parts import (
     name_metrics,
     pivot_coverage,
 )
+from judgelake.tasks.reports.page.prompts import Rebuild
 from judgelake.tasks.reports.page.rows import (
-    Encode,
     collect_rows,
     link_mark,
     link_record,
@@ -46,6 +46,7 @@ from judgelake.tasks.reports.page.rows import (
 )
 from judgelake.tasks.reports.page.sections import SECTIONS
 from judgelake.tasks.reports.page.summary import write_summary
+from judgelake.tasks.reports.page.thumbnails import Encode
 from judgelake.tasks.reports.page.trust import CHOSEN, COMPARED, COSTS, Record
 
 MIN_COVERAGE = 0.98
@@ -207,13 +208,14 @@ def render_report(
     encode: Encode | None = None,
     changes: Changes | None = None,
     earlier: Sequence[tuple[str, str]] = (),
+    rebuild: Rebuild | None = None,
 ) -> Path:
     """Write the report of `benchmarks` (all that the lake has, if None) as one self-contained HTML
     file at `out`, with a summary in Markdown beside it, and in `rows/` images and, where they are
     many, the rows behind it. `exports`: views beside it; `good_enough`: the least agreement with
     people that is asked of a judge; `encode`: an image's URI and sha256 -> its thumbnail as a data
     URL; `changes`: since an earlier report; `earlier`: runs
-    whose pages are kept in `runs/`, each with its date.
+    whose pages are kept in `runs/`, each with its date; `rebuild`: finds the prompts of replies.
     """
     chosen = {"benchmarks": None if benchmarks is None else list(benchmarks)}
     metrics = _select(connection, _METRICS, chosen)
@@ -235,7 +237,9 @@ def render_report(
         if (found := _select(connection, section.query, chosen))
     }
     short = name_metrics(metrics)
-    page_rows = collect_rows(partial(_select, connection), names, short, out.parent, encode)
+    page_rows = collect_rows(
+        partial(_select, connection), names, short, out.parent, encode, rebuild
+    )
     parts = [
         describe_benchmark(
             part, f"f{k}", partial(link_mark, page_rows, part.name), short, good_enough

@@ -190,14 +190,30 @@
     return [...counts].map(([text, n]) => (n > 1 ? `${text} ×${n}` : text)).join(" · ");
   };
   const block = (title, text) => (text === null || text === undefined || text === "" ? null : make("div", {}, make("h5", {}, title), make("div", {className: "text", dir: "auto"}, text)));
-  function drawVerdict(c, verdict, isChosen) {
+  // The messages of a prompt: its paragraphs, with the texts of the case in the place of their slots.
+  function drawPrompt(number, texts) {
+    if (number === null) return null;
+    const turns = number < 0
+      ? [make("p", {}, make("small", {}, data.unkept[-1 - number]))]
+      : data.prompts[number].map(([role, images, pieces]) => {
+          const text = pieces.map((k) => data.pieces[k]).join("\n\n").replace(/[\ue000-\ue0ff]/g, (slot) => texts.get(slot) ?? slot);
+          return make("div", {className: "turn"}, make("h5", {}, role), make("pre", {dir: "auto", tabIndex: 0}, "[image]\n".repeat(images) + text));
+        });
+    return make("details", {className: "prompt"}, make("summary", {}, "prompt as it was sent"), ...turns);
+  }
+  const listTexts = (c, detail) => new Map([
+    ["\ue000", detail.prompt ?? c[7]], ["\ue001", detail.answer ?? c[8]], ["\ue002", detail.answer_b ?? c[9]],
+    ...[...new Set(detail.references)].sort().map((text, k) => [String.fromCharCode(0xe010 + k), text]),
+  ]);
+  function drawVerdict(c, verdict, isChosen, texts) {
     const score = verdict.score < 0 ? verdict.status : said(c, verdict.score);
     const isNumber = verdict.rating !== null && !Number.isNaN(Number(verdict.rating));
     const rating = isNumber ? String(Number(Number(verdict.rating).toPrecision(3))) : verdict.rating;
     const isSame = isNumber && Math.abs(1000 * Number(verdict.rating) - verdict.score) < 0.51;
     const head = make("summary", {}, make("b", {}, make("bdi", {}, verdict.judge)), ` ${verdict.criterion}: ${score}`, rating && !isSame ? ` (${rating})` : "", verdict.sample ? ` sample ${verdict.sample}` : "");
+    const known = new Map([...texts, ...verdict.replies.map((reply, k) => [String.fromCharCode(0xe0e0 + k), reply.text])]);
     const replies = verdict.replies.map((reply) =>
-      make("div", {}, make("h5", {}, `reply of ${reply.model} (${reply.finish}${reply.usd ? `, ${reply.usd.toPrecision(2)} USD` : ""})`),
+      make("div", {}, drawPrompt(reply.prompt, known), make("h5", {}, `reply of ${reply.model} (${reply.finish}${reply.usd ? `, ${reply.usd.toPrecision(2)} USD` : ""})`),
         make("pre", {dir: "auto"}, reply.text),
         reply.tokens.length ? make("div", {className: "tokens"}, make("small", {}, "probabilities: "), ...reply.tokens.filter((p) => p.length).map((p) => drawPosition(p, reply.tokens.length < 4))) : null));
     return make("details", {open: isChosen, className: "verdict"}, head, block("why", verdict.rationale), block("reason", verdict.reason), ...replies);
@@ -208,7 +224,7 @@
     return {
       judge: data.judge[data.rows.judge[row]], criterion: data.criterion[data.rows.criterion[row]],
       status: data.status[data.rows.status[row]], score, people, sample, rating, rationale, reason,
-      replies: replies.map(([text, model, finish, usd, tokens]) => ({text, model: data.replier[model], finish: data.finish[finish], usd, tokens})),
+      replies: replies.map(([text, model, finish, usd, tokens, prompt]) => ({text, model: data.replier[model], finish: data.finish[finish], usd, tokens, prompt})),
     };
   };
   async function drawCase(row) {
@@ -217,6 +233,7 @@
     const chunk = await read(String(Math.floor(k / per)));
     const detail = chunk[k % per];
     const verdicts = detail.verdicts.map((verdict, place) => compose(data.first[k] + place, verdict));
+    const texts = listTexts(c, detail);
     const judge = data.judge[data.rows.judge[row]], criterion = data.criterion[data.rows.criterion[row]];
     const isChosen = (v) => v.judge === judge && v.criterion === criterion;
     const image = detail.image
@@ -228,7 +245,7 @@
       "div", {className: c[4] === null ? "case" : "case duel"},
       make("div", {}, image, make("p", {}, make("small", {}, `item ${c[1]}, answer ${c[2]}${c[4] === null ? "" : ` and ${c[4]}`}`))),
       make("div", {}, block("question", detail.prompt ?? c[7]), block("references", counted(detail.references)), block("people", ratings.join(", ")), make("div", {className: "pair"}, ...answers.filter(Boolean))),
-      make("div", {}, make("h5", {}, "verdicts"), ...[...verdicts].sort((x, y) => isChosen(y) - isChosen(x)).map((v) => drawVerdict(c, v, isChosen(v)))),
+      make("div", {}, make("h5", {}, "verdicts"), ...[...verdicts].sort((x, y) => isChosen(y) - isChosen(x)).map((v) => drawVerdict(c, v, isChosen(v), texts))),
     );
   }
   async function open(row, line) {

@@ -20,19 +20,15 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from judgelake.tasks.errors import BackendError
 from judgelake.tasks.lake.storage import replacement
 from judgelake.tasks.reports.page.failure_facets import Record, Select, list_failures
-
-Encode = Callable[[str, str], str]
+from judgelake.tasks.reports.page.prompts import PromptIndex, Rebuild, Template, find_prompts
+from judgelake.tasks.reports.page.thumbnails import FOLDER, Encode, write_thumbnails
 
 MOST_ROWS = 100_000
-MOST_IMAGES = 5_000
 INLINE_BYTES = 3_000_000
 """Characters of base64 up to which all rows stand inside the page."""
 CASES_PER_CHUNK = 100
-THUMBNAIL_SIDE = 320
-FOLDER = "rows"
 _PREVIEW = 160
 _POSITIONS_SHOWN, _TOKENS_SHOWN = 16, 6
 
@@ -166,7 +162,8 @@ asked as (
 select asked.judge_id, reading, item_id, content_digest, other_digest, shown, criterion, sample,
     list({
         text: left(replies.text, 6000), logprobs: replies.top_logprobs[:16],
-        usd: replies.cost_usd, model: replies.resolved_model, finish: replies.finish_reason
+        usd: replies.cost_usd, model: replies.resolved_model, finish: replies.finish_reason,
+        digest: asked.request_digest
     } order by place) as replies
 from asked
 inner join stg_replies as replies
@@ -228,6 +225,7 @@ class _Collected:
     details: list[dict[str, Any]] = field(default_factory=list)
     failures: dict[int, list[int]] = field(default_factory=dict)
     images: dict[str, str] = field(default_factory=dict)
+    prompts: PromptIndex = field(default_factory=PromptIndex)
 
 
 def collect_rows(
@@ -236,10 +234,11 @@ def collect_rows(
     short: Mapping[str, str],
     folder: Path,
     encode: Encode | None = None,
+    rebuild: Rebuild | None = None,
 ) -> PageRows | None:
     """The rows of `benchmarks`, at most `MOST_ROWS`, with thumbnails and, where they are many,
     chunks written into `folder`/rows; None where there are none. `encode`: an image's URI and
-    sha256 -> its data URL; `short`: names of metrics.
+    sha256 -> its data URL; `short`: names of metrics; `rebuild`: finds the prompts of replies.
     """
     collected = _Collected()
     n_all = 0
@@ -250,15 +249,17 @@ def collect_rows(
         if found:
             wanted = {"benchmark": benchmark, "items": sorted({row["item_id"] for row in found})}
             answers = {(r["item_id"], r["answer_id"]): r for r in select(_ANSWERS, wanted)}
-            replies = {_reply_key(r): r["replies"] for r in select(_REPLIES, wanted)}
+            stored = {_reply_key(r): r["replies"] for r in select(_REPLIES, wanted)}
+            replies = [stored.get(_reply_key(row), ()) for row in found]
+            prompts = find_prompts(rebuild, benchmark, found, replies, answers)
             start = len(collected.cases)
-            _add_benchmark(collected, benchmark, found, answers, replies, short)
+            _add_benchmark(collected, benchmark, found, answers, replies, prompts, short)
             _add_failures(collected, start, list_failures(select, benchmark))
     if not collected.cases:
         return None
     place = folder / FOLDER
     place.mkdir(exist_ok=True)
-    thumbnails = _write_thumbnails(collected.images, place, encode)
+    thumbnails = write_thumbnails(collected.images, place, encode)
     for detail in collected.details:
         detail["image"] = thumbnails.get(detail.pop("sha256"))
     return _pack(collected, n_all, place)
@@ -310,12 +311,13 @@ def _add_benchmark(
     benchmark: str,
     found: Iterable[Record],
     answers: Mapping[tuple[str, str], Record],
-    replies: Mapping[tuple[Any, ...], Sequence[Record]],
+    replies: Sequence[Sequence[Record]],
+    prompts: Sequence[Sequence[Template | str | None]],
     short: Mapping[str, str],
 ) -> None:
     names = {kind: known.number for kind, known in collected.names.items()}
     key: tuple[Any, ...] | None = None
-    for row in found:
+    for row, asked, sent in zip(found, replies, prompts, strict=True):
         if (row["item_id"], row["answer_a"], row["answer_b"]) != key:
             key = (row["item_id"], row["answer_a"], row["answer_b"])
             _add_case(collected, benchmark, row, answers)
@@ -327,7 +329,6 @@ def _add_benchmark(
         rows["status"].append(names["status"](row["status"]))
         rows["score"].append(_per_mille(row["score"]))
         rows["people"].append(_per_mille(row["people"]))
-        asked = replies.get(_reply_key(row), ())
         said = any(row["rationale"] in (reply["text"] or "") for reply in asked if row["rationale"])
         collected.details[-1]["verdicts"].append(
             [
@@ -335,7 +336,10 @@ def _add_benchmark(
                 row["rating"],
                 None if said else row["rationale"],
                 row["reason"],
-                [_shorten_reply(reply, names) for reply in asked],
+                [
+                    [*_shorten_reply(reply, names), collected.prompts.number(prompt)]
+                    for reply, prompt in zip(asked, sent, strict=True)
+                ],
             ]
         )
 
@@ -432,31 +436,6 @@ def _per_mille(value: float | None) -> int:
     return -1 if value is None or not math.isfinite(value) else round(1000 * value)
 
 
-def _write_thumbnails(
-    images: Mapping[str, str], place: Path, encode: Encode | None
-) -> dict[str, str]:
-    """sha256 -> file beside the page; an image that cannot be read has none."""
-    written: dict[str, str] = {}
-    if encode is None:
-        return written
-    for sha256, uri in list(images.items())[:MOST_IMAGES]:
-        stem = sha256[:24]
-        if known := next((place.glob(f"{stem}.*")), None):
-            written[sha256] = f"{FOLDER}/{known.name}"
-            continue
-        try:
-            url = encode(uri, sha256)
-        except BackendError:
-            continue
-        head, _, body = url.partition(",")
-        kind = head.removeprefix("data:image/").removesuffix(";base64")
-        if head == url or kind not in ("png", "jpeg", "webp", "gif"):
-            continue
-        (place / f"{stem}.{kind}").write_bytes(base64.b64decode(body))
-        written[sha256] = f"{FOLDER}/{stem}.{kind}"
-    return written
-
-
 def _pack(collected: _Collected, n_all: int, place: Path) -> PageRows:
     index = _squeeze(
         {
@@ -465,6 +444,7 @@ def _pack(collected: _Collected, n_all: int, place: Path) -> PageRows:
             "failures": collected.failures,
             "rows": collected.rows,
             "per_chunk": CASES_PER_CHUNK,
+            **collected.prompts.pack(),
         }
     )
     starts = range(0, len(collected.details), CASES_PER_CHUNK)

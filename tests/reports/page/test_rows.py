@@ -93,7 +93,7 @@ def test_a_case_has_its_texts_verdicts_replies_and_probabilities(
     assert index["cases"][1][8] == f"{SCRIPT} 1"  # short enough to be whole in the index
     assert details[1]["answer"] is None
     reply = [f"3 {SCRIPT}", index["replier"].index("gpt"), index["finish"].index("stop"), 0.5,
-             [[["3", 607], ["1", 50]]]]  # fmt: skip
+             [[["3", 607], ["1", 50]]], None]  # fmt: skip
     assert details[1]["verdicts"] == [[0, None, "because 1", None, [reply]]]
     assert details[0]["verdicts"][1] == [0, None, None, "no references", []]
     assert details[0]["image"] == "rows/5a5a5a5a5a5a5a5a5a5a5a5a.png"
