@@ -196,7 +196,7 @@
     const turns = number < 0
       ? [make("p", {}, make("small", {}, data.unkept[-1 - number]))]
       : data.prompts[number].map(([role, images, pieces]) => {
-          const text = pieces.map((k) => data.pieces[k]).join("\n\n").replace(/[\ue000-\ue0ff]/g, (slot) => texts.get(slot) ?? slot);
+          const text = pieces.map((k) => data.pieces[k]).join("\n\n").replace(/[\ue000-\ue0ff]/g, (slot) => texts.get(slot) || slot);
           return make("div", {className: "turn"}, make("h5", {}, role), make("pre", {dir: "auto", tabIndex: 0}, "[image]\n".repeat(images) + text));
         });
     return make("details", {className: "prompt"}, make("summary", {}, "prompt as it was sent"), ...turns);
