@@ -5,9 +5,11 @@ a template in which one character of Unicode's private use (a slot) stands for e
 paragraphs of templates are kept once. `tasks.reports.rebuilding` makes the requests.
 """
 
+import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from judgelake.tasks.types import Case, Image, Message, Request, Role
@@ -16,6 +18,12 @@ Record = Mapping[str, Any]
 
 MOST_CHARACTERS = 1_000_000
 """Characters of all paragraphs together, beyond which the page keeps no further prompt."""
+MOST_REPLIES = 20_000
+"""Replies whose prompts a page keeps: rebuilding 20,000 takes three seconds."""
+TOO_MANY = (
+    f"The prompt is not kept in this page: it keeps those of {MOST_REPLIES:,} replies, those "
+    f"furthest from people first."
+)
 NO_ROOM = "The prompt is not kept in this page: its room for prompts is full."
 CHANGED = (
     "The prompt cannot be shown: the suite, its data or its prompts have changed since, so that "
@@ -158,9 +166,11 @@ def find_prompts(
     found: Sequence[Record],
     replies: Sequence[Sequence[Record]],
     answers: Mapping[tuple[str, str], Record],
+    most: int = MOST_REPLIES,
 ) -> list[list[Template | str | None]]:
     """For each row, and each of its `replies`, the template, or why there is none; None where
-    nobody rebuilds. `answers`: by item and answer.
+    nobody rebuilds. `answers`: by item and answer; `most`: how many replies have their prompts
+    rebuilt.
     """
     if rebuild is None:
         return [[None] * len(own) for own in replies]
@@ -169,15 +179,36 @@ def find_prompts(
         [Asked(row["judge_id"], reply["digest"], known) for reply in own]
         for row, own, known in zip(found, replies, texts, strict=True)
     ]
+    chosen = _choose_rows(found, replies, most)
     contents = {
-        (row["item_id"], row[digest])
-        for row, own in zip(found, replies, strict=True)
+        (found[k]["item_id"], found[k][digest])
+        for k in chosen
         for digest in ("content_digest", "other_digest")
-        if own and row[digest]
+        if replies[k] and found[k][digest]
     }
-    wanted = {one for own in asked for one in own}
+    wanted = {one for k in chosen for one in asked[k]}
     rebuilt = rebuild(benchmark, contents, wanted) if wanted else {}
-    return [[rebuilt.get(one, CHANGED) for one in own] for own in asked]
+    return [
+        [rebuilt.get(one, CHANGED) if k in chosen else TOO_MANY for one in own]
+        for k, own in enumerate(asked)
+    ]
+
+
+def _choose_rows(
+    found: Sequence[Record], replies: Sequence[Sequence[Record]], most: int
+) -> frozenset[int]:
+    """The places of rows that have at most so many replies together: those without a score first,
+    then those furthest from people.
+    """
+    furthest = sorted(range(len(found)), key=lambda k: -_distance(found[k]))
+    totals = accumulate(len(replies[k]) for k in furthest)
+    return frozenset(k for k, total in zip(furthest, totals, strict=True) if total <= most)
+
+
+def _distance(row: Record) -> float:
+    if row["score"] is None:
+        return math.inf
+    return 0.0 if row["people"] is None else abs(float(row["score"]) - float(row["people"]))
 
 
 def _texts_of(

@@ -22,7 +22,13 @@ import numpy as np
 
 from judgelake.tasks.lake.storage import replacement
 from judgelake.tasks.reports.page.failure_facets import Record, Select, list_failures
-from judgelake.tasks.reports.page.prompts import PromptIndex, Rebuild, Template, find_prompts
+from judgelake.tasks.reports.page.prompts import (
+    MOST_REPLIES,
+    PromptIndex,
+    Rebuild,
+    Template,
+    find_prompts,
+)
 from judgelake.tasks.reports.page.thumbnails import FOLDER, Encode, write_thumbnails
 
 MOST_ROWS = 100_000
@@ -251,7 +257,9 @@ def collect_rows(
             answers = {(r["item_id"], r["answer_id"]): r for r in select(_ANSWERS, wanted)}
             stored = {_reply_key(r): r["replies"] for r in select(_REPLIES, wanted)}
             replies = [stored.get(_reply_key(row), ()) for row in found]
-            prompts = find_prompts(rebuild, benchmark, found, replies, answers)
+            prompts = find_prompts(
+                rebuild, benchmark, found, replies, answers, MOST_REPLIES // len(benchmarks)
+            )
             start = len(collected.cases)
             _add_benchmark(collected, benchmark, found, answers, replies, prompts, short)
             _add_failures(collected, start, list_failures(select, benchmark))

@@ -5,7 +5,7 @@ that says why there is none.
 import dataclasses
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +27,12 @@ from judgelake.tasks.reports.page.prompts import (
     CHANGED,
     LEFT,
     NO_ROOM,
+    TOO_MANY,
+    Asked,
     PromptIndex,
     Template,
     Turn,
+    find_prompts,
     fit_template,
     list_texts,
     mark_case,
@@ -205,6 +208,40 @@ def test_paragraphs_are_kept_once_and_no_more_than_there_is_room_for(
         "pieces": ["one", "two"],
         "unkept": [NO_ROOM],
     }
+
+
+def test_rows_that_matter_most_keep_their_prompts() -> None:
+    scored = [(0.5, 0.5), (1.0, 0.0), (None, 0.5), (0.7, None)]
+    found = [
+        {
+            "item_id": str(k),
+            "answer_a": "a",
+            "answer_b": None,
+            "judge_id": "j",
+            "content_digest": str(k),
+            "other_digest": None,
+            "score": score,
+            "people": people,
+        }
+        for k, (score, people) in enumerate(scored)
+    ]
+    replies = [[{"digest": str(k), "text": "1"}] for k in range(4)]
+    asked = []
+
+    def rebuild(
+        _: str, contents: Collection[tuple[str, str]], wanted: Collection[Asked]
+    ) -> dict[Asked, Template | str]:
+        asked.append({*contents})
+        return {one: (Turn("user", 0, one.digest),) for one in wanted}
+
+    rebuilt = find_prompts(rebuild, "b", found, replies, {}, most=2)
+    assert asked == [{("1", "1"), ("2", "2")}]
+    assert rebuilt == [
+        [TOO_MANY],
+        [(Turn("user", 0, "1"),)],
+        [(Turn("user", 0, "2"),)],
+        [TOO_MANY],
+    ]
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Debian's chromium")
