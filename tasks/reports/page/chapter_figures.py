@@ -19,6 +19,7 @@ from judgelake.tasks.reports.page.figures import (
     draw_preferences,
     draw_shares,
 )
+from judgelake.tasks.reports.page.size_figures import draw_scaling
 
 Record = Mapping[str, Any]
 
@@ -26,60 +27,6 @@ _ROWS_DRAWN = 24
 _CURVES_DRAWN = 6
 _MODELS_DRAWN = 16
 _LEAST_OF_A_TENTH = 5
-_UNCUT = "benchmark = $benchmark and (task, category, style) = ('*', '*', '*')"
-
-FIGURE_QUERIES: Mapping[str, str] = {
-    "modes": """
-select case_kind, labelled_by, labeller, category, n_holds, n, share, low, high
-from rpt_failure_modes where benchmark = $benchmark and model = '*'
-order by labelled_by, labeller, category, case_kind
-""",
-    "leniency": """
-select judge, judge_criterion, human_criterion, n, difference as value, low, high
-from rpt_leniency where benchmark = $benchmark and model = '*' order by all
-""",
-    "length": """
-select judge, judge_criterion, human_criterion, n, slope as value, low, high
-from rpt_bias_length where benchmark = $benchmark order by all
-""",
-    "position": """
-select judge, criterion, n, share_first as value, low, high
-from rpt_bias_position where benchmark = $benchmark order by all
-""",
-    "longer": """
-select judge, criterion, n, share_longer as value, low, high
-from rpt_bias_longer where benchmark = $benchmark order by all
-""",
-    "calibration": """
-select judge, judge_criterion, human_criterion, score_from, n, judge_mean, human_mean
-from rpt_calibration where benchmark = $benchmark order by all
-""",
-    "winrates": """
-select judge, criterion, model_a, model_b, n, win_rate from rpt_win_rate
-where benchmark = $benchmark order by all
-""",
-    "rankings": """
-select rater, criterion, model, rank, rating, low, high from rpt_rankings
-where benchmark = $benchmark and category = '*' and method = 'bradley_terry' order by all
-""",
-    "attributes": """
-select rater as judge, criterion, attribute, prefers, n, agreement as value, low, high
-from rpt_attribute_agreement where benchmark = $benchmark and category = '*' order by all
-""",
-    "costs": """
-select judge, cost_usd_per_1000 as usd from rpt_costs
-where list_contains(benchmarks, $benchmark) and cost_usd_per_1000 > 0 order by all
-""",
-    "people": """
-select judge, model, human_mean from rpt_leniency
-where benchmark = $benchmark and model <> '*'
-order by judge, judge_criterion <> human_criterion, human_criterion desc, model
-""",
-    "reliability": f"""
-select raters, criterion, statistic, n, value, low, high from rpt_reliability
-where {_UNCUT} and statistic = 'krippendorff_alpha' order by all
-""",
-}
 
 
 class Drawing(NamedTuple):
@@ -130,6 +77,7 @@ def draw_chapters(
     yield from _draw_calibration(rows["calibration"], names, prefix, link)
     yield from _draw_models(rows, names, prefix, link)
     yield from _draw_size(rows["attributes"], names, f"{prefix}-size", link)
+    yield from _draw_scaling(rows["sizes"], names, f"{prefix}-scaling", link)
     yield from _draw_cost(rows["costs"], agreements, f"{prefix}-cost", link)
     yield from _draw_raters(rows["reliability"], names, f"{prefix}-raters")
 
@@ -305,10 +253,9 @@ def _draw_models(
             draw_estimates(dots, "rating", f"{prefix}-ratings"),
         )
     wins = _keep_overall([r for r in rows["winrates"] if r["win_rate"] is not None], "judge")
-    raters = list(dict.fromkeys(row["judge"] for row in wins))
-    if not raters:
+    rater = next(iter(_choose_rater(wins, "judge")), None)
+    if rater is None:
         return
-    rater = min(raters, key=lambda name: (not _is_people(name), -_count(wins, name), name))
     shares = {(r["model_a"], r["model_b"]): r["win_rate"] for r in wins if r["judge"] == rater}
     models = _order_models(order, shares)[:_MODELS_DRAWN]
     cells = {pair: share for pair, share in shares.items() if {*pair} <= {*models}}
@@ -352,6 +299,18 @@ def _draw_size(
                 dots[:_ROWS_DRAWN], "share of pairs, %", figure_id, span=(50.0, 50.0), mark=50.0
             ),
         )
+
+
+def _draw_scaling(
+    rows: Sequence[Record], names: Mapping[str, str], figure_id: str, link: Link
+) -> Iterator[Drawing]:
+    own = _keep_overall(rows, "rater")
+    for rater in _choose_rater(own, "rater"):
+        rated = [row for row in own if row["rater"] == rater]
+        name = names.get(rater, rater)
+        behind = {row["model"]: link(name, row["model"]) for row in rated}
+        for caption, svg in draw_scaling(rated, name, figure_id, behind):
+            yield Drawing("size", caption, svg)
 
 
 def _draw_cost(
@@ -473,8 +432,12 @@ def _is_metric(judge: str) -> bool:
     return judge.startswith("metric:")
 
 
-def _count(rows: Sequence[Record], judge: str) -> int:
-    return sum(row["n"] for row in rows if row["judge"] == judge)
+def _choose_rater(rows: Sequence[Record], rater: str) -> list[str]:
+    """People, else the rater of most duels; none where there are no rows."""
+    n: Counter[str] = Counter()
+    for row in rows:
+        n[row[rater]] += row.get("n", 1)
+    return sorted(n, key=lambda name: (not _is_people(name), -n[name], name))[:1]
 
 
 def _dot(name: str, series: str, row: Record, factor: float = 100, field: str = "value") -> Dot:

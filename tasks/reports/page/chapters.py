@@ -85,7 +85,8 @@ CHAPTERS: tuple[Chapter, ...] = (
         "size",
         "What does size buy?",
         "The share of pairs that the model with more of an attribute wins; 50 per cent is what "
-        "chance gives. An interval above the line says that more is preferred.",
+        "chance gives. An interval above the line says that more is preferred. In a plane each "
+        "mark is a model, placed by its size on a logarithmic axis.",
         ("attributes",),
     ),
     Chapter(

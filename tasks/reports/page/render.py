@@ -23,9 +23,10 @@ from markupsafe import Markup, escape
 from judgelake.tasks.errors import LakeError, QueryError
 from judgelake.tasks.lake.storage import replacement
 from judgelake.tasks.reports.kept_pages import PLACE_OF_RUN
-from judgelake.tasks.reports.page.chapter_figures import FIGURE_QUERIES, Drawing
+from judgelake.tasks.reports.page.chapter_figures import Drawing
 from judgelake.tasks.reports.page.chapters import CHAPTERS
 from judgelake.tasks.reports.page.concerns import Changes, list_concerns
+from judgelake.tasks.reports.page.figure_queries import FIGURE_QUERIES
 from judgelake.tasks.reports.page.first_answers import answer_questions
 from judgelake.tasks.reports.page.parts import (
     ROWS_SHOWN,

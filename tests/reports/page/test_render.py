@@ -58,7 +58,7 @@ create table core_runs (run_id varchar, suite varchar, started_at timestamptz, e
 ROW_VIEWS = (
     *("core_choices", "core_duels", "core_ordered_choices"),
     *("stg_duels", "stg_recorded_duels", "stg_replies", "stg_verdicts"),
-    "rpt_failure_examples",
+    *("rpt_failure_examples", "stg_models"),
 )
 FEW = "fewer than 3 clusters"
 VOID = {"meta", "br", "input", "link", "img", "hr"}
