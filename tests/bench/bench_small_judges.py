@@ -72,7 +72,7 @@ from rated group by all order by all
 """
 _DUELS = """
 select count(*) as pairs, count_if(choice in ('a', 'b', 'tie')) as alike,
-    count_if(choice = human_choice) as right_ones
+    count(human_choice) as compared, count_if(choice = human_choice) as right_ones
 from duels_with_people where rater = 'small' and status in ('ok', 'inconsistent')
 """
 _READ = """
@@ -111,8 +111,9 @@ def measure_row(data: str, judge: str, form: str) -> str:
 def describe_agreement(lake: Any, data: str, judge: str) -> str:
     """Agreement with people in words and figures, with its interval."""
     if judge == "chirp":
-        ((pairs, alike, right),) = lake.sql(_DUELS).polars().rows()
-        return f"{alike} of {pairs} pairs alike in both orders, {right} of them as people say"
+        ((pairs, alike, compared, right),) = lake.sql(_DUELS).polars().rows()
+        said = f", {right} of them as people say" if compared else ", people compared none"
+        return f"{alike} of {pairs} pairs alike in both orders{said}"
     metric = "exact_match" if judge == "grader" else "vqa_accuracy"
     rated = _WITH_METRIC.replace("$metric", f"'{metric}'") if data == "okvqa" else _WITH_PEOPLE
     question = f"with rated as ({rated}) " + (_RIGHT if judge == "grader" else _SPEARMAN)

@@ -9,10 +9,8 @@ agree no more than a guess where it gets no image or another one, or has learnt 
 Everything is kept in FOLDER: a part that was stopped goes on, and a finished one is only read.
 """
 
-import json
 import os
 import resource
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,14 +18,10 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 
 import judgelake
-from judgelake.tasks.training.card import write_card
-from judgelake.tasks.training.judge_training import MANIFEST
 from tests.bench.small_vlm import save_small_vlm
-from tests.conftest import CHECKOUT
 
 SCENE = "source: demo, pictures: shapes, tasks: [vqa], foils: true"
 PHRASES = (
@@ -70,14 +64,6 @@ select alias, count(*) as n, round(spearman(judge, human), 3) as rho
 from scores_with_people where benchmark = 'tested' group by all order by all
 """
 LEAST = 0.8
-SHIPPED = CHECKOUT / "tasks" / "demo" / "judge"
-CARD = """
-It judges answers to questions about the demo's drawn scenes, and nothing else. Spearman's rho with
-the oracle is {rho} on scenes and questions that it was not trained on.
-
-Made by `python -m tests.bench.bench_training FOLDER proof ship`. sha256 of `model.safetensors`:
-`{digest}`.
-"""
 JUDGES = ("small", "blind", "misled")
 
 
@@ -191,29 +177,12 @@ def list_claims(name: str, all_rho: Mapping[str, dict[str, float]]) -> Iterator[
     yield f"another image leaves {rho['misled']} < {own} / 2", rho["misled"] < own / 2
 
 
-def ship(judge: Path, rho: float) -> None:
-    """Put a trained judge into the package, with a card that names no folder of this machine."""
-    shutil.rmtree(SHIPPED, ignore_errors=True)
-    shutil.copytree(judge, SHIPPED)
-    manifest = json.loads((SHIPPED / MANIFEST).read_text())
-    manifest["base"] = manifest["settings"]["base"] = "random weights of tests/bench/small_vlm.py"
-    manifest["loss_by_step"] = [round(loss, 4) for loss in manifest["loss_by_step"]]
-    (SHIPPED / MANIFEST).write_text(json.dumps(manifest, indent=1))
-    write_card(SHIPPED, manifest)
-    digest = sha256((SHIPPED / "model.safetensors").read_bytes()).hexdigest()
-    card = (SHIPPED / "README.md").read_text() + CARD.format(rho=rho, digest=digest)
-    (SHIPPED / "README.md").write_text(card)
-
-
 def main() -> None:
-    """Run the parts that are named, or all; `ship` puts the judge of `proof` into the package."""
+    """Run the parts that are named, or all."""
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp()).resolve()
     all_rho: dict[str, dict[str, float]] = {}
     failed = []
     for name in sys.argv[2:] or PARTS:
-        if name == "ship":
-            ship(folder / "proof" / "judge", all_rho["proof"]["small"])
-            continue
         print(f"--- {name}: {PARTS[name]}", flush=True)
         all_rho[name] = measure(folder / name, PARTS[name])
         for claim, holds in list_claims(name, all_rho):

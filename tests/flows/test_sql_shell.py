@@ -219,7 +219,7 @@ def test_a_session_in_a_terminal(lake: Lake, tmp_path: Path) -> None:
     assert first.shows("judgelake> "), first.seen
     first.type("sel\tcount(*) as n_items\n")
     assert first.shows("   ...> "), first.seen
-    first.type("from answ\t;\n")
+    first.type("from choice_s\t;\n")
     assert first.shows("│ n_items │"), first.seen
     assert first.close() == 0
     second = Terminal(lake, tmp_path)
@@ -228,7 +228,7 @@ def test_a_session_in_a_terminal(lake: Lake, tmp_path: Path) -> None:
     assert second.shows("│ n_items │"), second.seen
     assert second.close() == 0
     assert read_history(tmp_path / "judgelake" / "sql_history")[0].split() == (
-        ["select", "count(*)", "as", "n_items", "from", "answers", ";"]
+        ["select", "count(*)", "as", "n_items", "from", "choice_sets", ";"]
     )
 
 
