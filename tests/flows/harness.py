@@ -21,6 +21,7 @@ from judgelake.flows.sql_answers import answer
 from judgelake.tasks.lake.lake import open_lake
 from judgelake.tasks.standin.process import StandinProcess
 from judgelake.tasks.warehouse.warehouse import open_warehouse, run_sql
+from tests.backends.asking import read_log
 
 HANG_S = 900.0
 """How long anything is waited for. A busy machine stays far below it; only what hangs reaches it."""
@@ -210,6 +211,27 @@ def standing_still(standin: StandinProcess) -> Iterator[None]:
         yield
     finally:
         os.kill(standin.pid, signal.SIGCONT)
+
+
+def kill_between_replies(
+    run: "subprocess.Popen[bytes]",
+    shell: Shell,
+    lake: Path,
+    standin: StandinProcess,
+    log: Path,
+    *,
+    in_flight: int,
+) -> None:
+    """Kill a run once the lake has the good replies of the endpoint's `log`, but for those in
+    flight; it leaves no process behind.
+    """
+    with standing_still(standin):
+        good = sum(line["fault"] is None for line in read_log(log))
+        stored = "select count(*) from replies"
+        assert wait_until(lambda: shell.count(lake, stored) >= good - in_flight, run, pause_s=1)
+        run.kill()
+        run.wait()
+    assert shell.list_left() == []
 
 
 def busiest_worker(shell: Shell) -> psutil.Process:

@@ -11,7 +11,7 @@ import pytest
 
 from judgelake.tasks.standin.process import start_standin
 from tests.backends.asking import read_log
-from tests.flows.harness import HANG_S, read_requests, shell_in, standing_still, wait_until
+from tests.flows.harness import HANG_S, kill_between_replies, read_requests, shell_in, wait_until
 
 SCENES, CONCURRENCY = 24, 8
 FAULTS = {"500": 0.08, "429": 0.05, "truncate": 0.04, "garbage": 0.04, "reset": 0.04}
@@ -51,20 +51,12 @@ def test_killed_in_the_middle_it_goes_on_and_pays_for_nothing_twice(tmp_path: Pa
         assert wait_until(lambda: any(lake.glob(made)), run), shell.output.read_text()
         asked = len(read_requests(log))
         assert wait_until(lambda: len(read_requests(log)) >= asked + 40, run)
-        with standing_still(standin):
-            good = sum(line["fault"] is None for line in read_log(log))
-            stored = "select count(*) from replies"
-            assert wait_until(
-                lambda: shell.count(lake, stored) >= good - CONCURRENCY, run, pause_s=1
-            )
-            run.kill()
-            run.wait()
-        assert shell.list_left() == []
+        kill_between_replies(run, shell, lake, standin, log, in_flight=CONCURRENCY)
         code, output = shell.run("collect", suite, "--lake", str(lake))
         assert code == 0, output
         paid = Counter(line["digest"] for line in read_log(log) if line["fault"] is None)
         assert sum(paid.values()) - len(paid) <= CONCURRENCY
-        assert shell.count(lake, stored) == len(paid)
+        assert shell.count(lake, "select count(*) from replies") == len(paid)
         kept = shell.count(lake, "select count(*) from stg_screened_rubrics where is_kept")
         assert f"responses: {10 * kept:,} of {10 * kept:,}" in output
         assert len(json.loads((tmp_path / "collected.json").read_text())) == 10 * kept

@@ -253,9 +253,9 @@ def _draw_models(
             draw_estimates(dots, "rating", f"{prefix}-ratings"),
         )
     wins = _keep_overall([r for r in rows["winrates"] if r["win_rate"] is not None], "judge")
-    rater = next(iter(_choose_rater(wins, "judge")), None)
-    if rater is None:
+    if not wins:
         return
+    rater = _choose_rater(wins, "judge")
     shares = {(r["model_a"], r["model_b"]): r["win_rate"] for r in wins if r["judge"] == rater}
     models = _order_models(order, shares)[:_MODELS_DRAWN]
     cells = {pair: share for pair, share in shares.items() if {*pair} <= {*models}}
@@ -305,12 +305,14 @@ def _draw_scaling(
     rows: Sequence[Record], names: Mapping[str, str], figure_id: str, link: Link
 ) -> Iterator[Drawing]:
     own = _keep_overall(rows, "rater")
-    for rater in _choose_rater(own, "rater"):
-        rated = [row for row in own if row["rater"] == rater]
-        name = names.get(rater, rater)
-        behind = {row["model"]: link(name, row["model"]) for row in rated}
-        for caption, svg in draw_scaling(rated, name, figure_id, behind):
-            yield Drawing("size", caption, svg)
+    if not own:
+        return
+    rater = _choose_rater(own, "rater")
+    rated = [row for row in own if row["rater"] == rater]
+    name = names.get(rater, rater)
+    behind = {row["model"]: link(name, row["model"]) for row in rated}
+    for caption, svg in draw_scaling(rated, name, figure_id, behind):
+        yield Drawing("size", caption, svg)
 
 
 def _draw_cost(
@@ -432,12 +434,12 @@ def _is_metric(judge: str) -> bool:
     return judge.startswith("metric:")
 
 
-def _choose_rater(rows: Sequence[Record], rater: str) -> list[str]:
-    """People, else the rater of most duels; none where there are no rows."""
+def _choose_rater(rows: Sequence[Record], rater: str) -> str:
+    """People, else the rater of most duels."""
     n: Counter[str] = Counter()
     for row in rows:
         n[row[rater]] += row.get("n", 1)
-    return sorted(n, key=lambda name: (not _is_people(name), -n[name], name))[:1]
+    return min(n, key=lambda name: (not _is_people(name), -n[name], name))
 
 
 def _dot(name: str, series: str, row: Record, factor: float = 100, field: str = "value") -> Dot:
