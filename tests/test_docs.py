@@ -42,7 +42,12 @@ FRONT = CHECKOUT / "README.md"
 FOLDERS = ("flows", "infra", "schemas", "sql", "tasks", "tests")
 PAGES = [
     FRONT,
-    *sorted(page for folder in FOLDERS for page in (CHECKOUT / folder).rglob("README.md")),
+    *sorted(
+        page
+        for folder in FOLDERS
+        for page in (CHECKOUT / folder).rglob("README.md")
+        if not (page.parent / "config.json").exists()  # the card of a model
+    ),
 ]
 
 

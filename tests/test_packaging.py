@@ -91,7 +91,10 @@ def test_wheel_holds_every_module_and_every_text_that_is_read(wheel: Path) -> No
         for file in files
     }
     suites = CHECKOUT / "infra" / "suites"
-    expected |= {f"judgelake/suites/{file.relative_to(suites)}" for file in suites.rglob("*.yaml")}
+    texts = [*suites.rglob("*.yaml"), *suites.rglob("*.txt")]
+    expected |= {f"judgelake/suites/{file.relative_to(suites)}" for file in texts}
+    judge = CHECKOUT / "tasks" / "demo" / "judge"
+    expected |= {f"judgelake/tasks/demo/judge/{file.name}" for file in judge.iterdir()}
     assert sorted(expected - held) == []
     assert {Path(name).suffix for name in held} >= PACKED - {".txt"}
 

@@ -54,8 +54,8 @@ class RightSayings(NamedTuple):
 class Question:
     """One question about one picture. `frame` makes a sentence of a saying; `box` marks the object
     that is asked about. `foils` are what would be right, and is wrong here, if the picture were
-    another one, about as often as such pictures are drawn. `evidence` is what of the picture the
-    answer rests on, in words.
+    another one, about as often as such pictures are drawn. `evidence` says what the picture
+    shows, and what of it the question is about.
     """
 
     task: str

@@ -5,7 +5,7 @@ Captions of scenes are in `tasks.demo.captions`, charts and panels in
 `tasks.demo.reading_questions`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -45,15 +45,14 @@ class Description:
     shape: str | None = None
     place: str | None = None
 
+    def list_words(self) -> Sequence[tuple[str, str]]:
+        """What it says, as (attribute, word), in the order of its phrase."""
+        names = ("size", "colour", "shape", "place")
+        return [(name, getattr(self, name)) for name in names if getattr(self, name)]
+
     def fits(self, thing: Thing) -> bool:
         """Whether all that it says is true of the thing."""
-        pairs = (
-            (self.size, thing.size),
-            (self.colour, thing.colour),
-            (self.shape, thing.shape),
-            (self.place, thing.place),
-        )
-        return all(word is None or word == truth for word, truth in pairs)
+        return all(getattr(thing, name) == word for name, word in self.list_words())
 
     def phrase(self) -> str:
         """The words: the small red circle in the top left."""
@@ -67,9 +66,9 @@ def ask_scene(rng: np.random.Generator, scene: Scene) -> list[Question]:
     return [*(kind(rng, scene) for kind in kinds), ask_referring(rng, scene)]
 
 
-def name_uniquely(scene: Scene, thing: Thing, hidden: str = "") -> str:
-    """The shortest phrase that fits this thing alone, without saying what is `hidden`; every place
-    holds one thing at most.
+def describe_uniquely(scene: Scene, thing: Thing, hidden: str = "") -> Description:
+    """The shortest description that fits this thing alone, without saying what is `hidden`; every
+    place holds one thing at most.
     """
     words = {
         name: getattr(thing, name)
@@ -81,7 +80,7 @@ def name_uniquely(scene: Scene, thing: Thing, hidden: str = "") -> str:
     phrases = (
         Description(**{name: words[name] for name in some if name in words}) for some in tries
     )
-    return next(phrase.phrase() for phrase in phrases if _is_unique(scene, phrase))
+    return next(phrase for phrase in phrases if _is_unique(scene, phrase))
 
 
 def ask_referring(rng: np.random.Generator, scene: Scene) -> Question:
@@ -150,11 +149,37 @@ def _move(rng: np.random.Generator, thing: Thing) -> str:
     )
 
 
-def list_things(things: Sequence[Thing]) -> str:
+def sort_things(things: Iterable[Thing]) -> list[Thing]:
+    """Row by row, each from left to right."""
+    return sorted(things, key=lambda thing: (thing.row, thing.column))
+
+
+def list_things(things: Iterable[Thing]) -> str:
     """Where these things are and what they look like, row by row."""
-    ordered = sorted(things, key=lambda thing: (thing.row, thing.column))
-    seen = [f"{one.place} {one.size} {one.colour} {one.shape}" for one in ordered]
+    seen = [
+        f"{thing.place} {thing.size} {thing.colour} {thing.shape}" for thing in sort_things(things)
+    ]
     return ", ".join(seen) or "nothing"
+
+
+def _compare(scene: Scene, asked: Description) -> str:
+    """All things of a scene, each with the asked words up to the first that is not true of it, and
+    those of which all are true.
+    """
+    seen = [
+        f"{list_things([thing])} ({', '.join(_compare_words(thing, asked))})"
+        for thing in sort_things(scene.things)
+    ]
+    meant = list_things([thing for thing in scene.things if asked.fits(thing)])
+    return f"The picture shows {', '.join(seen)}. The question is about {meant}."
+
+
+def _compare_words(thing: Thing, asked: Description) -> Iterator[str]:
+    for name, word in asked.list_words():
+        is_true = getattr(thing, name) == word
+        yield f"{word} {'yes' if is_true else 'no'}"
+        if not is_true:
+            return
 
 
 def _say_colour(name: str) -> RightSayings:
@@ -165,7 +190,8 @@ def _say_colour(name: str) -> RightSayings:
 
 def _ask_colour(rng: np.random.Generator, scene: Scene) -> Question:
     thing = pick(rng, scene.things)
-    colour, name = COLOURS[thing.colour], name_uniquely(scene, thing, hidden="colour")
+    colour, asked = COLOURS[thing.colour], describe_uniquely(scene, thing, hidden="colour")
+    name = asked.phrase()
     sayings = sort_sayings(
         *_say_colour(thing.colour),
         partly=[colour.vague],
@@ -179,13 +205,14 @@ def _ask_colour(rng: np.random.Generator, scene: Scene) -> Question:
         f"{name} is {{}} to my eye",
         sayings,
         foils=list_foils(sayings, map(_say_colour, COLOURS)),
-        evidence=list_things([thing]),
+        evidence=_compare(scene, asked),
     )
 
 
 def _ask_shape(rng: np.random.Generator, scene: Scene) -> Question:
     thing = pick(rng, scene.things)
-    shape, name = SHAPES[thing.shape], name_uniquely(scene, thing, hidden="shape")
+    shape, asked = SHAPES[thing.shape], describe_uniquely(scene, thing, hidden="shape")
+    name = asked.phrase()
     sayings = sort_sayings(
         shape.usual,
         shape.other,
@@ -201,7 +228,7 @@ def _ask_shape(rng: np.random.Generator, scene: Scene) -> Question:
         f"I would call {name} this: {{}}",
         sayings,
         foils=list_foils(sayings, others),
-        evidence=list_things([thing]),
+        evidence=_compare(scene, asked),
     )
 
 
@@ -237,7 +264,7 @@ def _ask_count(rng: np.random.Generator, scene: Scene) -> Question:
         f"counting the {noun}s I get {{}}",
         sayings,
         foils=list_foils(sayings, [_say_count(other, noun) for other in _USUAL_COUNTS]),
-        evidence=list_things([other for other in scene.things if asked.fits(other)]),
+        evidence=_compare(scene, asked),
     )
 
 
@@ -254,7 +281,8 @@ def _ask_place(rng: np.random.Generator, scene: Scene) -> Question:
     if not nameable:
         return _ask_colour(rng, scene)
     thing = pick(rng, nameable)
-    name = name_uniquely(scene, thing, hidden="place")
+    asked = describe_uniquely(scene, thing, hidden="place")
+    name = asked.phrase()
     place = thing.place
     down, _, across = place.partition(" ")
     parts = (
@@ -277,7 +305,7 @@ def _ask_place(rng: np.random.Generator, scene: Scene) -> Question:
         f"{name} is to be found here: {{}}",
         sayings,
         foils=list_foils(sayings, map(_say_place, _ALL_PLACES)),
-        evidence=list_things([thing]),
+        evidence=_compare(scene, asked),
     )
 
 
@@ -326,5 +354,5 @@ def _ask_whether(rng: np.random.Generator, scene: Scene) -> Question:
         "my answer is this: {}",
         sayings,
         foils=list_foils(sayings, [there, not_there]),
-        evidence=list_things([thing for thing in scene.things if asked.fits(thing)]),
+        evidence=_compare(scene, asked),
     )

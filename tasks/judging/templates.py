@@ -89,8 +89,13 @@ def digest_prompts(names: Collection[str], folder: Path | None) -> str:
 @functools.cache
 def read_prompt(name: str, folder: Path | None) -> str:
     """The text of a prompt's template; raises SuiteError where the user's folder or file cannot be
-    read.
+    read. `templates/answer_alone` is there for suites that have no such folder.
     """
+    shipped = resources.files("judgelake.suites").joinpath(
+        "templates", folder.name if folder else ""
+    )
+    if folder and folder.parent.name == "templates" and not folder.exists() and shipped.is_dir():
+        folder = Path(str(shipped))
     if folder is not None and not folder.is_dir():
         raise SuiteError(
             f"{folder}: no such folder; expected one with prompt templates such as {name}.txt; "
@@ -109,6 +114,13 @@ def read_prompt(name: str, folder: Path | None) -> str:
         raise SuiteError(
             f"{own}: cannot be read ({error}); expected a text file in UTF-8"
         ) from None
+
+
+def _find_folder(folder: Path) -> Path:
+    """A folder of templates, or the one of its name that the package ships."""
+    shipped = Path(str(resources.files("judgelake.suites"))) / "templates" / folder.name
+    is_shipped = not folder.exists() and folder.parent.name == "templates" and shipped.is_dir()
+    return shipped if is_shipped else folder
 
 
 @functools.cache

@@ -19,7 +19,7 @@ from judgelake.tasks.demo.models import MODELS, RuleModel, answer_questions
 from judgelake.tasks.demo.paint import paint
 from judgelake.tasks.demo.questions import Question, draw_references
 from judgelake.tasks.demo.reading_questions import ask_reading
-from judgelake.tasks.demo.scene_questions import ask_scene, list_things
+from judgelake.tasks.demo.scene_questions import ask_scene
 from judgelake.tasks.demo.world import Picture, Scene, draw_pictures
 from judgelake.tasks.errors import SourceError
 from judgelake.tasks.lake.storage import LakePath, read_file, write_whole
@@ -242,14 +242,14 @@ def _rating_row(asked: AskedQuestion, model: RuleModel, rating: float) -> Row:
 
 
 def _write_feedback(asked: AskedQuestion, meaning: str) -> str:
-    """What a scene shows, row by row, what is right, and what the answer means."""
-    right, picture = f"A right answer is {asked.question.sayings.usual[0]}.", asked.drawn.picture
-    if meaning:
-        right = f"{right} The response says {meaning}."
-    if not isinstance(picture, Scene):
-        return right
-    seen = f"The picture shows {list_things(picture.things)}."
-    return f"{seen} The question is about {asked.question.evidence}. {right}"
+    """What the picture shows, where the question is about that, what is right, and what the answer
+    means.
+    """
+    right = asked.question.sayings.usual[0]
+    said = f"{asked.question.evidence} A right answer is {right}.".lstrip()
+    if not meaning:
+        return said
+    return f"{said} The response says {meaning} ({right} {'yes' if meaning == right else 'no'})."
 
 
 def _verdict_row(rating: Row, feedback: str) -> Row:

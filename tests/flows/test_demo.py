@@ -45,6 +45,7 @@ def test_demo_from_nothing_to_a_report_in_chromium(tmp_path: Path) -> None:
             "jury",
         }
         assert ("demo-small", "smollm2") in judges
+        assert ("demo-scenes", "small-vlm") in judges
         ratings = shell.select(lake, "select distinct model from rpt_rankings")
         assert {str(row["model"]) for row in ratings} >= {"rule-strong", "rule-weak"}
         coverage = shell.select(lake, "select distinct judge, status from rpt_coverage")

@@ -24,7 +24,7 @@ from judgelake.tasks.demo.questions import (
     sort_sayings,
 )
 from judgelake.tasks.demo.reading_questions import ask_reading
-from judgelake.tasks.demo.scene_questions import ask_referring, ask_scene, name_uniquely
+from judgelake.tasks.demo.scene_questions import ask_referring, ask_scene, describe_uniquely
 from judgelake.tasks.demo.words import COLOURS, SHAPES, misname_number, name_number
 from judgelake.tasks.demo.world import (
     HEIGHT,
@@ -319,10 +319,10 @@ def test_referring_by_hand() -> None:
 
 def test_things_are_named_without_giving_the_answer_away() -> None:
     small, large, square = SCENE.things
-    assert name_uniquely(SCENE, square) == "the square"
-    assert name_uniquely(SCENE, small) == "the small red circle"
-    assert name_uniquely(SCENE, small, hidden="colour") == "the small circle"
-    assert name_uniquely(SCENE, large, hidden="shape") == "the large red shape"
+    assert describe_uniquely(SCENE, square).phrase() == "the square"
+    assert describe_uniquely(SCENE, small).phrase() == "the small red circle"
+    assert describe_uniquely(SCENE, small, hidden="colour").phrase() == "the small circle"
+    assert describe_uniquely(SCENE, large, hidden="shape").phrase() == "the large red shape"
 
 
 def test_scene_questions_by_hand() -> None:

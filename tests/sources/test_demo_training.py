@@ -79,7 +79,7 @@ def test_the_oracle_says_what_the_picture_shows_and_what_is_right(drawn: SourceF
     """Its listing has as many things as the caption of the same picture, and every one of them."""
     verdicts = (
         drawn.recorded_verdicts.join(drawn.human_ratings.select(*KEYS, people="rating"), on=KEYS)
-        .join(drawn.items.select("item_id", "images"), on="item_id")
+        .join(drawn.items.select("item_id", "prompt", "images"), on="item_id")
         .join(drawn.answers.select(*KEYS, answer="text"), on=KEYS)
         .with_columns(image_uri=pl.col("images").list.first().struct.field("uri"))
         .join(drawn.captions.select("image_uri", caption="text"), on="image_uri")
@@ -93,12 +93,27 @@ def test_the_oracle_says_what_the_picture_shows_and_what_is_right(drawn: SourceF
         assert row["text"].endswith(f" [RESULT] {row['rating']:.0f}")
         shows, rest = row["text"].split(". The question is about ")
         asked, right = rest.split(". A right answer is ")
-        listed = shows.removeprefix("The picture shows ").split(", ")
+        compared = shows.removeprefix("The picture shows ").removesuffix(")").split("), ")
+        listed = [thing.partition(" (")[0] for thing in compared]
         told = row["caption"].partition(": ")[2].rstrip(".").replace(" and a ", ", a ")
         assert Counter(listed) == Counter(map(name_as_listed, told.split(", ")))
-        assert asked == "nothing" or set(asked.split(", ")) <= set(listed)
+        assert asked == (", ".join(filter_listed(compared, row["prompt"])) or "nothing")
         if row["answer"] == right.partition(". [")[0]:
             assert row["people"] == 1.0
+
+
+def filter_listed(compared: list[str], prompt: str) -> list[str]:
+    """The things of which every word is true that the question says of them."""
+    kept = []
+    for text in compared:
+        thing, _, words = text.partition(" (")
+        said = [word.rsplit(" ", 1) for word in words.split(", ")]
+        for word, verdict in said:
+            assert word in prompt
+            assert (verdict == "yes") == (f" {word} " in f" {thing} ")
+        assert [verdict for _, verdict in said[:-1]] == ["yes"] * (len(said) - 1)
+        kept += [thing] if said[-1][1] == "yes" else []
+    return kept
 
 
 def name_as_listed(told: str) -> str:
