@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from judgelake.tasks.runs.summary import RunEnd
 
 __all__ = [
-    "Answer",
     "BackendError",
     "ClusterError",
     "ExitCode",
@@ -61,6 +60,7 @@ __all__ = [
     "OpenLake",
     "Plan",
     "QueryError",
+    "QueryResult",
     "Rows",
     "RunError",
     "SourceError",
@@ -165,7 +165,7 @@ def plan(
     return Plan(tuple(plain["judges"]), plain["total"], estimate.n_scores, text)
 
 
-class Answer:
+class QueryResult:
     """The rows of a query. Shown as a table, in a terminal and in a notebook."""
 
     def __init__(self, table: "pyarrow.Table") -> None:
@@ -202,7 +202,7 @@ class Answer:
         return self.polars()._repr_html_()
 
 
-class Rows(Answer):
+class Rows(QueryResult):
     """The rows of a table, read when they are first asked for. They are those of the moment when
     `table` or `scores` was called, for at least an hour, even where a run replaces them meanwhile.
     """
@@ -234,8 +234,8 @@ class Rows(Answer):
         return f"<p>{len(self):,} rows; the first ones:</p>{self._first._repr_html_()}"
 
     @property
-    def _first(self) -> Answer:
-        return Answer(self._relation.limit(_SHOWN_ROWS).to_arrow_table())
+    def _first(self) -> QueryResult:
+        return QueryResult(self._relation.limit(_SHOWN_ROWS).to_arrow_table())
 
 
 @dataclass(frozen=True)
@@ -246,7 +246,7 @@ class OpenLake:
 
     root: "LakePath"
 
-    def sql(self, query: str, /, **parameters: object) -> Answer:
+    def sql(self, query: str, /, **parameters: object) -> QueryResult:
         """The rows of one SELECT over the tables and the `core_*` and `rpt_*` views; `$name` in it
         stands for the parameter of that name.
 
@@ -262,7 +262,7 @@ class OpenLake:
         from judgelake.tasks.warehouse.warehouse import open_warehouse
 
         with open_warehouse(open_lake(self.root), sealed=True, lazy=True) as connection:
-            return Answer(select_table(connection, query, parameters))
+            return QueryResult(select_table(connection, query, parameters))
 
     def table(self, name: str) -> Rows:
         """The current rows of a table, or the rows of a view; raises QueryError for a name that
@@ -313,7 +313,7 @@ class OpenLake:
             rows = rows.filter(ColumnExpression("benchmark").isin(*values))
         return Rows(rows)
 
-    def tables(self) -> Answer:
+    def tables(self) -> QueryResult:
         """The tables and views that `sql` may name: kind, name and what a row of it is.
 
         >>> "rpt_metrics" in open("lake").tables().polars()["name"]
@@ -325,7 +325,7 @@ class OpenLake:
 
         listed = [entry for entry in list_all() if entry.kind in ("table", "view")]
         rows = [{"kind": entry.kind, "name": entry.name, "says": entry.says} for entry in listed]
-        return Answer(pa.Table.from_pylist(rows))
+        return QueryResult(pa.Table.from_pylist(rows))
 
     def report(self, suite: str | Path) -> "LakePath":
         """The page of a suite's report; built in this process where answers, verdicts or the suite

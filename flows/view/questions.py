@@ -22,7 +22,7 @@ FORMATS = ("csv", "json", "parquet")
 
 
 @dataclass
-class Question:
+class SqlQuestion:
     """One statement, the values of its `$options`, and the file that is wanted (None: rows for the
     page).
     """
@@ -34,7 +34,7 @@ class Question:
     _is_stopped: bool = False
 
     @classmethod
-    def read(cls, body: bytes) -> "Question":
+    def read(cls, body: bytes) -> "SqlQuestion":
         """A question from JSON; raises QueryError for one of another form."""
         try:
             asked = json.loads(body)
@@ -69,7 +69,7 @@ class Question:
             self._connection.interrupt()
 
 
-def answer_rows(lake: Lake, question: Question) -> dict[str, Any]:
+def answer_rows(lake: Lake, question: SqlQuestion) -> dict[str, Any]:
     """The first rows, with the columns' names and types and the seconds that it took; raises
     QueryError.
     """
@@ -86,7 +86,7 @@ def answer_rows(lake: Lake, question: Question) -> dict[str, Any]:
     }
 
 
-def answer_file(lake: Lake, question: Question) -> IO[bytes]:
+def answer_file(lake: Lake, question: SqlQuestion) -> IO[bytes]:
     """All rows in a temporary file in the format wanted, at its start; raises QueryError."""
     file = tempfile.TemporaryFile()  # noqa: SIM115  # the caller's
     out = io.TextIOWrapper(file, encoding="utf-8", newline="")

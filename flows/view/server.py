@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from judgelake.flows.view.questions import Question, answer_file, answer_rows, list_catalog
+from judgelake.flows.view.questions import SqlQuestion, answer_file, answer_rows, list_catalog
 from judgelake.tasks.errors import JudgelakeError, redact
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.storage import has_file, list_folders, read_file
@@ -173,7 +173,7 @@ async def _ask(request: web.Request) -> web.StreamResponse:
     """Rows of a statement as JSON, or, where a format is named, a file of all of them."""
     if request.content_type != "application/json":
         raise web.HTTPUnsupportedMediaType(text="expected a question as application/json\n")
-    question = Question.read(await request.read())
+    question = SqlQuestion.read(await request.read())
     lake = request.app[_LAKE]
     if question.format is None:
         return _as_json(await _interruptible(answer_rows, lake, question))
@@ -189,7 +189,7 @@ async def _ask(request: web.Request) -> web.StreamResponse:
 
 
 async def _interruptible(
-    answer: Callable[[Lake, Question], _Found], lake: Lake, question: Question
+    answer: Callable[[Lake, SqlQuestion], _Found], lake: Lake, question: SqlQuestion
 ) -> _Found:
     """Answer in a thread; where nobody waits any more, the statement ends too."""
     try:

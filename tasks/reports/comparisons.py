@@ -24,8 +24,8 @@ from judgelake.tasks.stats.bootstrap import Resampled
 from judgelake.tasks.stats.combining import correlate_systems
 from judgelake.tasks.stats.correlation import COEFFICIENTS
 from judgelake.tasks.stats.judge_comparison import (
-    Cell,
     Column,
+    ComparedRows,
     Measurement,
     PairedDifference,
     Rows,
@@ -74,7 +74,7 @@ class Level(NamedTuple):
 
     model: str
     rows: Indices
-    cells: dict[int, Cell]
+    cells: dict[int, ComparedRows]
     columns: dict[str, Column]
     part: Mapping[str, str] = WHOLE
 
@@ -200,7 +200,9 @@ def drop_nan(values: Row) -> Row:
     }
 
 
-def _split_models(competition: Competition, pooled: Level, named: Indices) -> dict[int, Cell]:
+def _split_models(
+    competition: Competition, pooled: Level, named: Indices
+) -> dict[int, ComparedRows]:
     models = competition.models[named]
     if named.size and named.size == competition.models.size and (models == models[0]).all():
         return {int(models[0]): pooled.cells[0]}  # the same rows: nothing to measure again
@@ -208,7 +210,7 @@ def _split_models(competition: Competition, pooled: Level, named: Indices) -> di
     return split_cells(*parts, competition.draws.clusters, models) if named.size else {}
 
 
-def _make_systems(competition: Competition, named: Indices) -> Cell:
+def _make_systems(competition: Competition, named: Indices) -> ComparedRows:
     draws, target = competition.draws, competition.target
 
     def measure(judge: int, rows: Rows) -> Measurement:
@@ -223,7 +225,7 @@ def _make_systems(competition: Competition, named: Indices) -> Cell:
         sides = competition.x[picked, judge], target.values[picked]
         return correlate_systems(*sides, models, clusters, draws.clusters, draws.models)
 
-    return Cell(~np.isnan(competition.x[named]), measure)
+    return ComparedRows(~np.isnan(competition.x[named]), measure)
 
 
 def _describe_difference(column: Column, judge: int, series: list[Series]) -> Row:

@@ -22,7 +22,7 @@ from judgelake.tasks.sources.frames import (
     frame_schema,
 )
 from judgelake.tasks.sources.kind import Source
-from judgelake.tasks.sources.readers.lines import Line, Rejects, expect_files, read_lines
+from judgelake.tasks.sources.readers.lines import Rejects, TextLine, expect_files, read_lines
 
 VERSION = 1
 _PROMPT = "Describe the image in one sentence."
@@ -160,7 +160,7 @@ def _read_captions(file: Path, rejects: Rejects) -> _CaptionFile:
     return captions
 
 
-def _refuse_crowd(file: Path, lines: list[Line]) -> None:
+def _refuse_crowd(file: Path, lines: list[TextLine]) -> None:
     """Raises SourceError for the judgements of a crowd, whose columns mean something else: a share,
     how many said yes, how many no. No row of three ratings from 1 to 4 can be read so.
     """
@@ -274,7 +274,7 @@ def _read_fleur(
                 )
 
 
-def _blocks(lines: Iterator[Line]) -> Iterator[tuple[int, dict[str, str]]]:
+def _blocks(lines: Iterator[TextLine]) -> Iterator[tuple[int, dict[str, str]]]:
     """(line it begins on, its `name : value` lines) of each block; blank lines part blocks."""
     start, block = 0, dict[str, str]()
     for number, text in lines:

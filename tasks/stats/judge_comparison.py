@@ -67,7 +67,7 @@ class Column(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Cell:
+class ComparedRows:
     """Rows on which judges are held to one target: `scored`, (rows, judges), and `measure`, a
     judge's coefficients on some of the rows.
 
@@ -97,7 +97,7 @@ class Cell:
 
 def split_cells(
     x: Floats, y: Floats, clusters: Indices, weights: AnyWeights, cells: Indices | None = None
-) -> dict[int, Cell]:
+) -> dict[int, ComparedRows]:
     """The rows by their cell's code, all in cell 0 without codes; the arguments are those of
     `compare_correlations`.
     """
@@ -130,7 +130,7 @@ def compare_correlations(
 
 
 def compare_cells(
-    cells: Sequence[Cell], competing: Sequence[int] | None = None
+    cells: Sequence[ComparedRows], competing: Sequence[int] | None = None
 ) -> dict[str, Column]:
     """Compare judges over cells (one or more, all of the same judges); without being in `competing`
     a judge has only its own figure.
@@ -229,11 +229,11 @@ def correct_pairs(pairs: Sequence[Resampled]) -> CorrectedPairs:
     return CorrectedPairs(p, half)
 
 
-def _make_cell(x: Floats, y: Floats, clusters: Indices, weights: AnyWeights) -> Cell:
+def _make_cell(x: Floats, y: Floats, clusters: Indices, weights: AnyWeights) -> ComparedRows:
     def measure(judge: int, rows: Rows) -> Measurement:
         return resample_correlations(x[rows, judge], y[rows], clusters[rows], weights)
 
-    return Cell(~np.isnan(x) & ~np.isnan(y)[:, None], measure)
+    return ComparedRows(~np.isnan(x) & ~np.isnan(y)[:, None], measure)
 
 
 def _find_leader(values: list[tuple[int, float]]) -> int | None:
@@ -241,14 +241,14 @@ def _find_leader(values: list[tuple[int, float]]) -> int | None:
     return -max(defined)[1] if defined else None
 
 
-def _measure_all(wanted: list[tuple[Cell, int, Rows]]) -> None:
+def _measure_all(wanted: list[tuple[ComparedRows, int, Rows]]) -> None:
     """Measure what is wanted and not yet found: each judge of a cell on each choice of rows
     once.
     """
     jobs = {(id(cell), judge, rows.tobytes()): (cell, judge, rows) for cell, judge, rows in wanted}
     missing = {key: job for key, job in jobs.items() if key[1:] not in job[0].measured}
 
-    def measure(job: tuple[Cell, int, Rows]) -> Measurement:
+    def measure(job: tuple[ComparedRows, int, Rows]) -> Measurement:
         cell, judge, rows = job
         return cell.measure(judge, rows)
 
@@ -264,7 +264,7 @@ def _make_column(
     leader: int | None,
     own: list[dict[str, MeanCorrelation]],
     compared: Sequence[int],
-    cells: Sequence[Cell],
+    cells: Sequence[ComparedRows],
 ) -> Column:
     others = [
         other for other in compared if other != leader and not np.isnan(own[other][name].mean.value)
@@ -289,7 +289,7 @@ def _correct(
     leader: int,
     others: list[int],
     own: list[dict[str, MeanCorrelation]],
-    cells: Sequence[Cell],
+    cells: Sequence[ComparedRows],
 ) -> list[PairedDifference]:
     """The leader's differences, corrected for all pairs. Those of two others, which are not shown,
     are taken of the rows that each scored: on the rows that both did each would be measured anew.
@@ -330,7 +330,7 @@ class _Sides(NamedTuple):
     n_cells: int
 
 
-def _pair_sides(name: str, judge: int, other: int, cells: Sequence[Cell]) -> _Sides:
+def _pair_sides(name: str, judge: int, other: int, cells: Sequence[ComparedRows]) -> _Sides:
     pairs = [(cell.find(judge, other), cell.find(other, judge)) for cell in cells]
     both = [(a, b) for a, b in pairs if not np.isnan(a[name].value - b[name].value)]
     if not both:

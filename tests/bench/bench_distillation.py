@@ -38,7 +38,7 @@ TRAINING = {
     "lora_rank": 16,
     "lora_alpha": 32,
     "epochs": 2,
-    "batch_size": 16,
+    "batch_size": 8,
     "learning_rate": 5e-4,
     "held_out": 0,
     "gradient_checkpointing": False,

@@ -16,7 +16,7 @@ _SENTENCES, _NAMES, _MOVED = 6, 4, 3
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class FirstAnswer:
     """One question, the place of the page that says more ('': none), and its sentences."""
 
     question: str
@@ -26,7 +26,7 @@ class Answer:
 
 def answer_questions(
     parts: Sequence[BenchmarkPart], concerns: Sequence[str], changes: Changes | None
-) -> list[Answer]:
+) -> list[FirstAnswer]:
     """The questions that have an answer here."""
     several = len(parts) > 1
     trusted = [line for part in parts for line in _say_trust(part, several=several)]
@@ -39,7 +39,7 @@ def answer_questions(
         ("What changed, or is wrong?", "changed", changed),
     )
     return [
-        Answer(question, place, _cut([line[0].upper() + line[1:] for line in said]))
+        FirstAnswer(question, place, _cut([line[0].upper() + line[1:] for line in said]))
         for question, place, said in answers
         if said
     ]

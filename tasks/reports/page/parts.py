@@ -63,7 +63,7 @@ class Coverage(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Duels:
+class RaterDuels:
     """How one rater places the models by pairs: rows of `rpt_rankings` by model, and of
     `rpt_agreement` with people.
     """
@@ -120,7 +120,7 @@ class BenchmarkPart:
     drawings: tuple[Drawing, ...]
     judges: tuple[str, ...]
     disagreements: tuple[Record, ...]
-    duels: tuple[Duels, ...]
+    duels: tuple[RaterDuels, ...]
     n_more_duels: int
     rated_models: tuple[str, ...]
     trust: tuple[Trust, ...] = ()
@@ -222,7 +222,7 @@ def _is_surely_above(row: Record, other: Record) -> bool:
     return low is not None and high is not None and low > high
 
 
-def _list_duels(rows: BenchmarkRows) -> list[Duels]:
+def _list_duels(rows: BenchmarkRows) -> list[RaterDuels]:
     """People first, then judges; the criterion is named where a rater has several, and of those
     `overall` comes first.
     """
@@ -231,7 +231,7 @@ def _list_duels(rows: BenchmarkRows) -> list[Duels]:
         by_rater.setdefault((row["rater"], row["criterion"]), {})[row["model"]] = row
     several = {rater for rater, n in Counter(rater for rater, _ in by_rater).items() if n > 1}
     found = [
-        Duels(
+        RaterDuels(
             rater,
             criterion if rater in several else "",
             rater == PEOPLE or rater.startswith(f"{PEOPLE}:"),

@@ -41,7 +41,7 @@ class Rejects(list[Rejected]):
         self.append(Rejected(table, *place, column, shown, reason, remedy or self._remedy))
 
 
-class Line(NamedTuple):
+class TextLine(NamedTuple):
     """One line without its end, and its number from 1."""
 
     number: int
@@ -91,7 +91,7 @@ def find_files(patterns: Iterable[Path], what: str) -> list[Path]:
     return list(all_files)
 
 
-def read_lines(file: Path, table: str, rejects: Rejects) -> Iterator[Line]:
+def read_lines(file: Path, table: str, rejects: Rejects) -> Iterator[TextLine]:
     """The lines of a UTF-8 text file; one that is not UTF-8 goes to `rejects`. Raises
     SourceError where the file cannot be read.
     """
@@ -105,7 +105,7 @@ def read_lines(file: Path, table: str, rejects: Rejects) -> Iterator[Line]:
     lines = content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     for number, line in enumerate(lines if lines[-1] else lines[:-1], 1):
         try:
-            yield Line(number, line.removesuffix(b"\r").decode("utf-8"))
+            yield TextLine(number, line.removesuffix(b"\r").decode("utf-8"))
         except UnicodeDecodeError as error:
             reason = (
                 f"the line is not UTF-8 text ({error.reason} at byte {error.start + 1} of the line)"

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from judgelake.tasks.reports.page.concerns import Changes, name_come_and_gone
 from judgelake.tasks.reports.page.first_answers import answer_questions
-from judgelake.tasks.reports.page.parts import BenchmarkPart, Duels, RankedModel
+from judgelake.tasks.reports.page.parts import BenchmarkPart, RankedModel, RaterDuels
 from judgelake.tasks.reports.page.trust import Trust
 
 DAY = datetime(2026, 11, 20, 3, 4, tzinfo=UTC)
@@ -58,7 +58,7 @@ def test_a_judge_that_prefers_itself_is_called_so() -> None:
         model: {"model": model, "rank": rank, "rank_low": rank, "rank_high": rank}
         for rank, model in enumerate(("gpt", "other"), start=1)
     }
-    part = replace(EMPTY, duels=(Duels("gpt", "", False, ratings, ()),))
+    part = replace(EMPTY, duels=(RaterDuels("gpt", "", False, ratings, ()),))
     assert say(part)["ranking"] == (
         "By the choices of `gpt`, `gpt` is surely the best of 2 models; it is the judge itself.",
     )
