@@ -58,6 +58,9 @@ TEXT_SCHEMA = {"type": ["string", "number", "boolean"]}
 """JSON Schema of text: YAML's `5` and `true` are text where a suite expects text."""
 
 
+_MERGE = "tag:yaml.org,2002:merge"
+
+
 class OneOrMany:
     """Marks a list that may be written without brackets where it has one element."""
 
@@ -122,7 +125,35 @@ def parse_yaml(file: Path, text: str) -> Place:
         ) from None
     if node is None:
         raise SuiteError(f"{file}: is empty; expected a suite; see infra/suites/demo.yaml")
+    _merge_keys(Place(file, node), set())
     return Place(file, node)
+
+
+def _merge_keys(place: Place, seen: set[int]) -> None:
+    """Put the keys of `<<: *name`, and of a list of such names, into the mapping that says so: its
+    own keys go before them, and earlier names before later ones.
+    """
+    node = place.node
+    if id(node) in seen or not isinstance(node, yaml.CollectionNode):
+        return
+    seen.add(id(node))
+    if not isinstance(node, yaml.MappingNode):
+        for child in node.value:
+            _merge_keys(Place(place.file, child), seen)
+        return
+    for _, value in node.value:
+        _merge_keys(Place(place.file, value), seen)
+    merged = [value for key, value in node.value if key.tag == _MERGE]
+    node.value = [(key, value) for key, value in node.value if key.tag != _MERGE]
+    for value in merged:
+        for other in value.value if isinstance(value, yaml.SequenceNode) else [value]:
+            if not isinstance(other, yaml.MappingNode):
+                raise Place(place.file, other).fail(
+                    "<<: takes over the keys of others; expected `<<: *name`, where `&name` stands "
+                    "before keys with values"
+                )
+            names = {key.value for key, _ in node.value}
+            node.value += [(key, kept) for key, kept in other.value if key.value not in names]
 
 
 def entries(place: Place) -> dict[str, Place]:

@@ -11,7 +11,14 @@ from typing import Literal
 import pytest
 
 from judgelake.tasks.errors import SuiteError, nearest
-from judgelake.tasks.settings import SuitePath, build, describe, frozen_settings, read_yaml
+from judgelake.tasks.settings import (
+    SuitePath,
+    build,
+    describe,
+    frozen_settings,
+    parse_yaml,
+    read_yaml,
+)
 
 
 @frozen_settings
@@ -92,9 +99,39 @@ def test_defaults_and_null(folder: Path) -> None:
     assert read(folder, "maker: x\nmanual: null") == Bicycle("x")
 
 
+def test_keys_of_a_named_mapping_are_taken_over(folder: Path) -> None:
+    text = """
+maker: x
+front: &front {spokes: 28}
+prices: {<<: [*two, *one], new: 3}
+"""
+    names = "one: &one {new: 1, used: 1}\ntwo: &two {used: 2, old: 2}\n"
+    place = parse_yaml(folder / "b.yaml", names + text)
+    found = build(Bicycle, place, skip=("one", "two"))
+    assert found.prices == {"new": 3.0, "used": 2.0, "old": 2.0}
+    assert read(folder, "front: &front {spokes: 28}\n<<: {maker: y, gears: 3}") == Bicycle(
+        "y", gears=3, front=Wheel(28)
+    )
+
+
+def test_a_mapping_that_takes_itself_over_is_no_endless_loop(folder: Path) -> None:
+    assert "unknown key" in refuse(folder, "maker: x\nfront: &front {<<: *front, spoke: 1}")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        (
+            "maker: x\n<<: 5",
+            "bicycle.yaml:2: <<: takes over the keys of others; expected `<<: *name`, where "
+            "`&name` stands before keys with values",
+        ),
+        (
+            "maker: x\n<<: [{gears: 2}, 5]",
+            "bicycle.yaml:2: <<: takes over the keys of others; expected `<<: *name`, where "
+            "`&name` stands before keys with values",
+        ),
+        ("maker: x\n<<: {gear: 2}", "bicycle.yaml:2: unknown key 'gear'; did you mean 'gears'?"),
         ("maker: x\ngear: 7", "bicycle.yaml:2: unknown key 'gear'; did you mean 'gears'?"),
         (
             "maker: x\nfront:\n  # a comment\n  spoke: 3",

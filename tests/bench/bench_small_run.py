@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
@@ -78,11 +78,18 @@ def write_answers(folder: Path, first: str) -> None:
 
 
 def time_process(
-    command: Sequence[str], more: Mapping[str, str] = {}
-) -> tuple[float, float]:  # read only
-    """Wall time and processor time of a process and its children, in seconds."""
+    command: Sequence[str],
+    more: Mapping[str, str] = {},  # read only
+    *,
+    exit_codes: Collection[int] = (0,),
+) -> tuple[float, float]:
+    """Wall time and processor time of a process and its children, in seconds; raises
+    CalledProcessError where it ends with none of `exit_codes`.
+    """
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    subprocess.run(command, env=os.environ | more, check=True, capture_output=True)
+    done = subprocess.run(command, env=os.environ | more, check=False, capture_output=True)
+    if done.returncode not in exit_codes:
+        done.check_returncode()
     wall, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
     return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
