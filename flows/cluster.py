@@ -24,17 +24,15 @@ from judgelake.flows.runners import (
     local_cluster,
     workers_here,
 )
+from judgelake.flows.small_runs import is_small
 from judgelake.tasks.digests import describe_code, describe_differences
 from judgelake.tasks.errors import ClusterError, JudgelakeError
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.runs.workers import Probe, make_probe, probe_place
-from judgelake.tasks.sources.registry import source_size
 from judgelake.tasks.suite.suite import Suite
 
 _CONNECT_S, _LOOK_S = 10.0, 1.0
 """How long a scheduler may take to answer, and the pause between two looks at its workers."""
-_SMALL, _FEW = 2**20, 500
-"""Bytes of input files, which is about 4,000 answers, and items of each benchmark."""
 
 
 class Workers(NamedTuple):
@@ -96,18 +94,6 @@ def _list_devices(suite: Suite) -> list[dict[str, str]]:
     if any(getattr(model, "device_map", None) for model in models):
         return [{}]
     return list_environments() if models else []
-
-
-def is_small(suite: Suite, limit: int | None) -> bool:
-    """Whether starting processes would take longer than the work: few items, or small files. Not so
-    where JUDGELAKE_WORKERS is `processes`.
-    """
-    if os.environ.get("JUDGELAKE_WORKERS") == "processes":
-        return False
-    if limit is not None and limit <= _FEW:
-        return True
-    sizes = [source_size(benchmark.settings) for benchmark in suite.benchmarks.values()]
-    return all(sizes) and sum(sizes) <= _SMALL
 
 
 def refuse_thin_share(concurrency: int, workers: Workers) -> None:

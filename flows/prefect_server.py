@@ -1,5 +1,5 @@
-"""A Prefect server: `python -P -m judgelake.flows.prefect_server HOST:PORT` until a signal, or as a
-child that ends with its parent.
+"""A Prefect server: `python -P -m judgelake.flows.prefect_server HOST:PORT` until a signal, as a
+child that ends with its parent, or in the process of a small run.
 
 A child gets the number of a socket that it inherits and a pipe as its standard input.
 `flows.runners` and infra/compose.yaml start servers. PREFECT_API_DATABASE_CONNECTION_URL names the
@@ -10,6 +10,16 @@ import os
 import socket
 import sys
 import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from judgelake.flows.process_start import without_collections
+from judgelake.tasks.errors import JudgelakeError
+
+if TYPE_CHECKING:
+    import uvicorn
 
 
 def main() -> None:
@@ -23,14 +33,42 @@ def main() -> None:
     else:
         threading.Thread(target=_end_with_parent, daemon=True).start()
         listener = socket.socket(fileno=int(port))
-    import uvicorn
-    from prefect.server.api.server import create_app
-    from starlette.middleware.trustedhost import TrustedHostMiddleware
-
     with listener:
+        make_server(listener).run(sockets=[listener])
+
+
+@contextmanager
+def serve_here(listener: socket.socket) -> Iterator[None]:
+    """Serve on a thread of this process while the block runs; raises JudgelakeError where the
+    server does not start. Its database must be there: alembic, which makes one, would have modules
+    imported from the working directory. Nobody waits for its end: the run's process ends then.
+    """
+    server = make_server(listener, "critical")  # its log would be the run's standard error
+    thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
+    thread.start()
+    while not server.started and thread.is_alive():
+        time.sleep(0.01)
+    if not server.started:
+        raise JudgelakeError(
+            "prefect server: ended while it started; expected a server; run again, or set "
+            "PREFECT_API_URL to one"
+        )
+    try:
+        yield
+    finally:
+        server.should_exit = True
+
+
+def make_server(listener: socket.socket, log_level: str = "error") -> "uvicorn.Server":
+    """A server for the names under which a request may reach `listener`."""
+    with without_collections():
+        import uvicorn
+        from prefect.server.api.server import create_app
+        from starlette.middleware.trustedhost import TrustedHostMiddleware
+
         app = TrustedHostMiddleware(create_app(), allowed_hosts=_list_hosts(listener))
-        config = uvicorn.Config(app, log_level="error", lifespan="on", timeout_graceful_shutdown=2)
-        uvicorn.Server(config).run(sockets=[listener])
+    config = uvicorn.Config(app, log_level=log_level, lifespan="on", timeout_graceful_shutdown=2)
+    return uvicorn.Server(config)
 
 
 def _refuse_open_door(host: str) -> None:

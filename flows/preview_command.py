@@ -3,11 +3,13 @@ quarantine. The lake is neither read nor written.
 """
 
 import argparse
+import shutil
 import sys
 from pathlib import Path
 
 import polars as pl
 
+from judgelake.flows.sql_table import show_records, show_table
 from judgelake.tasks.lake.processes import own_folder
 from judgelake.tasks.lake.storage import LakePath, open_place
 from judgelake.tasks.sources.ingestion import check_source
@@ -58,16 +60,25 @@ def _show(name: str, frame: pl.DataFrame) -> None:
         for column in frame.columns
         if column not in _HIDDEN and frame[column].null_count() < frame.height
     ]
+    rows = [[_text(value) for value in row] for row in frame.select(filled).head(_ROWS).iter_rows()]
+    if sys.stdout.isatty():
+        show = show_records if name == "quarantine" else show_table
+        sys.stdout.write(show(filled, rows, shutil.get_terminal_size().columns))
+        return
     sys.stdout.write(f"| {' | '.join(filled)} |\n|{'---|' * len(filled)}\n")
-    for row in frame.select(filled).head(_ROWS).iter_rows():
+    for row in rows:
         sys.stdout.write(f"| {' | '.join(map(_cell, row))} |\n")
 
 
-def _cell(value: object) -> str:
+def _text(value: object) -> str:
     if isinstance(value, list):
         value = ", ".join(
             str(part["uri"]) if isinstance(part, dict) and "uri" in part else str(part)
             for part in value
         )
-    text = "" if value is None else str(value).replace("\n", " ").replace("|", "\\|")
+    return "" if value is None else str(value).replace("\n", " ")
+
+
+def _cell(text: str) -> str:
+    text = text.replace("|", "\\|")
     return text if len(text) <= _CELL else f"{text[: _CELL - 1]}…"

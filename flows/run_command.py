@@ -13,7 +13,9 @@ from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from types import FrameType
 
+from judgelake.flows.process_start import without_collections
 from judgelake.flows.runners import prefect_server, refuse_open_scheduler
+from judgelake.flows.small_runs import is_small
 from judgelake.tasks.errors import LakeError, RunError, find_code
 from judgelake.tasks.lake.lake import Lake, open_lake
 from judgelake.tasks.lake.stop_flag import HALT, STOP, set_stop, stop_file
@@ -161,7 +163,11 @@ def _run_flow(
     if is_text:
         sys.stderr.write(f"judgelake: {' + '.join(stages)}; {where}\n")
     progress = show_progress(lake, run_id) if is_text else nullcontext()
-    server = prefect_server(options.scheduler, lambda: _import_flows(stages))
+    server = prefect_server(
+        options.scheduler,
+        lambda: _import_flows(stages),
+        here=options.scheduler is None and is_small(narrow(full, scope), scope.limit),
+    )
     with server, _stop_on_signal(lake, run_id, run_options), progress:
         from judgelake.flows.nightly_evaluation import (
             nightly_evaluation,
@@ -188,9 +194,10 @@ def _run_flow(
 
 def _import_flows(stages: tuple[str, ...]) -> None:
     """Import what the run needs while its server starts, on the machine's other core."""
-    import_module("judgelake.flows.nightly_evaluation")
-    if "report" in stages:
-        import_module("judgelake.tasks.reports.build")
+    with without_collections():
+        import_module("judgelake.flows.nightly_evaluation")
+        if "report" in stages:
+            import_module("judgelake.tasks.reports.build")
 
 
 def _call_in_thread(call: Callable[[], RunEnd]) -> RunEnd:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from judgelake.flows.prefect_database import NAME, copy_kept, drop_kept, keep_database
+from judgelake.flows.prefect_server import serve_here
 from judgelake.tasks.errors import ClusterError, JudgelakeError
 from judgelake.tasks.lake.processes import own_folder
 
@@ -93,10 +94,14 @@ def refuse_open_scheduler(scheduler: str | None, *, without_tls: bool) -> None:
 
 @contextmanager
 def prefect_server(
-    scheduler: str | None = None, meanwhile: Callable[[], None] = lambda: None
+    scheduler: str | None = None,
+    meanwhile: Callable[[], None] = lambda: None,
+    *,
+    here: bool = False,
 ) -> Iterator[str]:
     """The address of a Prefect server for one run: the configured one (PREFECT_API_URL), else one
-    of our own with a temporary home. `meanwhile` runs while it starts.
+    of our own with a temporary home. `meanwhile` runs while it starts. `here`: it may be a thread
+    of this process, which spares importing prefect twice; a child makes its first database.
 
     Must be entered before prefect is imported: prefect reads its settings then. Workers of a Dask
     scheduler elsewhere reach our own server where the route to that scheduler leaves this machine.
@@ -113,7 +118,13 @@ def prefect_server(
         try:
             settings = _ONE_RUN | (_DATABASE_IS_READY if is_kept else {})
             url = stack.enter_context(
-                own_server(Path(home), host=host, settings=settings, meanwhile=meanwhile)
+                own_server(
+                    Path(home),
+                    host=host,
+                    settings=settings,
+                    meanwhile=meanwhile,
+                    here=here and is_kept,
+                )
             )
         except JudgelakeError:
             drop_kept()
@@ -130,10 +141,11 @@ def own_server(
     host: str = _LOOPBACK,
     settings: Mapping[str, str] = _ONE_RUN,
     meanwhile: Callable[[], None] = lambda: None,
+    here: bool = False,
 ) -> Iterator[str]:
     """A Prefect server that keeps its database in `home`; inside, PREFECT_API_URL names it and
     PREFECT_API_AUTH_STRING is the password made for it, which every request needs. `meanwhile` runs
-    while it starts.
+    while it starts. `here`: on a thread of this process, over a database that is there.
     """
     with ExitStack() as stack:
         listener = socket.create_server((host, 0))
@@ -147,13 +159,16 @@ def own_server(
             f"judgelake:{secrets.token_hex(16)}"
         )
         os.environ["PREFECT_SERVER_CORS_ALLOWED_ORIGINS"] = url.removesuffix("/api")
-        with (
-            listener
-        ):  # closed here once the server has it: if the server dies, requests fail at once
-            server = _start_server(home, listener)
-        stack.callback(_end, server)
-        meanwhile()
-        _wait_until_ready(server, home, url)
+        if here:
+            stack.enter_context(listener)
+            meanwhile()
+            stack.enter_context(serve_here(listener))
+        else:
+            with listener:  # if the server dies, requests fail at once
+                server = _start_server(home, listener)
+            stack.callback(_end, server)
+            meanwhile()
+            _wait_until_ready(server, home, url)
         yield url
 
 

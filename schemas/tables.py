@@ -71,8 +71,8 @@ class Table:
         # the sentence may go on after a colon or semicolon
         return re.split(r"[.;:](?: |$)", words)[0].removeprefix("One row per ")
 
-    @property
-    def polars_schema(self) -> "dict[str, pl.DataType]":
+    @cached_property
+    def polars_schema(self) -> "Mapping[str, pl.DataType]":
         """Column name -> polars type, in the contract's order, partitions included."""
         return {name: column.dtype.type for name, column in self.model.to_schema().columns.items()}
 

@@ -13,10 +13,10 @@ import shutil
 import sys
 import textwrap
 import types
-from collections.abc import Callable, Iterator
-from dataclasses import fields
+from collections.abc import Callable, Iterator, Set
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args, get_type_hints
 
 import duckdb
 import pytest
@@ -31,6 +31,7 @@ from judgelake.tasks.judging import templates
 from judgelake.tasks.judging.protocols import PROTOCOLS
 from judgelake.tasks.metrics.registry import METRICS
 from judgelake.tasks.sources.registry import SOURCES
+from judgelake.tasks.sources.table.settings import TableSettings
 from judgelake.tasks.suite.suite import read_suite
 from judgelake.tasks.warehouse.catalog import list_recipes
 from judgelake.tasks.warehouse.views import check_texts, view_texts
@@ -304,6 +305,41 @@ def test_sources_and_their_settings_are_named() -> None:
         and (name != "table" or not re.search(rf"\b{setting.name}\b", read(page)))
     ]
     assert missing == []
+
+
+def test_every_setting_of_the_source_table_stands_in_an_example() -> None:
+    hints = get_type_hints(TableSettings)
+    sections = {
+        setting.name: section
+        for setting in fields(TableSettings)
+        for section in get_args(hints[setting.name])
+        if is_dataclass(section)
+        and setting.name not in ("where", "parts", "join", "columns", "models")
+    }
+    wanted = {(name, one.name) for name, section in sections.items() for one in fields(section)}
+    wanted |= {("", setting.name) for setting in fields(TableSettings)}
+    texts = [block.text for block in every_block("yaml")]
+    texts += [file.read_text() for file in (CHECKOUT / "infra" / "suites").glob("*.yaml")]
+    shown = {
+        pair
+        for text in texts
+        for pair in list_table_settings(yaml.safe_load(text), sections.keys())
+    }
+    assert len(sections) == 13
+    assert sorted(wanted - shown) == []
+
+
+def list_table_settings(suite: Any, sections: Set[str]) -> Iterator[tuple[str, str]]:
+    """(section or nothing, setting) of each benchmark of the source `table`."""
+    benchmarks = suite.get("benchmarks") if isinstance(suite, dict) else None
+    for benchmark in (benchmarks or {}).values():
+        if benchmark.get("source") != "table":
+            continue
+        for part in (benchmark, *benchmark.get("parts", ())):
+            yield from (("", key) for key in part)
+            for key in part.keys() & sections:
+                listed = part[key] if isinstance(part[key], list) else [part[key]]
+                yield from ((key, name) for section in listed for name in section)
 
 
 def test_metrics_are_named() -> None:

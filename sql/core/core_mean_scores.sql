@@ -1,5 +1,6 @@
 -- grain: one row per benchmark x model ('*' all pooled) x judge or metric: the mean of its 0-1 scores and its `spread` over
--- clusters, images or items (see the function cluster_spread); of an answer's criteria and samples the mean counts. Kept for rpt_metrics.
+-- clusters, images or items (see the function cluster_spread); of an answer's criteria and samples the mean counts. `least` and `most`: the
+-- mean were each missing score 0, or 1, a part of an answer's scores too. Kept for rpt_metrics.
 -- Hashes stand for names until the last step: over ten million scores strings take three times as long to group by
 with models as (
     select distinct
@@ -24,7 +25,9 @@ answers as (
     select
         hash(benchmark, model, judge_id, reading) as mean_hash,
         hash(cluster) as cluster_hash,
-        avg(score_0_1) as score
+        avg(score_0_1) as score,
+        coalesce(sum(score_0_1), 0) / count(*) as least,
+        1 - count(score_0_1) / count(*) as missing
     from core_scores
     group by hash(benchmark, model, judge_id, reading), hash(cluster), hash(item_id, answer_id)
 ),
@@ -35,7 +38,9 @@ by_model as (
         cluster_hash,
         count(score) as n,
         count(*) - count(score) as n_missing,
-        coalesce(sum(score), 0) as total
+        coalesce(sum(score), 0) as total,
+        sum(least) as least,
+        sum(missing) as missing
     from answers
     group by mean_hash, cluster_hash
 ),
@@ -48,7 +53,9 @@ clusters as (
         by_model.cluster_hash,
         sum(by_model.n)::bigint as n,
         sum(by_model.n_missing)::bigint as n_missing,
-        sum(by_model.total) as total
+        sum(by_model.total) as total,
+        sum(by_model.least) as least,
+        sum(by_model.missing) as missing
     from by_model
     inner join names on by_model.mean_hash = names.mean_hash
     group by names.pooled_hash, by_model.cluster_hash
@@ -67,6 +74,8 @@ spread as (
         clusters.mean_hash,
         sum(clusters.n)::bigint as n,
         sum(clusters.n_missing)::bigint as n_missing,
+        sum(clusters.least) / sum(clusters.n + clusters.n_missing) as least,
+        sum(clusters.least + clusters.missing) / sum(clusters.n + clusters.n_missing) as most,
         cluster_spread(clusters.n, clusters.total, sizes.all_n) as spread
     from clusters
     inner join sizes on clusters.mean_hash = sizes.mean_hash
@@ -99,6 +108,8 @@ select
     spread.n,
     spread.n_missing,
     spread.spread.mean as mean,
+    spread.least,
+    spread.most,
     spread.spread.n_clusters as n_clusters,
     spread.spread as spread
 from spread

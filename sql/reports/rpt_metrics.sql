@@ -1,6 +1,7 @@
 -- grain: one row per benchmark x model ('*' all pooled) x metric or judge; mean of 0-1 scores with its 95 % interval.
 -- The interval has the bias-reduced cluster-robust variance of a mean, clusters being images or items, and Student's t on the scale of log
--- odds (see the function share_ends); `reason` says why there is none
+-- odds (see the function share_ends); `reason` says why there is none. `least` and `most` are worst cases: the mean were each missing
+-- score 0, or 1 (Manski 1990); they hold whatever the reason of the gaps, and say nothing of sampling
 select
     means.benchmark,
     means.model,
@@ -11,6 +12,8 @@ select
     share_ends(means.spread).low as low,
     share_ends(means.spread).high as high,
     share_ends(means.spread).reason as reason,
+    means.least,
+    means.most,
     judges.judge,
     judges.signature
 from core_mean_scores as means

@@ -20,7 +20,7 @@ DRAIN_S = 30.0
 _LOOK_S = 0.1
 """The pause between two looks whether the run should stop."""
 _YOUNG_OBJECTS, _USUAL = 20_000, gc.get_threshold()
-"""New objects between two garbage collections while cases are judged, and Python's defaults."""
+"""New objects between two garbage collections while cases are judged, and at other times."""
 
 
 class Keeper(Protocol):
@@ -117,8 +117,10 @@ def collect_less() -> Iterator[None]:
     """Let the garbage collector run rarely while the block runs, and skip objects made before it.
 
     A collection over all modules delays hundreds of requests, and the objects of a reply are freed
-    without it. Older garbage waits for the end of the block.
+    without it. Older garbage waits for the end of the block, or of the process where that skips
+    objects of its own.
     """
+    skips_already = gc.get_freeze_count() > 0
     gc.collect(1)
     gc.freeze()
     gc.set_threshold(_YOUNG_OBJECTS, *_USUAL[1:])
@@ -126,7 +128,8 @@ def collect_less() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*_USUAL)
-        gc.unfreeze()
+        if not skips_already:
+            gc.unfreeze()
 
 
 async def _judge_case(case: Case, judge: Judge, asker: "_Asker", keeper: Keeper) -> None:

@@ -54,6 +54,9 @@ class FastchatSettings:
                 "human_labels: missing or not two; expected `{WORD: model of a, WORD: model of "
                 "b}` with `human`; add it"
             )
+        for key, beside in (("human_labels", "human"), ("judge", "reviews")):
+            if getattr(self, key) is not None and not getattr(self, beside):
+                raise ValueError(f"{key}: says nothing without `{beside}:`; add that, or remove it")
 
 
 class _AnswerLine(NamedTuple):

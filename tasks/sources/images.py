@@ -43,6 +43,8 @@ class ImagesSettings:
     def __post_init__(self) -> None:
         if (self.folder is None) == (not self.dataset):
             raise ValueError("folder: expected either `folder:` or `dataset:`; name one of them")
+        if self.folder is not None and self.column != "image":
+            raise ValueError("column: says nothing about files of a `folder:`; remove it")
 
 
 def source_files(settings: ImagesSettings) -> list[Path]:

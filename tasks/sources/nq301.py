@@ -45,6 +45,8 @@ class Nq301Settings:
     undecided: float | None = None
 
     def __post_init__(self) -> None:
+        if self.undecided is not None and not self.judges:
+            raise ValueError("undecided: says nothing without `judges:`; add that, or remove it")
         if self.undecided is not None and not 0 <= self.undecided <= 1:
             raise ValueError(
                 f"undecided: {self.undecided}; expected a rating from 0 to 1, or null; change it"

@@ -123,6 +123,8 @@ class PrometheusVisionSettings:
             raise ValueError(
                 "evaluation: there are no files; expected `evaluation:` or `training:`; add one"
             )
+        if self.judge != "gpt-4v" and not self.training:
+            raise ValueError("judge: says nothing without `training:`; add that, or remove it")
 
 
 class _FeedbackRow(NamedTuple):

@@ -365,9 +365,20 @@ def test_no_cases_are_no_work() -> None:
 
 
 def test_shards_side_by_side_leave_the_collector_as_it_was() -> None:
+    gc.unfreeze()  # what the tests' own start skips
     usual, first, second = gc.get_threshold(), collect_less(), collect_less()
     with first:
         assert gc.get_threshold()[0] > usual[0]
         second.__enter__()
     second.__exit__(None, None, None)
     assert (gc.get_threshold(), gc.get_freeze_count()) == (usual, 0)
+
+
+def test_objects_that_were_skipped_before_a_shard_are_skipped_after_it() -> None:
+    gc.freeze()
+    try:
+        with collect_less():
+            pass
+        assert gc.get_freeze_count() > 0
+    finally:
+        gc.unfreeze()

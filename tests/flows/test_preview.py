@@ -1,7 +1,12 @@
 """`judgelake ingest --preview`: what it shows, and that it leaves no trace."""
 
+import sys
 from pathlib import Path
 
+import polars as pl
+import pytest
+
+from judgelake.flows.preview_command import _show
 from tests.flows.harness import shell_in
 
 SUITE = """
@@ -54,3 +59,22 @@ def test_preview_shows_rows_and_quarantine_and_writes_nothing(tmp_path: Path) ->
             in text
         )
         assert "other (table): items 11" not in text
+
+
+def test_a_wide_table_fits_into_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    columns = {f"a_long_name_{n}": [f"row {row}, text {n}" for row in range(9)] for n in range(40)}
+    _show("items", pl.DataFrame({**columns, "text": ["\x1b[31m" + "long " * 60] * 9}))
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "items: 5 of 9 rows" in shown
+    assert "row 4, text 0" in shown
+    assert "\x1b" not in shown
+    reason = "the value is none of Yes, No " * 9
+    _show("quarantine", pl.DataFrame({"locator": ["line 1"], "reason": [reason]}))
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= 80
+    assert " ".join(shown.split()).count("none of Yes, No") == 9

@@ -210,6 +210,22 @@ def test_long_texts_are_read_in_time(piece: str) -> None:
     read_grade(piece * 20_000)
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("RESPONSE 2 IS BETTER.", "second"),
+        ("I PREFER RESPONSE 1.", "first"),
+        ("The better one is 2.", "second"),
+        ("İİİ Response 2 is better.", "second"),  # small, this letter is two
+        ("I would not say that Response 2 is better.", None),
+    ],
+)
+def test_a_verdict_in_a_long_text_is_read_as_in_a_short_one(text: str, shown: str | None) -> None:
+    padding = "Both name the dog.\nIt runs.\n" * 300
+    for long in (text, f"{padding}{text}", f"{text}\n{padding}", f"{padding}{text}\n{padding}"):
+        assert read_choice(long, ties=True) == shown
+
+
 # ---- real replies
 
 

@@ -101,12 +101,32 @@ def test_a_mean_has_its_cluster_robust_interval(lake: Lake) -> None:
     assert (found["n"], found["n_missing"], found["mean"]) == (4, 1, 0.625)
     assert (found["low"], found["high"]) == pytest.approx((low, high), abs=1e-7)
     assert found["reason"] is None
+    # the missing one 0: 2.5 / 5; 1: 3.5 / 5
+    assert (found["least"], found["most"]) == pytest.approx((0.5, 0.7), abs=1e-12)
     assert (found["benchmark"], found["metric"], found["judge"], found["signature"]) == (
         "b",
         "lave",
         "lave",
         f"call {A}",
     )
+
+
+def test_the_bounds_of_a_mean_count_each_missing_part_of_a_score(lake: Lake) -> None:
+    append_records(lake, "judges", [judge_row("lave", A)])
+    give(lake, [("A", "i1", "m1", 3), ("B", "i2", "m1", None), ("C", "i3", "m2", 1)])
+    digest = digest_of(item("i1", "Q i1", cluster="A"), "m1 says")
+    append_records(lake, "cases", [case_row(A, "i1", digest, sample=1)])
+    append_records(lake, "verdicts", [verdict_row(A, "i1", digest, None, sample=1)])
+    found = {
+        model: (row["n"], row["n_missing"], row["mean"], row["least"], row["most"])
+        for model, row in metrics(lake).items()
+    }
+    # m1: of i1 one of two samples is 1 and the other missing, of i2 the only one is missing:
+    # least (1 / 2 + 0) / 2, most (1 + 1) / 2. m2 lacks nothing.
+    assert found["m1"] == (1, 1, 1.0, 0.25, 1.0)
+    assert found["m2"] == (1, 0, 0.0, 0.0, 0.0)
+    # all: (1 / 2 + 0 + 0) / 3 and (1 + 1 + 0) / 3
+    assert found["*"][3:] == pytest.approx((1 / 6, 2 / 3), abs=1e-12)
 
 
 def test_clusters_of_one_answer_give_the_textbook_interval(lake: Lake) -> None:

@@ -3,7 +3,7 @@
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, fields
 from typing import Annotated, Literal
 
 from judgelake.tasks.errors import nearest
@@ -76,6 +76,16 @@ class RatingSettings:
             bool(named),
             "annotator",
             "missing; expected the column of the annotator's name, or {constant: name}; add it",
+        )
+        need(
+            not (self.annotators and self.annotator),
+            "annotator",
+            "says nothing beside `annotators`, which are the annotators; remove one of both",
+        )
+        need(
+            not self.criteria or self.criterion == Name(constant="correctness"),
+            "criterion",
+            "says nothing beside `criteria`, which names each column's criterion; remove it",
         )
 
 
@@ -215,6 +225,11 @@ class PartSettings(RowSettings):
             f"{self.newest!r} is no part of the path; expected {{{self.newest}}} in `file`; "
             f"write it where it stands",
         )
+        need(
+            self.task == "vqa" or "task" not in self.columns,
+            "task",
+            "says nothing beside the column `task`; remove one of both",
+        )
         known = ("item_id", *ITEM_COLUMNS, *ANSWER_COLUMNS)
         for name in self.columns:
             need(name in known, "columns", f"unknown name {name!r}; {nearest(name, known)}")
@@ -353,6 +368,14 @@ class TableSettings(PartSettings):
                 part.file is not None,
                 "parts",
                 "one has no `file`; expected a path or a glob; add it",
+            )
+        for setting in fields(PartSettings) if self.parts else ():
+            is_given = getattr(self, setting.name) != getattr(PartSettings(), setting.name)
+            need(
+                not is_given,
+                setting.name,
+                "says nothing beside `parts`, each of which has settings of its own; move it into "
+                "the parts that it is about",
             )
         super().__post_init__()
 

@@ -13,11 +13,16 @@ from tests.oracle.views.rows import ANSWER, Frame, Rows, Tables, with_all
 
 def metrics(tables: Tables) -> Rows:
     keys = [*ANSWER, "model", "judge"]
-    by_answer = tables.all_scores.groupby(keys).score_0_1.mean().reset_index()
-    found = with_all(by_answer, "model").groupby(["benchmark", "model", "judge"]).score_0_1
+    scores = tables.all_scores.assign(
+        lowest=lambda frame: frame.score_0_1.fillna(0),
+        highest=lambda frame: frame.score_0_1.fillna(1),
+    )
+    by_answer = scores.groupby(keys)[["score_0_1", "lowest", "highest"]].mean().reset_index()
+    found = with_all(by_answer, "model").groupby(["benchmark", "model", "judge"])
     return [
         {"benchmark": benchmark, "model": model, "judge": judge, "metric": tables.aliases[judge],
-         "n": rows.notna().sum(), "n_missing": rows.isna().sum(), "mean": rows.mean()}
+         "n": rows.score_0_1.notna().sum(), "n_missing": rows.score_0_1.isna().sum(), "mean": rows.score_0_1.mean(),
+         "least": rows.lowest.mean(), "most": rows.highest.mean()}
         for (benchmark, model, judge), rows in found
     ]  # fmt: skip
 

@@ -250,6 +250,9 @@ def test_blocks_of_keys_and_values(tmp_path: Path) -> None:
         ({"parse": {"a": "{x}-{x}"}}, 6, "two columns are named 'x'"),
         ({"join": {"own": {"file": "b.csv"}}}, 6, "keys: missing; expected {column here: column"),
         ({"join": {"own": {"keys": {"a": "b"}}}}, 6, "file: missing; expected the path of the other"),
+        ({"task": "caption", "columns": {"task": "t"}}, 6, "task: says nothing beside the column"),
+        ({"human_ratings": {"annotators": ["x"], "annotator": "y", "scale": [1, 5]}}, 6, "annotator: says nothing"),
+        ({"human_ratings": {"criteria": {"x": "a"}, "criterion": "b", "annotator": "y", "scale": [1, 5]}}, 6, "criterion: says nothing"),
     ],
 )  # fmt: skip
 def test_what_would_be_ignored_is_refused_with_its_line(
@@ -267,3 +270,20 @@ def test_a_pattern_among_the_values_of_a_choice_is_refused(tmp_path: Path) -> No
     answers = [{"model": "m", "text": "a"}, {"model": "n", "text": "b"}]
     with pytest.raises(SuiteError, match=r"\{model\}/short/0' is a pattern; expected a text"):
         write_suite(tmp_path, {"file": "a.csv", "answers": answers, "choice_sets": choice})
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"where": {"a": "b"}},
+        {"columns": {"item_id": "id"}},
+        {"nulls": ["NA"]},
+        {"task": "caption"},
+        {"encoding": "latin-1"},
+    ],
+)
+def test_settings_beside_parts_are_refused(tmp_path: Path, beside: dict[str, object]) -> None:
+    parts = [{"file": "a.csv", "columns": {"item_id": "id", "prompt": "q"}}]
+    write_suite(tmp_path, {"parts": parts})
+    with pytest.raises(SuiteError, match=rf"{next(iter(beside))}: says nothing beside `parts`"):
+        write_suite(tmp_path, {"parts": parts, **beside})
