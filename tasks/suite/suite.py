@@ -359,6 +359,7 @@ _STAGE_OF: Mapping[Unit, int] = {
     "rubrics": 0,
     "instructions": 1,
     "responses": 2,
+    "augmentation": 0,
 }
 
 
