@@ -1,11 +1,17 @@
 -- grain: one row per item that has no rubric of its own: the rubric, and the reference answer where one was asked for, that the collector
 -- of a suite, as it last ran, wrote for the item's prompt and references as they are now; the latest where several did
-with collectors as (
+with registered as (
+    select *
+    from raw_judges
+    qualify rank() over (partition by suite order by registered_at desc) = 1
+),
+
+collectors as (
     select distinct
         judge_id,
         reading,
         unnest(benchmarks) as benchmark
-    from stg_judges
+    from registered
     where kind = 'collector'
 )
 
