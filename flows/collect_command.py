@@ -28,7 +28,7 @@ def _write(options: argparse.Namespace) -> list[str]:
     file = given or lake.root / "collections" / f"{full.name}.json"
     collectors = {identity.alias: identity for identity in identify_all(suite)}
     lines = [*write_collection(lake, collectors, file).lines]
-    figures = report_figures(lake, suite.name, collectors)
-    lines += describe_figures(figures)
-    query = "from collection_figures"
+    if "rubrics" in collectors:
+        lines += describe_figures(report_figures(lake, suite.name, collectors))
+    query = "from collection_figures" if "rubrics" in collectors else "from core_augmentations"
     return [*lines, f'try: judgelake sql --lake {lake.root} "{query}"']

@@ -103,6 +103,25 @@ class CollectedResponses(Collected):
         return data.lazyframe.select((pl.col("status") != "ok") | both)
 
 
+class AugmentedItems(Collected):
+    """One row per attempt at a rubric, and a reference answer of score 5, for an item that has no
+    rubric of its own. The content is the item's prompt with its references, the context its images.
+    `reference` is null where the item keeps its own references.
+    """
+
+    rubric_id: str = pa.Field(nullable=True)
+    description: str = pa.Field(nullable=True)
+    levels: pl.List(pl.String) = pa.Field(nullable=True)
+    reference: str = pa.Field(nullable=True)
+
+    @pa.dataframe_check
+    def augmentation_when_ok(cls, data: pa.PolarsData) -> pl.LazyFrame:  # noqa: N805
+        """A rubric stands where the status is `ok`."""
+        return data.lazyframe.select(
+            (pl.col("status") != "ok") | pl.col("description").is_not_null()
+        )
+
+
 class CollectionFigures(Strict):
     """One row per suite × figure × benchmark × what its rubrics are compared with × level.
 

@@ -148,6 +148,8 @@ COLUMNS = {
     "collected_rubrics.criterion": "which of the image's rubrics it is",
     "collected_instructions.criterion": "which of the rubric's instructions it is",
     "collected_responses.criterion": "which score the response was asked for",
+    "augmented_items.criterion": "always `augmentation`",
+    "augmented_items.content_digest": "16 hex digits over the item's prompt and references",
     "screened_rubrics.criterion": "which of the image's rubrics it is",
     "description": "what the rubric judges",
     "keywords": "words that describe the rubric",

@@ -247,6 +247,7 @@ TABLES: dict[str, Table] = {
         _collected("collected_rubrics", "collection.CollectedRubrics"),
         _collected("collected_instructions", "collection.CollectedInstructions"),
         _collected("collected_responses", "collection.CollectedResponses"),
+        _collected("augmented_items", "collection.AugmentedItems"),
         _table(
             "screened_rubrics",
             "collection.ScreenedRubrics",

@@ -257,7 +257,15 @@ on looking.
 """
 
 Unit = Literal[
-    "answer", "pair", "item", "image", "feedback", "rubrics", "instructions", "responses"
+    "answer",
+    "pair",
+    "item",
+    "image",
+    "feedback",
+    "rubrics",
+    "instructions",
+    "responses",
+    "augmentation",
 ]
 Matchups = Literal["all", "human", "reference"] | int
 
@@ -290,7 +298,7 @@ class Wants:
     A collector of feedback makes `rubrics` of an image, `instructions` of a rubric or `responses`
     to an instruction. The last two are of what the collector `built_on` (judge_id, reading) made;
     a rubric whose ROUGE-L with another one, or with one of the `examples`, is `most_similar` or
-    more makes no instructions.
+    more makes no instructions. An `augmentation` is a rubric, and a reference answer, for an item.
     """
 
     tasks: tuple[str, ...]
@@ -324,10 +332,11 @@ TABLE_OF: dict[Unit, str] = {
     "rubrics": "collected_rubrics",
     "instructions": "collected_instructions",
     "responses": "collected_responses",
+    "augmentation": "augmented_items",
 }
 """Unit -> the lake's table of what the judge concluded."""
 
-COLLECTED: tuple[Unit, ...] = ("rubrics", "instructions", "responses")
+COLLECTED: tuple[Unit, ...] = ("rubrics", "instructions", "responses", "augmentation")
 """The units of collectors, in their order."""
 
 

@@ -1,4 +1,4 @@
--- grain: one row per collector x reading x what it was to generate (rubrics, instructions, responses), as far as all three have the same columns
+-- grain: one row per collector x reading x what it was to generate, as far as all collectors have the same columns
 select
     'collected_rubrics' as table_name,
     judge_id,
@@ -49,3 +49,20 @@ select
     run_id,
     judged_at
 from stg_collected_responses
+union all
+select
+    'augmented_items' as table_name,
+    judge_id,
+    reading,
+    benchmark,
+    item_id,
+    content_digest,
+    context_digest,
+    criterion,
+    sample,
+    status,
+    reason,
+    reply_digests,
+    run_id,
+    judged_at
+from stg_augmented_items

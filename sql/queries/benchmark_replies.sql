@@ -41,6 +41,12 @@ with verdicts_of_all as (
         benchmark,
         reply_digests
     from raw_collected_responses
+    union all
+    select
+        judge_id,
+        benchmark,
+        reply_digests
+    from raw_augmented_items
 ),
 
 uses as (

@@ -1,4 +1,5 @@
--- grain: one row per item (x rubric with $rubrics) that a judge is wanted for, with what it sees beside the answer;
+-- grain: one row per item (x rubric with $rubrics: its own, else the one that was written for it, beside its written reference answer) that
+-- a judge is wanted for, with what it sees beside the answer;
 -- $limit: the first items by key per benchmark; $captioner: whose caption (a data set's, or a captioning judge's of $suite);
 -- $image: absent, true or swapped by $seed
 with items as (
@@ -99,6 +100,25 @@ item_rubrics as (
     from stg_item_rubrics as links
     inner join stg_rubrics as rubrics on links.benchmark = rubrics.benchmark and links.rubric_id = rubrics.rubric_id
     where $rubrics
+    union all
+    select
+        benchmark,
+        item_id,
+        rubric_id,
+        description as criterion,
+        levels,
+        1 as n_of_item
+    from core_augmentations
+    where $rubrics and list_contains($benchmarks, benchmark)
+),
+
+augmented_references as (
+    select
+        benchmark,
+        item_id,
+        reference
+    from core_augmentations
+    where $rubrics and reference is not null and list_contains($benchmarks, benchmark)
 ),
 
 seen as (
@@ -107,7 +127,7 @@ seen as (
         items.item_id,
         items.task,
         items.prompt,
-        items.references,
+        case when written.reference is null then items.references else [written.reference] end as "references",
         captions.caption,
         coalesce(shown_images.images, []) as images,
         case when $regions then items.regions else [] end as regions,
@@ -117,15 +137,17 @@ seen as (
             when $rubrics and max(item_rubrics.n_of_item) over (partition by items.benchmark) > 1
                 then concat('rubric:', item_rubrics.rubric_id)
             when $rubrics then 'rubric'
-        end as rubric_label
+        end as rubric_label,
+        written.reference as written_reference
     from items
+    left join augmented_references as written on items.benchmark = written.benchmark and items.item_id = written.item_id
     left join captions on items.benchmark = captions.benchmark and items.images[1].uri = captions.image_uri
     left join shown_images on items.benchmark = shown_images.benchmark and items.item_id = shown_images.item_id
     left join item_rubrics on items.benchmark = item_rubrics.benchmark and items.item_id = item_rubrics.item_id
 )
 
 select
-    *,
+    seen.* exclude (written_reference),
     case
         when len(seen.images) = 0 and len(seen.regions) = 0 and seen.rubric_criterion is null then coalesce(left(sha256(seen.caption), 16), '')
         else
@@ -136,6 +158,7 @@ select
                     || array_to_string([concat_ws(' ', box.x, box.y, box.width, box.height) for box in seen.regions], chr(30)) || chr(31)
                     || coalesce(seen.rubric_criterion, '') || chr(31)
                     || coalesce(array_to_string(seen.rubric_levels, chr(30)), '')
+                    || coalesce(chr(31) || seen.written_reference, '')
                 ),
                 16
             )

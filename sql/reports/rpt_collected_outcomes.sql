@@ -33,7 +33,7 @@ select
 from outcomes
 group by table_name, judge_id, benchmark, outcome, reason
 order by
-    list_position(['collected_rubrics', 'collected_instructions', 'collected_responses'], table_name) asc,
+    list_position(['collected_rubrics', 'collected_instructions', 'collected_responses', 'augmented_items'], table_name) asc,
     judge_id asc,
     benchmark asc,
     n desc,

@@ -48,6 +48,11 @@ outcomes as (
         judge_id,
         benchmark
     from raw_collected_responses
+    union all
+    select
+        judge_id,
+        benchmark
+    from raw_augmented_items
 ),
 
 counts as (

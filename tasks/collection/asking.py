@@ -14,6 +14,7 @@ PROMPTS = (
     "collect_refinement",
     "collect_instruction",
     "collect_response",
+    "collect_augmentation",
 )
 TASKS = ("vqa", "caption", "document", "referring", "instruction")
 """Images of every kind of item are used; what was asked about them is not."""

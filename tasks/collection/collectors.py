@@ -3,14 +3,14 @@ collectors and of answerers.
 """
 
 from judgelake.tasks.answering.answerer import ANSWERER
-from judgelake.tasks.collection import instructions, responses, rubrics
+from judgelake.tasks.collection import augmentation, instructions, responses, rubrics
 from judgelake.tasks.judging.protocol import Protocol
 from judgelake.tasks.judging.protocols import PROTOCOLS
 
 COLLECTORS = {
-    one.name: one for one in (rubrics.COLLECTOR, instructions.COLLECTOR, responses.COLLECTOR)
+    one.COLLECTOR.name: one.COLLECTOR for one in (rubrics, instructions, responses, augmentation)
 }
-"""Name -> collector. A suite names none of them: its block `collection` means all three."""
+"""Name -> collector. A suite names none of them: its block `collection` means them."""
 GENERATORS = {**COLLECTORS, ANSWERER.name: ANSWERER}
 
 

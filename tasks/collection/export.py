@@ -36,11 +36,13 @@ class CollectionExport(NamedTuple):
 def write_collection(
     lake: Lake, collectors: Mapping[str, Identity], file: LakePath
 ) -> CollectionExport:
-    """Count what each of the collectors (`rubrics`, `instructions`, `responses`) made, and write
-    the responses that are whole into `file`.
+    """Count what each of the collectors (`rubrics`, `instructions`, `responses`, `augmentation`)
+    made, and write the responses that are whole into `file`; no file where none are collected.
     """
     connection = open_warehouse(lake, lazy=True)
     lines = [*_count(connection, collectors)]
+    if "responses" not in collectors:
+        return CollectionExport(tuple(lines), 0)
     records = [*list_records(connection, collectors)]
     try:
         if isinstance(file, Path):

@@ -39,7 +39,7 @@ _ABOUT_ANSWERS = (
 )
 LEVELS: tuple[tuple[str, ...], ...] = (
     (*_REPORTED, "verdicts", "duels", "generated_captions", "metric_scores", "batches"),
-    ("collected_responses", "generated_answers"),
+    ("collected_responses", "augmented_items", "generated_answers"),
     ("collected_instructions",),
     ("screened_rubrics",),
     ("collected_rubrics",),

@@ -45,6 +45,7 @@ _QUERIES: dict[Unit, str] = {
     "rubrics": "wanted_rubrics",
     "instructions": "wanted_instructions",
     "responses": "wanted_responses",
+    "augmentation": "wanted_augmentations",
 }
 _PAIR = ("benchmark", "item_id", "answer_a", "answer_b")
 

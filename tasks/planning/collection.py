@@ -14,6 +14,8 @@ def keep_images(connection: duckdb.DuckDBPyConnection, wants: Wants) -> None:
     """Leave `wanted_images`, and for instructions `newly_screened` and `kept_rubrics`: rubrics that
     were never compared are, and nothing is compared twice.
     """
+    if wants.unit == "augmentation":  # its cases are items
+        return
     keep_result(connection, "queries/wanted_images.sql", "wanted_images", {})
     if wants.unit != "instructions":
         return

@@ -84,7 +84,8 @@ def _sample_images(connection: duckdb.DuckDBPyConnection, suite: Suite, scope: S
     if "rubrics" not in suite.judges:
         return []
     identity = suite.judges["rubrics"].identify(tuple(suite.benchmarks))
-    keep_wanted(connection, identity, suite.name, [*suite.benchmarks], scope.limit)
+    benchmarks = [name for name in identity.benchmarks if name in suite.benchmarks]
+    keep_wanted(connection, identity, suite.name, benchmarks, scope.limit)
     text = f"select * from wanted_cases order by context_digest limit {_SAMPLED}"
     return [*read_cases(select_frame(connection, text, "sampled images"))]
 

@@ -45,7 +45,7 @@ from judgelake.tasks.reports.results import (
     list_come_and_gone,
     show_rows,
 )
-from judgelake.tasks.suite.suite import Suite
+from judgelake.tasks.suite.suite import Suite, name_collection
 from judgelake.tasks.types import Image
 from judgelake.tasks.warehouse.warehouse import (
     bound_memory,
@@ -58,6 +58,9 @@ from judgelake.tasks.warehouse.warehouse import (
 
 _HISTORY = "runs"
 """The view of runs is not limited to one suite: every page shows the runs of all suites."""
+
+
+_OF_COLLECTION = "collection_figures"
 
 
 def keep_suite(connection: duckdb.DuckDBPyConnection, suite: Suite) -> None:
@@ -74,7 +77,8 @@ def keep_suite(connection: duckdb.DuckDBPyConnection, suite: Suite) -> None:
     ]:
         # names come from TABLES
         text = f"create temp table stg_{name} as select * from stg_{name} where suite = $suite"
-        run_sql(connection, text, f"stg_{name}", {"suite": suite.name})
+        of = name_collection(suite.name) if name == _OF_COLLECTION else suite.name
+        run_sql(connection, text, f"stg_{name}", {"suite": of})
 
 
 Frames = Mapping[str, pl.DataFrame]

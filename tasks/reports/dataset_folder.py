@@ -43,6 +43,7 @@ _RUN_TABLES = (
     "collected_rubrics",
     "collected_instructions",
     "collected_responses",
+    "augmented_items",
     "metric_scores",
 )
 _FILE_BYTES = "500MB"

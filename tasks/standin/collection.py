@@ -7,6 +7,9 @@ multiple of 4; a refined one has another ability.
 Instruction. It asks for what the criterion names; the reference answer has eight sentences on what
 the image's digest gives.
 
+Augmentation. The rubric is drawn by image and task; the reference answer, where one is asked for,
+is the first known right answer, and a sentence on what the image's digest gives.
+
 Response. Of the reference answer's sentences a response of score s keeps the first 2 (s - 1); the
 others give way to as many words about something else.
 """
@@ -80,6 +83,8 @@ _SCORE = re.compile(r"Write a response that deserves the score (\d)")
 _REFERENCE = re.compile(
     r"^Reference response \(score 5\): (.*?)\n\n\* Response$", re.MULTILINE | re.DOTALL
 )
+_TASK = re.compile(r"^Task: (.*?)$", re.MULTILINE)
+_KNOWN = re.compile(r"^Known right answers, which may be short:\s+- (.*?)$", re.MULTILINE)
 _OTHER = (
     *("elsewhere", "somebody", "might", "perhaps", "speak"),
     *("about", "quite", "another", "matter", "instead"),
@@ -95,6 +100,8 @@ def collect_feedback(asked: Asked) -> TokenReply | None:
         "Better rubric:": _refine_rubric,
         "Problem and response:": _write_instruction,
         "Response and feedback:": _write_response,
+        "Rubric for the task:": _augment,
+        "Rubric and response for the task:": _augment,
     }
     text = rules[ending](asked) if ending in rules else None
     return None if text is None else TokenReply(split_tokens(text), {})
@@ -173,6 +180,18 @@ def _write_response(asked: Asked) -> str | None:
     )
     text = " ".join([*sentences[:kept], *others])
     return f"Response: {text}\n[NEXT]\nFeedback: {feedback}\n[END]"
+
+
+def _augment(asked: Asked) -> str | None:
+    task = _TASK.search(asked.text)
+    if task is None:
+        return None
+    rubric = _spell(_draw(f"augmented {_seen(asked)} {task[1]}")[:3])
+    if not asked.text.rstrip().endswith("Rubric and response for the task:"):
+        return rubric
+    known = _KNOWN.search(asked.text)
+    sight = describe_image(_seen(asked))
+    return f"Rubric: {rubric}\n[NEXT]\nResponse: {known[1] + '. ' if known else ''}{sight}\n[END]"
 
 
 def _find_rubric(asked: Asked) -> str | None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from judgelake.tasks.backends.endpoint import EndpointSettings, expect
+from judgelake.tasks.collection.asking import GenerationOptions
+from judgelake.tasks.collection.augmentation import AugmentationOptions, ReferenceMode
 from judgelake.tasks.collection.instructions import InstructionOptions
 from judgelake.tasks.collection.responses import ResponseOptions
 from judgelake.tasks.collection.rubrics import RubricOptions
@@ -16,15 +18,15 @@ from judgelake.tasks.settings import Place, SuitePath, build, entries, frozen_se
 from judgelake.tasks.suite.judges import JudgeSettings, read_endpoint
 from judgelake.tasks.types import ImageMode
 
-STAGES = ("rubrics", "instructions", "responses")
-"""The collectors by their names in logs, plans and the lake, in their order."""
-
 
 @frozen_settings
 class CollectionOptions:
     """The defaults are those of Prometheus-Vision (section 2.1, appendix B.1).
 
-    `benchmarks`: the benchmarks whose images are used. `file`: the JSON file of the released
+    `benchmarks`: the benchmarks whose images are used. `augment`: the benchmarks whose items get a
+    rubric, where they have none, and a reference answer that deserves its score 5: items that have
+    no reference (`references: missing`), or all of these, in the place of short ones (`always`;
+    appendix G.3). `file`: the JSON file of the released
     format that is written at the end; by default in the folder `collections` of the lake.
     `kinds`: whether the four examples of a prompt are general rubrics or those of a domain; with
     `both`, about half of the images get each. `seed_rubrics`: a YAML or JSON list of `{id, kind,
@@ -36,7 +38,9 @@ class CollectionOptions:
     `templates`: a folder with prompts of your own.
     """
 
-    benchmarks: tuple[str, ...]
+    benchmarks: tuple[str, ...] = ()
+    augment: tuple[str, ...] = ()
+    references: ReferenceMode = "missing"
     file: SuitePath | None = None
     image: ImageMode = True
     kinds: Literal["both", "general", "domain"] = "both"
@@ -53,7 +57,8 @@ class CollectionOptions:
 
     def __post_init__(self) -> None:
         expect(self.image != "swapped", "image", self.image, "true or absent")
-        expect(bool(self.benchmarks), "benchmarks", "[]", "at least one benchmark of the suite")
+        given = bool(self.benchmarks or self.augment)
+        expect(given, "benchmarks", "[]", "a benchmark of the suite here or in `augment`")
         expect(self.refinements >= 0, "refinements", self.refinements, "a whole number from 0")
         expect(self.instructions >= 1, "instructions", self.instructions, "a whole number from 1")
         expect(0 < self.most_similar <= 1, "most_similar", self.most_similar, "above 0, at most 1")
@@ -70,8 +75,8 @@ class CollectionSettings:
 
     @property
     def benchmarks(self) -> tuple[str, ...]:
-        """The benchmarks whose images are used."""
-        return self.options.benchmarks
+        """The benchmarks whose images are used, and those whose items are augmented."""
+        return tuple(dict.fromkeys((*self.options.benchmarks, *self.options.augment)))
 
 
 def read_collection(
@@ -84,11 +89,12 @@ def read_collection(
     options = build(CollectionOptions, place, skip=asked)
     endpoint = read_endpoint(place, own)
     settings = CollectionSettings(options, endpoint)
-    for name in options.benchmarks:
-        if name not in benchmarks:
-            raise places["benchmarks"].fail(
-                f"benchmarks: the suite has no {name!r}; {nearest(name, benchmarks)}"
-            )
+    for key in ("benchmarks", "augment"):
+        for name in getattr(options, key):
+            if name not in benchmarks:
+                raise places[key].fail(
+                    f"{key}: the suite has no {name!r}; {nearest(name, benchmarks)}"
+                )
     if has_budget and endpoint.known_price is None:
         raise places["model"].fail(
             f"collection: the price of {endpoint.model!r} is not known, and limits.budget_usd "
@@ -100,21 +106,28 @@ def read_collection(
 
 
 def make_collectors(settings: CollectionSettings) -> dict[str, JudgeSettings]:
-    """The three collectors as judges of a suite; each later one builds on the one before it."""
+    """The collectors as judges of a suite: of the three that make feedback each later one builds on
+    the one before it.
+    """
     given = {
         part.name: getattr(settings.options, part.name)
         for part in dataclasses.fields(CollectionOptions)
     }
-    rubrics = _make(settings, "rubrics", RubricOptions, given)
-    instructions = _make(settings, "instructions", InstructionOptions, given, rubrics)
-    responses = _make(settings, "responses", ResponseOptions, given, instructions)
-    return {judge.alias: judge for judge in (rubrics, instructions, responses)}
+    made: list[JudgeSettings] = []
+    if settings.options.benchmarks:
+        rubrics = _make(settings, "rubrics", RubricOptions, given)
+        instructions = _make(settings, "instructions", InstructionOptions, given, rubrics)
+        responses = _make(settings, "responses", ResponseOptions, given, instructions)
+        made += [rubrics, instructions, responses]
+    if settings.options.augment:
+        made.append(_make(settings, "augmentation", AugmentationOptions, given))
+    return {judge.alias: judge for judge in made}
 
 
 def _make(
     settings: CollectionSettings,
     name: str,
-    options: type[RubricOptions] | type[InstructionOptions] | type[ResponseOptions],
+    options: type[GenerationOptions],
     given: Mapping[str, Any],
     before: JudgeSettings | None = None,
 ) -> JudgeSettings:
@@ -123,6 +136,8 @@ def _make(
     if before is not None:
         identity = before.identify(settings.benchmarks)
         own["built_on"] = (identity.judge_id, identity.reading)
-    made = JudgeSettings(name, f"collect_{name}", settings.endpoint, options(**own))
+    benchmarks = settings.options.augment if name == "augmentation" else settings.options.benchmarks
+    endpoint = dataclasses.replace(settings.endpoint, benchmarks=benchmarks)
+    made = JudgeSettings(name, f"collect_{name}", endpoint, options(**own))
     made.identify(settings.benchmarks)
     return made

@@ -285,6 +285,11 @@ def narrow(suite: Suite, scope: Scope) -> Suite:
     return dataclasses.replace(suite, benchmarks=benchmarks, judges=judges, metrics=metrics)
 
 
+def name_collection(name: str) -> str:
+    """The name under which the collection of a suite runs and is reported."""
+    return f"{name}.collection"
+
+
 def suite_of_collection(suite: Suite) -> Suite:
     """The suite that a collection runs as: its benchmarks, and its collectors as judges; raises
     SuiteError where the suite has no block `collection`.
@@ -297,7 +302,7 @@ def suite_of_collection(suite: Suite) -> Suite:
         )
     return dataclasses.replace(
         suite,
-        name=f"{suite.name}.collection",
+        name=name_collection(suite.name),
         benchmarks={name: suite.benchmarks[name] for name in settings.benchmarks},
         judges=make_collectors(settings),
         metrics=(),
@@ -359,6 +364,7 @@ _STAGE_OF: Mapping[Unit, int] = {
     "rubrics": 0,
     "instructions": 1,
     "responses": 2,
+    "augmentation": 0,
 }
 
 

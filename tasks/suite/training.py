@@ -18,6 +18,8 @@ STUDENT = (
 )
 PEOPLE = "people"
 """The teacher that stands for the people's ratings of the lake."""
+COLLECTION = "collection"
+"""The teacher that stands for the responses and the feedback that the suite itself collects."""
 
 
 @frozen_settings
@@ -27,15 +29,16 @@ class TrainingSettings:
     `student`: the suite's judge that is trained; its options make the prompts, its `model` is the
     folder that is written. `teacher`: a judge of the lake by its alias, `prometheus` or recorded,
     whose feedback and scores are learnt, or `people`: the mean of the people's ratings, as the
-    nearest level. A student that gives its score alone (`answer_form: forced`) learns the score
-    alone, from any judge. `base`: the model to begin with, a hub id or a folder. `train: projector`
-    leaves the language model and the vision encoder as they are; `lora` adds low-rank matrices of
-    rank `lora_rank` to the language model's layers (scaled by `lora_alpha` / `lora_rank`), trains
-    them and the projector, and merges them into the weights that are written. `held_out`:
-    share of the images (or of the items without an image) whose examples are not trained on. A step
-    learns from `batch_size` examples, in parts of the student's `batch_tokens`; `checkpoint_steps`:
-    a checkpoint is written after so many steps, the most that a killed training has to repeat.
-    `loss: whole` learns the prompt's text too, an ablation: the paper learns the `reply` alone.
+    nearest level, or `collection`: what the suite's block `collection` has collected. A student
+    that gives its score alone (`answer_form: forced`) learns the score alone, from any judge.
+    `base`: the model to begin with, a hub id or a folder. `train: projector` leaves the language
+    model and the vision encoder as they are; `lora` adds low-rank matrices of rank `lora_rank` to
+    the language model's layers (scaled by `lora_alpha` / `lora_rank`), trains them and the
+    projector, and merges them into the weights that are written. `held_out`: share of the images
+    (or of the items without an image) whose examples are not trained on. A step learns from
+    `batch_size` examples, in parts of the student's `batch_tokens`; `checkpoint_steps`: a
+    checkpoint is written after so many steps, the most that a killed training has to repeat. `loss:
+    whole` learns the prompt's text too, an ablation: the paper learns the `reply` alone.
     """
 
     student: str
@@ -108,11 +111,25 @@ def gives_score_alone(judge: JudgeSettings) -> bool:
 
 def find_wrong_teacher(judge: JudgeSettings, settings: TrainingSettings) -> str | None:
     """Why a student cannot learn from its teacher; None where it can."""
+    if settings.teacher == COLLECTION:
+        return _find_wrong_reader(judge, settings)
     if settings.teacher != PEOPLE or gives_score_alone(judge):
         return None
     return (
         f"{PEOPLE!r} give no feedback, and the student {settings.student!r} writes some; expected "
         f"`answer_form: forced, feedback: false` of the student, or a judge of the lake"
+    )
+
+
+def _find_wrong_reader(judge: JudgeSettings, settings: TrainingSettings) -> str | None:
+    """Why a student cannot learn from collected responses; None where it can."""
+    image = getattr(judge.options, "image", "absent")
+    if judge.protocol == "prometheus" and image != "swapped":
+        return None
+    return (
+        f"{COLLECTION!r} has rubrics with scores from 1 to 5 on images, and the student "
+        f"{settings.student!r} is of `protocol: {judge.protocol}` with `image: {image}`; expected "
+        f"`protocol: prometheus` and its own images"
     )
 
 

@@ -22,8 +22,13 @@ from judgelake.tasks.judging.reading import read_result_marker
 from judgelake.tasks.judging.rubrics import N_LEVELS
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.planning.cases import keep_wanted
-from judgelake.tasks.suite.suite import Suite
-from judgelake.tasks.suite.training import PEOPLE, TrainingSettings, gives_score_alone
+from judgelake.tasks.suite.suite import Suite, suite_of_collection
+from judgelake.tasks.suite.training import (
+    COLLECTION,
+    PEOPLE,
+    TrainingSettings,
+    gives_score_alone,
+)
 from judgelake.tasks.types import Request
 from judgelake.tasks.warehouse.warehouse import open_warehouse, select_file, select_frame
 
@@ -54,8 +59,8 @@ class Selection(NamedTuple):
 
 
 def select_examples(lake: Lake, suite: Suite, settings: TrainingSettings) -> Selection:
-    """All that the teacher's verdicts in the lake give, each once; raises SuiteError where there is
-    no teacher or nothing is left.
+    """All that the teacher's verdicts in the lake give, or the suite's collection, each once;
+    raises SuiteError where there is no teacher or nothing is left.
     """
     rows = _select_rows(lake, suite, settings)
     left_out: Counter[str] = Counter(
@@ -100,6 +105,8 @@ def write_target(feedback: str, rating: int) -> str | None:
 
 
 def _select_rows(lake: Lake, suite: Suite, settings: TrainingSettings) -> pl.DataFrame:
+    if settings.teacher == COLLECTION:
+        return _select_collected(lake, suite, settings)
     connection, student = open_warehouse(lake, lazy=True), suite.judges[settings.student]
     teacher = (
         {"judge_id": PEOPLE, "reading": ""}
@@ -117,6 +124,29 @@ def _select_rows(lake: Lake, suite: Suite, settings: TrainingSettings) -> pl.Dat
     drawn = {"benchmarks": benchmarks, "seed": str(settings.seed), "held_out": settings.held_out}
     drawn["n_levels"] = _N_LEVELS[student.protocol]
     return select_file(connection, "queries/training_examples.sql", drawn | teacher)
+
+
+def _select_collected(lake: Lake, suite: Suite, settings: TrainingSettings) -> pl.DataFrame:
+    """What the suite's own collection has in the lake (Prometheus-Vision, section 2.1)."""
+    of = suite_of_collection(suite)
+    if "responses" not in of.judges:
+        raise SuiteError(
+            f"training.teacher: {COLLECTION!r}: the suite collects no responses; expected "
+            f"`benchmarks` in its block `collection`; add some"
+        )
+    responses = of.judges["responses"].identify(tuple(of.benchmarks))
+    student = suite.judges[settings.student].identify(tuple(suite.benchmarks))
+    given = {
+        "judge_id": responses.judge_id,
+        "reading": responses.reading,
+        "built_on": responses.wants.built_on[0],
+        "built_on_reading": responses.wants.built_on[1],
+        "benchmarks": [*(settings.benchmarks or responses.benchmarks)],
+        "is_shown": student.wants.image is True,
+        "seed": str(settings.seed),
+        "held_out": settings.held_out,
+    }
+    return select_file(open_warehouse(lake, lazy=True), "queries/collected_examples.sql", given)
 
 
 def _find_teacher(

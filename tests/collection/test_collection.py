@@ -18,6 +18,9 @@ from judgelake.tasks.collection.figures import report_figures
 from judgelake.tasks.errors import SuiteError
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.stop_flag import stop_file
+from judgelake.tasks.reports.build import build_report
+from judgelake.tasks.reports.page.collection_sections import COLLECTION_SECTIONS
+from judgelake.tasks.sources.ingestion import ingest_benchmark
 from judgelake.tasks.sources.prometheus_vision import (
     PrometheusVisionSettings,
     read_prometheus_vision,
@@ -289,3 +292,22 @@ def test_wrong_settings_name_the_key(tmp_path: Path, extra: str, wrong: str) -> 
     with pytest.raises(SuiteError) as error:
         read_collection(tmp_path, extra)
     assert wrong in str(error.value)
+
+
+def test_the_page_has_a_chapter_where_something_was_collected(lake: Lake, tmp_path: Path) -> None:
+    """Its tables show what the views hold; the figures stand under the collection's own name."""
+    text = "name: tried\nbenchmarks:\n  scenes: {source: demo, scenes: 6}"
+    suite = parse_suite(tmp_path / "s.yaml", f"{text}\nreport: {{resamples: 10}}\n")
+    collected = read_collection(tmp_path)
+    report_figures(
+        lake, collected.name, {identity.alias: identity for identity in identify_all(collected)}
+    )
+    page = build_report(lake, suite).read_text(encoding="utf-8")
+    chapter = page.partition('id="collection"')[2].partition("</section>")[0]
+    for title in (section.title for section in COLLECTION_SECTIONS):
+        assert title in chapter
+    (row,) = query(lake, "select n from rpt_collected_sizes where component like 'responses%'")
+    assert f">{row['n']}<" in chapter
+    other = make_lake(tmp_path)
+    ingest_benchmark(other, suite.benchmarks["scenes"], other.root / "images", None)
+    assert 'id="collection"' not in build_report(other, suite).read_text(encoding="utf-8")

@@ -6,18 +6,32 @@ which one cannot be read, a third one two responses to the one that can.
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
 
+from judgelake.tasks.digests import digest_json
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.warehouse.warehouse import keep_result, select_file
-from tests.lakes import Row, append_records, at, make_lake, query, warehouse
+from tests.lakes import (
+    Row,
+    answer,
+    append_records,
+    at,
+    ingest,
+    item,
+    judge_row,
+    make_lake,
+    query,
+    warehouse,
+)
 
 RUBRICS = {"judge_id": "rubrics", "reading": "r"}
 INSTRUCTIONS = {"judge_id": "instructions", "reading": "r"}
 RESPONSES = {"judge_id": "responses", "reading": "r"}
+NOW = "0" * 16
 LEVELS = ["never", "hardly", "half", "nearly", "wholly"]
 
 
@@ -131,6 +145,50 @@ def test_core_collected_has_what_all_collectors_made(lake: Lake) -> None:
         ("collected_rubrics", "rubric-1", "ok", None),
         ("collected_rubrics", "rubric-2", "ok", None),
         ("collected_rubrics", "rubric-3", "rejected", "it is rejected"),
+    ]
+
+
+def test_core_augmentations_are_current_and_of_items_without_a_rubric(tmp_path: Path) -> None:
+    """i1 has one by a former collector, a failed one and two by the current one; i2 has a rubric of
+    its own; the references of i3 are others now.
+    """
+    lake = make_lake(tmp_path)
+    items = [item(name, "What?", ("b", "a")) for name in ("i1", "i2", "i3")]
+    links = [{"benchmark": "b", "item_id": "i2", "rubric_id": "own"}]
+    own = [{"benchmark": "b", "rubric_id": "own", "criterion": "Own?", "levels": LEVELS}]
+    ingest(lake, items, [answer("i1", "a")], item_rubrics=links, rubrics=own)
+    append_records(
+        lake, "judges", [judge_row("augmentation", NOW, kind="collector", benchmarks=["b"])]
+    )
+    digest, old = digest_json(["What?", ["a", "b"]])[:16], digest_json(["What?", ["c"]])[:16]
+
+    def row(of: str, item_id: str, name: str, minute: int, content: str, status: str) -> Row:
+        is_ok = status == "ok"
+        texts = {"description": f"{name}?", "levels": LEVELS} if is_ok else {}
+        key = {"judge_id": of, "reading": judge_row("augmentation", NOW)["reading"]}
+        names = {"item_id": item_id, "content_digest": content, "judged_at": at(minute)}
+        return made(key, "c1", "augmentation", status, **names, **texts, reference=name)
+
+    append_records(
+        lake,
+        "augmented_items",
+        [
+            row("f" * 16, "i1", "former", 9, digest, "ok"),
+            row(NOW, "i1", "first", 1, digest, "ok"),
+            row(NOW, "i1", "second", 2, digest, "ok"),
+            row(NOW, "i1", "failed", 3, digest, "failed"),
+            row(NOW, "i2", "beside its own", 1, digest, "ok"),
+            row(NOW, "i3", "of before", 1, old, "ok"),
+        ],
+    )
+    rows = query(lake, "select item_id, judge_id, description, reference from core_augmentations")
+    assert [tuple(one.values()) for one in rows] == [("i1", NOW, "second?", "second")]
+    staged = query(lake, "select item_id, reference from stg_augmented_items order by all")
+    assert [tuple(one.values()) for one in staged] == [
+        ("i1", "former"),
+        ("i1", "second"),
+        ("i2", "beside its own"),
+        ("i3", "of before"),
     ]
 
 

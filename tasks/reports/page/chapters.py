@@ -105,6 +105,20 @@ CHAPTERS: tuple[Chapter, ...] = (
         ("reliability", "kappas", "retest", "feedback", "itemlabels"),
     ),
     Chapter(
+        "collection",
+        "What was collected to train a judge on?",
+        "Feedback that a model generated from images. A judge learns well from scores that are "
+        "equally many and responses that are equally long.",
+        (
+            "collectedsizes",
+            "collectedscores",
+            "collectedfigures",
+            "collectedoverlaps",
+            "collectedkeywords",
+            "collectedoutcomes",
+        ),
+    ),
+    Chapter(
         "complete",
         "Is the data complete?",
         "A case without a score is in no mean: where many are missing, a mean says little of the "

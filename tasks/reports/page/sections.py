@@ -6,6 +6,7 @@ A table of thousands of rows is cut on the page: the whole of it is in the view 
 
 from judgelake.tasks.reports.page.agreement_sections import AGREEMENT_SECTIONS
 from judgelake.tasks.reports.page.bias_sections import BIAS_SECTIONS, FAILURE_SECTIONS
+from judgelake.tasks.reports.page.collection_sections import COLLECTION_SECTIONS
 from judgelake.tasks.reports.page.parts import PageColumn, Section
 from judgelake.tasks.reports.page.rater_sections import JUDGE_SECTION, RATER_SECTIONS
 
@@ -138,6 +139,7 @@ SECTIONS: tuple[Section, ...] = (
     ),
     *FAILURE_SECTIONS,
     *BIAS_SECTIONS,
+    *COLLECTION_SECTIONS,
     Section(
         "costs",
         "What judges cost",
