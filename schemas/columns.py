@@ -255,6 +255,7 @@ COLUMNS = {
     "n_undefined": "resamples in which the figure is undefined",
     "low": "lower end of the 95 % interval",
     "high": "upper end of the 95 % interval",
+    "percentiles": "of the rating over resamples, 0 to 100; null without resamples",
     "resamples": "resamples that the interval rests on",
     "p_holm": "p-value, corrected after Holm for several tests",
 }

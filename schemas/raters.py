@@ -38,7 +38,8 @@ class Rankings(ResampledTable):
 
     `bradley_terry` is the ranking to read; `elo` is there as CHIRP reports it: `rating` is the mean
     over orders, `mean` and `median` are those of resamples each in an order of its own, and the
-    ends their spread, no confidence interval. `rating` starts at (Elo) or averages (Bradley-Terry)
+    ends their spread, no confidence interval; `percentiles` (0 to 100) keep the distribution,
+    101 numbers however many are drawn. `rating` starts at (Elo) or averages (Bradley-Terry)
     `initial`; `scale` more means ten to one odds; `k` is Elo's step, null for Bradley-Terry. A tie
     is half a win, an inconsistent pair too; `n_missing` comparisons had no preference. Models that
     no comparison links are rated apart: `group_number` 1 is the largest group, and places hold
@@ -63,6 +64,7 @@ class Rankings(ResampledTable):
     high: pl.Float64 = pa.Field(nullable=True)
     mean: pl.Float64 = pa.Field(nullable=True)
     median: pl.Float64 = pa.Field(nullable=True)
+    percentiles: pl.List(pl.Float64) = pa.Field(nullable=True)
     rank: pl.Int64 = pa.Field(nullable=True)
     rank_low: pl.Int64 = pa.Field(nullable=True)
     rank_high: pl.Int64 = pa.Field(nullable=True)

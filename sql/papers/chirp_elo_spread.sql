@@ -1,4 +1,5 @@
--- grain: one row per model x study x rater x criterion x end: the mean of Elo over bootstraps, and the middle 95 % of them (CHIRP, Figure 22)
+-- grain: one row per model x study x rater x criterion x end: Elo over bootstraps, its mean, quartiles and the ends of
+-- the middle 95 % (CHIRP, Figure 22)
 with names as (
     select
         judge,
@@ -12,7 +13,10 @@ spread as (
         found.benchmark || '/' || found.model as row_key,
         coalesce(names.alias, found.rater) || '/' || found.criterion as rated,
         found.low,
+        found.percentiles[26] as lower_quartile,
+        found.median,
         found.mean,
+        found.percentiles[76] as upper_quartile,
         found.high,
         found.n
     from rpt_rankings as found
@@ -27,4 +31,4 @@ select
     n,
     null as reason
 from spread
-unpivot (rating for spread_end in (low, mean, high))
+unpivot (rating for spread_end in (low, lower_quartile, median, mean, upper_quartile, high))

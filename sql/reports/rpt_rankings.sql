@@ -16,6 +16,7 @@ select
     high,
     mean,
     median,
+    percentiles,
     rank,
     rank_low,
     rank_high,

@@ -6,6 +6,7 @@ from html import escape
 
 from judgelake.tasks.errors import QueryError
 from judgelake.tasks.papers.cells import Cell, FilledTable
+from judgelake.tasks.papers.quartiles import Box, draw_quartiles
 from judgelake.tasks.papers.registry import Line
 from judgelake.tasks.reports.page.figures import (
     COLOURS,
@@ -60,6 +61,23 @@ def _draw_boxes(filled: FilledTable) -> str:
                 dot = Dot(_name(row), series if comma else panel, middle, low, high)
                 panels.setdefault(panel if comma else "", []).append(dot)
     return _draw_panels(panels, filled)
+
+
+def _draw_quartiles(filled: FilledTable) -> str:
+    """A row for each of the figure's rows, six columns (lower end, lower quartile, median, mean,
+    upper quartile, upper end) a series called `panel, series`; one that lacks a number is left out.
+    """
+    panels: dict[str, list[Box]] = {}
+    for row, cells in zip(filled.table.rows, filled.cells, strict=True):
+        columns = filled.table.columns
+        for place in range(0, len(columns), 6):
+            numbers = [cell.here for cell in cells[place : place + 6] if cell.here is not None]
+            panel, _, series = columns[place].group.partition(", ")
+            if len(numbers) == 6:
+                panels.setdefault(panel, []).append(Box(_name(row), series, *numbers))
+    axis = filled.table.axis
+    drawn = {name: draw_quartiles(boxes, axis) for name, boxes in panels.items()}
+    return _stack(drawn) if len(drawn) > 1 else "".join(drawn.values())
 
 
 def _draw_panels(panels: Mapping[str, Sequence[Dot]], filled: FilledTable) -> str:
@@ -117,6 +135,7 @@ def _draw_curves(filled: FilledTable) -> str:
 DRAWINGS: Mapping[str, Callable[[FilledTable], str]] = {
     "dots": _draw_dots,
     "boxes": _draw_boxes,
+    "quartiles": _draw_quartiles,
     "grid": _draw_grid,
     "curves": _draw_curves,
 }

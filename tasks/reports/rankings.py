@@ -175,7 +175,8 @@ def _rate_bradley_terry(comparisons: Comparisons, scale: EloScale) -> _Rated:
     fitted = fit_bradley_terry(comparisons, Anchor(None, scale.initial, scale.scale))
     none = np.full_like(fitted.ratings, np.nan)
     undefined = np.zeros(fitted.ratings.size, dtype=np.int64)
-    band = RatingBand(none, none, fitted.low, fitted.high, undefined)
+    no_draws = np.full((101, fitted.ratings.size), np.nan)
+    band = RatingBand(none, none, fitted.low, fitted.high, undefined, no_draws)
     ranking = rank_models(fitted.ratings, fitted.is_above)
     return _Rated("bradley_terry", None, fitted.ratings, band, ranking, list(fitted.reasons))
 
@@ -231,6 +232,7 @@ def _describe(rated: _Rated, group: _Group, met: Indices, scale: EloScale) -> It
             "high": float(rated.band.high[code]),
             "mean": float(rated.band.mean[code]),
             "median": float(rated.band.median[code]),
+            "percentiles": _list_percentiles(rated.band, code),
             **dict(zip(("rank", "rank_low", "rank_high"), places, strict=True)),
             "above_next": above_next.get(code),
             "reason": "; ".join((*apart, *rated.reasons[code])) or None,
@@ -239,6 +241,12 @@ def _describe(rated: _Rated, group: _Group, met: Indices, scale: EloScale) -> It
             "scale": scale.scale,
             "n_undefined": int(rated.band.n_undefined[code]),
         }
+
+
+def _list_percentiles(band: RatingBand, code: int) -> list[float] | None:
+    """Those of a model; None where nothing was drawn."""
+    drawn = band.percentiles[:, code]
+    return None if np.isnan(drawn).any() else drawn.tolist()
 
 
 _LESS_IS_BETTER = "training_loss"

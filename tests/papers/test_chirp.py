@@ -272,6 +272,12 @@ def test_figure_22(planted: Planted) -> None:
     for model, drawn in draws.items():
         ends = [found[f"chirp_llm_size/{model}", f"human/details/{end}"] for end in ("low", "high")]
         assert ends == pytest.approx(np.quantile(drawn, [0.025, 0.975]), abs=8)
+        half = ("lower_quartile", "median", "upper_quartile")
+        quartiles = [found[f"chirp_llm_size/{model}", f"human/details/{name}"] for name in half]
+        assert quartiles == pytest.approx(np.quantile(drawn, [0.25, 0.5, 0.75]), abs=5)
+        kept = read_percentiles(planted.lake, model)
+        assert kept == sorted(kept)
+        assert kept[10:91] == pytest.approx(np.percentile(drawn, range(10, 91)), abs=6)
     drawn_figure = draw_figure(filled)
     root = ElementTree.fromstring(drawn_figure)  # a panel for each rater, under its name
     names = [text.text for text in root.findall("{http://www.w3.org/2000/svg}text")]
@@ -279,6 +285,19 @@ def test_figure_22(planted: Planted) -> None:
     assert len(root.findall("{http://www.w3.org/2000/svg}svg")) == 4
     ids = re.findall(r'\bid="([^"]+)"', drawn_figure)
     assert len(ids) == len(set(ids))
+
+
+def read_percentiles(lake: Lake, model: str) -> list[float]:
+    """Those that the report keeps of the survey's Elo of a model on details."""
+    statement = (
+        "select percentiles from rpt_rankings where benchmark = 'chirp_llm_size' and rater = "
+        "'human' and criterion = 'details' and category = '*' and method = 'elo' and model = "
+        f"'{model}'"
+    )
+    with open_warehouse(lake, lazy=True) as connection:
+        make_figures(connection, statement, lambda _: None)
+        ((kept,),) = connection.execute(statement).fetchall()
+    return [float(value) for value in kept]
 
 
 def draw_elo(

@@ -162,3 +162,36 @@ def test_a_whole_paper_is_printed_of_an_empty_lake(
         assert run(paper, "--lake", empty) == 0
     said = capsys.readouterr().out
     assert said.count("the lake has nothing of this table") == sum(not t.is_list for t in EVERY)
+
+
+def read_rows(title: str) -> list[list[str]]:
+    """The cells of the table under a title of the suites' README, without its head."""
+    text = (CHECKOUT / "infra" / "suites" / "papers" / "README.md").read_text()
+    part = text[text.index(f"## {title}\n") :].split("\n## ")[0]
+    rows = [line.strip("|").split("|") for line in part.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in row] for row in rows[2:]]
+
+
+def test_readme_says_revision_and_licence_of_every_model() -> None:
+    named = {
+        name
+        for suite in SUITES
+        for name in re.findall(
+            r"\bmodel: ([\w.-]+/[\w.-]+|roberta-large)",
+            (CHECKOUT / "infra" / "suites" / f"{suite}.yaml").read_text(),
+        )
+    }
+    rows = read_rows("Models")
+    assert {row[0].strip("`") for row in rows} == named
+    for name, revision, licence, read_in in rows:
+        assert revision, name
+        assert licence, name
+        is_open = not name.startswith("`openai/")
+        assert bool(read_in) == (is_open and not licence.startswith("not checked")), name
+
+
+def test_readme_says_the_licence_of_every_suite_s_data() -> None:
+    rows = read_rows("Data")
+    assert all(licence for _, licence, _ in rows)
+    listed = {name for *_, suites in rows for name in re.findall(r"`(\w+)`", suites)}
+    assert listed == {suite.removeprefix("papers/") for suite in SUITES}

@@ -14,7 +14,7 @@ def test_bands_by_hand() -> None:
     # 0, 1, ..., 100 shuffled: mean and median 50, ends 2.5 and 97.5; one draw has no rating.
     drawn = np.append(np.random.default_rng(0).permutation(101).astype(np.float64), NAN)[:, None]
     band = summarise_ratings(np.hstack([drawn, drawn * NAN]))
-    assert [column[0] for column in band] == pytest.approx([50, 50, 2.5, 97.5, 1])
+    assert [column[0] for column in band[:5]] == pytest.approx([50, 50, 2.5, 97.5, 1])
     assert np.isnan([column[1] for column in band[:4]]).all()
     assert band.n_undefined[1] == 102
 
@@ -65,3 +65,12 @@ def test_equal_ratings_share_the_better_rank() -> None:
 def test_who_is_above_whom_belongs_to_the_ratings() -> None:
     with pytest.raises(ValueError, match=r"is_above has shape \(5, 2\) for 3 models"):
         rank_models(np.zeros(3), np.zeros((5, 2), dtype=np.bool_))
+
+
+def test_percentiles_are_numpy_s_and_null_without_draws() -> None:
+    drawn = np.random.default_rng(4).normal(1000, 20, (500, 2))
+    band = summarise_ratings(np.column_stack([drawn, np.full(500, NAN)]))
+    assert band.percentiles.shape == (101, 3)
+    assert band.percentiles[:, :2] == pytest.approx(np.percentile(drawn, np.arange(101), axis=0))
+    assert np.isnan(band.percentiles[:, 2]).all()
+    assert band.percentiles[50, :2] == pytest.approx(band.median[:2])
