@@ -45,6 +45,7 @@ demo harmonic 790ce5ad4b294f1c 8b08290c
 demo jury 90c1f5c3f9e0b753 57ee5d6b
 demo why cee391ae08905f13 cf1cfccd
 demo smollm2 81da4bca28ed3e33 a9a86cb1
+demo small-vlm 4504391df1195e9b aea18e4d
 failure_modes lave-standin 3046ba442905d42c 282994ab
 failure_modes why-looking 4aa674d71abeb1e7 cf1cfccd
 failure_modes why-text 1ab146cae6e327c7 cf1cfccd
@@ -93,6 +94,10 @@ prometheus_owleval prometheus-swapped e62185e9bec78b81 aea18e4d
 prometheus_owleval prometheus-blind 93924b7823e3a4d2 aea18e4d
 prometheus_owleval feedback a3b6c8db14d28cc4 49aae582
 prometheus_training prometheus-own 29cb4043e1725bad aea18e4d
+trained_judge greedy 4504391df1195e9b aea18e4d
+trained_judge sampled 474b8e89b12382cf aea18e4d
+trained_judge blind ce8b1dc3eff3fada aea18e4d
+trained_judge misled 82a8ff45664eefef aea18e4d
 """
 """Suite, judge, judge_id and reading as they were when the suite's settings became pydantic's."""
 
