@@ -71,9 +71,12 @@ def _add_paper(parser: argparse.ArgumentParser) -> None:
     one.add_argument("--figure", type=_positive, metavar="N", help="only this figure")
     words = "list tables and figures, their suites, and how many of their cells the lake has"
     one.add_argument("--list", action="store_true", help=words)
-    words = "svg draws a figure; csv has a line for each cell, unrounded"
-    forms = ["text", "markdown", "latex", "csv", "svg"]
+    one.add_argument("--all", action="store_true", help="all tables and figures of all papers")
+    words = "svg draws a figure; html is a page; csv has a line for each cell"
+    forms = ["text", "markdown", "latex", "csv", "svg", "html"]
     parser.add_argument("--format", choices=forms, default="text", help=words)
+    words = "write it there (default: print it)"
+    parser.add_argument("--output", type=Path, metavar="FILE", help=words)
     _add_lake(parser)
 
 

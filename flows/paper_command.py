@@ -1,15 +1,16 @@
-"""`judgelake paper`: a table or figure of one of the papers from a lake, beside the paper's
-numbers.
-"""
+"""`judgelake paper`: tables and figures of the papers from a lake, beside the papers' numbers."""
 
 import argparse
 import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from judgelake.flows.sql_formats import terminal_width
 from judgelake.flows.sql_table import show_records
 from judgelake.tasks.errors import ExitCode, LakeError, QueryError
-from judgelake.tasks.papers.cells import FilledTable, Found, fill_table
+from judgelake.tasks.papers.cells import FilledTable, Found, ListedCases, fill_table
 from judgelake.tasks.papers.layouts import LAYOUTS, say_above, write_list, write_text
 from judgelake.tasks.papers.registry import PaperTable, find_paper, find_table, list_papers
 
@@ -24,10 +25,33 @@ def run_paper(options: argparse.Namespace) -> int:
         return ExitCode.DONE
     tables = _choose(options)
     with _open(options.lake) as connection:
-        for place, table in enumerate(tables):
-            sys.stdout.write("\n" if place else "")
-            sys.stdout.write(_write(connection, table, options.format))
+        if options.format == "html":
+            text = write_page(connection, tables)
+        else:
+            text = "\n".join(_write(connection, table, options.format) for table in tables)
+    if options.output is None:
+        sys.stdout.write(text)
+    else:
+        _save(options.output, text)
     return ExitCode.DONE
+
+
+def write_page(connection: "duckdb.DuckDBPyConnection", tables: Sequence[PaperTable]) -> str:
+    """The tables and figures as one page of HTML, from the lake of the connection."""
+    from judgelake.tasks.papers.page import render_page  # imports jinja2
+
+    shown = [
+        list_cases(connection, table) if table.is_list else ask_table(connection, table)
+        for table in tables
+    ]
+    return render_page(shown, datetime.now(UTC))
+
+
+def list_cases(connection: "duckdb.DuckDBPyConnection", table: PaperTable) -> ListedCases:
+    """The rows of a table of single cases that the lake of the connection gives."""
+    answer = _ask(connection, table)
+    names = [column[0] for column in answer.description or ()]
+    return ListedCases(table, names, answer.fetchall())
 
 
 def ask_table(connection: "duckdb.DuckDBPyConnection", table: PaperTable) -> FilledTable:
@@ -37,12 +61,20 @@ def ask_table(connection: "duckdb.DuckDBPyConnection", table: PaperTable) -> Fil
 
 
 def _choose(options: argparse.Namespace) -> tuple[PaperTable, ...]:
-    if options.paper is None:
-        papers = list_papers()
+    papers = list_papers()
+    if options.paper is None and not options.all:
         raise QueryError(
-            f"paper: no paper is named; expected one of {', '.join(papers)}, or --list; write "
-            f"judgelake paper {next(iter(papers))}"
+            f"paper: no paper is named; expected one of {', '.join(papers)}, or --list or --all; "
+            f"write judgelake paper {next(iter(papers))}"
         )
+    if options.all and (options.paper is not None or options.format == "svg"):
+        given = repr(options.paper) if options.paper else "--format svg"
+        raise QueryError(
+            f"paper: --all and {given}; expected all papers in a format for many tables, or one "
+            f"paper; leave one of them out"
+        )
+    if options.all:
+        return tuple(table for paper in papers.values() for table in paper.contents)
     paper = find_paper(options.paper)
     chosen = (
         tuple(
@@ -77,9 +109,7 @@ def _open(lake: str) -> "duckdb.DuckDBPyConnection":
 
 def _write(connection: "duckdb.DuckDBPyConnection", table: PaperTable, form: str) -> str:
     if table.is_list:
-        answer = _ask(connection, table)
-        names = [column[0] for column in answer.description or ()]
-        rows = answer.fetchall()
+        _, names, rows = list_cases(connection, table)
         if form == "text":
             shown = show_records(names, rows, terminal_width()) if rows else "nothing in the lake\n"
             return f"{say_above(table, terminal_width())}\n\n{shown}"
@@ -90,6 +120,19 @@ def _write(connection: "duckdb.DuckDBPyConnection", table: PaperTable, form: str
 
         return draw_figure(filled)
     return write_text(filled, terminal_width()) if form == "text" else LAYOUTS[form](filled)
+
+
+def _save(file: Path, text: str) -> None:
+    from judgelake.tasks.lake.storage import replacement
+
+    try:
+        with replacement(file) as beside:
+            beside.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise QueryError(
+            f"paper: {file} cannot be written ({error.strerror}); expected a file in a writable "
+            f"folder; name another"
+        ) from error
 
 
 def _list_all(options: argparse.Namespace) -> None:

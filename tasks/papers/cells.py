@@ -51,6 +51,19 @@ class FilledTable(NamedTuple):
         return sum(map(len, self.cells))
 
 
+class ListedCases(NamedTuple):
+    """A table of single cases: the columns and the rows that its query found."""
+
+    table: PaperTable
+    names: Sequence[str]
+    rows: Sequence[Sequence[object]]
+
+    @property
+    def n_filled(self) -> int:
+        """How many rows the lake gives."""
+        return len(self.rows)
+
+
 def fill_table(table: PaperTable, found: Iterable[Found]) -> FilledTable:
     """The table with what a query found of it."""
     by_key = {(one.row_key, one.column_key): one for one in found}

@@ -85,7 +85,7 @@ def _draw_panels(panels: Mapping[str, Sequence[Dot]], filled: FilledTable) -> st
         name: draw_estimates(dots, filled.table.axis, f"{_identify(filled)}-{place}")
         for place, (name, dots) in enumerate(panels.items())
     }
-    return _stack(drawn) if len(drawn) > 1 else next(iter(drawn.values()))
+    return _stack(drawn) if len(drawn) > 1 else "".join(drawn.values())
 
 
 def _stack(panels: Mapping[str, str]) -> str:

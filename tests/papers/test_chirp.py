@@ -538,7 +538,11 @@ def write_grading(data: Path, rng: np.random.Generator) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def grading(tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, pd.DataFrame]:
-    folder, rng = tmp_path_factory.mktemp("grading"), np.random.default_rng(12)
+    return plant_grading(tmp_path_factory.mktemp("grading"))
+
+
+def plant_grading(folder: Path) -> tuple[Lake, pd.DataFrame]:
+    rng = np.random.default_rng(12)
     held = write_grading(folder / "data", rng)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JUDGELAKE_DATA", str(folder / "data"))

@@ -39,8 +39,12 @@ Planted = tuple[Lake, dict[str, pd.DataFrame], dict[str, pd.DataFrame], pd.DataF
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Planted:
+    return plant_mmhe(tmp_path_factory.mktemp("mmhe"))
+
+
+def plant_mmhe(folder: Path) -> Planted:
     """A lake, each task's ratings and choices, and what every judge says of every text."""
-    folder, rng = tmp_path_factory.mktemp("mmhe"), np.random.default_rng(7)
+    rng = np.random.default_rng(7)
     data = folder / "data"
     files = {task: write_mmhe(data, task, rng) for task in TASKS}
     with pytest.MonkeyPatch.context() as patch:
@@ -150,15 +154,14 @@ VARIANTS: tuple[Literal["b", "c"], ...] = ("c", "b")
 """Of Kendall's tau, on EX and CF."""
 
 
-def test_table_8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Kendall's tau with each expert's rating (tau-c) and with the crowd's share (tau-b); pairs of
-    an image with its own caption are left out.
-    """
+def plant_flickr8k(folder: Path) -> tuple[Lake, pd.DataFrame]:
+    """A lake, and a row a rating with what each judge says of its caption."""
     rng = np.random.default_rng(8)
-    held = write_flickr8k(tmp_path / "data", rng)
-    monkeypatch.setenv("JUDGELAKE_DATA", str(tmp_path / "data"))
-    suite = read_suite(SUITES / "flickr8k.yaml")
-    lake = ingest(suite, tmp_path)
+    held = write_flickr8k(folder / "data", rng)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JUDGELAKE_DATA", str(folder / "data"))
+        suite = read_suite(SUITES / "flickr8k.yaml")
+        lake = ingest(suite, folder)
     record_suite(lake, suite)
     answers = pd.DataFrame(query(lake, "select benchmark, item_id, answer_id, text from answers"))
     held = held.merge(answers, on=["benchmark", "item_id", "text"], validate="many_to_one")
@@ -169,9 +172,16 @@ def test_table_8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         for benchmark, part in texts.groupby("benchmark"):
             keyed = part[["item_id", "answer_id"]].assign(rating=part[row.key], criterion="overall")
             record_verdicts(lake, str(benchmark), row.key, keyed)
-    filled = ask(lake, 8)
     keys = ["benchmark", "item_id", "text"]
-    held = held.merge(texts[[*keys, *(row.key for row in TABLES[8].rows)]], on=keys)
+    return lake, held.merge(texts[[*keys, *(row.key for row in TABLES[8].rows)]], on=keys)
+
+
+def test_table_8(tmp_path: Path) -> None:
+    """Kendall's tau with each expert's rating (tau-c) and with the crowd's share (tau-b); pairs of
+    an image with its own caption are left out.
+    """
+    lake, held = plant_flickr8k(tmp_path)
+    filled = ask(lake, 8)
     assert (held.benchmark == "flickr8k_expert").sum() == 24 * 3 * 3
     for row, cells in zip(filled.table.rows, filled.cells, strict=True):
         for column, variant, cell in zip(filled.table.columns, VARIANTS, cells, strict=True):

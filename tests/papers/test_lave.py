@@ -2,6 +2,8 @@
 compute from the same files.
 """
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -31,15 +33,12 @@ MODELS = {
 Planted = tuple[Lake, pd.DataFrame]
 
 
-def plant(folder: object, suite: str, names: list[str], rng: np.random.Generator) -> Planted:
+def plant(folder: Path, suite: str, names: list[str], rng: np.random.Generator) -> Planted:
     """The lake of a suite with its answers, and these with every judge's score as a column."""
-    from pathlib import Path
-
-    place = Path(str(folder))
-    held = pd.concat([write_lave(place / "data", name, MODELS[name], rng) for name in names])
+    held = pd.concat([write_lave(folder / "data", name, MODELS[name], rng) for name in names])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("JUDGELAKE_DATA", str(place / "data"))
-        lake = ingest_suite(suite, place)
+        patch.setenv("JUDGELAKE_DATA", str(folder / "data"))
+        lake = ingest_suite(suite, folder)
     judges = JUDGES if suite == "lave" else ABLATIONS
     for size, key in enumerate([*(METRICS if suite == "lave" else []), *judges]):
         noisy = held.people + rng.normal(0, 0.3 + 0.05 * size, len(held))

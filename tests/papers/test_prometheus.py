@@ -51,8 +51,12 @@ def values_of(lake: Lake, table: PaperTable) -> dict[tuple[str, str], float | No
 
 @pytest.fixture(scope="module")
 def sampled(tmp_path_factory: pytest.TempPathFactory) -> Planted:
+    return plant_samples(tmp_path_factory.mktemp("pv"))
+
+
+def plant_samples(folder: Path) -> Planted:
     """Eight benchmarks with three samples of each judge, six of GPT-4V; a row a score."""
-    folder, rng, said = tmp_path_factory.mktemp("pv"), np.random.default_rng(5), []
+    rng, said = np.random.default_rng(5), []
     held = {
         name: write_prometheus(folder / "data", "benchmarks", name.removeprefix("pv_"), 6, 5 - place % 2, rng)
         for place, name in enumerate(BENCHMARKS)
@@ -132,8 +136,12 @@ def test_table_5(sampled: Planted) -> None:
 
 @pytest.fixture(scope="module")
 def rated(tmp_path_factory: pytest.TempPathFactory) -> Planted:
+    return plant_people(tmp_path_factory.mktemp("pv15"))
+
+
+def plant_people(folder: Path) -> Planted:
     """Three benchmarks with people; a row an answer, a column a judge."""
-    folder, rng = tmp_path_factory.mktemp("pv15"), np.random.default_rng(6)
+    rng = np.random.default_rng(6)
     held = pd.concat(
         [
             write_prometheus(folder / "data", "people", name.removeprefix("pv15_"), 15, 15, rng).assign(benchmark=name)
@@ -177,7 +185,7 @@ def test_table_4(rated: Planted) -> None:
     assert found == {**expected, **{("pv15", what): 45 for what in names}}
 
 
-def test_table_2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def plant_collection(folder: Path) -> Lake:
     """Two images of three rubrics, six instructions and 30 responses each, as in the paper."""
     rows = [
         {
@@ -193,11 +201,16 @@ def test_table_2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         for level in range(1, 6)
         for number in [image * 30 + instruction * 5 + level]
     ]
-    file = tmp_path / "data" / "prometheus_vision" / "train.json"
-    file.parent.mkdir(parents=True)
+    file = folder / "data" / "prometheus_vision" / "train.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(rows))
-    monkeypatch.setenv("JUDGELAKE_DATA", str(tmp_path / "data"))
-    lake = ingest_suite("perception_collection", tmp_path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JUDGELAKE_DATA", str(folder / "data"))
+        return ingest_suite("perception_collection", folder)
+
+
+def test_table_2(tmp_path: Path) -> None:
+    lake = plant_collection(tmp_path)
     lengths = values_of(lake, PAPER.figures[5])
     for level in range(1, 6):  # "Response <level> to <instruction>." and as many words as the level
         low, median, high = (lengths[str(level), end] for end in ("low", "median", "high"))
