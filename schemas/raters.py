@@ -165,8 +165,9 @@ class Contradictions(ResampledTable):
 
     Criterion `*` is all, where there are several: a question under each of them counts by itself.
     `surveyed` (CHIRP, C.2.8) are the pairs that people compared too, of judges who saw others.
-    Only where a question compares three models. `coin_flip_share` is what coin-flips would give on
-    the same comparisons, simulated for `n_simulated` questions.
+    Only where the pairs of a question close a circle, which pairs of each model with one reference
+    do not. `coin_flip_share` is what coin-flips would give on the same comparisons, simulated for
+    `n_simulated` questions.
     """
 
     rater: str

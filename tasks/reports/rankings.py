@@ -29,7 +29,12 @@ from judgelake.tasks.stats.comparisons import (
     rank_models,
     select_comparisons,
 )
-from judgelake.tasks.stats.contradictions import build_graphs, find_contradictions, flip_coins
+from judgelake.tasks.stats.contradictions import (
+    build_graphs,
+    can_contradict,
+    find_contradictions,
+    flip_coins,
+)
 from judgelake.tasks.stats.elo import ORDERS, EloScale, bootstrap_elo, permute_elo
 from judgelake.tasks.stats.estimates import estimate_mean
 from judgelake.tasks.stats.scaling import (
@@ -353,15 +358,18 @@ def _list_pairs(rows: pl.DataFrame, rater: str) -> Iterator[tuple[str, pl.DataFr
 
 
 def _count_circles(rows: pl.DataFrame, rng: np.random.Generator) -> Iterator[Row]:
-    """The row of one rater's comparisons, none where no question compares three models."""
+    """The row of one rater's comparisons, none where no question's pairs could close a circle."""
     criterion = rows["criterion_code"].to_numpy()
     # a question under each criterion is one by itself
     questions = rows["question_code"].to_numpy() * (int(criterion.max(initial=0)) + 1) + criterion
     side = rows["side"].cast(pl.Float64).fill_null(np.nan).to_numpy()
-    graphs = build_graphs(questions, rows["a"].to_numpy(), rows["b"].to_numpy(), side)
+    columns = (questions, rows["a"].to_numpy(), rows["b"].to_numpy(), side)
+    graphs = build_graphs(*columns)
     if graphs.n_models.max(initial=0) < 3:
         return
     contradictions = find_contradictions(graphs)
+    if not contradictions.has_cycle.any() and not can_contradict(*columns):
+        return
     asked, first_row = np.unique(questions, return_index=True)
     clusters = rows["cluster_code"].to_numpy()[
         first_row[np.searchsorted(asked, contradictions.questions)]

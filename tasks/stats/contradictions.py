@@ -68,6 +68,26 @@ def find_contradictions(graphs: PreferenceGraphs) -> QuestionContradictions:
     )
 
 
+def can_contradict(
+    questions: Indices, model_a: Indices, model_b: Indices, preference_b: Floats
+) -> bool:
+    """Whether the pairs of any question close a circle: more pairs than models less parts that no
+    pair links. Pairs of each model with one reference never do. Columns as in `build_graphs`.
+    """
+    is_there = ~np.isnan(preference_b)
+    question, a, b = questions[is_there], model_a[is_there], model_b[is_there]
+    n_codes = 1 + max(int(a.max(initial=0)), int(b.max(initial=0)))
+    nodes, node = np.unique(
+        np.concatenate([question, question]) * n_codes + np.concatenate([a, b]), return_inverse=True
+    )
+    ends = np.sort(node.reshape(2, -1), axis=0)
+    pairs = np.unique(ends[0] * max(nodes.size, 1) + ends[1])
+    low, high = np.divmod(pairs, max(nodes.size, 1))
+    links = csr_array((np.ones(pairs.size), (low, high)), shape=(nodes.size, nodes.size))
+    n_parts = connected_components(links, directed=False)[0] if nodes.size else 0
+    return bool(pairs.size > nodes.size - n_parts)
+
+
 def build_graphs(
     questions: Indices, model_a: Indices, model_b: Indices, preference_b: Floats
 ) -> PreferenceGraphs:

@@ -31,7 +31,7 @@ FILLED: Mapping[str, tuple[str, ...]] = {
     "rpt_choice_accuracy": ("okvqa",),
     "rpt_circular_triads": ("owleval",),
     "rpt_confusion": ("nq301", "vicuna", "flickr8k", "owleval", "okvqa"),
-    "rpt_contradictions": ("vicuna", "owleval"),
+    "rpt_contradictions": ("owleval",),
     "rpt_corpus_scores": ("nq301", "flickr8k", "okvqa"),
     "rpt_correlation": ("nq301", "flickr8k", "okvqa"),
     "rpt_costs": ("owleval", "okvqa"),

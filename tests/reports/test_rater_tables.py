@@ -84,6 +84,13 @@ def test_two_models_cannot_contradict_themselves(lake: Lake) -> None:
     assert count_contradictions(warehouse(lake), SUITE).is_empty()
 
 
+def test_models_compared_with_one_reference_cannot_contradict_themselves(lake: Lake) -> None:
+    give_preferences(
+        lake, {(n, "m1", other, "p1"): "a" for n in range(3) for other in ("m2", "m3", "m4")}
+    )
+    assert count_contradictions(warehouse(lake), SUITE).is_empty()
+
+
 def test_comparisons_name_their_question_and_side(lake: Lake) -> None:
     """The query comparisons: two annotators have rows of their own and together; of more than are
     asked for, those with most rows.

@@ -9,7 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgelake.tasks.stats.contradictions import build_graphs, find_contradictions, flip_coins
+from judgelake.tasks.stats.contradictions import (
+    build_graphs,
+    can_contradict,
+    find_contradictions,
+    flip_coins,
+)
 
 NAN = math.nan
 RNG = np.random.default_rng
@@ -53,6 +58,26 @@ def edges_of(rows: Rows, question: int) -> set[tuple[int, int]]:
 
 def complete(preferences: dict[tuple[int, int], float], question: int = 0) -> Rows:
     return [(question, a, b, preference) for (a, b), preference in preferences.items()]
+
+
+@given(any_rows)
+def test_pairs_that_close_a_circle(rows: Rows) -> None:
+    """Against every way to decide the pairs: some way runs in a circle, or none does."""
+    held = [row for row in rows if not math.isnan(row[3])]
+    pairs = {question: sorted({(min(a, b), max(a, b)) for q, a, b, _ in held if q == question}) for question in range(4)}  # fmt: skip
+    closes = any(
+        has_circle({pair if side else pair[::-1] for pair, side in zip(some, sides, strict=True)})
+        for some in pairs.values()
+        for sides in itertools.product((True, False), repeat=len(some))
+        if len(some) <= 8
+    ) or any(len(some) > 8 for some in pairs.values())  # six models have no nine pairs without one
+    assert can_contradict(*columns_of(rows)) == closes
+
+
+def test_one_reference_closes_no_circle() -> None:
+    star = [(question, 0, model, 1.0) for question in range(3) for model in range(1, 6)]
+    assert not can_contradict(*columns_of(star))
+    assert can_contradict(*columns_of([*star, (2, 3, 4, 0.5)]))
 
 
 def test_the_papers_example() -> None:

@@ -181,14 +181,36 @@ def circular_triads(tables: Tables) -> Rows:
 
 
 def contradictions(tables: Tables) -> Rows:
-    """Questions that compare three models and more; a circle is a cycle of the graph of wins."""
+    """Questions with preferences, where the compared pairs of any close a circle; a contradiction
+    is a cycle of the graph of wins.
+    """
     found = []
+    closing = _find_closing(tables)
     for key, graphs in _votes(tables).items():
         asked = [graph for graph in graphs.values() if len(graph) > 2]
-        if asked:
+        if asked and key in closing:
             n_contradictory = sum(_has_circle(graph, graph) for graph in asked)
             found.append({**_named(_RATER, key), "n_questions": len(asked), "n_contradictory": n_contradictory,
                           "share": n_contradictory / len(asked)})  # fmt: skip
+    return found
+
+
+def _find_closing(tables: Tables) -> set[tuple[str, str, str]]:
+    """(benchmark, rater, criterion) of which a question's pairs close a circle, whoever won."""
+    choices = tables.choices[
+        tables.choices.status.isin(["ok", "inconsistent"])
+        & (tables.choices.model_a != tables.choices.model_b)
+    ]
+    found = set()
+    for key, rows in choices.groupby(_RATER):
+        for _, own in rows.groupby("item_id"):
+            parts: dict[str, set[str]] = {}
+            for pair in {frozenset(pair) for pair in zip(own.model_a, own.model_b, strict=True)}:
+                a, b = (parts.setdefault(model, {model}) for model in pair)
+                if a is b:
+                    found.add(key)
+                a |= b
+                parts |= dict.fromkeys(a, a)
     return found
 
 
