@@ -8,6 +8,7 @@ from judgelake.tasks.reports.page.agreement_sections import AGREEMENT_SECTIONS
 from judgelake.tasks.reports.page.bias_sections import BIAS_SECTIONS, FAILURE_SECTIONS
 from judgelake.tasks.reports.page.parts import PageColumn, Section
 from judgelake.tasks.reports.page.rater_sections import JUDGE_SECTION, RATER_SECTIONS
+from judgelake.tasks.reports.page.training_section import TRAINING_SECTIONS
 
 _BENCHMARK, _CRITERION, _N = (
     PageColumn("benchmark", "Benchmark"),
@@ -138,6 +139,7 @@ SECTIONS: tuple[Section, ...] = (
     ),
     *FAILURE_SECTIONS,
     *BIAS_SECTIONS,
+    *TRAINING_SECTIONS,
     Section(
         "costs",
         "What judges cost",
