@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import safetensors.torch
 import torch
@@ -43,6 +44,16 @@ def train(suite: Path, lake: Lake) -> dict[str, Any]:
     )
     found: dict[str, Any] = json.loads((suite.with_suffix("") / MANIFEST).read_text())
     return found
+
+
+def list_tasks() -> set[str]:
+    """The tasks of trainings that ended well, as Prefect shows them."""
+    wanted = {
+        "flows": {"name": {"any_": ["train-judge"]}},
+        "task_runs": {"state": {"type": {"any_": ["COMPLETED"]}}},
+    }
+    found = httpx.post(f"{os.environ['PREFECT_API_URL']}/task_runs/filter", json=wanted)
+    return {row["name"].rpartition("-")[0] for row in found.raise_for_status().json()}
 
 
 def judge(file: Path, lake: Lake, limit: int | None = None) -> list[Row]:
@@ -150,6 +161,7 @@ def test_the_same_command_again_does_nothing_and_another_training_needs_another_
     monkeypatch.setattr(weights, "load_base", None)  # no model is loaded
     assert train(suite, lake) == first
     assert len(query(lake, "select run_id from raw_trainings")) == 1
+    assert list_tasks() == {"select examples", "train judge", "write judge"}
     assert (tmp_path / "judge" / "model.safetensors").stat().st_mtime_ns == written
     suite.write_text(suite.read_text().replace("batch_size: 2", "batch_size: 3"))
     with pytest.raises(
