@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from types import FrameType
+from typing import TypeVar
 
 from judgelake.flows.process_start import without_collections
 from judgelake.flows.runners import prefect_server, refuse_open_scheduler
@@ -41,6 +42,7 @@ from judgelake.tasks.suite.suite import (
     suite_of_collection,
 )
 
+_Result = TypeVar("_Result")
 _STAGES = {
     "run": STAGES,
     "ingest": ("ingest",),
@@ -49,6 +51,7 @@ _STAGES = {
     "collect": ("ingest", "judge"),
     "answer": ("ingest", "judge"),
 }
+_FINISHING = "finishing what is in flight (30 s at most); again to end now"
 _HALT_S = 5
 """How long shards may write what they have after a second Ctrl-C."""
 
@@ -168,7 +171,7 @@ def _run_flow(
         lambda: _import_flows(stages),
         here=options.scheduler is None and is_small(narrow(full, scope), scope.limit),
     )
-    with server, _stop_on_signal(lake, run_id, run_options), progress:
+    with server, stop_on_signal(lake, run_id, run_options), progress:
         from judgelake.flows.nightly_evaluation import (
             nightly_evaluation,
         )  # prefect reads its settings at import
@@ -187,7 +190,7 @@ def _run_flow(
             run_options.log_format,
         )
         try:
-            return _call_in_thread(lambda: nightly_evaluation(*given))
+            return call_in_thread(lambda: nightly_evaluation(*given))
         except RunError as error:
             return RunEnd(find_code(error), error.lines, run_id)
 
@@ -200,7 +203,7 @@ def _import_flows(stages: tuple[str, ...]) -> None:
             import_module("judgelake.tasks.reports.build")
 
 
-def _call_in_thread(call: Callable[[], RunEnd]) -> RunEnd:
+def call_in_thread(call: Callable[[], _Result]) -> _Result:
     """Call outside the main thread: there prefect would handle SIGTERM itself and end at once,
     although a run can keep the requests in flight.
     """
@@ -212,9 +215,12 @@ def _call_in_thread(call: Callable[[], RunEnd]) -> RunEnd:
 
 
 @contextmanager
-def _stop_on_signal(lake: Lake, run_id: str, run_options: RunOptions) -> Iterator[None]:
+def stop_on_signal(
+    lake: Lake, run_id: str, run_options: RunOptions, first: str = _FINISHING
+) -> Iterator[None]:
     """The first Ctrl-C (or SIGTERM) lets requests in flight finish and keeps their replies; the
-    second ends the run as soon as the replies that have come are kept.
+    second ends the run as soon as the replies that have come are kept. `first`: what is printed
+    at the first.
     """
 
     def stop(number: int, _frame: FrameType | None) -> None:
@@ -227,11 +233,7 @@ def _stop_on_signal(lake: Lake, run_id: str, run_options: RunOptions) -> Iterato
             signal.signal(number, end)
             signal.signal(signal.SIGALRM, end)
             signal.alarm(_HALT_S)
-        words = (
-            f"keeping what has come ({_HALT_S} s at most)"
-            if again
-            else "finishing what is in flight (30 s at most); again to end now"
-        )
+        words = f"keeping what has come ({_HALT_S} s at most)" if again else first
         print_step(run_id, run_options, "stop", {"says": f"{signal.Signals(number).name}: {words}"})
 
     def end(_number: int, _frame: FrameType | None) -> None:

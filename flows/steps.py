@@ -2,9 +2,12 @@
 workers by reference.
 """
 
+from collections.abc import Callable
+
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
+from judgelake.flows.run_suite import RunSuite
 from judgelake.tasks.engine.collecting import collect_batches
 from judgelake.tasks.engine.shard import run_judge_shard
 from judgelake.tasks.lake.lake import Lake
@@ -14,6 +17,8 @@ from judgelake.tasks.planning.cases import write_work
 from judgelake.tasks.planning.scores import write_scores
 from judgelake.tasks.sources.ingestion import ingest_benchmark
 from judgelake.tasks.suite.suite import Suite
+from judgelake.tasks.training.examples import Selection
+from judgelake.tasks.training.judge_training import Manifest, TrainingOrder
 
 # No retries: a shard plans again when it starts, so running it again is how it continues.
 ingest_source = task(
@@ -44,3 +49,45 @@ def report(lake: Lake, suite: Suite) -> LakePath:
     )  # scipy's statistics and matplotlib, which no worker needs
 
     return build_report(lake, suite)
+
+
+class Examples:
+    """A selection as a task's result and parameter: Prefect goes through every part of a tuple or a
+    dataclass, and a selection has thousands.
+    """
+
+    def __init__(self, selection: Selection) -> None:
+        self.selection = selection
+
+
+@task(name="select examples", tags=["train"], cache_policy=NO_CACHE, persist_result=False)
+def select_examples(lake: Lake, suite: RunSuite) -> Examples:
+    """`tasks.training.examples.select_examples` of a suite with a `training`."""
+    from judgelake.tasks.training import examples
+
+    settings = suite.value.training
+    if settings is None:
+        raise TypeError(f"{suite.value.name} has no training")  # the flow has refused it
+    return Examples(examples.select_examples(lake, suite.value, settings))
+
+
+@task(name="train judge", tags=["train"], cache_policy=NO_CACHE, persist_result=False)
+def train_judge(
+    order: TrainingOrder,
+    examples: Examples,
+    report_line: Callable[[str], None],
+    is_stopping: Callable[[], bool],
+) -> Manifest:
+    """`tasks.training.judge_training.train_judge`."""
+    from judgelake.tasks.training import judge_training
+
+    return judge_training.train_judge(order, examples.selection, report_line, is_stopping)
+
+
+@task(name="write judge", tags=["train"], cache_policy=NO_CACHE, persist_result=False)
+def write_judge(lake: Lake, order: TrainingOrder, manifest: Manifest, run_id: str) -> None:
+    """The judge's folder, and its row in the lake."""
+    from judgelake.tasks.training.judge_training import write_judge
+    from judgelake.tasks.training.record import record_training
+
+    record_training(lake, manifest, write_judge(order, manifest), run_id)

@@ -1,22 +1,22 @@
 """`judgelake train`: fine-tunes the suite's own judge on a teacher's verdicts in the lake, in this
-process, without a server or a worker.
+process, as a Prefect flow without workers.
 """
 
 import argparse
 import sys
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from importlib import import_module
 from typing import Any
 
-from judgelake.tasks.digests import digest_json
+from judgelake.flows.run_command import call_in_thread, stop_on_signal
+from judgelake.flows.runners import prefect_server
 from judgelake.tasks.errors import ExitCode, SuiteError
 from judgelake.tasks.lake.lake import open_lake
-from judgelake.tasks.lake.stop_flag import StopFlag
-from judgelake.tasks.runs.log import RunOptions, hold_for_run, log_step, logged_step
-from judgelake.tasks.runs.record import new_run_id, record_run
+from judgelake.tasks.runs.log import RunOptions
+from judgelake.tasks.runs.record import new_run_id
 from judgelake.tasks.suite.suite import read_suite
-from judgelake.tasks.training.examples import select_examples
-from judgelake.tasks.training.judge_training import TrainingOrder, train_judge
+
+_STOPPING = "a checkpoint is written after this step; again to end now"
 
 
 def run_train(options: argparse.Namespace) -> int:
@@ -24,35 +24,32 @@ def run_train(options: argparse.Namespace) -> int:
     kill and does nothing once the training is done.
     """
     suite = read_suite(options.suite)
-    settings = suite.training
-    if settings is None:
+    if suite.training is None:
         expected = "expected `training: {student: ..., teacher: ..., base: ...}`; add it"
         raise SuiteError(f"{options.suite}: has no training; {expected}")
-    judge, lake, run_options = (
-        suite.judges[settings.student],
-        open_lake(options.lake),
-        RunOptions(options.wait, options.log_format),
-    )
-    lease = f"train-{digest_json(str(Path(judge.endpoint.model).expanduser().absolute()))[:16]}"
-    with record_run(lake, suite, new_run_id(), ("train",)) as record:
-        run_id = record.run_id
-        with hold_for_run(lake, [lease], suite.name, run_id, run_options):
-            with logged_step(lake, run_id, run_options, "examples") as facts:
-                selection = select_examples(lake, suite, settings)
-                facts["examples"] = len(selection.examples)
-            with logged_step(lake, run_id, run_options, "train") as facts:
-                order = TrainingOrder(settings, judge, suite.image_root(lake.root))
-                manifest = train_judge(
-                    order,
-                    selection,
-                    lambda line: log_step(lake, run_id, run_options, "train", {"says": line}),
-                    StopFlag(lake, run_id).is_set,
-                )
-                facts["judge"] = judge.endpoint.model
-        record.code = ExitCode.DONE
+    lake, run_id = open_lake(options.lake), new_run_id()
+    run_options = RunOptions(options.wait, options.log_format)
+    with (
+        prefect_server(meanwhile=_import_flow),
+        stop_on_signal(lake, run_id, run_options, _STOPPING),
+    ):
+        from judgelake.flows.run_suite import RunSuite
+        from judgelake.flows.train_judge import (
+            train_judge,
+        )  # prefect reads its settings at import
+
+        manifest = call_in_thread(
+            lambda: train_judge(RunSuite(suite), str(lake.root), run_id, run_options)
+        )
+    model = suite.judges[suite.training.student].endpoint.model
     sys.stdout.write("".join(f"{line}\n" for line in _describe_training(manifest)))
-    sys.stdout.write(f"judge: {judge.endpoint.model}; `judgelake run {options.suite}` asks it\n")
-    return record.code
+    sys.stdout.write(f"judge: {model}; `judgelake run {options.suite}` asks it\n")
+    return ExitCode.DONE
+
+
+def _import_flow() -> None:
+    """Import what the training needs while its server starts."""
+    import_module("judgelake.flows.train_judge")
 
 
 def _describe_training(manifest: Mapping[str, Any]) -> Iterator[str]:

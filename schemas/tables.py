@@ -262,6 +262,7 @@ TABLES: dict[str, Table] = {
         ),
         _table("embeddings", "embeddings.Embeddings", ("encoder", "digest"), ("encoder",)),
         _table("runs", "judging.Runs", ("run_id", "ended_at")),
+        _table("trainings", "training.Trainings", ("judge_digest", "trained_at")),
         _table(
             "results",
             "reports.Results",

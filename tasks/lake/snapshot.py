@@ -45,7 +45,7 @@ LEVELS: tuple[tuple[str, ...], ...] = (
     ("collected_rubrics",),
     ("replies",),
     ("cases",),
-    ("matchups", "judges", "runs"),
+    ("matchups", "judges", "runs", "trainings"),
     ("ingests",),  # its row is an ingest's last: whoever sees it finds all rows of the ingest
     (*_ABOUT_ANSWERS, "item_labels", "item_rubrics", "quarantine", "benchmark_scores"),
     ("replaced_answers",),

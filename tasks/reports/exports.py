@@ -140,6 +140,7 @@ _READ_BY_REPORTS = (
     "ingests",
     "quarantine",
     "judges",
+    "trainings",
     "cases",
     "verdicts",
     "duels",

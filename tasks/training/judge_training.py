@@ -87,25 +87,38 @@ def train_judge(
     is_stopping: Callable[[], bool] = lambda: False,
 ) -> Manifest:
     """Train, or go on with a training, or find it finished; returns the manifest that
-    `judgelake_training.json` holds. Once `is_stopping`, a checkpoint is written after the step
-    under way, and KeyboardInterrupt is raised.
+    `judgelake_training.json` holds. The trained weights lie in the work folder until
+    `write_judge`. Once `is_stopping`, a checkpoint is written after the step under way, and
+    KeyboardInterrupt is raised.
 
     Raises SuiteError where the folder holds something else, BackendError where the base cannot be
     trained here.
     """
     name, folder = order.name(selection), order.folder
-    work = folder.with_name(f"{folder.name}.training")
     done = _read_manifest(folder, name)
-    if done is None:
-        done = _train(order, selection, _find_checkpoint(work, name), report_line, is_stopping)
-        done = {"name": name, **done}
-        write_card(work / "judge", done)
-        _write_manifest(work / "judge", done)
-        move_folder(work / "judge", folder)
-    else:
+    if done is not None:
         report_line(f"{folder} is this training's judge already; nothing to do")
+        return done
+    checkpoint = _find_checkpoint(_name_work(folder), name)
+    return {"name": name, **_train(order, selection, checkpoint, report_line, is_stopping)}
+
+
+def write_judge(order: TrainingOrder, manifest: Manifest) -> str:
+    """Give the trained weights their card and manifest, and move them to the judge's folder, unless
+    it is there already; returns the digest of its files, as the judge's signature has it.
+    """
+    folder = order.folder
+    work = _name_work(folder)
+    if _read_manifest(folder, manifest["name"]) is None:
+        write_card(work / "judge", manifest)
+        _write_manifest(work / "judge", manifest)
+        move_folder(work / "judge", folder)
     shutil.rmtree(work, ignore_errors=True)
-    return done
+    return LocalModel(str(folder)).snapshot
+
+
+def _name_work(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.training")
 
 
 def _train(
@@ -146,6 +159,7 @@ def _train(
         "passes_a_step": training.n_passes / len(training.losses),
         "loss_by_step": training.losses,
         "held_out_loss": training.measure(held_out),
+        "seconds": training.seconds,
         "held_out_items": sorted({(example.benchmark, example.item_id) for example in held_out}),
         "versions": {
             "judgelake": describe_code()["judgelake"],

@@ -176,6 +176,7 @@ class Training:
         self.survey: Survey | None = None
         self.losses: list[float] = []
         self.n_passes = 0
+        self.seconds = 0.0
         if settings.gradient_checkpointing:
             _spare_activations(self._model)
         self._restore()
@@ -219,9 +220,10 @@ class Training:
         steps = plan_steps(len(examples), self._settings)
         self._model.train()
         began, done, reported_at = time.monotonic(), len(self.losses), time.monotonic()
+        spent = self.seconds
         for rows in self._make_ready(examples, steps[done:]):
             self.losses.append(self._step(rows, len(self.losses), len(steps)))
-            n = len(self.losses)
+            n, self.seconds = len(self.losses), spent + time.monotonic() - began
             stops = n < len(steps) and is_stopping()
             if n == len(steps) or n % self._settings.checkpoint_steps == 0 or stops:
                 self._save()
@@ -328,6 +330,7 @@ class Training:
             "left_out": survey.left_out if survey else {},
             "losses": self.losses,
             "n_passes": self.n_passes,
+            "seconds": self.seconds,
             "weights": {name: weight.detach() for name, weight in self.weights.items()},
             "optimizer": self._optimizer.state_dict(),
         }
@@ -339,7 +342,8 @@ class Training:
             return
         state: Mapping[str, Any] = torch.load(self._file, map_location="cpu", weights_only=True)
         self.survey, self.losses = Survey(state["fits"], state["left_out"]), state["losses"]
-        self.n_passes = state.get("n_passes", 0)  # none in checkpoints of earlier versions
+        # checkpoints of earlier versions have neither
+        self.n_passes, self.seconds = state.get("n_passes", 0), state.get("seconds", 0.0)
         with torch.no_grad():
             for name, weight in self.weights.items():
                 weight.copy_(state["weights"][name])

@@ -94,6 +94,7 @@ def test_the_loss_is_on_the_token_that_the_judge_reads(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.usefixtures("one_prefect")
 def test_low_rank_training_teaches_a_model_of_text_what_people_said(tmp_path: Path) -> None:
     """Six answers learnt by heart; all that changes are the weights of the blocks' layers, and the
     judge that is asked afterwards gives people's levels.
@@ -115,6 +116,7 @@ def test_low_rank_training_teaches_a_model_of_text_what_people_said(tmp_path: Pa
     assert {"README.md", "config.json"} <= {path.name for path in (tmp_path / "judge").iterdir()}
 
 
+@pytest.mark.usefixtures("one_prefect")
 def test_low_rank_training_of_a_vlm_trains_its_projector_and_leaves_its_eyes(
     tmp_path: Path,
 ) -> None:

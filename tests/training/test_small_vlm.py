@@ -4,6 +4,8 @@ from the demo's pictures to the loss, in a few steps.
 
 from pathlib import Path
 
+import pytest
+
 from judgelake.tasks.sources.ingestion import ingest_benchmark
 from judgelake.tasks.suite.suite import read_suite
 from tests.bench.small_vlm import save_small_vlm
@@ -26,6 +28,7 @@ RUBRIC = """
 """
 
 
+@pytest.mark.usefixtures("one_prefect")
 def test_the_loss_falls_below_that_of_a_level_drawn_at_random(tmp_path: Path) -> None:
     """Three of the five levels occur (the oracle gives 0, 0.5 and 1); ln 5 = 1.61 is the loss of a
     guess among five.

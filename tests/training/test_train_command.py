@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import safetensors.torch
 import torch
@@ -29,6 +30,7 @@ from tests.flows.harness import wait_until
 from tests.lakes import Row, query
 from tests.training.lessons import FEEDBACK, taught, teach, write_suite
 
+pytestmark = pytest.mark.usefixtures("one_prefect")
 SHORT = (
     "{{ response }}\n{{ criterion }} Score 1: {{ levels[0] }} Score 5: {{ levels[4] "
     "}}\n###Feedback:"
@@ -42,6 +44,16 @@ def train(suite: Path, lake: Lake) -> dict[str, Any]:
     )
     found: dict[str, Any] = json.loads((suite.with_suffix("") / MANIFEST).read_text())
     return found
+
+
+def list_tasks() -> set[str]:
+    """The tasks of trainings that ended well, as Prefect shows them."""
+    wanted = {
+        "flows": {"name": {"any_": ["train-judge"]}},
+        "task_runs": {"state": {"type": {"any_": ["COMPLETED"]}}},
+    }
+    found = httpx.post(f"{os.environ['PREFECT_API_URL']}/task_runs/filter", json=wanted)
+    return {row["name"].rpartition("-")[0] for row in found.raise_for_status().json()}
 
 
 def judge(file: Path, lake: Lake, limit: int | None = None) -> list[Row]:
@@ -91,6 +103,10 @@ def test_a_judge_that_has_learnt_its_cases_by_heart_says_what_its_teacher_said(
         }
         for n in range(5)
     ]
+    (row,) = query(lake, "select judge, losses, scores, seconds from core_trainings")
+    assert (row["judge"], row["losses"]) == ("student", manifest["loss_by_step"])
+    assert row["scores"] == [{"score": n + 1, "n": 1} for n in range(5)]
+    assert row["seconds"] == manifest["seconds"] > 0
 
 
 def test_the_folder_is_the_base_with_another_projector(
@@ -144,6 +160,8 @@ def test_the_same_command_again_does_nothing_and_another_training_needs_another_
     written = (tmp_path / "judge" / "model.safetensors").stat().st_mtime_ns
     monkeypatch.setattr(weights, "load_base", None)  # no model is loaded
     assert train(suite, lake) == first
+    assert len(query(lake, "select run_id from raw_trainings")) == 1
+    assert list_tasks() == {"select examples", "train judge", "write judge"}
     assert (tmp_path / "judge" / "model.safetensors").stat().st_mtime_ns == written
     suite.write_text(suite.read_text().replace("batch_size: 2", "batch_size: 3"))
     with pytest.raises(
@@ -189,6 +207,8 @@ def test_a_training_that_was_killed_while_it_wrote_goes_on_and_no_other_takes_it
         patch.setattr(loop.Training, "_step", None)  # all steps were taken before
         manifest = train(suite, lake)
     assert len(manifest["loss_by_step"]) == 3
+    (row,) = query(lake, "select losses, run_id from trainings")
+    assert row["losses"] == manifest["loss_by_step"]
     assert not (tmp_path / "judge" / "half.safetensors").exists()
     assert query(lake, "select outcome from stg_runs order by started_at") == [
         {"outcome": "stopped"}, {"outcome": "failed"}, {"outcome": "done"},

@@ -97,6 +97,14 @@ CHAPTERS: tuple[Chapter, ...] = (
         ("costs",),
     ),
     Chapter(
+        "training",
+        "How was the judge trained?",
+        "The line is the loss of a token at each step, or the mean of some steps; the dashed line "
+        "is that of the examples that were held out, after the last step. A dashed line far above "
+        "the end of the curve says that the judge knows its examples by heart.",
+        ("trainings", "learnt"),
+    ),
+    Chapter(
         "raters",
         "Do raters agree among themselves?",
         "Alpha and kappa are 1 where raters always give the same label and 0 where they agree as "

@@ -218,6 +218,18 @@ def draw_points(
     return _to_svg(figure, figure_id)
 
 
+def draw_course(
+    line: Sequence[tuple[float, float]], level: float | None, names: tuple[str, str], figure_id: str
+) -> str:
+    """A line through points from 0 upwards, and a dashed one at `level` where there is one."""
+    figure, axes = _start_plane(*names)
+    axes.plot(*zip(*line, strict=True), marker="o" if len(line) < 20 else "", color=COLOURS[0])
+    if level is not None:
+        axes.axhline(level, color=COLOURS[1], linestyle="--")
+    axes.set_ylim(0, None)
+    return _to_svg(figure, figure_id)
+
+
 def draw_heatmap(
     names: Sequence[str],
     cells: Mapping[tuple[str, str], float],

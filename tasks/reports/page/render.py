@@ -48,6 +48,7 @@ from judgelake.tasks.reports.page.rows import (
 from judgelake.tasks.reports.page.sections import SECTIONS
 from judgelake.tasks.reports.page.summary import write_summary
 from judgelake.tasks.reports.page.thumbnails import Encode
+from judgelake.tasks.reports.page.training_section import draw_trainings
 from judgelake.tasks.reports.page.trust import CHOSEN, COMPARED, COSTS, Record
 
 MIN_COVERAGE = 0.98
@@ -247,6 +248,7 @@ def render_report(
         )
         for k, part in enumerate(rows)
     ]
+    trained = list(draw_trainings(lambda query: _select(connection, query, chosen)))
     quarantine = _select(connection, _QUARANTINE, chosen)
     runs = _select(connection, _RUNS, {"n": _RUNS_SHOWN})
     filled = {
@@ -265,7 +267,7 @@ def render_report(
         made_at=made_at,
         notice=notice,
         parts=parts,
-        chapters=list(_fill_chapters(parts, filled)),
+        chapters=list(_fill_chapters(parts, trained, filled)),
         answers=answer_questions(parts, concerns, changes),
         concerns=concerns,
         changes=changes,
@@ -317,7 +319,9 @@ def _read_benchmark(
 
 
 class _FilledChapter(NamedTuple):
-    """A chapter with what it has here: figures with their benchmarks, names of tables."""
+    """A chapter with what it has here: figures with their benchmarks or trained judges, names of
+    tables.
+    """
 
     name: str
     question: str
@@ -327,15 +331,11 @@ class _FilledChapter(NamedTuple):
 
 
 def _fill_chapters(
-    parts: Sequence[BenchmarkPart], filled: Collection[str]
+    parts: Sequence[BenchmarkPart], trained: Sequence[tuple[str, Drawing]], filled: Collection[str]
 ) -> Iterator[_FilledChapter]:
+    drawn = [*((part.name, drawing) for part in parts for drawing in part.drawings), *trained]
     for chapter in CHAPTERS:
-        figures = [
-            (part.name, drawing)
-            for part in parts
-            for drawing in part.drawings
-            if drawing.chapter == chapter.name
-        ]
+        figures = [(name, drawing) for name, drawing in drawn if drawing.chapter == chapter.name]
         tables = [name for name in chapter.tables if name in filled]
         if figures or tables:
             yield _FilledChapter(

@@ -9,6 +9,7 @@ from judgelake.tasks.reports.page.bias_sections import BIAS_SECTIONS, FAILURE_SE
 from judgelake.tasks.reports.page.collection_sections import COLLECTION_SECTIONS
 from judgelake.tasks.reports.page.parts import PageColumn, Section
 from judgelake.tasks.reports.page.rater_sections import JUDGE_SECTION, RATER_SECTIONS
+from judgelake.tasks.reports.page.training_section import TRAINING_SECTIONS
 
 _BENCHMARK, _CRITERION, _N = (
     PageColumn("benchmark", "Benchmark"),
@@ -140,6 +141,7 @@ SECTIONS: tuple[Section, ...] = (
     *FAILURE_SECTIONS,
     *BIAS_SECTIONS,
     *COLLECTION_SECTIONS,
+    *TRAINING_SECTIONS,
     Section(
         "costs",
         "What judges cost",

@@ -1,0 +1,32 @@
+-- grain: one row per trained judge, by the digest of its files
+select
+    judge_digest,
+    training_id,
+    student,
+    teacher,
+    base,
+    base_digest,
+    data_digest,
+    train,
+    learnt_part,
+    lora_rank,
+    lora_alpha,
+    epochs,
+    batch_size,
+    learning_rate,
+    warmup,
+    held_out,
+    seed,
+    n_examples,
+    n_held_out,
+    n_trained_weights,
+    scores,
+    left_out,
+    losses,
+    held_out_loss,
+    seconds,
+    versions,
+    run_id,
+    trained_at
+from raw_trainings
+qualify row_number() over (partition by judge_digest order by trained_at) = 1
