@@ -1,5 +1,5 @@
--- grain: one row per Robin model x what it is ranked by: the scaled average of published benchmarks, Elo of a rater on CHIRP (the mean over
--- bootstraps), and its training loss (CHIRP, Figures 2 and 7)
+-- grain: one row per Robin model x what it is ranked by: the scaled average of published benchmarks, Elo of a rater on CHIRP (the median
+-- over bootstraps), and its training loss (CHIRP, Figures 2 and 7)
 with names as (
     select
         judge,
@@ -20,7 +20,7 @@ union all
 select
     found.model as row_key,
     coalesce(names.alias, found.rater) as column_key,
-    found.mean as value,
+    found.median as value,
     found.n,
     found.reason
 from rpt_rankings as found
