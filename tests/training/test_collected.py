@@ -102,15 +102,35 @@ def test_images_are_held_out_whole(lake: Lake, suite: Suite) -> None:
     assert {len(held) for held in of_image.values()} == {1}
 
 
-def test_what_was_not_kept_is_left_out_with_a_reason(
-    lake: Lake, suite: Suite, standin: StandinProcess
-) -> None:
+def test_what_another_collection_read_is_not_learnt(lake: Lake, suite: Suite) -> None:
     assert select(lake, suite).left_out == {}
     assert suite.collection is not None
     stricter = replace(suite.collection.options, longest_ratio=1.0)
     other = replace(suite, collection=replace(suite.collection, options=stricter))
     with pytest.raises(SuiteError, match="no example to learn from"):
         select(lake, other)  # it has read nothing yet
+
+
+def test_what_was_not_kept_is_left_out_with_a_reason(tmp_path: Path, suite: Suite) -> None:
+    """Replies that are cut off again and again make responses that are rows, and no examples."""
+    lake = make_lake(tmp_path)
+    with start_standin(faults={"truncate": 0.6}) as process:
+        collect(lake, suite_of_collection(suite), "collected", process.base_url)
+    counts = Counter(
+        row["status"]
+        for row in query(
+            lake,
+            "select r.status from stg_collected_responses as r join stg_collected_instructions as "
+            "i using (instruction_id) where i.status = 'ok'",
+        )
+    )
+    kept = counts.pop("ok")
+    assert counts
+    selection = select(lake, suite)
+    assert len(selection.examples) == kept
+    assert selection.left_out == {
+        f"the collected response is {status}": count for status, count in counts.items()
+    }
 
 
 def test_a_model_is_trained_on_it(lake: Lake, folder: Path) -> None:
