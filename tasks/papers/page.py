@@ -25,8 +25,8 @@ _PRINTED = {"table": "in the paper", "figure": "what the paper draws"}
 _BROAD_PT = 640.0
 """A wider drawing has a line of its own."""
 _WIDTH = re.compile(r'width="([\d.]+)pt"')
-_ENDS = 3
-"""Columns of one series of `boxes`: its low end, middle and high end."""
+_SPREADS = {"boxes": slice(1, None, 3), "quartiles": slice(2, None, 6)}
+"""Drawings of which several columns are one thing that the paper draws: where its middle stands."""
 
 
 Shown = FilledTable | ListedCases
@@ -78,8 +78,8 @@ def render_page(shown: Sequence[Shown], made_at: datetime) -> str:
 
 def _describe(shown: Shown) -> _Entry:
     table = shown.table
-    is_box = table.drawing == "boxes"  # its three columns are one thing that the paper draws
-    columns = table.columns[1::_ENDS] if is_box else table.columns
+    is_spread = table.drawing in _SPREADS
+    columns = table.columns[_SPREADS.get(table.drawing, slice(None))]
     filled = None if isinstance(shown, ListedCases) else shown
     listed = shown if isinstance(shown, ListedCases) else None
     svg = draw_figure(filled) if filled and table.kind == "figure" and filled.n_filled else ""
@@ -93,8 +93,8 @@ def _describe(shown: Shown) -> _Entry:
         gaps=filled.gaps if filled and filled.n_filled else (),
         svg=svg,
         is_broad=_is_broad(svg),
-        heads=[] if is_box else [*_span(columns)],
-        columns=[column.group if is_box else column.label for column in columns],
+        heads=[] if is_spread else [*_span(columns)],
+        columns=[column.group if is_spread else column.label for column in columns],
         rows=[*_list_rows(filled)] if filled else (),
         names=listed.names if listed else (),
         cases=[*map(_say_row, listed.rows[:_MOST_ROWS])] if listed else (),
@@ -132,7 +132,7 @@ def _span(columns: Sequence[Line]) -> Iterator[tuple[str, int]]:
 def _list_rows(filled: FilledTable) -> Iterator[_Row]:
     above = ""
     for row, cells in zip(filled.table.rows, filled.cells, strict=True):
-        shown = cells[1::_ENDS] if filled.table.drawing == "boxes" else cells
+        shown = cells[_SPREADS.get(filled.table.drawing, slice(None))]
         yield _Row(row.group if row.group != above else "", row.label, shown)
         above = row.group
 

@@ -90,7 +90,7 @@ def test_ratings_of_a_study_with_one_reference(planted: tuple[Lake, pd.DataFrame
         assert gap == pytest.approx(expected, abs=1e-3), model
     assert fitted.rating.mean() == pytest.approx(1000)
     elo = rows[rows.method == "elo"].set_index("model")
-    assert {len(quantiles) for quantiles in elo.quantiles} == {41}
+    assert {len(drawn) for drawn in elo.percentiles} == {101}
     assert elo.rating.idxmax() == fitted.rating.idxmax() == "gpt-4o"
 
 
