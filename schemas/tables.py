@@ -31,10 +31,11 @@ CASE_KEY = (
 PAIR_KEY = (*CASE_KEY, "other_digest", "shown_first")
 
 
-Origin = Literal["run", "ingest", "report", "collection"]
+Origin = Literal["run", "attempt", "ingest", "report", "collection"]
 """Who writes a table, which decides which of its rows are current: those of the newest ingest of
-their source; those of a suite's newest report, or the newest collection; what runs write is for a
-view of its own to decide.
+their source; those of a suite's newest report, or the newest collection; of attempts at the same
+case the one that came out well, else the latest; what else runs write is for a view of its own to
+decide.
 """
 
 
@@ -43,8 +44,9 @@ class Table:
     """One table: `keys` name a row, `partitions` are folders (and not columns of the files), `sort`
     orders rows in a file; `contract` is the module of `schemas/` and the class of its columns.
 
-    The view `stg_<name>`, its current rows, follows from this declaration for tables of an ingest
-    or a report (`judgelake.tasks.warehouse.staging`); for others it is a file in `sql/staging`.
+    The view `stg_<name>`, its current rows, follows from this declaration for tables of an ingest,
+    a report or of attempts (`judgelake.tasks.warehouse.staging`); for others it is a file in
+    `sql/staging`.
     """
 
     name: str
@@ -133,9 +135,10 @@ def _reported(name: str, contract: str, *keys: str, sort: tuple[str, ...] = ()) 
     return _table(name, contract, keys, ("suite",), sort, origin="report")
 
 
-def _collected(name: str, contract: str) -> Table:
-    """A table of what a collector of feedback generated."""
-    return _table(name, contract, (*CASE_KEY, "reading", "judged_at"), ("judge_id",))
+def _attempted(name: str, contract: str, case: tuple[str, ...] = CASE_KEY) -> Table:
+    """A table of what became of cases: attempts at the same case differ in `judged_at`."""
+    keys = (*case, "reading", "judged_at")
+    return _table(name, contract, keys, ("judge_id",), origin="attempt")
 
 
 _ANSWER = ("benchmark", "item_id", "answer_id")
@@ -231,23 +234,18 @@ TABLES: dict[str, Table] = {
         _table("replies", "judging.Replies", ("judge_id", "request_digest", "draw"), ("judge_id",)),
         _table("batches", "judging.Batches", ("judge_id", "batch_key", "noted_at"), ("judge_id",)),
         _table("verdicts", "judging.Verdicts", (*CASE_KEY, "reading", "judged_at"), ("judge_id",)),
-        _table("duels", "judging.Duels", (*PAIR_KEY, "reading", "judged_at"), ("judge_id",)),
+        _attempted("duels", "judging.Duels", PAIR_KEY),
         _table(
             "generated_captions",
             "judging.GeneratedCaptions",
             (*CASE_KEY, "reading", "judged_at"),
             ("judge_id",),
         ),
-        _table(
-            "generated_answers",
-            "judging.GeneratedAnswers",
-            (*CASE_KEY, "reading", "judged_at"),
-            ("judge_id",),
-        ),
-        _collected("collected_rubrics", "collection.CollectedRubrics"),
-        _collected("collected_instructions", "collection.CollectedInstructions"),
-        _collected("collected_responses", "collection.CollectedResponses"),
-        _collected("augmented_items", "collection.AugmentedItems"),
+        _attempted("generated_answers", "judging.GeneratedAnswers"),
+        _attempted("collected_rubrics", "collection.CollectedRubrics"),
+        _attempted("collected_instructions", "collection.CollectedInstructions"),
+        _attempted("collected_responses", "collection.CollectedResponses"),
+        _attempted("augmented_items", "collection.AugmentedItems"),
         _table(
             "screened_rubrics",
             "collection.ScreenedRubrics",

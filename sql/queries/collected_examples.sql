@@ -21,20 +21,20 @@ select
     responses.benchmark,
     responses.item_id,
     'instruction' as task,
-    instructions.instruction as prompt,
-    [instructions.reference] as "references",
+    responses.instruction as prompt,
+    [responses.reference] as "references",
     null::varchar as caption,
     case when $is_shown and shown.image is not null then [shown.image] else [] end as images,
     items.regions[1:0] as regions,
-    rubrics.description as rubric_criterion,
-    rubrics.levels as rubric_levels,
+    responses.description as rubric_criterion,
+    responses.levels as rubric_levels,
     responses.context_digest,
     responses.response as answer,
     responses.instruction_id as content_digest,
     null::varchar as other_answer,
     '' as other_digest,
     '' as shown_first,
-    [instructions.reference][1:0] as feedbacks,
+    [responses.reference][1:0] as feedbacks,
     ['rubric'] as criteria,
     'rubric' as criterion,
     0::bigint as sample,
@@ -43,16 +43,7 @@ select
     case when responses.status <> 'ok' then concat('the collected response is ', responses.status) end as left_out,
     concat('0x', left(sha256(concat_ws(chr(31), $seed, responses.benchmark, responses.context_digest)), 8))::ubigint / 4294967296.0
     < $held_out as is_held_out
-from stg_collected_responses as responses
-inner join stg_collected_instructions as instructions
-    on
-        responses.benchmark = instructions.benchmark
-        and responses.context_digest = instructions.context_digest
-        and responses.instruction_id = instructions.instruction_id
-        and instructions.judge_id = $built_on
-        and instructions.reading = $built_on_reading
-        and instructions.status = 'ok'
-inner join core_rubric_texts as rubrics on responses.rubric_id = rubrics.rubric_id
+from core_collected_responses as responses
 inner join stg_items as items on responses.benchmark = items.benchmark and responses.item_id = items.item_id
 left join shown
     on
@@ -62,5 +53,7 @@ left join shown
 where
     responses.judge_id = $judge_id
     and responses.reading = $reading
+    and responses.instructed_by = $built_on
+    and responses.instructed_reading = $built_on_reading
     and list_contains($benchmarks, responses.benchmark)
 order by responses.benchmark, responses.context_digest, responses.rubric_id, responses.instruction_id, responses.score

@@ -4,6 +4,7 @@ a quarter of a small run's time.
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -32,6 +33,8 @@ def one_prefect(clean_environment: None, prefect_url: str) -> Iterator[None]:
     before = dict(os.environ)
     quieten_prefect()
     os.environ["PREFECT_API_URL"] = prefect_url
+    if "prefect" in sys.modules:  # an earlier test imported it, with the settings of then
+        sys.modules["prefect.context"].refresh_global_settings_context()
     yield
     os.environ.clear()
     os.environ.update(before)

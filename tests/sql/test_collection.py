@@ -282,3 +282,13 @@ def test_collected_rows_are_what_is_written(lake: Lake) -> None:
         "levels": LEVELS,
         "feedback": "No colour.",
     }
+
+
+def test_core_collected_responses_has_both_texts_and_the_rubric(lake: Lake) -> None:
+    columns = "response, status, instruction, reference, description, instructed_by"
+    rows = query(lake, f"select {columns} from core_collected_responses order by all")
+    text = ("Describe it.", "A red box.", "Does it R1?", "instructions")
+    assert [tuple(row.values()) for row in rows] == [
+        ("A box.", "ok", *text),
+        (None, "rejected", *text),
+    ]
