@@ -65,13 +65,13 @@ def _add_sql(parser: argparse.ArgumentParser) -> None:
 
 def _add_paper(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paper", nargs="?", help="a paper, as --list names it")
-    one = parser.add_mutually_exclusive_group()
+    which = parser.add_mutually_exclusive_group()
     words = "only this table (default: all tables and figures of the paper)"
-    one.add_argument("--table", type=_positive, metavar="N", help=words)
-    one.add_argument("--figure", type=_positive, metavar="N", help="only this figure")
+    which.add_argument("--table", type=_positive, metavar="N", help=words)
+    which.add_argument("--figure", type=_positive, metavar="N", help="only this figure")
     words = "list tables and figures, their suites, and how many of their cells the lake has"
-    one.add_argument("--list", action="store_true", help=words)
-    one.add_argument("--all", action="store_true", help="all tables and figures of all papers")
+    which.add_argument("--list", action="store_true", help=words)
+    which.add_argument("--all", action="store_true", help="all tables and figures of all papers")
     words = "svg draws a figure; html is a page; csv has a line for each cell"
     forms = ["text", "markdown", "latex", "csv", "svg", "html"]
     parser.add_argument("--format", choices=forms, default="text", help=words)

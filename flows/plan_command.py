@@ -90,7 +90,7 @@ def plan_suite(
     with lake_to_plan(open_place(lake), suite, scope.limit) as planned:
         makes = estimate_collection if of == "collection" else estimate_suite
         estimate = makes(planned, suite, scope, retry)
-        drawn = {one.name: one.sample for one in suite.benchmarks.values()}
+        drawn = {benchmark.name: benchmark.sample for benchmark in suite.benchmarks.values()}
         estimate = dataclasses.replace(
             estimate, samples=tuple(list_samples(planned.take_snapshot("ingests"), drawn))
         )

@@ -75,13 +75,13 @@ def answer_rows(lake: Lake, question: SqlQuestion) -> dict[str, Any]:
     """
     start = time.monotonic()
     with question.open(lake) as connection:
-        found = select_first(connection, question.query, question.options, MOST_ROWS + 1)
+        first = select_first(connection, question.query, question.options, MOST_ROWS + 1)
     return {
-        "columns": found.columns,
-        "types": found.types,
-        "rows": found.rows[:MOST_ROWS],
-        "is_cut": len(found.rows) > MOST_ROWS,
-        "notes": found.notes,
+        "columns": first.columns,
+        "types": first.types,
+        "rows": first.rows[:MOST_ROWS],
+        "is_cut": len(first.rows) > MOST_ROWS,
+        "notes": first.notes,
         "seconds": round(time.monotonic() - start, 2),
     }
 

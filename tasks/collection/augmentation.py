@@ -72,7 +72,7 @@ def collect(case: Case, options: AugmentationOptions, models: Models) -> Judge:
     fields: dict[str, object] = {
         "instruction": neutralise(case.prompt.strip(), _MARKERS)
         or "Describe the image in a caption.",
-        "references": [neutralise(one, _MARKERS) for one in known],
+        "references": [neutralise(reference, _MARKERS) for reference in known],
         "with_reference": with_reference,
     }
     (reply,) = yield [ask(PROMPT, fields, case, options, models)]

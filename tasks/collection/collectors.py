@@ -8,7 +8,8 @@ from judgelake.tasks.judging.protocol import Protocol
 from judgelake.tasks.judging.protocols import PROTOCOLS
 
 COLLECTORS = {
-    one.COLLECTOR.name: one.COLLECTOR for one in (rubrics, instructions, responses, augmentation)
+    module.COLLECTOR.name: module.COLLECTOR
+    for module in (rubrics, instructions, responses, augmentation)
 }
 """Name -> collector. A suite names none of them: its block `collection` means them."""
 GENERATORS = {**COLLECTORS, ANSWERER.name: ANSWERER}

@@ -67,10 +67,10 @@ def _find_objects(text: str) -> Iterator[Mapping[str, Any]]:
 def _flatten(value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """The rubrics of `{"criteria 1": {...}}` and `{"rubrics": [...]}`, or the object itself."""
     inner = [
-        one
+        item
         for part in value.values()
-        for one in (part if isinstance(part, list) else [part])
-        if isinstance(one, dict)
+        for item in (part if isinstance(part, list) else [part])
+        if isinstance(item, dict)
     ]
     named = {_normal_key(key) for key in value}
     if inner and not named & {"levels", "score", "scores", "scorerubric", *_CRITERION[:1]}:
@@ -103,7 +103,7 @@ def _read_levels(keys: Mapping[str, Any]) -> tuple[str, ...] | str:
     if isinstance(nested, dict):
         keys = {_normal_key(key): value for key, value in nested.items()}
         nested = None
-    found = (
+    by_level = (
         dict(enumerate(nested, 1))
         if isinstance(nested, list) and len(nested) == N_LEVELS
         else {
@@ -112,7 +112,7 @@ def _read_levels(keys: Mapping[str, Any]) -> tuple[str, ...] | str:
             if (match := _LEVEL_KEY.fullmatch(key))
         }
     )
-    texts = [found.get(level) for level in _LEVELS]
+    texts = [by_level.get(level) for level in _LEVELS]
     lacking = [
         str(level)
         for level, text in zip(_LEVELS, texts, strict=True)

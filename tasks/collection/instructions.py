@@ -50,9 +50,9 @@ def list_wants(options: InstructionOptions) -> Wants:
         built_on=options.built_on,
         most_similar=options.most_similar,
         examples=tuple(
-            one.rubric.criterion
+            seed.rubric.criterion
             for seeds in load_seeds(options.seed_rubrics).of_kind.values()
-            for one in seeds.values()
+            for seed in seeds.values()
         ),
     )
 

@@ -118,25 +118,29 @@ def collect(case: Case, options: RubricOptions, models: Models) -> Judge:
     examples = draw_examples(
         load_seeds(options.seed_rubrics), kind, case.context_digest, options.seed
     )
-    fields = {"examples": [spell_rubric(one) for one in examples], "n": len(case.criteria)}
+    fields = {"examples": [spell_rubric(seed) for seed in examples], "n": len(case.criteria)}
     (reply,) = yield [ask(BRAINSTORM, fields, case, options, models)]
     candidates = [*_read_candidates(reply, case.criteria, kind)]
-    while waiting := [one for one in candidates if one.verdict is None]:
+    while waiting := [candidate for candidate in candidates if candidate.verdict is None]:
         # an odd step asks whether the rubrics fit, an even one for better ones where they do not
         prompt = REFINE if waiting[0].is_misaligned else ALIGN
-        asked = [one for one in waiting if one.is_misaligned == waiting[0].is_misaligned]
+        asked = [
+            candidate
+            for candidate in waiting
+            if candidate.is_misaligned == waiting[0].is_misaligned
+        ]
         replies = yield [
-            ask(prompt, {"rubric": spell_rubric(one.drafted)}, case, options, models)
-            for one in asked
-            if one.drafted
+            ask(prompt, {"rubric": spell_rubric(candidate.drafted)}, case, options, models)
+            for candidate in asked
+            if candidate.drafted
         ]
         read = _read_refinement if waiting[0].is_misaligned else _read_alignment
         after = {
-            one.name: read(one, reply, options.refinements)
-            for one, reply in zip(asked, replies, strict=True)
+            candidate.name: read(candidate, reply, options.refinements)
+            for candidate, reply in zip(asked, replies, strict=True)
         }
-        candidates = [after.get(one.name, one) for one in candidates]
-    return [one.verdict for one in candidates if one.verdict is not None]
+        candidates = [after.get(candidate.name, candidate) for candidate in candidates]
+    return [candidate.verdict for candidate in candidates if candidate.verdict is not None]
 
 
 def _read_candidates(

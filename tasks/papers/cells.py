@@ -66,7 +66,7 @@ class ListedCases(NamedTuple):
 
 def fill_table(table: PaperTable, found: Iterable[Found]) -> FilledTable:
     """The table with what a query found of it."""
-    by_key = {(one.row_key, one.column_key): one for one in found}
+    by_key = {(cell.row_key, cell.column_key): cell for cell in found}
     cells = tuple(
         tuple(
             _fill_cell(table, by_key.get((row.key, column.key)), _printed(table, row, place))
@@ -108,9 +108,9 @@ def _list_gaps(table: PaperTable, by_key: dict[tuple[str, str], Found]) -> list[
         for column in table.columns:
             if row in bare_rows or column in bare_columns:
                 continue
-            one = by_key.get((row.key, column.key))
-            if one is None or one.value is None:
-                why = (one.reason or "undefined") if one else "no scores of these answers"
+            cell = by_key.get((row.key, column.key))
+            if cell is None or cell.value is None:
+                why = (cell.reason or "undefined") if cell else "no scores of these answers"
                 single.setdefault(why, []).append(f"{row.label} × {_name(column)}")
     return gaps + [f"{why}: {'; '.join(where)}" for why, where in single.items()]
 

@@ -118,7 +118,7 @@ def _draw_grid(filled: FilledTable) -> str:
         if cell.here is not None
     }
     table = filled.table
-    rows, columns = [_name(row) for row in table.rows], [_name(one) for one in table.columns]
+    rows, columns = [_name(row) for row in table.rows], [_name(column) for column in table.columns]
     return draw_grid(rows, columns, cells, table.axis, _identify(filled), table.decimals)
 
 

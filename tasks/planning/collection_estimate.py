@@ -55,7 +55,7 @@ def estimate_collection(
 ) -> CostEstimate:
     """The estimate of `suite`, one of `suite_of_collection`, narrowed to `scope`."""
     now = estimate_suite(lake, suite, scope, retry)
-    pending = {one.judge: one.n_pending for one in now.judges}
+    pending = {judge.judge: judge.n_pending for judge in now.judges}
     connection = open_warehouse(lake, lazy=True)
     past, cases = read_past(connection), _sample_images(connection, suite, scope)
     n_rubrics = N_RUBRICS * pending.get("rubrics", 0)
@@ -150,7 +150,7 @@ def _estimate_coming(
 
 def _repeat_seeds(judge: JudgeSettings, n: int) -> list[Rubric]:
     seeds = load_seeds(getattr(judge.options, "seed_rubrics", None))
-    rubrics = [one.rubric for kind in seeds.of_kind.values() for one in kind.values()]
+    rubrics = [seed.rubric for kind in seeds.of_kind.values() for seed in kind.values()]
     return [rubrics[number % len(rubrics)] for number in range(n)]
 
 

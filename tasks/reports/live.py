@@ -80,13 +80,13 @@ class _Live:
         names: list[str] = []
         for suite, inputs in self._outdated if tables else ():
             try:
-                found = self._find(connection, suite, inputs, tables, say)
+                selects = self._find(connection, suite, inputs, tables, say)
             except SuiteError as error:
                 say(f"{suite.name}: figures of its last report are shown: {error}")
                 continue
             names.append(suite.name)
             for table in tables:
-                rows[table].append(found[table])
+                rows[table].append(selects[table])
         if names:
             for table in tables:
                 text = _write_view(table, names, rows[table])
@@ -111,13 +111,13 @@ class _Live:
         """Table -> a select of the suite's rows, which are computed where none were kept."""
         mirror = self.snapshot.mirror
         kept = {table: find_kept(mirror, f"{table}/{suite.name}", inputs) for table in tables}
-        found = {table: _select_files(files) for table, files in kept.items() if files}
-        missing = {*tables} - {*found}
+        selects = {table: _select_files(files) for table, files in kept.items() if files}
+        missing = {*tables} - {*selects}
         if missing:
             whole, named = suite.parse(), ", ".join(sorted(missing))
             say(f"{suite.name}: computing {named}: the lake has no report of what it holds now")
-            found |= self._compute(connection, whole, inputs, missing)
-        return found
+            selects |= self._compute(connection, whole, inputs, missing)
+        return selects
 
     def _compute(
         self,

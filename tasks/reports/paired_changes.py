@@ -146,8 +146,8 @@ def _pair_means(answers: pl.DataFrame, figure: Row) -> _Paired:
         return _Paired(both.height, reason=_GONE)
     differences = (both["score"] - both["former"]).to_numpy()
     clusters = (both["cluster"].rank("dense") - 1).to_numpy().astype(np.int64)
-    found = estimate_mean(differences, clusters, "number")
-    return _describe(both.height, found.value, found.low, found.high, found.reason)
+    mean = estimate_mean(differences, clusters, "number")
+    return _describe(both.height, mean.value, mean.low, mean.high, mean.reason)
 
 
 def _pair_correlations(

@@ -51,17 +51,17 @@ def source_files(settings: ImagesSettings) -> list[Path]:
     """All files this source reads; raises SourceError where there are none."""
     if settings.folder is None:
         return find_files(settings.dataset, "a data set's Parquet or Arrow files")
-    found = (
+    files = (
         sorted(file for file in settings.folder.rglob("*") if file.suffix.lower() in SUFFIXES)
         if settings.folder.is_dir()
         else []
     )
-    if not found:
+    if not files:
         raise SourceError(
             f"{settings.folder}: holds no image; expected a folder with files such as "
             f"{', '.join(SUFFIXES[:3])}; correct `folder`"
         )
-    return found
+    return files
 
 
 def read_images(settings: ImagesSettings, image_root: LakePath) -> SourceFrames:

@@ -164,7 +164,7 @@ def ingest_benchmark(
     replaced = _parts_of(snapshot, benchmark.name)  # nobody else ingests this benchmark meanwhile
     drawn = None
     if taken and sample:
-        new = [one for one in sample.items if one not in before]
+        new = [item for item in sample.items if item not in before]
         append_rows(lake, "item_samples", frame_drawn(benchmark.name, taken.seed, new, now))
         drawn = {"n_source_items": sample.n_source, "sample_seed": taken.seed}
     written = [part for name in _INGESTED for part in append_rows(lake, name, checked[name])]

@@ -195,8 +195,8 @@ def _augment(asked: Asked) -> str | None:
 
 
 def _find_rubric(asked: Asked) -> str | None:
-    found = _RUBRIC.search(asked.text)
-    return None if found is None else found[1]
+    rubric = _RUBRIC.search(asked.text)
+    return None if rubric is None else rubric[1]
 
 
 def _seen(asked: Asked) -> str:

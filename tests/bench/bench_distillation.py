@@ -37,7 +37,7 @@ TRAINING = {
     "train": "lora",
     "lora_rank": 16,
     "lora_alpha": 32,
-    "epochs": 2,
+    "epochs": 1,
     "batch_size": 8,
     "learning_rate": 5e-4,
     "held_out": 0,

@@ -187,8 +187,9 @@ def list_claims(name: str, all_rho: Mapping[str, dict[str, float]]) -> Iterator[
         yield f"shuffled verdicts leave |{own}| < 0.2", abs(own) < 0.2
         return
     if name == "prompt_loss":
-        usual = all_rho["seed_2"]["small"]
-        yield f"a loss on the prompt too leaves {own} < {usual}, without it", own < usual
+        if "seed_2" in all_rho:  # the same with the loss of the verdict alone
+            usual = all_rho["seed_2"]["small"]
+            yield f"a loss on the prompt too leaves {own} < {usual}, without it", own < usual
         return
     best = max(others, key=lambda alias: others[alias])
     if name == "proof":

@@ -230,7 +230,7 @@ def _list_duels(rows: BenchmarkRows) -> list[RaterDuels]:
     for row in rows.ratings:
         by_rater.setdefault((row["rater"], row["criterion"]), {})[row["model"]] = row
     several = {rater for rater, n in Counter(rater for rater, _ in by_rater).items() if n > 1}
-    found = [
+    duels = [
         RaterDuels(
             rater,
             criterion if rater in several else "",
@@ -245,7 +245,7 @@ def _list_duels(rows: BenchmarkRows) -> list[RaterDuels]:
         for (rater, criterion), ratings in by_rater.items()
     ]
     return sorted(
-        found,
+        duels,
         key=lambda d: (not d.is_people, d.criterion not in ("", OVERALL), d.rater, d.criterion),
     )
 

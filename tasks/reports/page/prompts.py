@@ -115,8 +115,8 @@ def fit_template(request: Request, marked: Request | None, texts: Texts) -> Temp
     A character that is itself a slot is shown as U+FFFD.
     """
     given = _list_messages(request)
-    found = _list_messages(marked) if marked else ()
-    likely = found if len(found) == len(given) else (None,) * len(given)
+    marked_messages = _list_messages(marked) if marked else ()
+    likely = marked_messages if len(marked_messages) == len(given) else (None,) * len(given)
     return tuple(
         Turn(
             message.role,
@@ -135,8 +135,8 @@ def _list_messages(request: Request) -> tuple[Message, ...]:
 
 
 def _fit_text(text: str, marked: str | None, texts: Texts) -> str:
-    fitting = (one for one in _list_likely(marked) if fill(one, texts) == text)
-    template = next(fitting, None) or _SLOTS.sub("\ufffd", text)
+    likely = (mark for mark in _list_likely(marked) if fill(mark, texts) == text)
+    template = next(likely, None) or _SLOTS.sub("\ufffd", text)
     for slot, known in sorted(texts, key=lambda pair: -len(pair[1])):
         if len(known) >= _LEAST_COPIED and not _SLOTS.search(known):
             template = template.replace(known, slot)
@@ -186,10 +186,10 @@ def find_prompts(
         for digest in ("content_digest", "other_digest")
         if replies[k] and found[k][digest]
     }
-    wanted = {one for k in chosen for one in asked[k]}
+    wanted = {reply for k in chosen for reply in asked[k]}
     rebuilt = rebuild(benchmark, contents, wanted) if wanted else {}
     return [
-        [rebuilt.get(one, CHANGED) if k in chosen else TOO_MANY for one in own]
+        [rebuilt.get(reply, CHANGED) if k in chosen else TOO_MANY for reply in own]
         for k, own in enumerate(asked)
     ]
 

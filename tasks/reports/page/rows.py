@@ -251,17 +251,17 @@ def collect_rows(
     for benchmark in benchmarks:
         chosen = {"benchmark": benchmark, "n": MOST_ROWS // len(benchmarks)}
         n_all += select(N_ROWS, {"benchmark": benchmark})[0]["n"]
-        found = [*select(_SCORES, chosen), *select(_DUELS, chosen)]
-        if found:
-            wanted = {"benchmark": benchmark, "items": sorted({row["item_id"] for row in found})}
+        rows = [*select(_SCORES, chosen), *select(_DUELS, chosen)]
+        if rows:
+            wanted = {"benchmark": benchmark, "items": sorted({row["item_id"] for row in rows})}
             answers = {(r["item_id"], r["answer_id"]): r for r in select(_ANSWERS, wanted)}
             stored = {_reply_key(r): r["replies"] for r in select(_REPLIES, wanted)}
-            replies = [stored.get(_reply_key(row), ()) for row in found]
+            replies = [stored.get(_reply_key(row), ()) for row in rows]
             prompts = find_prompts(
-                rebuild, benchmark, found, replies, answers, MOST_REPLIES // len(benchmarks)
+                rebuild, benchmark, rows, replies, answers, MOST_REPLIES // len(benchmarks)
             )
             start = len(collected.cases)
-            _add_benchmark(collected, benchmark, found, answers, replies, prompts, short)
+            _add_benchmark(collected, benchmark, rows, answers, replies, prompts, short)
             _add_failures(collected, start, list_failures(select, benchmark))
     if not collected.cases:
         return None

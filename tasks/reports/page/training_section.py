@@ -89,17 +89,17 @@ def draw_trainings(select: Select) -> Iterator[tuple[str, Drawing]]:
     losses = select(_LOSSES)
     for k, row in enumerate(trainings):
         course = [
-            ((one["step_from"] + one["step_to"]) / 2, one["loss"])
-            for one in losses
-            if one["judge"] == row["judge"]
+            ((part["step_from"] + part["step_to"]) / 2, part["loss"])
+            for part in losses
+            if part["judge"] == row["judge"]
         ]
         labels = ("step", "loss of a token, nats")
         svg = draw_course(course, row["held_out_loss"], labels, f"training-{k}")
         yield row["judge"], Drawing("training", describe_training(row), svg)
     counts: dict[str, dict[str, int]] = {row["judge"]: {} for row in trainings}
-    for one in select(_SCORES):
-        if one["judge"] in counts:
-            counts[one["judge"]][f"score {one['score']}"] = one["n"]
+    for counted in select(_SCORES):
+        if counted["judge"] in counts:
+            counts[counted["judge"]][f"score {counted['score']}"] = counted["n"]
     scores = sorted({score for of_judge in counts.values() for score in of_judge})
     svg = draw_shares(
         counts,

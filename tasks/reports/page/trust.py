@@ -95,10 +95,10 @@ def _keep_one(rows: Iterable[Record], is_wanted: Any) -> list[Record]:
         by_judge.setdefault(row["judge"], []).append(row)
     return [
         next(
-            (row for row in found if is_wanted(row)),
-            max(found, key=lambda r: -2.0 if r["value"] is None else r["value"]),
+            (row for row in own if is_wanted(row)),
+            max(own, key=lambda r: -2.0 if r["value"] is None else r["value"]),
         )
-        for found in by_judge.values()
+        for own in by_judge.values()
     ]
 
 
