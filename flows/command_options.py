@@ -105,6 +105,8 @@ def _add_reread(parser: argparse.ArgumentParser) -> None:
 
 def _add_train(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("suite", type=Path, help="the suite file (YAML), with a `training` block")
+    words = "processes that train together, each on a GPU if there are some (default: 1)"
+    parser.add_argument("--devices", type=_positive, default=1, metavar="N", help=words)
     _add_lake(parser)
     _add_run_options(parser)
 

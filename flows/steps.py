@@ -2,7 +2,7 @@
 workers by reference.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from prefect import task
 from prefect.cache_policies import NO_CACHE
@@ -77,11 +77,13 @@ def train_judge(
     examples: Examples,
     report_line: Callable[[str], None],
     is_stopping: Callable[[], bool],
+    environments: Sequence[Mapping[str, str]],
 ) -> Manifest:
     """`tasks.training.judge_training.train_judge`."""
     from judgelake.tasks.training import judge_training
 
-    return judge_training.train_judge(order, examples.selection, report_line, is_stopping)
+    given = (order, examples.selection, report_line, is_stopping, environments)
+    return judge_training.train_judge(*given)
 
 
 @task(name="write judge", tags=["train"], cache_policy=NO_CACHE, persist_result=False)

@@ -1,5 +1,5 @@
-"""`judgelake train`: fine-tunes the suite's own judge on a teacher's verdicts in the lake, in this
-process, as a Prefect flow without workers.
+"""`judgelake train`: fine-tunes the suite's own judge on a teacher's verdicts in the lake, as a
+Prefect flow without workers: in this process, or in one a device.
 """
 
 import argparse
@@ -39,7 +39,9 @@ def run_train(options: argparse.Namespace) -> int:
         )  # prefect reads its settings at import
 
         manifest = call_in_thread(
-            lambda: train_judge(RunSuite(suite), str(lake.root), run_id, run_options)
+            lambda: train_judge(
+                RunSuite(suite), str(lake.root), run_id, run_options, options.devices
+            )
         )
     model = suite.judges[suite.training.student].endpoint.model
     sys.stdout.write("".join(f"{line}\n" for line in _describe_training(manifest)))

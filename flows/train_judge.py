@@ -1,5 +1,5 @@
-"""Flow `train-judge`: selects a suite's examples, trains its judge on them in this process, and
-writes the judge's folder and its row in the lake.
+"""Flow `train-judge`: selects a suite's examples, trains its judge on them, and writes the judge's
+folder and its row in the lake.
 """
 
 from typing import Any
@@ -7,6 +7,7 @@ from typing import Any
 from prefect import flow
 
 from judgelake.flows import steps
+from judgelake.flows.devices import list_environments
 from judgelake.flows.run_suite import RunSuite
 from judgelake.tasks.digests import digest_json
 from judgelake.tasks.errors import ExitCode, SuiteError
@@ -29,16 +30,18 @@ def train_judge(
     lake_root: str,
     run_id: str | None = None,
     run_options: RunOptions = DEFAULT_OPTIONS,
+    n_devices: int = 1,
 ) -> dict[str, Any]:
-    """Train the judge that the suite's `training` names; returns the manifest of its folder. What
-    an earlier run has done is not repeated. Raises KeyboardInterrupt once the run is to stop, after
-    a checkpoint.
+    """Train the judge that the suite's `training` names, in this process or in one a device;
+    returns the manifest of its folder. What an earlier run has done is not repeated. Raises
+    KeyboardInterrupt once the run is to stop, after a checkpoint.
     """
     value, lake = suite.value, open_lake(lake_root)
     settings, run_id = value.training, run_id or new_run_id()
     if settings is None:
         raise SuiteError(f"{value.name}: has no training; expected a `training` block; add it")
     judge = value.judges[settings.student]
+    environments = list_environments(n_devices, "--devices") if n_devices > 1 else []
     order = TrainingOrder(settings, judge, value.image_root(lake.root))
     lease = f"train-{digest_json(str(order.folder.absolute()))[:16]}"
     with record_run(lake, value, run_id, ("train",)) as record:
@@ -52,6 +55,7 @@ def train_judge(
                     examples,
                     lambda line: log_step(lake, run_id, run_options, "train", {"says": line}),
                     StopFlag(lake, run_id).is_set,
+                    environments,
                 )
             with logged_step(lake, run_id, run_options, "write") as facts:
                 steps.write_judge(lake, order, manifest, run_id)

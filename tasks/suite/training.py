@@ -24,7 +24,7 @@ COLLECTION = "collection"
 
 @frozen_settings
 class TrainingSettings:
-    """The defaults are those of Prometheus-Vision (appendix E.2), one process on one machine.
+    """The defaults are those of Prometheus-Vision (appendix E.2), its 32 examples a device on one.
 
     `student`: the suite's judge that is trained; its options make the prompts, its `model` is the
     folder that is written. `teacher`: a judge of the lake by its alias, `prometheus` or recorded,
@@ -36,9 +36,10 @@ class TrainingSettings:
     the language model's layers (scaled by `lora_alpha` / `lora_rank`), trains them and the
     projector, and merges them into the weights that are written. `held_out`: share of the images
     (or of the items without an image) whose examples are not trained on. A step learns from
-    `batch_size` examples, in parts of the student's `batch_tokens`; `checkpoint_steps`: a
-    checkpoint is written after so many steps, the most that a killed training has to repeat. `loss:
-    whole` learns the prompt's text too, an ablation: the paper learns the `reply` alone.
+    `batch_size` examples, on all devices together, in parts of the student's `batch_tokens`;
+    `checkpoint_steps`: a checkpoint is written after so many steps, the most that a killed training
+    has to repeat. `loss: whole` learns the prompt's text too, an ablation: the paper learns the
+    `reply` alone.
     """
 
     student: str

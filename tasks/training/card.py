@@ -88,9 +88,11 @@ def draw_curve(losses: Sequence[float]) -> str:
 
 
 def _say_batch(manifest: Mapping[str, Any]) -> str:
-    """Of what a step's examples are made up: passes whose gradients are summed, on one device."""
+    """Of what a step's examples are made up: passes whose gradients are summed, on all devices."""
     size, passes = manifest["settings"]["batch_size"], manifest["passes_a_step"]
-    return f"{size} on 1 device, in {passes:.1f} passes on average, whose gradients are summed"
+    n = manifest.get("devices", 1)  # earlier versions trained on one
+    on = f"{n} device{'s' if n > 1 else ''}"
+    return f"{size} on {on}, in {passes:.1f} passes on average, whose gradients are summed"
 
 
 def _is_hub_id(base: str) -> bool:

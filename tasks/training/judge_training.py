@@ -9,10 +9,10 @@ import dataclasses
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from judgelake.tasks.backends.image_encoding import ImageEncoder
 from judgelake.tasks.backends.local.endpoint import LocalSettings
@@ -25,6 +25,10 @@ from judgelake.tasks.suite.judges import JudgeSettings
 from judgelake.tasks.suite.training import TrainingSettings
 from judgelake.tasks.training.card import write_card
 from judgelake.tasks.training.examples import Selection, count_scores
+from judgelake.tasks.training.launcher import run_processes
+
+if TYPE_CHECKING:
+    from judgelake.tasks.training.devices import Devices  # imports torch
 
 MANIFEST = "judgelake_training.json"
 Manifest = dict[str, Any]
@@ -85,14 +89,16 @@ def train_judge(
     selection: Selection,
     report_line: ReportLine,
     is_stopping: Callable[[], bool] = lambda: False,
+    environments: Sequence[Mapping[str, str]] = (),
 ) -> Manifest:
     """Train, or go on with a training, or find it finished; returns the manifest that
     `judgelake_training.json` holds. The trained weights lie in the work folder until
     `write_judge`. Once `is_stopping`, a checkpoint is written after the step under way, and
-    KeyboardInterrupt is raised.
+    KeyboardInterrupt is raised. With two `environments` or more, as many processes train together,
+    each with the variables of one.
 
-    Raises SuiteError where the folder holds something else, BackendError where the base cannot be
-    trained here.
+    Raises SuiteError where the folder holds something else or the student's settings place it on
+    one device, BackendError where the base cannot be trained here.
     """
     name, folder = order.name(selection), order.folder
     done = _read_manifest(folder, name)
@@ -100,7 +106,11 @@ def train_judge(
         report_line(f"{folder} is this training's judge already; nothing to do")
         return done
     checkpoint = _find_checkpoint(_name_work(folder), name)
-    return {"name": name, **_train(order, selection, checkpoint, report_line, is_stopping)}
+    if len(environments) > 1:
+        _refuse_placed(order, len(environments))
+        job = (order, selection, checkpoint)
+        return {"name": name, **run_processes(job, environments, report_line, is_stopping)}
+    return {"name": name, **train_part(order, selection, checkpoint, report_line, is_stopping)}
 
 
 def write_judge(order: TrainingOrder, manifest: Manifest) -> str:
@@ -121,14 +131,30 @@ def _name_work(folder: Path) -> Path:
     return folder.with_name(f"{folder.name}.training")
 
 
-def _train(
+def _refuse_placed(order: TrainingOrder, count: int) -> None:
+    """Raise SuiteError where the student's settings say which GPU the model is on."""
+    base = order.base
+    if base.device_map or base.device.startswith("cuda:"):
+        key, value = ("device_map", base.device_map) if base.device_map else ("device", base.device)
+        raise SuiteError(
+            f"judges.{order.judge.alias}: {key}: {value}; expected none for a training on {count} "
+            f"devices, each of which holds the whole model; remove it, or train on one device"
+        )
+
+
+def train_part(
     order: TrainingOrder,
     selection: Selection,
     checkpoint: Path,
     report_line: ReportLine,
     is_stopping: Callable[[], bool],
+    devices: "Devices | None" = None,
 ) -> Manifest:
+    """Train in this process, with those of the other `devices`; the first of them writes the
+    trained weights beside the checkpoint. Returns the manifest without the training's name.
+    """
     import_torch()
+    from judgelake.tasks.training.devices import Devices
     from judgelake.tasks.training.loop import Training, load_base, plan_steps, save_judge
     from judgelake.tasks.training.rows import TrainingRowMaker
 
@@ -137,7 +163,8 @@ def _train(
     maker = TrainingRowMaker(
         loaded, ImageEncoder(order.image_root, order.judge.endpoint.image_max_side).encode
     )
-    training = Training(loaded, settings, maker, checkpoint)
+    devices = devices or Devices()
+    training = Training(loaded, settings, maker, checkpoint, devices)
     survey = training.look_through(examples, report_line)
     fitting = [examples[number] for number in survey.fits]
     learnt = [example for example in fitting if not example.is_held_out]
@@ -156,6 +183,7 @@ def _train(
         "left_out": dict(Counter(selection.left_out) + Counter(survey.left_out)),
         "n_steps": len(plan_steps(len(learnt), settings)),
         "n_trained_weights": sum(weight.numel() for weight in training.weights.values()),
+        "devices": devices.count,
         "passes_a_step": training.n_passes / len(training.losses),
         "loss_by_step": training.losses,
         "held_out_loss": training.measure(held_out),
@@ -166,10 +194,10 @@ def _train(
             **{name: version(name) for name in ("torch", "transformers")},
         },
     }
-    shutil.rmtree(
-        checkpoint.parent / "judge", ignore_errors=True
-    )  # of a run that was killed while it wrote
-    save_judge(checkpoint.parent / "judge", order.base, training.weights, settings)
+    if devices.is_first:
+        judge = checkpoint.parent / "judge"
+        shutil.rmtree(judge, ignore_errors=True)  # of a run that was killed while it wrote
+        save_judge(judge, order.base, training.weights, settings)
     return manifest
 
 

@@ -22,6 +22,7 @@ from judgelake.tasks.backends.local.settings import LocalModel
 from judgelake.tasks.errors import BackendError
 from judgelake.tasks.lake.storage import whole_file
 from judgelake.tasks.suite.training import TrainingSettings
+from judgelake.tasks.training.devices import Devices
 from judgelake.tasks.training.examples import Example
 from judgelake.tasks.training.rows import IGNORED, Row, TrainingRowMaker, collate, cut_batches
 
@@ -161,11 +162,20 @@ class Survey:
 class Training:
     """One model on its way to a judge; it goes on from the checkpoint `file`, where there is one,
     which must be this training's.
+
+    Of several `devices` each holds the model, learns from its part of each step's examples and adds
+    its gradients to the others': the weights stay alike, and the first one writes.
     """
 
     def __init__(
-        self, loaded: Loaded, settings: TrainingSettings, maker: TrainingRowMaker, file: Path
+        self,
+        loaded: Loaded,
+        settings: TrainingSettings,
+        maker: TrainingRowMaker,
+        file: Path,
+        devices: Devices | None = None,
     ) -> None:
+        self._devices = devices or Devices()
         self._model, self._device, self._dtype = loaded.model, loaded.device, loaded.model.dtype
         self._settings, self._maker, self._file = settings, maker, file
         self._batch_tokens = loaded.settings.batch_tokens
@@ -180,6 +190,7 @@ class Training:
         if settings.gradient_checkpointing:
             _spare_activations(self._model)
         self._restore()
+        self._devices.wait()  # the first one writes the next checkpoint when all have read this one
 
     def look_through(self, examples: Sequence[Example], report_line: ReportLine) -> Survey:
         """Find out, once, what the model can learn from; raises BackendError where that is
@@ -188,13 +199,16 @@ class Training:
         if self.survey is None:
             left_out: Counter[str] = Counter()
             fits, reported_at = [], time.monotonic()
-            for number, example in enumerate(examples):
-                fault = self._maker.find_fault(example)
+            for number in self._devices.share(range(len(examples))):
+                fault = self._maker.find_fault(examples[number])
                 fits += [number] if fault is None else []
                 left_out.update([fault] if fault else [])
                 if time.monotonic() - reported_at > _REPORT_S:
                     report_line(f"looked through {number + 1:,} of {len(examples):,} examples")
                     reported_at = time.monotonic()
+            found = self._devices.gather((fits, left_out))
+            fits = sorted(number for part, _ in found for number in part)
+            left_out = sum((part for _, part in found), Counter())
             if all(examples[number].is_held_out for number in fits):
                 reasons = (
                     "; ".join(f"{count:,} left out: {reason}" for reason, count in left_out.items())
@@ -224,7 +238,7 @@ class Training:
         for rows in self._make_ready(examples, steps[done:]):
             self.losses.append(self._step(rows, len(self.losses), len(steps)))
             n, self.seconds = len(self.losses), spent + time.monotonic() - began
-            stops = n < len(steps) and is_stopping()
+            stops = n < len(steps) and any(self._devices.add([is_stopping()]))
             if n == len(steps) or n % self._settings.checkpoint_steps == 0 or stops:
                 self._save()
             if stops:
@@ -243,23 +257,27 @@ class Training:
     def measure(self, examples: Sequence[Example]) -> float | None:
         """The mean loss of a token of these examples' replies; None without any."""
         total = n_tokens = 0.0
-        for start in range(0, len(examples), self._settings.batch_size):
+        own = self._devices.share(examples)
+        for start in range(0, len(own), self._settings.batch_size):
             rows = [
                 self._maker.make(example)
-                for example in examples[start : start + self._settings.batch_size]
+                for example in own[start : start + self._settings.batch_size]
             ]
             for batch in cut_batches(rows, self._batch_tokens):
                 total += float(self._sum_loss(batch))
                 n_tokens += sum(len(row.target) for row in batch)
+        total, n_tokens = self._devices.add([total, n_tokens])
         return total / n_tokens if n_tokens else None
 
     def _make_ready(
         self, examples: Sequence[Example], steps: Sequence[Sequence[int]]
     ) -> Iterator[list[Row]]:
-        """The rows of each step, those of the next one made while the model is at this one's."""
+        """This process's rows of each step, those of the next one made while the model is at this
+        one's.
+        """
 
         def make(numbers: Sequence[int]) -> list[Row]:
-            return [self._maker.make(examples[number]) for number in numbers]
+            return [self._maker.make(examples[number]) for number in self._devices.share(numbers)]
 
         with ThreadPoolExecutor(1) as executor:
             waiting = [executor.submit(make, step) for step in steps[:1]]
@@ -269,24 +287,17 @@ class Training:
                 yield ready
 
     def _step(self, rows: Sequence[Row], number: int, n_steps: int) -> float:
-        """One step; returns the mean loss of a token before it. Where the memory does not take a
-        pass, smaller ones are tried.
+        """One step with the gradients of all devices; returns the mean loss of a token before it,
+        over all their rows.
         """
-        torch.manual_seed(self._settings.seed + number)  # a model's dropout, alike after a restart
+        # a model's dropout: alike after a restart, another on each device
+        torch.manual_seed(self._settings.seed + number + (self._devices.rank << 32))
         whole = self._settings.loss == "whole"
-        n_tokens = sum(label != IGNORED for row in rows for label in row.label(whole))
-        while True:
-            self._optimizer.zero_grad(set_to_none=True)
-            batches, total = cut_batches(rows, self._batch_tokens), 0.0
-            try:
-                self.n_passes += len(batches)
-                for batch in batches:
-                    loss: Any = self._sum_loss(batch, whole=whole) / n_tokens
-                    loss.backward()
-                    total += float(loss.detach())
-                break
-            except torch.OutOfMemoryError:
-                self._shrink(batches)
+        n_own = sum(label != IGNORED for row in rows for label in row.label(whole))
+        (n_tokens,) = self._devices.add([n_own])
+        total, n_passes = self._devices.add(self._pass_rows(rows, n_tokens, whole))
+        self._devices.add_gradients([*self.weights.values()])
+        self.n_passes += int(n_passes)
         if not math.isfinite(total):
             raise BackendError(
                 f"step {number + 1}: the loss is {total}; expected a number; lower "
@@ -299,6 +310,25 @@ class Training:
             )
         self._optimizer.step()
         return total
+
+    def _pass_rows(self, rows: Sequence[Row], n_tokens: float, whole: bool) -> tuple[float, int]:
+        """Give the weights the gradients of rows of a step of so many tokens; returns the rows'
+        part of its loss, and the passes. Where the memory does not take a pass, smaller ones are
+        tried.
+        """
+        n_passes = 0
+        while True:
+            self._optimizer.zero_grad(set_to_none=True)
+            batches, total = cut_batches(rows, self._batch_tokens), 0.0
+            try:
+                n_passes += len(batches)
+                for batch in batches:
+                    loss: Any = self._sum_loss(batch, whole=whole) / n_tokens
+                    loss.backward()
+                    total += float(loss.detach())
+                return total, n_passes
+            except torch.OutOfMemoryError:
+                self._shrink(batches)
 
     def _sum_loss(self, rows: Sequence[Row], *, whole: bool = False) -> torch.Tensor:
         """The summed loss of the replies' tokens, or of `whole` rows."""
@@ -324,6 +354,8 @@ class Training:
         torch.cuda.empty_cache()
 
     def _save(self) -> None:
+        if not self._devices.is_first:
+            return
         survey = self.survey
         state = {
             "fits": survey.fits if survey else [],

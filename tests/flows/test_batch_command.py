@@ -1,13 +1,15 @@
 """The command with `mode: batch`: submit and leave, run again and collect; a judge of two turns;
-staying until the batch has ended.
+staying until the batch has ended; a collection, killed while its batch runs.
 """
 
+import json
 from pathlib import Path
 
 import pytest
 
-from tests.backends.batch_server import batch_server
-from tests.flows.harness import shell_in, write_benchmark, write_suite
+from tests.backends.batch_server import Json, batch_server
+from tests.collection.test_batches import answer, count_asked
+from tests.flows.harness import shell_in, wait_until, write_benchmark, write_suite
 
 pytestmark = [pytest.mark.full, pytest.mark.usefixtures("one_prefect")]
 ITEMS = 6
@@ -71,3 +73,47 @@ def test_a_run_that_stays_needs_no_second_one(tmp_path: Path) -> None:
         (row,) = shell.select(lake, "select n_calls, cost_usd from runs")
         assert row["n_calls"] == n
         assert row["cost_usd"] == pytest.approx(n * 55e-6)
+
+
+def test_a_collection_by_batch_is_killed_while_its_batch_runs_and_goes_on(tmp_path: Path) -> None:
+    """The first command is killed once the provider has the rubrics' batch, the second leaves, the
+    third stays for all stages: the provider ends its batches at each second look.
+    """
+    lake = str(tmp_path / "lake")
+    with batch_server(answer) as server, shell_in(tmp_path) as shell:
+        suite = tmp_path / "suite.yaml"
+        text = f"""
+name: small
+benchmarks:
+  scenes: {{source: demo, scenes: 2}}
+collection: {{benchmarks: [scenes], backend: openai, model: standin/rules, file: collected.json,
+  base_url: "{server.base_url}", mode: batch, on_unreadable: go on, price: {{input: 1, output: 1}}}}
+limits: {{budget_usd: 5}}
+"""
+        suite.write_text(text.replace("mode: batch", "mode: batch, batch_wait_s: 600"))
+        killed = shell.start("collect", str(suite), "--lake", lake)
+        assert wait_until(lambda: len(server.batches) == 1, killed, pause_s=0.01)
+        killed.kill()
+        killed.wait()
+        assert shell.list_left() == []
+        suite.write_text(text)
+        code, said = shell.run("collect", str(suite), "--lake", lake)
+        assert code == 7, said
+        assert "wait for a batch at the provider; run the same command again" in said
+        assert len(server.batches) == 1
+
+        def answer_and_end_soon(body: Json) -> tuple[int, Json]:
+            server.ends_at_look = server.calls["GET /v1/batches/{id}"] + 2
+            return answer(body)
+
+        server.answer = answer_and_end_soon
+        server.ends_at_look = server.calls["GET /v1/batches/{id}"] + 2
+        suite.write_text(text.replace("mode: batch", "mode: batch, batch_wait_s: 600"))
+        code, said = shell.run("collect", str(suite), "--lake", lake)
+        assert code == 0, said
+        assert {*count_asked(server).values()} == {1}
+        assert server.calls["POST /v1/chat/completions"] == 0
+        kept = shell.count(lake, "select count(*) from stg_screened_rubrics where is_kept")
+        assert f"responses: {10 * kept:,} of {10 * kept:,}" in said
+        assert len(json.loads((tmp_path / "collected.json").read_text())) == 10 * kept > 0
+        assert shell.list_left() == []

@@ -37,11 +37,9 @@ SHORT = (
 )
 
 
-def train(suite: Path, lake: Lake) -> dict[str, Any]:
-    assert (
-        run_train(argparse.Namespace(suite=suite, lake=str(lake.root), wait=0.0, log_format="text"))
-        == 0
-    )
+def train(suite: Path, lake: Lake, devices: int = 1) -> dict[str, Any]:
+    given = {"suite": suite, "lake": str(lake.root), "wait": 0.0, "log_format": "text"}
+    assert run_train(argparse.Namespace(**given, devices=devices)) == 0
     found: dict[str, Any] = json.loads((suite.with_suffix("") / MANIFEST).read_text())
     return found
 
