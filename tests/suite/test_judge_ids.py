@@ -80,11 +80,11 @@ lave_ablations lave-weighted 968c34e33826fc0c a9a86cb1
 llava_bench pairs 55ca09ee97c92353 39bad441
 llava_bench reference-image d31a2b2d44ed2081 39bad441
 llava_bench reference-caption bf73a06c94334abc 39bad441
-okvqa_ablations lave e4d4654800293f95 673e8dfa
-okvqa_ablations lave-1-shot e04973de389750cc 673e8dfa
-okvqa_ablations lave-4-shot 508f0ca537323ac0 673e8dfa
-okvqa_ablations lave-no-rationale 58c68d85db13fb7c 673e8dfa
-okvqa_ablations lave-no-filter 60cbebb683bfb7dc 673e8dfa
+okvqa_ablations lave 85db782913dc459f 673e8dfa
+okvqa_ablations lave-1-shot 9a9b08c381a0ebe5 673e8dfa
+okvqa_ablations lave-4-shot f06ec0983627504a 673e8dfa
+okvqa_ablations lave-no-rationale 7713597037c3451f 673e8dfa
+okvqa_ablations lave-no-filter e1ebba34045b2da5 673e8dfa
 okvqa_lave lave 5aa7999c904b30cc 282994ab
 prometheus_items prometheus 2bdd41ffc82e88a0 aea18e4d
 prometheus_owleval captions 8a721f3bfc6f0983 2501887a
