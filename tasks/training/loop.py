@@ -114,11 +114,20 @@ def _merge_lora(model: Any) -> None:
     """Add the low-rank matrices to the weights of their layers, and leave the plain layers."""
     from peft.tuners.tuners_utils import BaseTunerLayer
 
-    layers = {name: one for name, one in model.named_modules() if isinstance(one, BaseTunerLayer)}
+    layers = {
+        name: layer for name, layer in model.named_modules() if isinstance(layer, BaseTunerLayer)
+    }
     for name, layer in layers.items():
         layer.merge(safe_merge=True)
         model.set_submodule(name, layer.get_base_layer())
     model._hf_peft_config_loaded = False  # what is saved is a whole model
+
+
+def _forget_gguf(model: Any) -> None:
+    """The weights of a GGUF file are plain once they are loaded; they are saved as such."""
+    quantizer = getattr(model, "hf_quantizer", None)
+    if quantizer is not None and quantizer.quantization_config.quant_method == "gguf":
+        quantizer.remove_quantization_config(model)
 
 
 def save_judge(
@@ -138,6 +147,7 @@ def save_judge(
         )
     if settings.train == "lora":
         _merge_lora(stored.model)
+    _forget_gguf(stored.model)
     stored.model.save_pretrained(folder)
     (stored.processor or stored.tokenizer).save_pretrained(folder)
 

