@@ -98,12 +98,12 @@ def postgres(folder: Path, environment: Mapping[str, str]) -> Iterator[str]:
         "-p",
         str(port),
         "-k",
-        str(data),
+        "",  # no socket in the file system, where the path of a deep folder is too long
         "-c",
         "fsync=off",
     ]
-    with started(words, folder / "postgres.log", environment, **owner):
-        assert wait_until(lambda: _listens(port)), (folder / "postgres.log").read_text()
+    with started(words, folder / "postgres.log", environment, **owner) as server:
+        assert wait_until(lambda: _listens(port), server), (folder / "postgres.log").read_text()
         yield f"postgresql+asyncpg://postgres@127.0.0.1:{port}/postgres"
 
 
