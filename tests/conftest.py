@@ -95,6 +95,17 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, home_folder: Path) -> Non
 
 
 @pytest.fixture
+def no_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches are looked at again at once."""
+    from judgelake.tasks.backends.openai.throttle import BackOff
+
+    monkeypatch.setattr(
+        "judgelake.tasks.backends.openai.batch.BackOff", lambda: BackOff(first_s=0.001)
+    )
+    monkeypatch.setattr("judgelake.tasks.engine.collecting._FIRST_POLL_S", 0.01)
+
+
+@pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> "Bucket":
     """A fresh bucket of a real S3 server, and the environment that reaches it; copies of part files
     lie in `tmp_path`/cache.

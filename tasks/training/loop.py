@@ -216,9 +216,9 @@ class Training:
                 if time.monotonic() - reported_at > _REPORT_S:
                     report_line(f"looked through {number + 1:,} of {len(examples):,} examples")
                     reported_at = time.monotonic()
-            found = self._devices.gather((fits, left_out))
-            fits = sorted(number for part, _ in found for number in part)
-            left_out = sum((part for _, part in found), Counter())
+            parts = self._devices.gather((fits, left_out))
+            fits = sorted(number for part, _ in parts for number in part)
+            left_out = sum((part for _, part in parts), Counter())
             if all(examples[number].is_held_out for number in fits):
                 reasons = (
                     "; ".join(f"{count:,} left out: {reason}" for reason, count in left_out.items())

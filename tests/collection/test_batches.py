@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from judgelake.tasks.backends.openai.throttle import BackOff
 from judgelake.tasks.engine.collecting import CollectOrder, collect_batches
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.standin.server import _answer_body
@@ -23,6 +22,8 @@ TABLES = ("collected_rubrics", "collected_instructions", "collected_responses")
 MOST_ROUNDS = 30
 LIVE_CALL = "POST /v1/chat/completions"
 
+pytestmark = pytest.mark.usefixtures("no_long_waits")
+
 
 def answer(body: Json) -> tuple[int, Json]:
     return _answer_body(body, "0" * 24)
@@ -32,14 +33,6 @@ def answer(body: Json) -> tuple[int, Json]:
 def server() -> Iterator[BatchServer]:
     with batch_server(answer) as running:
         yield running
-
-
-@pytest.fixture(autouse=True)
-def _no_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "judgelake.tasks.backends.openai.batch.BackOff", lambda: BackOff(first_s=0.001)
-    )
-    monkeypatch.setattr("judgelake.tasks.engine.collecting._FIRST_POLL_S", 0.01)
 
 
 def read_collection(folder: Path, base_url: str, more: str = "mode: batch") -> Suite:

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from judgelake.tasks.backends.openai.settings import OpenAISettings
-from judgelake.tasks.backends.openai.throttle import BackOff
 from judgelake.tasks.backends.prices import Price
 from judgelake.tasks.backends.replay import ReplaySettings
 from judgelake.tasks.engine.collecting import CollectOrder, collect_batches
@@ -40,6 +39,8 @@ from tests.lakes import (
 CASES = 4
 LIVE_CALL = "POST /v1/chat/completions"
 
+pytestmark = pytest.mark.usefixtures("no_long_waits")
+
 
 @pytest.fixture
 def server() -> Iterator[BatchServer]:
@@ -53,14 +54,6 @@ def lake(tmp_path: Path) -> Lake:
     items = [item(f"i{n}", f"What is in photo {n}?", ("red bus", "red bus")) for n in range(CASES)]
     ingest(lake, items, [answer(f"i{n}", "a red bus") for n in range(CASES)])
     return lake
-
-
-@pytest.fixture(autouse=True)
-def _no_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "judgelake.tasks.backends.openai.batch.BackOff", lambda: BackOff(first_s=0.001)
-    )
-    monkeypatch.setattr("judgelake.tasks.engine.collecting._FIRST_POLL_S", 0.01)
 
 
 def make_judge(server: BatchServer, **settings: Any) -> JudgeSettings:
