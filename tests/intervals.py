@@ -27,6 +27,19 @@ def fit_mean(values: Numbers, clusters: Codes) -> Fit:
     return fit_slope(values, np.ones(len(values)), clusters)
 
 
+def fit_share(values: Numbers, clusters: Codes) -> Fit:
+    """The mean of rows from 0 to 1. Its degrees of freedom are those of the clusters that hold the
+    rarer side's rows where these are few: of squares of normal numbers, three times Kish's number
+    is how many they are.
+    """
+    found = fit_mean(values, clusters)
+    rarer = np.asarray(values) if found.value <= 0.5 else 1 - np.asarray(values)
+    names = np.array([str(cluster) for cluster in clusters])
+    squares = np.array([rarer[names == name].sum() ** 2 for name in set(names)])
+    kish = squares.sum() ** 2 / (squares**2).sum() if squares.any() else math.inf
+    return found._replace(degrees=min(found.degrees, 3 * kish))
+
+
 def fit_slope(
     y: Numbers,
     x: Numbers,

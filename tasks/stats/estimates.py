@@ -90,7 +90,7 @@ def _bound_mean(sizes: Indices, totals: Floats, scale: Scale) -> tuple[float, fl
     degrees = 1 / ((part**2).sum() + (part**2 / rest).sum() ** 2 - (part**4 / rest**2).sum())
     if degrees < _LEAST_DEGREES:
         return *nowhere, "almost all rows are in one cluster"
-    effective, t = 1 / (part**2).sum(), float(special.stdtrit(degrees, 0.975))
+    effective, t = 1 / (part**2).sum(), _find_t(degrees)
     variance = ((share - mean * part) ** 2 / rest).sum()
     if scale == "number":
         return mean - t * float(np.sqrt(variance)), mean + t * float(np.sqrt(variance)), None
@@ -99,12 +99,18 @@ def _bound_mean(sizes: Indices, totals: Floats, scale: Scale) -> tuple[float, fl
         return 0.0, float(1 - missed), None
     if mean > 1 - _NOTHING:
         return float(missed), 1.0, None
+    rarer = share if mean <= 0.5 else part - share
+    t = _find_t(min(degrees, 3 * (rarer**2).sum() ** 2 / (rarer**4).sum()))
     if variance < 1e-13 * mean * (1 - mean):
         low, high = (_find_wilson_end(mean, float(effective), z) for z in (-t, t))
         return low, high, None
     reach = t * np.sqrt(variance) / (mean * (1 - mean))
     low, high = special.expit(special.logit(mean) + np.array([-reach, reach]))
     return float(low), float(high), None
+
+
+def _find_t(degrees: float) -> float:
+    return float(special.stdtrit(degrees, 0.975))
 
 
 def _find_wilson_end(share: float, n: float, z: float) -> float:

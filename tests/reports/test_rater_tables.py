@@ -16,7 +16,7 @@ from judgelake.tasks.stats.contradictions import build_graphs, find_contradictio
 from judgelake.tasks.stats.resampling import key_clusters
 from judgelake.tasks.suite.suite import ReportSettings
 from judgelake.tasks.warehouse.warehouse import select_file
-from tests.intervals import fit_mean, odds_ends
+from tests.intervals import fit_share, odds_ends
 from tests.lakes import (
     Row,
     answer,
@@ -323,7 +323,7 @@ def test_the_interval_of_a_category_is_of_its_own_items(lake: Lake) -> None:
     )
     cat, dog = (tuple(row.values()) for row in rows)
     assert cat == ("cat", 0.5, None, None)
-    assert dog == ("dog", 0.5, *map(pytest.approx, odds_ends(fit_mean([1, 0, 0.5], "abc"))))
+    assert dog == ("dog", 0.5, *map(pytest.approx, odds_ends(fit_share([1, 0, 0.5], "abc"))))
 
 
 def test_graders_by_model_and_style(lake: Lake) -> None:

@@ -11,7 +11,7 @@ import pytest
 import statsmodels.api as sm
 
 from judgelake.tasks.lake.lake import Lake
-from tests.intervals import fit_mean, fit_slope, odds_ends, plain_ends
+from tests.intervals import fit_mean, fit_share, fit_slope, odds_ends, plain_ends
 from tests.lakes import (
     Row,
     answer,
@@ -341,7 +341,7 @@ def test_the_longer_answer_s_share_of_wins(bench: Bench) -> None:
         for row in bench.rows("judge, n, share_longer, low, high", "rpt_bias_longer")
     }
     # 1, 1 | 0.5 | 0: share 0.625
-    ends = odds_ends(fit_mean([1, 1, 0.5, 0], "AABC"))
+    ends = odds_ends(fit_share([1, 1, 0.5, 0], "AABC"))
     assert found["gpt-4"] == (4, 0.625, *map(pytest.approx, ends))
     assert found["human:p1"] == (1, 0.0, None, None)
 
@@ -370,7 +370,7 @@ def test_a_judge_that_sees_both_orders(bench: Bench) -> None:
     # first wins: A once, B twice, C never, D once of its one choice; seven choices
     assert found == ("chirp", 8, 4, 1, 3, pytest.approx(4 / 7), 1.0, 4, 3, 1, 1, 0.75)
     (interval,) = bench.rows("low, high", "rpt_bias_position")
-    ends = odds_ends(fit_mean([1, 0, 1, 1, 0, 0, 1], "AABBCCD"))
+    ends = odds_ends(fit_share([1, 0, 1, 1, 0, 0, 1], "AABBCCD"))
     assert interval == tuple(map(pytest.approx, ends))
 
 
@@ -504,7 +504,7 @@ def test_the_interval_of_a_family_s_wins_is_over_clusters(bench: Bench) -> None:
     duels = [duel(name, *models, winner) for name, winner in zip(names, won, strict=True)]
     bench.ingest(items, answers, recorded_duels=duels)
     found = bench.rows("relation, low, high", "rpt_bias_family")
-    ends = odds_ends(fit_mean([1, 0.5, 0, 1], "AABC"))
+    ends = odds_ends(fit_share([1, 0.5, 0, 1], "AABC"))
     assert found == [(name, *map(pytest.approx, ends)) for name in ("family", "self")]
 
 

@@ -17,7 +17,7 @@ from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.planning.cases import keep_wanted
 from judgelake.tasks.types import Identity, Wants
 from judgelake.tasks.warehouse.warehouse import select_frame
-from tests.intervals import fit_mean, odds_ends
+from tests.intervals import fit_share, odds_ends
 from tests.lakes import (
     Row,
     at,
@@ -230,7 +230,7 @@ def test_shares_are_of_the_examples_that_a_labeller_labelled_and_several_may_hol
     # ann labelled the missed examples A.1, A.2, B.1, C.1: n = 4, in the clusters A (2), B and C (1
     # each).
     synonym, several, stem = (
-        [*map(pytest.approx, odds_ends(fit_mean(holds, "AABC")))]
+        [*map(pytest.approx, odds_ends(fit_share(holds, "AABC")))]
         for holds in ([1, 1, 0, 0], [0, 0, 0, 1], [1, 0, 0, 0])
     )
     # unknown of none: with 16 / 6 effective clusters of 2, 1 and 1 rows a share of 1 - .025^(6/16)
@@ -340,7 +340,7 @@ def pool_modes(
             ends: tuple[Any, Any] = (None, None)
             if len(sizes) >= 3:
                 ends = (
-                    odds_ends(fit_mean(holds, clusters))
+                    odds_ends(fit_share(holds, clusters))
                     if share
                     else (0.0, 1 - 0.025 ** (1 / effective))
                 )

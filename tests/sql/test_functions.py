@@ -13,7 +13,7 @@ from statsmodels.stats.proportion import proportion_confint
 from judgelake.tasks.stats.estimates import estimate_mean
 from judgelake.tasks.stats.resampling import key_clusters
 from judgelake.tasks.warehouse.views import function_texts
-from tests.intervals import fit_mean, odds_ends, plain_ends
+from tests.intervals import fit_mean, fit_share, odds_ends, plain_ends
 from tests.stats.coverage import CLUSTERS, LAYOUTS, draw_shares, measure_views
 
 SPREAD = (
@@ -66,7 +66,7 @@ def test_ends_are_those_of_whole_matrices(connection: duckdb.DuckDBPyConnection,
     fit = fit_mean(values, clusters)
     shares = find_ends(connection, "share_ends(spread)", values, clusters)
     means = find_ends(connection, "mean_ends(spread, 0, 1)", values, clusters)
-    assert shares[:2] == pytest.approx(odds_ends(fit), rel=1e-6)
+    assert shares[:2] == pytest.approx(odds_ends(fit_share(values, clusters)), rel=1e-6)
     assert means[:2] == pytest.approx(plain_ends(fit, 0, 1), rel=1e-6)
     assert shares[2] is means[2] is None
 
@@ -77,6 +77,8 @@ def test_ends_are_those_of_whole_matrices(connection: duckdb.DuckDBPyConnection,
         (np.ones(12), np.arange(12) // 2),
         (np.zeros(12), np.arange(12) // 2),
         (np.tile([0.0, 1.0], 6), np.arange(12) // 2),
+        (np.arange(300) % 100 // 99, np.arange(300) // 6),
+        (1 - np.arange(300) % 50 // 49, np.arange(300) // 6),
         (np.arange(12) % 3 / 2, np.arange(12) // 5),
         (np.arange(12) % 3 / 2, np.arange(12) // 6),
         (np.arange(100) % 4 / 3, np.append(np.zeros(97, dtype=np.int64), [1, 2, 3])),
@@ -104,6 +106,15 @@ def test_means_slopes_and_shares_cover(layout: str, n_clusters: int) -> None:
     for p in (0.5, 0.97):
         found = measure_views("share", draw_shares(p, 0.3, rng), p, *settings)
         assert found.held >= 0.92, (p, found)
+
+
+@pytest.mark.parametrize(("n_clusters", "p"), [(100, 0.03), (100, 0.97), (200, 0.01)])
+def test_rare_shares_of_correlated_rows_cover(n_clusters: int, p: float) -> None:
+    # 85 to 90 % with as many degrees of freedom as there are clusters
+    rng = np.random.default_rng(n_clusters)
+    draw = draw_shares(p, 0.6, rng)
+    found = measure_views("share", draw, p, LAYOUTS["uneven"], n_clusters, 1_000, rng)
+    assert found.held >= 0.93, found
 
 
 def test_where_one_cluster_has_97_percent_there_is_a_reason_and_no_interval() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from judgelake.tasks.lake.lake import Lake
-from tests.intervals import fit_mean, odds_ends
+from tests.intervals import fit_share, odds_ends
 from tests.lakes import (
     Row,
     answer,
@@ -333,7 +333,7 @@ def test_the_interval_of_a_win_rate_is_over_clusters(lake: Lake) -> None:
         ],
     )
     # m1's shares by image: a 1 + 1 = 2 of 2, b 0.5 of 1, c 0 of 1, d 1 of 1
-    low, high = odds_ends(fit_mean([1, 1, 0.5, 0, 1], "aabcd"))
+    low, high = odds_ends(fit_share([1, 1, 0.5, 0, 1], "aabcd"))
     first, second = query(lake, "select win_rate, low, high from rpt_win_rate")
     assert tuple(first.values()) == pytest.approx((0.7, low, high), abs=1e-7)
     assert tuple(second.values()) == pytest.approx((0.3, 1 - high, 1 - low), abs=1e-7)

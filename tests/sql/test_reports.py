@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from judgelake.tasks.lake.lake import Lake
-from tests.intervals import Fit, fit_mean, odds_ends
+from tests.intervals import Fit, fit_share, odds_ends
 from tests.lakes import (
     Row,
     answer,
@@ -97,7 +97,7 @@ def test_a_mean_has_its_cluster_robust_interval(lake: Lake) -> None:
     )
     found = metrics(lake)["m1"]
     # Scores 1, 0 | 1 | 0.5, missing: n = 4, mean = 2.5 / 4 = 0.625.
-    low, high = odds_ends(fit_mean([1, 0, 1, 0.5], "AABC"))
+    low, high = odds_ends(fit_share([1, 0, 1, 0.5], "AABC"))
     assert (found["n"], found["n_missing"], found["mean"]) == (4, 1, 0.625)
     assert (found["low"], found["high"]) == pytest.approx((low, high), abs=1e-7)
     assert found["reason"] is None

@@ -7,7 +7,7 @@ import pytest
 
 from judgelake.tasks.stats.comparisons import count_meetings, count_wins, select_comparisons
 from judgelake.tasks.stats.estimates import estimate_mean
-from tests.intervals import fit_mean, odds_ends
+from tests.intervals import fit_share, odds_ends
 
 NAN = math.nan
 # Rows of three models (code 2 meets nobody but 1): 0 beats 1 twice, loses once, one tie; 1 beats 2;
@@ -38,7 +38,7 @@ def test_a_share_has_the_interval_of_the_views() -> None:
     values[::7] = NAN
     held = ~np.isnan(values)
     found = estimate_mean(values, clusters)
-    fit = fit_mean(values[held], clusters[held])
+    fit = fit_share(values[held], clusters[held])
     assert (found.low, found.high) == pytest.approx(odds_ends(fit), abs=1e-12)
     assert found.value == pytest.approx(fit.value, abs=1e-12)
     assert (found.n, found.n_undefined, found.reason) == (held.sum(), 0, None)
