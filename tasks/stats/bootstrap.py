@@ -158,8 +158,12 @@ def _tau_c(sums: Sums) -> Floats:
 
 # memory for resamples that are summed together
 _CHUNK_BYTES = 150 << 20
-_LARGEST_CHUNK = 128
+_LEAST_LANES, _MOST_LANES = 32, 128
 """Resamples at a time: enough to keep the processor's vectors busy, few enough for its cache."""
+_TREE_BYTES = 6 << 20
+"""Of the counts by level that are visited in no order: where they are larger, fewer resamples at a
+time are faster (measured: 22,000 levels take 81 ms with 32 resamples at a time, 138 with 128).
+"""
 
 
 class Correlation(NamedTuple):
@@ -299,7 +303,8 @@ def sum_resamples(rows: OrderedRows, weights: AnyWeights) -> Sums:
     ):  # one layout, so that the loops are compiled once
         by_cluster = by_cluster.astype(np.uint16, order="C")
     bytes_each = 16 * rows.n_levels + 4 * rows.widest_group + 2 * rows.present.size
-    step = int(np.clip(_CHUNK_BYTES // bytes_each, 1, _LARGEST_CHUNK))
+    cached = max(_TREE_BYTES // (8 * rows.n_levels), _LEAST_LANES) & ~7
+    step = max(min(_CHUNK_BYTES // bytes_each, cached, _MOST_LANES), 1)
     by_y = rows.clusters_by_y, rows.times_by_y, rows.level_starts
     by_x = (
         rows.clusters_by_x,
