@@ -158,12 +158,11 @@ def _tau_c(sums: Sums) -> Floats:
 
 # memory for resamples that are summed together
 _CHUNK_BYTES = 150 << 20
-_LEAST_LANES, _MOST_LANES = 32, 128
+_LARGEST_CHUNK = 128
 """Resamples at a time: enough to keep the processor's vectors busy, few enough for its cache."""
-_TREE_BYTES = 6 << 20
-"""Of the counts by level that are visited in no order: where they are larger, fewer resamples at a
-time are faster (measured: 22,000 levels take 81 ms with 32 resamples at a time, 138 with 128).
-"""
+_MANY_LEVELS = 8_000
+"""From here on levels are merged in pairs: counts of all of them would not fit the cache."""
+_MERGES_BYTES = 300 << 20
 
 
 class Correlation(NamedTuple):
@@ -296,6 +295,7 @@ def correlate_rows(x: Floats, y: Floats) -> dict[str, float]:
 def sum_resamples(rows: OrderedRows, weights: AnyWeights) -> Sums:
     """Sums for each resample of the weights, (resamples, clusters)."""
     from judgelake.tasks.stats.kernels.correlation import sum_all
+    from judgelake.tasks.stats.kernels.merging import order_merges
 
     by_cluster = weights.T
     if (
@@ -303,8 +303,7 @@ def sum_resamples(rows: OrderedRows, weights: AnyWeights) -> Sums:
     ):  # one layout, so that the loops are compiled once
         by_cluster = by_cluster.astype(np.uint16, order="C")
     bytes_each = 16 * rows.n_levels + 4 * rows.widest_group + 2 * rows.present.size
-    cached = max(_TREE_BYTES // (8 * rows.n_levels), _LEAST_LANES) & ~7
-    step = max(min(_CHUNK_BYTES // bytes_each, cached, _MOST_LANES), 1)
+    step = int(np.clip(_CHUNK_BYTES // bytes_each, 1, _LARGEST_CHUNK))
     by_y = rows.clusters_by_y, rows.times_by_y, rows.level_starts
     by_x = (
         rows.clusters_by_x,
@@ -313,6 +312,10 @@ def sum_resamples(rows: OrderedRows, weights: AnyWeights) -> Sums:
         rows.cell_levels,
         rows.group_starts,
     )
+    levels, merges = rows.row_levels.astype(np.int32), np.empty((0, 0), dtype=np.int32)
+    n_merges = (rows.n_levels - 1).bit_length()
+    if rows.n_levels >= _MANY_LEVELS and 4 * n_merges * levels.size <= _MERGES_BYTES:
+        merges = order_merges(levels, rows.order_by_x, n_merges)
     sums = np.empty((15, len(weights)))
     sum_all(
         by_cluster,
@@ -321,7 +324,8 @@ def sum_resamples(rows: OrderedRows, weights: AnyWeights) -> Sums:
         by_y,
         by_x,
         rows.widest_group,
-        rows.alone,
+        (rows.alone_by_y, rows.alone_by_x),
+        (rows.clusters_by_x.astype(np.int32), levels, merges),
         rows.sum_moments(),
         sums,
     )

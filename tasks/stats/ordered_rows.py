@@ -19,8 +19,8 @@ class OrderedRows:
     Rows that are equal, cluster and all, are one row counted so many `times`; x, y and
     `clusters_by_x` have one value each of these. A cell is one x with
     one y, a group all cells of one x. `cell_starts` point into `clusters_by_x`, `group_starts` into
-    the cells, `level_starts` into `clusters_by_y`; each ends with the total. `alone` counts each
-    cluster's groups that are a single row.
+    the cells, `level_starts` into `clusters_by_y`; each ends with the total. `alone_by_x` counts
+    each cluster's groups that are a single row, `alone_by_y` its levels that are.
     """
 
     x: Floats
@@ -31,15 +31,28 @@ class OrderedRows:
     cell_starts: Indices
     cell_levels: Indices
     group_starts: Indices
-    alone: Indices
+    alone_by_x: Indices
     clusters_by_y: Indices
     times_by_y: Indices
     level_starts: Indices
+    alone_by_y: Indices
 
     @property
     def n_levels(self) -> int:
         """The number of distinct y."""
         return self.level_starts.size - 1
+
+    @property
+    def row_levels(self) -> Indices:
+        """The y level of each row by x."""
+        return np.repeat(self.cell_levels, np.diff(self.cell_starts))
+
+    @property
+    def order_by_x(self) -> Indices:
+        """The rows by rising x, and by falling y where x is the same."""
+        begins = self.cell_starts[self.group_starts]
+        ends = np.repeat(begins[:-1] + begins[1:] - 1, np.diff(begins))
+        return ends - np.arange(self.clusters_by_x.size)
 
     @property
     def widest_group(self) -> int:
@@ -75,8 +88,12 @@ def order_rows(x: Floats, y: Floats, clusters: Indices) -> OrderedRows:
     cell_starts = _find_starts(x_level, y_level)
     first_rows = cell_starts[:-1]
     group_starts = _find_starts(x_level[first_rows])
-    begins = cell_starts[group_starts]
-    alone = begins[:-1][(np.diff(begins) == 1) & (times[begins[:-1]] == 1)]
+    clusters_by_y, times_by_y = (
+        cluster[by_y[y_rows[:-1]]],
+        np.add.reduceat(times[by_y], y_rows[:-1]),
+    )
+    level_starts = _find_starts(y_level[by_y[y_rows[:-1]]])
+    n_clusters = present.size
     return OrderedRows(
         x=x_values[x_level],
         y=y_values[y_level],
@@ -86,11 +103,18 @@ def order_rows(x: Floats, y: Floats, clusters: Indices) -> OrderedRows:
         cell_starts=cell_starts,
         cell_levels=y_level[first_rows],
         group_starts=group_starts,
-        alone=np.bincount(cluster[alone], minlength=present.size),
-        clusters_by_y=cluster[by_y[y_rows[:-1]]],
-        times_by_y=np.add.reduceat(times[by_y], y_rows[:-1]),
-        level_starts=_find_starts(y_level[by_y[y_rows[:-1]]]),
+        alone_by_x=_count_alone(cell_starts[group_starts], cluster, times, n_clusters),
+        clusters_by_y=clusters_by_y,
+        times_by_y=times_by_y,
+        level_starts=level_starts,
+        alone_by_y=_count_alone(level_starts, clusters_by_y, times_by_y, n_clusters),
     )
+
+
+def _count_alone(starts: Indices, clusters: Indices, times: Indices, n_clusters: int) -> Indices:
+    first = starts[:-1]
+    alone = first[(np.diff(starts) == 1) & (times[first] == 1)]
+    return np.bincount(clusters[alone], minlength=n_clusters)
 
 
 # codes of x, y and cluster together that are counted in a table, per row

@@ -118,7 +118,11 @@ def draw_scores(kind: str, n: int, rng: np.random.Generator) -> Floats:
         *[("continuous", "continuous"), ("continuous", "300"), ("2000", "25"), ("2000", "33")],
     ],
 )
-def test_equals_scipy_on_larger_tables(x_kind: str, y_kind: str) -> None:
+@pytest.mark.parametrize("many", [2, 10_000])
+def test_equals_scipy_on_larger_tables(
+    x_kind: str, y_kind: str, many: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bootstrap, "_MANY_LEVELS", many)  # from there on, levels are merged
     rng = np.random.default_rng(5)
     x, y = draw_scores(x_kind, 3_000, rng), draw_scores(y_kind, 3_000, rng)
     x[:1_000].sort()
@@ -259,6 +263,18 @@ def test_an_outlier_that_was_not_drawn_costs_no_digits() -> None:
     )
 
 
+def test_rows_of_more_levels_than_are_merged_fall_back_to_the_tree(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(3)
+    x, y, clusters = rng.normal(size=300), rng.normal(size=300), rng.integers(0, 50, 300)
+    weights = draw_cluster_weights(50, 9, rng)
+    monkeypatch.setattr(bootstrap, "_MANY_LEVELS", 300)
+    merged = bootstrap_correlations(x, y, clusters, weights)
+    monkeypatch.setattr(bootstrap, "_MERGES_BYTES", 9 * 4 * 300 - 1)
+    assert_same(bootstrap_correlations(x, y, clusters, weights), merged)
+
+
 def test_chunks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(7)
     x, y, clusters = (
@@ -297,10 +313,14 @@ def test_wrong_input_is_refused() -> None:
 
 @pytest.mark.parametrize("most", [9, 3_000, 40_000])
 @pytest.mark.parametrize("levels", [2, 4])
-def test_clusters_drawn_very_often_are_counted_exactly(most: int, levels: int) -> None:
+@pytest.mark.parametrize("many", [2, 10_000])
+def test_clusters_drawn_very_often_are_counted_exactly(
+    most: int, levels: int, many: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Counts of the latest rows are kept in 32 bits: of 65,535 // most rows, which here are all 60,
-    21 and one.
+    21 and one. Pairs of merged levels are kept in 32 bits too.
     """
+    monkeypatch.setattr(bootstrap, "_MANY_LEVELS", many)
     rng = np.random.default_rng(levels)
     y = rng.integers(0, levels, 60).astype(np.float64)
     x = (

@@ -16,49 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judgelake.tasks.stats.kernels.compiled import compile_loop
+from judgelake.tasks.stats.kernels.merging import count_concordant, sum_ranks
+from judgelake.tasks.stats.kernels.row_counts import add_group, add_powers, count_rows, find_room
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int32]
 Near = NDArray[np.uint32]
 Places = NDArray[np.int64]
 Drawn = NDArray[np.integer[Any]]
-
-_MOST_NEAR = 65535
-"""Rows of a resample that can be near: products of two counts of them, and the sum of such products
-over rows, fit 32 bits.
-"""
-
-
-@compile_loop
-def find_room(drawn: Drawn) -> int:
-    """How many rows can be near."""
-    most = np.uint16(1)
-    for c in range(drawn.shape[0]):
-        for b in range(drawn.shape[1]):
-            most = max(most, drawn[c, b])
-    return int(_MOST_NEAR // np.int64(most))
-
-
-@compile_loop
-def count_rows(
-    drawn: Drawn, clusters: Places, times: Places, first: int, last: int, counts: Counts, k: int
-) -> None:
-    """Add to counts[k] the rows from first to last."""
-    sums = counts[k]
-    for row in range(first, last):
-        cluster, often = drawn[clusters[row]], np.int32(times[row])
-        for b in range(sums.size):
-            sums[b] += often * np.int32(cluster[b])
-
-
-@compile_loop
-def add_powers(counts: Counts, sums: Floats) -> None:
-    """Add to `sums` the squares and cubes of counts, and which are above 0."""
-    for b in range(counts.size):
-        count = np.float64(counts[b])
-        sums[0, b] += count * count
-        sums[1, b] += count * count * count
-        sums[2, b] += count > 0
+Merges = NDArray[np.int32]
 
 
 @compile_loop
@@ -115,7 +81,7 @@ def visit_groups(
         held[:] = 0
         for cell in range(groups[g], groups[g + 1]):
             count_rows(drawn, clusters, times, cells[cell], cells[cell + 1], held, cell - groups[g])
-        _add_group(held, groups[g + 1] - groups[g], sums)
+        add_group(held, groups[g + 1] - groups[g], sums)
         if rows > left:  # more than could ever be near
             _visit_far(held, levels[groups[g] : groups[g + 1]], entered, ranks, below, sums)
         else:
@@ -234,21 +200,6 @@ def _part_levels(tree: Near) -> None:
 
 
 @compile_loop
-def _add_group(held: Counts, n_cells: int, sums: Floats) -> None:
-    """Add the cells up into the last row of `held`; add to `sums` the cells' squares and the
-    group's powers.
-    """
-    group = held[held.shape[0] - 1]
-    for k in range(n_cells):
-        for b in range(group.size):
-            count = np.float64(held[k, b])
-            sums[3, b] += count * count
-        for b in range(group.size):
-            group[b] += held[k, b]
-    add_powers(group, sums)
-
-
-@compile_loop
 def _enter(tree: Near, level: int, counts: Drawn) -> None:
     node = level + 1
     while node < tree.shape[0]:
@@ -266,7 +217,8 @@ def sum_all(
     by_y: tuple[Places, Places, Places],
     by_x: tuple[Places, Places, Places, Places, Places],
     widest: int,
-    alone: Places,
+    alone: tuple[Places, Places],
+    merged: tuple[Counts, Counts, Merges],
     moments: Floats,
     sums: Floats,
 ) -> None:
@@ -275,7 +227,8 @@ def sum_all(
 
     They are: the rows; y's squares, cubes and levels; x's; the cells' squares, the concordant
     pairs, the product of centred ranks; five moments. `by_y` and `by_x` are the rows' clusters,
-    times and starts (cells, their levels, groups) in either order.
+    times and starts (cells, their levels, groups) in either order. `merged` are the clusters
+    and the levels of the rows by x and their `order_merges`, none where y has few levels.
     """
     for start in range(0, weights.shape[1], step):
         lanes = min(step, weights.shape[1] - start)
@@ -291,8 +244,14 @@ def sum_all(
         )
         ranks = np.empty((by_y[2].size - 1, lanes), np.int32)
         n = rank_levels(drawn, by_y[0], by_y[1], by_y[2], ranks, y_sums)
-        add_alone(drawn, alone, x_sums)
-        if ranks.shape[0] == 2:
+        add_alone(drawn, alone[0], y_sums)
+        add_alone(drawn, alone[1], x_sums)
+        for b in range(lanes):  # such a row is a cell
+            x_sums[3, b] += x_sums[0, b]
+        if merged[2].size:
+            sum_ranks(drawn, by_x[0], by_x[1], by_x[2], by_x[3], by_x[4], widest, ranks, n, x_sums)
+            count_concordant(drawn, merged[0], by_x[1], merged[1], merged[2], x_sums[4])
+        elif ranks.shape[0] == 2:
             visit_two_levels(drawn, by_x[0], by_x[1], by_x[2], by_x[3], by_x[4], x_sums)
             finish_two_levels(n, ranks[0], x_sums)
         else:
@@ -352,7 +311,7 @@ def rank_levels(
     drawn: Drawn, clusters: Places, times: Places, starts: Places, ranks: Counts, sums: Floats
 ) -> Counts:
     """Write twice the mid-rank less 1 of each y level; add to `sums` the levels' squares, cubes and
-    how many were drawn.
+    how many were drawn, not of levels that are a single row (`add_alone`).
 
     `clusters[starts[level] : starts[level + 1]]` are the clusters of a level's rows, each standing
     there so many `times`. Returns the rows of each resample.
@@ -360,6 +319,13 @@ def rank_levels(
     through = np.zeros(drawn.shape[1], np.int32)
     counts = np.zeros((1, drawn.shape[1]), np.int32)
     for level in range(starts.size - 1):
+        first = starts[level]
+        if starts[level + 1] - first == 1 and times[first] == 1:
+            row = drawn[clusters[first]]
+            for b in range(through.size):
+                ranks[level, b] = 2 * through[b] + np.int32(row[b])
+                through[b] += np.int32(row[b])
+            continue
         counts[:] = 0
         count_rows(drawn, clusters, times, starts[level], starts[level + 1], counts, 0)
         for b in range(drawn.shape[1]):
@@ -371,10 +337,10 @@ def rank_levels(
 
 @compile_loop
 def add_alone(drawn: Drawn, alone: Places, sums: Floats) -> None:
-    """Add to `sums` x's squares, cubes and levels, and the cells' squares, of the groups that are a
-    single row, `alone` by cluster.
+    """Add to `sums` the squares, cubes and levels of the groups that are a single row, `alone` by
+    cluster.
     """
-    squares, cubes, levels, cells = sums[0], sums[1], sums[2], sums[3]
+    squares, cubes, levels = sums[0], sums[1], sums[2]
     for c in range(alone.size):
         n, row = np.float64(alone[c]), drawn[c]
         if n > 0:
@@ -383,8 +349,6 @@ def add_alone(drawn: Drawn, alone: Places, sums: Floats) -> None:
                 squares[b] += n * count * count
                 cubes[b] += n * count * count * count
                 levels[b] += n * (row[b] > 0)
-    for b in range(squares.size):
-        cells[b] += squares[b]
 
 
 @compile_loop
