@@ -230,6 +230,9 @@ def sum_all(
     times and starts (cells, their levels, groups) in either order. `merged` are the clusters
     and the levels of the rows by x and their `order_merges`, none where y has few levels.
     """
+    alike = True
+    for c in range(present.size):
+        alike = alike and alone[0][c] == alone[1][c]
     for start in range(0, weights.shape[1], step):
         lanes = min(step, weights.shape[1] - start)
         drawn = np.empty((present.size, lanes), np.uint16)
@@ -243,11 +246,14 @@ def sum_all(
             np.zeros((5, lanes)),
         )
         ranks = np.empty((by_y[2].size - 1, lanes), np.int32)
-        n = rank_levels(drawn, by_y[0], by_y[1], by_y[2], ranks, y_sums)
-        add_alone(drawn, alone[0], y_sums)
-        add_alone(drawn, alone[1], x_sums)
+        add_alone(drawn, alone[0], x_sums)
+        _copy_sums(x_sums[:3], y_sums, 0, 0)
+        if not alike:
+            x_sums[:] = 0
+            add_alone(drawn, alone[1], x_sums)
         for b in range(lanes):  # such a row is a cell
             x_sums[3, b] += x_sums[0, b]
+        n = rank_levels(drawn, by_y[0], by_y[1], by_y[2], ranks, y_sums)
         if merged[2].size:
             sum_ranks(drawn, by_x[0], by_x[1], by_x[2], by_x[3], by_x[4], widest, ranks, n, x_sums)
             count_concordant(drawn, merged[0], by_x[1], merged[1], merged[2], x_sums[4])
