@@ -17,6 +17,7 @@ import jinja2
 from judgelake.tasks.papers.cells import Cell, FilledTable, ListedCases
 from judgelake.tasks.papers.drawings import draw_figure
 from judgelake.tasks.papers.registry import Line, Paper, PaperTable, find_paper
+from judgelake.tasks.reports.page.environment import make_environment
 from judgelake.tasks.warehouse.catalog import plain_cell
 
 _MOST_ROWS = 20
@@ -163,13 +164,7 @@ def _format_difference(value: float | None, decimals: int) -> str:
 
 
 def _template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        loader=jinja2.FunctionLoader(_read_part),
-    )
+    environment = make_environment(_read_part)
     environment.filters |= {"number": _format_number, "difference": _format_difference}
     report = files("judgelake.tasks.reports.page").joinpath("report.css").read_text("utf-8")
     environment.globals |= {"css": report + _read_part("papers.css")}

@@ -7,12 +7,11 @@ than memory can be exported.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
-from duckdb import ColumnExpression, ConstantExpression
 
 from judgelake.tasks.digests import digest_json, digest_packages
 from judgelake.tasks.errors import QueryError
@@ -21,7 +20,7 @@ from judgelake.tasks.lake.snapshot import Snapshot
 from judgelake.tasks.lake.storage import LakePath, has_file, read_file, whole_file
 from judgelake.tasks.suite.kept import KeptSuite
 from judgelake.tasks.warehouse.catalog import FORMULA_SIGNS, markdown_line, plain_cell
-from judgelake.tasks.warehouse.views import read_header, view_texts
+from judgelake.tasks.warehouse.views import quote_text, read_header, view_texts
 
 if TYPE_CHECKING:
     from judgelake.tasks.suite.suite import Suite
@@ -32,7 +31,8 @@ MARKDOWN_ROWS = 1000
 _INSTANT = "%Y-%m-%dT%H:%M:%S.%fZ"
 # the first sign of what a spreadsheet takes for a formula
 _FORMULA = f"^([{re.escape(''.join(FORMULA_SIGNS))}])"
-_NESTED = ("list", "struct", "map", "array")
+_QUOTED = r"'\1"
+_NESTED = ("STRUCT", "MAP")
 
 
 def report_views() -> list[str]:
@@ -66,68 +66,69 @@ def _export_view(
     benchmarks: Sequence[str],
 ) -> None:
     parquet, csv, markdown = (folder / f"{name}.{form}" for form in FORMATS)
+    rows = f"from read_parquet({quote_text(parquet)})"
     try:
+        columns = connection.execute(f"describe {name}").fetchall()
+        types = {column: kind for column, kind, *_ in columns}
         with whole_file(parquet) as beside:
-            _choose(connection.view(name), benchmarks).order("all").write_parquet(
-                str(beside), compression="zstd"
-            )
+            chosen = f"select * from {name} {_choose(types, benchmarks)} order by all"
+            target = f"{quote_text(beside)} (format parquet, compression zstd)"
+            connection.execute(f"copy ({chosen}) to {target}")
         with whole_file(csv) as beside:
-            _as_text(files.read_parquet(str(parquet)), for_spreadsheets=True).write_csv(str(beside))
+            chosen = f"select {_as_text(types, for_spreadsheets=True)} {rows}"
+            files.execute(f"copy ({chosen}) to {quote_text(beside)} (format csv, header)")
         with whole_file(markdown) as beside, beside.open("w", encoding="utf-8") as file:
-            file.writelines(_write_markdown(name, _as_text(files.read_parquet(str(parquet)))))
+            file.writelines(_write_markdown(name, files, f"select {_as_text(types)} {rows}"))
     except duckdb.Error as error:
         raise QueryError(f"{name}: cannot be exported: {error}") from None
 
 
-def _choose(view: duckdb.DuckDBPyRelation, benchmarks: Sequence[str]) -> duckdb.DuckDBPyRelation:
+def _choose(types: Mapping[str, str], benchmarks: Sequence[str]) -> str:
     """The rows of these benchmarks and of all together (`*`); all rows of a view without
     benchmarks.
     """
-    if "benchmark" not in view.columns:
-        return view
-    return view.filter(
-        ColumnExpression("benchmark").isin(*map(ConstantExpression, (*benchmarks, "*")))
+    if "benchmark" not in types:
+        return ""
+    return f"where benchmark in ({', '.join(map(quote_text, (*benchmarks, '*')))})"
+
+
+def _as_text(types: Mapping[str, str], *, for_spreadsheets: bool = False) -> str:
+    """The columns, with nested values as JSON and instants in ISO 8601, UTC; for spreadsheets, text
+    that they take for a formula has an apostrophe before it.
+    """
+    return ", ".join(
+        f'{_text_of(name, kind, for_spreadsheets=for_spreadsheets)} as "{name}"'
+        for name, kind in types.items()
     )
 
 
-def _as_text(
-    rows: duckdb.DuckDBPyRelation, *, for_spreadsheets: bool = False
-) -> duckdb.DuckDBPyRelation:
-    """The rows with nested values as JSON and instants in ISO 8601, UTC; for spreadsheets, text
-    that they take for a formula has an apostrophe before it.
-    """
-    cells = []
-    for name, kind in zip(rows.columns, rows.types, strict=True):
-        text = _text_of(ColumnExpression(name), kind)
-        if for_spreadsheets and kind.id == "varchar":
-            pattern, quoted = ConstantExpression(_FORMULA), ConstantExpression(r"'\1")
-            text = duckdb.FunctionExpression("regexp_replace", text, pattern, quoted)
-        cells.append(text.alias(name))
-    return rows.select(*cells)
+def _text_of(name: str, kind: str, *, for_spreadsheets: bool) -> str:
+    if kind.endswith("]") or kind.startswith(_NESTED):
+        return f'to_json("{name}")'
+    if kind == "TIMESTAMP WITH TIME ZONE":
+        return f"strftime(\"{name}\", '{_INSTANT}')"
+    if for_spreadsheets and kind == "VARCHAR":
+        return f'regexp_replace("{name}", {quote_text(_FORMULA)}, {quote_text(_QUOTED)})'
+    return f'"{name}"'
 
 
-def _text_of(column: duckdb.Expression, kind: duckdb.sqltypes.DuckDBPyType) -> duckdb.Expression:
-    if kind.id in _NESTED:
-        return duckdb.FunctionExpression("to_json", column)
-    if kind.id == "timestamp with time zone":
-        return duckdb.FunctionExpression("strftime", column, ConstantExpression(_INSTANT))
-    return column
-
-
-def _write_markdown(name: str, rows: duckdb.DuckDBPyRelation) -> Iterator[str]:
+def _write_markdown(name: str, connection: duckdb.DuckDBPyConnection, select: str) -> Iterator[str]:
     """A heading with the view's grain, the first rows, and how many there are where that is not
     all.
     """
-    (total,) = rows.count("*").fetchall()[0]
+    cursor = connection.execute(f"{select} limit {MARKDOWN_ROWS + 1}")
+    columns = [column for column, *_ in cursor.description or ()]
+    rows = cursor.fetchall()
     yield f"# {name}\n\n{read_header(view_texts()[name])['grain']}\n\n"
-    if total > MARKDOWN_ROWS:
+    if len(rows) > MARKDOWN_ROWS:
+        (total,) = connection.execute(f"select count(*) from ({select})").fetchall()[0]
         yield (
             f"The first {MARKDOWN_ROWS:,} of {total:,} rows; all of them are in `{name}.csv` "
             f"and `{name}.parquet`.\n\n"
         )
-    yield markdown_line(rows.columns)
-    yield markdown_line(["---"] * len(rows.columns))
-    for row in rows.limit(MARKDOWN_ROWS).fetchall():
+    yield markdown_line(columns)
+    yield markdown_line(["---"] * len(columns))
+    for row in rows[:MARKDOWN_ROWS]:
         yield markdown_line(
             [f"{cell:.6g}" if isinstance(cell, float) else plain_cell(cell) for cell in row]
         )

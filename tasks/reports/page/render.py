@@ -26,6 +26,7 @@ from judgelake.tasks.reports.kept_pages import PLACE_OF_RUN
 from judgelake.tasks.reports.page.chapter_figures import Drawing
 from judgelake.tasks.reports.page.chapters import CHAPTERS
 from judgelake.tasks.reports.page.concerns import Changes, list_concerns
+from judgelake.tasks.reports.page.environment import make_environment
 from judgelake.tasks.reports.page.figure_queries import FIGURE_QUERIES
 from judgelake.tasks.reports.page.first_answers import answer_questions
 from judgelake.tasks.reports.page.parts import (
@@ -412,13 +413,7 @@ def _format_time(microseconds: int | None) -> str:
 
 
 def _template(names: Mapping[str, str]) -> jinja2.Template:
-    environment = jinja2.Environment(
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        loader=jinja2.FunctionLoader(_read_part),
-    )
+    environment = make_environment(_read_part)
     environment.filters |= {
         "number": _format_number,
         "interval": _format_interval,
