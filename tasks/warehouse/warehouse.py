@@ -260,17 +260,17 @@ def go_back(connection: duckdb.DuckDBPyConnection, moment: datetime) -> None:
     that they had, without the judges, cases, verdicts and metric scores that were written after it.
     Texts are today's: those that were replaced are not in the lake.
 
-    Before anything else is asked of the connection.
+    Of a lazy connection, before anything else is asked of it: its core views are not those that
+    were kept, which are of today.
     """
     made = _MADE[connection]
-    make_views(connection, " ".join(["raw_replaced_answers", *_kept_views()]))
+    needed = list_needed(" ".join(["raw_replaced_answers", *_kept_views()]))
+    _point_raw_views(connection, made, [name for name in TABLES if f"raw_{name}" in needed])
+    made.names.update(needed)
     for table, column in _WRITTEN_AT.items():
         chosen = f"select * from memory.main.raw_{table} where {column} <= '{moment.isoformat()}'"
         _run(connection, f"create temp view raw_{table} as {chosen}", table)
     _run(connection, _ANSWERS_THEN.format(moment=moment.isoformat()), "stg_answers")
-    for name in _kept_views():  # what was kept of them is of today
-        if find_kept(made.snapshot.mirror, name, _name_version(made, name, ())):
-            _run(connection, f"create or replace view {name} as {view_texts()[name]}", name)
 
 
 def compute_reports(connection: duckdb.DuckDBPyConnection) -> None:

@@ -2,6 +2,7 @@
 and to hand arithmetic; answers that were replaced; and what only one of the reports has.
 """
 
+import shutil
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from judgelake.tasks.lake.lake import Lake
+from judgelake.tasks.lake.lake import Lake, open_lake
 from judgelake.tasks.reports.build import build_report
 from judgelake.tasks.suite.suite import ReportSettings
 from judgelake.tasks.warehouse.warehouse import go_back, open_warehouse, select_file, select_frame
@@ -41,13 +42,19 @@ DIGESTS = [digest_of(item(name), f"answer to {name}") for name in IDS]
 CHANGED = "select * from changes where difference <> 0 and figure <> 'coverage'"
 
 
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
+@pytest.fixture(scope="module")
+def reported(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """40 items of one answer, rated by one person and judged; with its report."""
-    lake = make_lake(tmp_path)
+    lake = make_lake(tmp_path_factory.mktemp("reported"))
     plant(lake)
     build_report(lake, SUITE)
     return lake
+
+
+@pytest.fixture
+def lake(reported: Lake, tmp_path: Path) -> Lake:
+    """A copy of its own."""
+    return open_lake(shutil.copytree(str(reported.root), tmp_path / "lake"))
 
 
 def plant(lake: Lake, text: str = "answer to {}", minute: float = 0) -> None:
