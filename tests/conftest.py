@@ -86,6 +86,16 @@ def check_given_rows() -> Iterator[None]:
         lakes.check_given()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def spare_modules() -> Iterator[None]:
+    """What a test file imported, torch and transformers above all, stays to the end as well."""
+    before = len(sys.modules)
+    yield
+    if len(sys.modules) > before + 200:
+        gc.collect()
+        gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch, home_folder: Path) -> None:
     for name in [name for name in os.environ if name.startswith(_PREFIXES)]:

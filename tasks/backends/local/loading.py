@@ -66,9 +66,10 @@ def take_model(settings: LocalModel) -> Loaded:
     """
     with _guard:
         if settings not in _held:
-            for other in [other for other, loaded in _held.items() if not loaded.users]:
-                del _held[other]
-            _free_memory()
+            if unused := [other for other, loaded in _held.items() if not loaded.users]:
+                for other in unused:
+                    del _held[other]
+                _free_memory()
             _held[settings] = load(settings)
         _held[settings].users += 1
         return _held[settings]
