@@ -75,8 +75,9 @@ def _describe_run(row: Mapping[str, Any]) -> str:
 
 
 def _describe_batch(row: Mapping[str, Any]) -> str:
+    judge = f"{row['aliases']} ({row['judge_id']})" if row["aliases"] else row["judge_id"]
     return (
-        f"{row['name']}  {row['n_requests']:,} requests of judge {row['judge_id']} since "
+        f"{row['name']}  {row['n_requests']:,} requests of judge {judge} since "
         f"{_utc(row['planned_at'])}"
     )
 

@@ -18,11 +18,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from judgelake.tasks import errors
 from judgelake.tasks.errors import BackendError, JudgelakeError, redact
+from judgelake.tasks.lake.processes import own_folder
 
 LOST_PEERS = 75
 """The exit status of a process that lost another one: the fault is that one's."""
@@ -43,7 +43,7 @@ def run_processes(
     Raises KeyboardInterrupt where they stopped with a checkpoint, a process's own JudgelakeError,
     and BackendError where one ended without a word. No process is left behind.
     """
-    with TemporaryDirectory(prefix="judgelake-train-") as name, ExitStack() as stack:
+    with own_folder("train") as name, ExitStack() as stack:
         folder = Path(name)  # no other user can read or write in it
         (folder / "job").write_bytes(pickle.dumps(job))
         running = [

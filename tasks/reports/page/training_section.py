@@ -16,7 +16,7 @@ Select = Callable[[str], Sequence[Record]]
 _JUDGE, _N = PageColumn("judge", "Judge"), PageColumn("n", "Examples", "count")
 _TRAINED = {
     "projector": "the projector alone",
-    "lora": "low-rank matrices (LoRA) and the projector",
+    "lora": "low-rank matrices (LoRA{}) and the projector, where the base has one",
     "all": "all weights",
 }
 _MOST_JUDGES = 6
@@ -117,10 +117,11 @@ def describe_training(row: Record) -> str:
     )
     epochs = "once" if row["epochs"] == 1 else f"{row['epochs']:,} times"
     rank = f" of rank {row['lora_rank']:,}" if row["lora_rank"] is not None else ""
+    trained = _TRAINED[row["train"]].format(rank)
     parts = [
         f"Loss by step. It began with {row['base']} and learnt {row['n_examples']:,} {taught_by}, "
         f"each {epochs}: {row['n_steps']:,} steps of {row['batch_size']:,} examples, "
-        f"{_TRAINED[row['train']]}{rank} ({row['n_trained_weights']:,} weights) trained, learning "
+        f"{trained} ({row['n_trained_weights']:,} weights) trained, learning "
         f"rate {row['learning_rate']:g} after a warm-up over {100 * row['warmup']:g} % of the "
         f"steps, seed {row['seed']}.",
         "The loss is on the prompt’s text too." if row["learnt_part"] == "whole" else "",

@@ -37,7 +37,7 @@ from judgelake.tasks.suite.judges import JudgeSettings
 from judgelake.tasks.types import QUEUED, Failure, Image, Message, Pending, Reply, Request
 from tests.backends.asking import rating_request
 from tests.backends.batch_server import BatchServer, Json, batch_server, rate
-from tests.lakes import lave_judge, make_lake, query
+from tests.lakes import append_records, judge_row, lave_judge, make_lake, query
 
 START = "POST /v1/batches"
 MODEL = "openai/gpt-4o-mini"
@@ -211,11 +211,11 @@ def test_a_start_of_which_nobody_knows_is_looked_for_in_the_next_run(
 def test_the_status_of_the_lake_shows_open_batches(lake: Lake, server: BatchServer) -> None:
     queue(lake, server, "run-1")
     (row,) = query(lake, "select judge_id, planned_at from stg_batches")
-    reported = (
-        f"  batch_1  4 requests of judge {row['judge_id']} since "
-        f"{row['planned_at']:%Y-%m-%d %H:%M:%S} UTC"
-    )
-    assert describe_status(read_status(lake))[-2:] == ["batches at providers:", reported]
+    for judge in (row["judge_id"], f"gpt, lave ({row['judge_id']})"):
+        reported = f"  batch_1  4 requests of judge {judge} since {row['planned_at']:%F %T} UTC"
+        assert describe_status(read_status(lake))[-2:] == ["batches at providers:", reported]
+        named = [judge_row(alias, row["judge_id"], suite=alias) for alias in ("lave", "gpt")]
+        append_records(lake, "judges", named)
     server.finish()
     collect(lake, server, "run-2")
     assert read_status(lake).batches == ()
