@@ -31,7 +31,7 @@ from judgelake.tasks.metrics.settings import MetricSettings, name_metric
 from judgelake.tasks.sources.registry import BenchmarkSettings, DemoSettings
 from judgelake.tasks.suite.judges import JudgeSettings
 from judgelake.tasks.suite.suite import ReportSettings, Suite
-from judgelake.tasks.warehouse.warehouse import _MADE, FOLDER, open_warehouse, select_frame
+from judgelake.tasks.warehouse.warehouse import _MADE, FOLDER, open_warehouse, run_sql
 
 if TYPE_CHECKING:
     from judgelake.tasks.reports.correlations import Agreements
@@ -393,7 +393,9 @@ def query(lake: Lake, text: str, parameters: Mapping[str, object] | None = None)
     connection = (
         warehouse(lake) if has_kept else point_at(_open(None, tuple(filled)), snapshot, filled)
     )
-    return select_frame(connection, text, "test", parameters).to_dicts()
+    cursor = run_sql(connection, text, "test", parameters)
+    names = [name for name, *_ in cursor.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
 def warehouse(lake: Lake) -> duckdb.DuckDBPyConnection:

@@ -113,7 +113,11 @@ def test_scores_stand_beside_people_s(lake: Lake) -> None:
     assert {(row["item_id"], row["judge_name"], row["missing_because"]) for row in missing} == {
         ("i0", "lave", "unparsed")
     }
-    of_rows = pl.DataFrame(rows).group_by("judge_name").agg(pl.col("judge", "human").sum())
+    of_rows = (
+        pl.DataFrame(rows, infer_schema_length=None)
+        .group_by("judge_name")
+        .agg(pl.col("judge", "human").sum())
+    )
     planted = SCORES.group_by("judge_name").agg(pl.col("judge", "human").sum())
     for one, other in zip(
         of_rows.sort("judge_name").rows(), planted.sort("judge_name").rows(), strict=True
