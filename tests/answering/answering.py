@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
-from judgelake.tasks.engine.shard import ShardOrder, ShardResult, run_judge_shard
+from judgelake.tasks.engine.shard import ShardResult
 from judgelake.tasks.lake.lake import Lake
-from judgelake.tasks.planning.cases import register_judges, write_work
+from judgelake.tasks.planning.cases import register_judges
 from judgelake.tasks.sources.ingestion import ingest_benchmark
-from judgelake.tasks.suite.suite import Scope, Suite, parse_suite
+from judgelake.tasks.suite.suite import Suite, parse_suite
+from tests.engine.running import run_shards
 
 
 def read_answering(folder: Path, answerers: str, extra: str = "", scenes: int = 4) -> Suite:
@@ -22,20 +23,4 @@ def answer_all(
     for benchmark in suite.benchmarks.values():
         ingest_benchmark(lake, benchmark, lake.root / "images", None)
     register_judges(lake, suite)
-    return [
-        run_judge_shard(
-            ShardOrder(
-                lake,
-                run_id,
-                suite.judges[work.identity.alias],
-                work.identity,
-                suite.limits,
-                file,
-                lake.root / "images",
-                address,
-                retry,
-            )
-        )
-        for work in write_work(lake, suite, Scope(), run_id, retry)
-        for file in work.shards
-    ]
+    return run_shards(lake, suite, run_id, address, retry)

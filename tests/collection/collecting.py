@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from judgelake.tasks.engine.shard import ShardOrder, ShardResult, run_judge_shard
+from judgelake.tasks.engine.shard import ShardResult
 from judgelake.tasks.lake.lake import Lake
-from judgelake.tasks.planning.cases import register_judges, write_work
+from judgelake.tasks.planning.cases import register_judges
 from judgelake.tasks.sources.ingestion import ingest_benchmark
-from judgelake.tasks.suite.suite import Scope, Suite, parse_suite, stages_of, suite_of_collection
+from judgelake.tasks.suite.suite import Suite, parse_suite, stages_of, suite_of_collection
 from judgelake.tasks.types import Case, Failure, Image, Judge, Reply, Request, Rubric, Verdict
+from tests.engine.running import run_shards
 
 RUBRIC = Rubric("Does it see the cat?", ("never", "hardly", "half", "nearly", "wholly"))
 
@@ -77,24 +78,8 @@ def collect(
     for benchmark in suite.benchmarks.values():
         ingest_benchmark(lake, benchmark, lake.root / "images", None)
     register_judges(lake, suite)
-    results = []
-    for number, stage in enumerate(stages_of(suite)):
-        for work in write_work(lake, stage, Scope(), f"{run_id}-{number}", retry):
-            judge = suite.judges[work.identity.alias]
-            results += [
-                run_judge_shard(
-                    ShardOrder(
-                        lake,
-                        f"{run_id}-{number}",
-                        judge,
-                        work.identity,
-                        suite.limits,
-                        file,
-                        lake.root / "images",
-                        address,
-                        retry,
-                    )
-                )
-                for file in work.shards
-            ]
-    return results
+    return [
+        result
+        for number, stage in enumerate(stages_of(suite))
+        for result in run_shards(lake, stage, f"{run_id}-{number}", address, retry)
+    ]
