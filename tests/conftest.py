@@ -118,9 +118,13 @@ def no_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> "Bucket":
     """A fresh bucket of a real S3 server, and the environment that reaches it; copies of part files
-    lie in `tmp_path`/cache.
+    lie in `tmp_path`/cache. Requests that failed are sent again at once.
     """
+    from botocore.retries.standard import ExponentialBackoff
+
     from tests.bucket_server import Bucket
+
+    monkeypatch.setattr(ExponentialBackoff, "delay_amount", lambda *_: 0.01)
 
     made = Bucket()
     for name, value in made.environment.items():

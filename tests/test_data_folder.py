@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import CHECKOUT
 
 SHOW = "import os; print(os.environ['JUDGELAKE_DATA'])"
@@ -15,6 +17,7 @@ def test_a_command_reads_the_folder_that_the_test_reads(data_folder: Path) -> No
     assert shown.stdout.strip() == str(data_folder)
 
 
+@pytest.mark.full
 def test_another_folder_of_data_reaches_the_commands(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()

@@ -87,6 +87,7 @@ def collect_to_the_end(lake: Lake, suite: Suite, server: BatchServer) -> int:
     raise AssertionError(f"not whole after {MOST_ROUNDS} runs")
 
 
+@pytest.mark.full
 def test_a_collection_by_batch_makes_what_a_live_one_makes(
     tmp_path: Path, server: BatchServer
 ) -> None:

@@ -401,6 +401,7 @@ def test_open_names_the_report_or_what_there_is(served: Served, tmp_path: Path) 
         assert "has no report yet" in output
 
 
+@pytest.mark.full
 @needs_chromium
 def test_a_lake_in_a_bucket_is_shown_as_one_on_a_disk(
     browser: Browser, bucket: Bucket, tmp_path: Path

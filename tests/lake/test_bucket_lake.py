@@ -330,6 +330,7 @@ def count_listings(bucket: Bucket) -> int:
     return sum(place in ("", *TABLES) for place in places)
 
 
+@pytest.mark.full
 def test_every_stage_gives_what_it_gives_on_a_disk(
     lake: Lake, bucket: Bucket, tmp_path: Path, standin: StandinProcess
 ) -> None:

@@ -247,6 +247,7 @@ def mean_elo(rows: pd.DataFrame, models: list[str], rng: np.random.Generator) ->
     return total
 
 
+@pytest.mark.full
 def test_figure_5(planted: Planted) -> None:
     rng, found = np.random.default_rng(2), by_key(ask(planted.lake, PAPER.figures[5]))
     for study, rater in (("llm_size", "human"), ("ve_size", "gpt4v-r")):

@@ -28,6 +28,7 @@ def run_row(run: str) -> Row:
     }  # fmt: skip
 
 
+@pytest.mark.full
 def test_each_run_keeps_its_page_and_the_latest_leads_to_it(
     planted: Lake,  # noqa: F811
     tmp_path: Path,

@@ -221,6 +221,7 @@ def test_what_only_one_report_has_is_named(lake: Lake) -> None:
     ]
 
 
+@pytest.mark.full
 def test_figures_are_paired_once_and_with_another_lake_too(lake: Lake, tmp_path: Path) -> None:
     other = make_lake(tmp_path / "other")
     plant(other)

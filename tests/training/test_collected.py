@@ -133,6 +133,7 @@ def test_what_was_not_kept_is_left_out_with_a_reason(tmp_path: Path, suite: Suit
     }
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("one_prefect")
 def test_a_model_is_trained_on_it(lake: Lake, folder: Path) -> None:
     """The template is short, for the tiny model takes 2,048 tokens of a letter each."""

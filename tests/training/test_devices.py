@@ -88,6 +88,7 @@ def lesson(tmp_path: Path) -> Lesson:
     return Lesson(tmp_path, lake, save_llava(tmp_path / "base"))
 
 
+@pytest.mark.full
 def test_two_processes_come_to_the_losses_and_weights_of_one(lesson: Lesson) -> None:
     one = lesson.train("one", ALONE)
     two = lesson.train("two", TWO)

@@ -97,6 +97,7 @@ def test_the_loss_is_on_the_token_that_the_judge_reads(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("one_prefect")
 def test_low_rank_training_teaches_a_model_of_text_what_people_said(tmp_path: Path) -> None:
     """Six answers learnt by heart; all that changes are the weights of the blocks' layers, and the

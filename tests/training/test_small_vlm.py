@@ -28,6 +28,7 @@ RUBRIC = """
 """
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("one_prefect")
 def test_the_loss_falls_below_that_of_a_level_drawn_at_random(tmp_path: Path) -> None:
     """Three of the five levels occur (the oracle gives 0, 0.5 and 1); ln 5 = 1.61 is the loss of a

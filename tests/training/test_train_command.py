@@ -149,6 +149,7 @@ def test_the_folder_is_the_base_with_another_projector(
     ]  # random weights seldom end a reply
 
 
+@pytest.mark.full
 def test_the_same_command_again_does_nothing_and_another_training_needs_another_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -176,6 +177,7 @@ def test_the_same_command_again_does_nothing_and_another_training_needs_another_
         train(suite, lake)
 
 
+@pytest.mark.full
 def test_a_training_that_was_killed_while_it_wrote_goes_on_and_no_other_takes_its_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

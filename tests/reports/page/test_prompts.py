@@ -244,6 +244,7 @@ def test_rows_that_matter_most_keep_their_prompts() -> None:
     ]
 
 
+@pytest.mark.full
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Debian's chromium")
 def test_the_fold_of_a_row_shows_the_prompt_as_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
