@@ -50,6 +50,8 @@ WITHOUT_PAGES: Mapping[str, object] = {
     # Dask's status pages over HTTP know no certificate.
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
+    # A worker would look at its own stack every 10 ms, for those pages.
+    "distributed.worker.profile.enabled": False,
 }
 _QUIET = {
     "DO_NOT_TRACK": "1",
@@ -131,7 +133,8 @@ def prefect_server(
             raise
         if not is_kept:
             keep_database(Path(home))
-        yield url
+        with _without_heartbeats():
+            yield url
 
 
 @contextmanager
@@ -170,6 +173,17 @@ def own_server(
             meanwhile()
             _wait_until_ready(server, home, url)
         yield url
+
+
+@contextmanager
+def _without_heartbeats() -> Iterator[None]:
+    """Flow runs send no signs of life: each would wait at its end, up to a second, for the thread
+    that does. Nobody asks a run's own server for them.
+    """
+    from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
+
+    with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
+        yield
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from judgelake.tasks.lake.lake import open_lake
-from judgelake.tasks.warehouse.views import _template_file
+from judgelake.tasks.warehouse.views import template_file
 from judgelake.tasks.warehouse.warehouse import open_warehouse
 from tests.conftest import CHECKOUT
 
@@ -216,7 +216,7 @@ except SystemExit as end:
     print("loaded:", *sorted({{name.partition(".")[0] for name in sys.modules}} & {{*{HEAVY!r}, "pyarrow", "openai"}}))
 """
     with open_warehouse(open_lake(tmp_path, create=True)):
-        made_in = {**os.environ, "JUDGELAKE_CACHE": str(_template_file().parent.parent)}
+        made_in = {**os.environ, "JUDGELAKE_CACHE": str(template_file().parent.parent)}
         ended = subprocess.run(
             [sys.executable, "-c", code],
             cwd=CHECKOUT,

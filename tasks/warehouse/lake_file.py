@@ -5,6 +5,8 @@ It has the views and macros of `sql/`, but those that call a function which only
 connections have, and the checks. What the views are is `tasks.warehouse.views`.
 """
 
+import contextlib
+import json
 import re
 import sys
 from collections.abc import Collection, Iterator
@@ -24,6 +26,7 @@ from judgelake.tasks.warehouse.views import (
     quote_text,
     select_typed,
     strip_comments,
+    template_file,
     view_texts,
 )
 from judgelake.tasks.warehouse.warehouse import open_warehouse
@@ -102,13 +105,27 @@ def make_database(snapshot: Snapshot, prefix: str) -> bytes:
         own_folder("catalog") as folder,
         open_warehouse(snapshot, lazy=True) as connection,
     ):
-        for statement in (*_drop_others(connection), *_read_parts(connection, snapshot, prefix)):
+        for statement in (*_list_drops(connection), *_read_parts(connection, snapshot, prefix)):
             connection.execute(statement)
         file = Path(folder) / FILE
         connection.execute(f"attach {quote_text(file)} as made (storage_version '{_STORAGE}')")
         connection.execute("copy from database memory to made")
         connection.execute("detach made")
         return file.read_bytes()
+
+
+def _list_drops(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    """The statements of `_drop_others`, which are the same for one version of the SQL: kept beside
+    the views of that version.
+    """
+    kept = template_file().with_suffix(".drops")
+    with contextlib.suppress(OSError, ValueError):
+        statements: list[str] = json.loads(kept.read_bytes())
+        return statements
+    statements = [*_drop_others(connection)]
+    with contextlib.suppress(OSError, LakeError):
+        write_whole(kept, json.dumps(statements).encode())
+    return statements
 
 
 def _drop_others(connection: duckdb.DuckDBPyConnection) -> Iterator[str]:

@@ -146,7 +146,7 @@ def strip_comments(statement: str) -> str:
 
 def load_views(connection: duckdb.DuckDBPyConnection) -> None:
     """Give an in-memory connection every view and check, over tables without rows."""
-    file = _template_file()
+    file = template_file()
     with contextlib.suppress(duckdb.Error, OSError):  # no place to write: they are created here
         if not file.exists():
             _write_template(file)
@@ -160,7 +160,7 @@ def load_views(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 @functools.cache
-def _template_file() -> Path:
+def template_file() -> Path:
     """The file of these views; one a process, so that a changed JUDGELAKE_CACHE does not make them
     again.
     """

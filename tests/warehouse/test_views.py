@@ -17,7 +17,7 @@ def template(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     create.
     """
     file = tmp_path / "cache" / "views" / "v.duckdb"
-    monkeypatch.setattr(views, "_template_file", lambda: file)
+    monkeypatch.setattr(views, "template_file", lambda: file)
     monkeypatch.setattr(views, "_create_all", create_one)
     return file
 
