@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
@@ -17,6 +17,9 @@ from judgelake.tasks.lake.storage import list_files, read_file
 from judgelake.tasks.planning.cases import plan_file
 from judgelake.tasks.runs.record import LOST_OUTCOME, UNDER_WAY, find_lost
 from judgelake.tasks.warehouse.warehouse import open_warehouse, select_file, select_frame
+
+if TYPE_CHECKING:
+    import polars as pl
 
 N_RUNS = 10
 
@@ -97,8 +100,18 @@ def read_status(lake: Lake, around: Surroundings = HERE) -> LakeStatus:
             row | {"last_outcome": LOST_OUTCOME} if row["last_run"] in lost else row
             for row in suites
         ),
-        tuple(count_open(connection).to_dicts()),
+        tuple(_name_judges(connection, count_open(connection)).to_dicts()),
     )
+
+
+def _name_judges(connection: duckdb.DuckDBPyConnection, batches: "pl.DataFrame") -> "pl.DataFrame":
+    """The batches with `aliases`, all that their judge has; null where it has none."""
+    text = (
+        "select judge_id, string_agg(distinct alias, ', ' order by alias) as aliases "
+        "from stg_judges group by all"
+    )
+    named = select_frame(connection, text, "aliases")
+    return batches.join(named, on="judge_id", how="left", maintain_order="left")
 
 
 def _describe(lease: Lease, around: Surroundings) -> HeldLease:

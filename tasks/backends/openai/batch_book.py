@@ -250,14 +250,12 @@ class BatchBook:
 def count_open(
     connection: duckdb.DuckDBPyConnection, judge_ids: Sequence[str] | None = None
 ) -> pl.DataFrame:
-    """Open batches of some judges or (None) of all: judge_id, aliases (all that it has), name (at
-    the provider), n_requests, planned_at; the oldest first.
+    """Open batches of some judges or (None) of all: judge_id, name (at the provider), n_requests,
+    planned_at; the oldest first.
     """
     text = (
-        "select judge_id, aliases, coalesce(batch_id, 'judgelake-' || batch_key || '.jsonl') as "
-        "name, n_requests, planned_at from stg_batches left join (select judge_id, "
-        "string_agg(distinct alias, ', ' order by alias) as aliases from stg_judges group by all) "
-        "using (judge_id) "
+        "select judge_id, coalesce(batch_id, 'judgelake-' || batch_key || '.jsonl') as "
+        "name, n_requests, planned_at from stg_batches "
     )
     text += (
         "where list_contains($open, state) and ($ids is null or list_contains($ids, "
