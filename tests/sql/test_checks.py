@@ -92,7 +92,7 @@ def planted(
     """
     lake = make_lake(tmp_path_factory.mktemp("planted"))
     plant(lake)
-    with open_warehouse(lake, lazy=True) as connection:
+    with open_warehouse(lake) as connection:
         yield lake, connection
 
 
