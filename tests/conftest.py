@@ -125,7 +125,6 @@ def bucket(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> "Bucket":
     from tests.bucket_server import Bucket
 
     monkeypatch.setattr(ExponentialBackoff, "delay_amount", lambda *_: 0.01)
-
     made = Bucket()
     for name, value in made.environment.items():
         monkeypatch.setenv(name, value)

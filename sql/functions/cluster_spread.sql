@@ -1,8 +1,8 @@
 -- grain: one number of several fields, over clusters: a mean or a slope, with its variance and what is known of it
 -- `n` are a cluster's rows (of a slope, its squares), `total` their sum (its products), `whole` the n of all clusters. The variance is
 -- bias-reduced (CR2; Bell & McCaffrey 2002), `degrees` are Satterthwaite's for it (Pustejovsky & Tipton 2018), `effective` is Kish's number
--- of clusters. `share_degrees` are those of a share: where few clusters hold most of the rows of the rarer side, fewer, since the variance
--- rests on these (three times Kish's number of the squares of their rows: all clusters where they are normal)
+-- of clusters. `carriers` is how many clusters hold the rows of a share's rarer side, on which its variance rests: three times Kish's number
+-- of the squares of these rows, which is all clusters where they are normal
 create or replace macro cluster_spread(n, total, whole) as struct_pack(
     mean := sum(total) / nullif(max(whole), 0),
     variance := greatest(
@@ -16,17 +16,10 @@ create or replace macro cluster_spread(n, total, whole) as struct_pack(
         + power(sum(n * n / nullif(whole - n, 0)) / nullif(max(whole), 0), 2)
         - sum(power(n, 4) / power(nullif(whole - n, 0), 2)) / nullif(power(max(whole), 2), 0)
     ),
-    share_degrees := least(
-        1 / (
-            sum(n * n) / nullif(power(max(whole), 2), 0)
-            + power(sum(n * n / nullif(whole - n, 0)) / nullif(max(whole), 0), 2)
-            - sum(power(n, 4) / power(nullif(whole - n, 0), 2)) / nullif(power(max(whole), 2), 0)
-        ),
-        3 * case
-            when sum(total) <= max(whole) / 2 then power(sum(total * total), 2) / nullif(sum(total * total * total * total), 0)
-            else power(sum((n - total) * (n - total)), 2) / nullif(sum((n - total) * (n - total) * (n - total) * (n - total)), 0)
-        end
-    ),
+    carriers := 3 * case
+        when sum(total) <= max(whole) / 2 then power(sum(total * total), 2) / nullif(sum(total * total * total * total), 0)
+        else power(sum((n - total) * (n - total)), 2) / nullif(sum((n - total) * (n - total) * (n - total) * (n - total)), 0)
+    end,
     effective := power(max(whole), 2) / nullif(sum(n * n), 0),
     n_clusters := count(*) filter (where n > 0)
 )

@@ -7,13 +7,13 @@ create or replace macro share_ends(spread) as case
     when spread.mean > 1 - 1e-12 then struct_pack(low := power(0.025, 1 / spread.effective), high := 1.0::double, reason := null::varchar)
     when spread.variance < 1e-13 * spread.mean * (1 - spread.mean)
         then struct_pack(
-            low := wilson_end(spread.mean, spread.effective, -student_t(spread.share_degrees)),
-            high := wilson_end(spread.mean, spread.effective, student_t(spread.share_degrees)),
+            low := wilson_end(spread.mean, spread.effective, -student_t(least(spread.degrees, spread.carriers))),
+            high := wilson_end(spread.mean, spread.effective, student_t(least(spread.degrees, spread.carriers))),
             reason := null::varchar
         )
     else struct_pack(
-        low := odds_end(spread, -student_t(spread.share_degrees)),
-        high := odds_end(spread, student_t(spread.share_degrees)),
+        low := odds_end(spread, -student_t(least(spread.degrees, spread.carriers))),
+        high := odds_end(spread, student_t(least(spread.degrees, spread.carriers))),
         reason := null::varchar
     )
 end

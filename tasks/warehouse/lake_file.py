@@ -15,6 +15,7 @@ from pathlib import Path
 import duckdb
 
 from judgelake.schemas.tables import TABLES
+from judgelake.tasks.digests import digest_packages
 from judgelake.tasks.errors import JudgelakeError, LakeError, redact, show_controls
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.processes import own_folder
@@ -115,10 +116,10 @@ def make_database(snapshot: Snapshot, prefix: str) -> bytes:
 
 
 def _list_drops(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    """The statements of `_drop_others`, which are the same for one version of the SQL: kept beside
-    the views of that version.
+    """The statements of `_drop_others`, which are the same for one version of the SQL and of this
+    module: kept beside the views of that version.
     """
-    kept = template_file().with_suffix(".drops")
+    kept = template_file().with_suffix(f".{digest_packages(__name__)[:8]}.drops")
     with contextlib.suppress(OSError, ValueError):
         statements: list[str] = json.loads(kept.read_bytes())
         return statements

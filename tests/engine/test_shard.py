@@ -3,7 +3,6 @@ from its own log.
 """
 
 import dataclasses
-import functools
 import json
 import threading
 import time
@@ -14,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from judgelake.tasks.backends.openai.settings import OpenAISettings, StandinSettings
-from judgelake.tasks.backends.openai.throttle import BackOff
 from judgelake.tasks.engine import ledger, shard
 from judgelake.tasks.engine.shard import (
     ShardOrder,
@@ -30,6 +28,7 @@ from judgelake.tasks.planning.cases import find_work, register_judges, write_wor
 from judgelake.tasks.standin.process import StandinProcess, start_standin
 from judgelake.tasks.suite.suite import LimitSettings, Scope, Suite
 from tests.backends.asking import read_log
+from tests.engine.running import asked_again_at_once
 from tests.lakes import answer, ingest, item, lave_judge, make_lake, make_suite, query
 
 CASES = 24
@@ -63,10 +62,9 @@ def lake(tmp_path: Path) -> Lake:
 
 
 @pytest.fixture(autouse=True)
-def _no_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "judgelake.tasks.backends.openai.client.BackOff", functools.partial(BackOff, first_s=0.01)
-    )
+def _no_long_waits() -> Iterator[None]:
+    with asked_again_at_once():
+        yield
 
 
 def make_judged(max_attempts: int = 6) -> Suite:

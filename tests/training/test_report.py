@@ -152,8 +152,8 @@ def test_settings_are_said_in_words() -> None:
     assert describe_training(row) == (
         "Loss by step. It began with llava-hf/llava-1.5-7b-hf and learnt 60 people’s ratings, each "
         "2 times: 7 steps of 32 examples, low-rank matrices (LoRA of rank 16) and the projector, "
-        "where the base has one (1,600 weights) trained, learning rate 0.001 after a warm-up over 3 % of the steps, seed "
-        "7. The loss is on the prompt’s text too. The loss fell from 2.000 (first tenth of the "
+        "where the base has one (1,600 weights) trained, learning rate 0.001 after a warm-up over "
+        "3 % of the steps, seed 7. The loss is on the prompt’s text too. The loss fell from 2.000 (first tenth of the "
         "steps) to 0.250 (last tenth); dashed: 1.500 on 4 examples held out. It took 10 min."
     )
     rising = {**row, "first_loss": 0.2, "held_out_loss": None, "seconds": None}

@@ -10,31 +10,30 @@ Rows that were visited lately are `near`: their counts have 32 bits, of which a 
 as many as of floats, and are folded into the sums before they could overflow.
 """
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from judgelake.tasks.stats.kernels.compiled import compile_loop
-from judgelake.tasks.stats.kernels.merging import count_concordant, sum_ranks
-from judgelake.tasks.stats.kernels.row_counts import add_group, add_powers, count_rows, find_room
+from judgelake.tasks.stats.kernels.merging import Merges, count_concordant, sum_ranks
+from judgelake.tasks.stats.kernels.row_counts import (
+    Counts,
+    Drawn,
+    Floats,
+    GroupedRows,
+    Places,
+    add_group,
+    add_powers,
+    count_rows,
+    find_room,
+)
 
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int32]
 Near = NDArray[np.uint32]
-Places = NDArray[np.int64]
-Drawn = NDArray[np.integer[Any]]
-Merges = NDArray[np.int32]
 
 
 @compile_loop
 def visit_groups(
     drawn: Drawn,
-    clusters: Places,
-    times: Places,
-    cells: Places,
-    levels: Places,
-    groups: Places,
+    by_x: GroupedRows,
     widest: int,
     ranks: Counts,
     n: Counts,
@@ -43,11 +42,10 @@ def visit_groups(
     """Visit the groups of equal x by rising x, counting for each row the rows before it with
     smaller y (Knight 1966, JASA 61).
 
-    `cells` are where each cell (one x, one y) begins in `clusters`, `levels` its y level, `groups`
-    where each x begins in `cells`. Adds to `sums`: x's squares, cubes and levels, the cells'
-    squares, the concordant pairs, the product of centred ranks; the first four not of groups that
-    are a single row (`add_alone`).
+    Adds to `sums`: x's squares, cubes and levels, the cells' squares, the concordant pairs, the
+    product of centred ranks; the first four not of groups that are a single row (`add_alone`).
     """
+    clusters, times, cells, levels, groups = by_x
     lanes = drawn.shape[1]
     tree, places = (
         np.zeros((ranks.shape[0] + 1, lanes), np.uint32),
@@ -215,7 +213,7 @@ def sum_all(
     present: Places,
     step: int,
     by_y: tuple[Places, Places, Places],
-    by_x: tuple[Places, Places, Places, Places, Places],
+    by_x: GroupedRows,
     widest: int,
     alone: tuple[Places, Places],
     merged: tuple[Counts, Counts, Merges],
@@ -255,15 +253,13 @@ def sum_all(
             x_sums[3, b] += x_sums[0, b]
         n = rank_levels(drawn, by_y[0], by_y[1], by_y[2], ranks, y_sums)
         if merged[2].size:
-            sum_ranks(drawn, by_x[0], by_x[1], by_x[2], by_x[3], by_x[4], widest, ranks, n, x_sums)
+            sum_ranks(drawn, by_x, widest, ranks, n, x_sums)
             count_concordant(drawn, merged[0], by_x[1], merged[1], merged[2], x_sums[4])
         elif ranks.shape[0] == 2:
-            visit_two_levels(drawn, by_x[0], by_x[1], by_x[2], by_x[3], by_x[4], x_sums)
+            visit_two_levels(drawn, by_x, x_sums)
             finish_two_levels(n, ranks[0], x_sums)
         else:
-            visit_groups(
-                drawn, by_x[0], by_x[1], by_x[2], by_x[3], by_x[4], widest, ranks, n, x_sums
-            )
+            visit_groups(drawn, by_x, widest, ranks, n, x_sums)
         sum_moments(drawn, moments, moment_sums)
         for b in range(lanes):
             sums[0, start + b] = n[b]
@@ -360,16 +356,13 @@ def add_alone(drawn: Drawn, alone: Places, sums: Floats) -> None:
 @compile_loop
 def visit_two_levels(
     drawn: Drawn,
-    clusters: Places,
-    times: Places,
-    cells: Places,
-    levels: Places,
-    groups: Places,
+    by_x: GroupedRows,
     sums: Floats,
 ) -> None:
     """As `visit_groups` where y has two levels; adds to `sums[4]` each row's rows before it, twice,
     and level with it, of upper rows only.
     """
+    clusters, times, cells, levels, groups = by_x
     lanes = drawn.shape[1]
     held, below, before = np.zeros((2, lanes), np.int32), np.zeros(lanes), sums[4]
     near = np.zeros(

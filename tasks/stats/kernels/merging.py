@@ -6,19 +6,22 @@ import it inside functions.
 Arrays are those of `tasks.stats.kernels.correlation`.
 """
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from judgelake.tasks.stats.kernels.compiled import compile_loop
-from judgelake.tasks.stats.kernels.row_counts import add_group, count_rows
+from judgelake.tasks.stats.kernels.row_counts import (
+    Counts,
+    Drawn,
+    Floats,
+    GroupedRows,
+    Places,
+    add_group,
+    count_rows,
+    find_most,
+)
 
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int32]
 Sums = NDArray[np.uint32]
-Places = NDArray[np.int64]
-Drawn = NDArray[np.integer[Any]]
 Merges = NDArray[np.int32]
 
 _LARGEST = np.int64(2**32 - 1)
@@ -61,10 +64,7 @@ def count_concordant(
     """Add to `sums`, (resamples,), the pairs of rows of which one has the larger x and y; `levels`
     are those of the rows.
     """
-    most = np.int64(1)
-    for c in range(drawn.shape[0]):
-        for b in range(drawn.shape[1]):
-            most = max(most, np.int64(drawn[c, b]))
+    most = find_most(drawn)
     below, pairs = np.zeros(drawn.shape[1], np.uint32), np.zeros(drawn.shape[1], np.uint32)
     for merge in range(merges.shape[0]):
         block, n_below, held = np.int64(-1), np.int64(0), np.int64(0)
@@ -114,11 +114,7 @@ def _fold_pairs(pairs: Sums, sums: Floats) -> None:
 @compile_loop
 def sum_ranks(
     drawn: Drawn,
-    clusters: Places,
-    times: Places,
-    cells: Places,
-    levels: Places,
-    groups: Places,
+    by_x: GroupedRows,
     widest: int,
     ranks: Counts,
     n: Counts,
@@ -127,6 +123,7 @@ def sum_ranks(
     """Visit the groups of equal x by rising x. Adds to `sums` the product of centred ranks and,
     but for groups that are a single row, x's squares, cubes and levels and the cells' squares.
     """
+    clusters, times, cells, levels, groups = by_x
     held = np.zeros((widest + 1, drawn.shape[1]), np.int32)
     group = held[widest]
     below = -n.astype(np.float64)  # twice the rows of smaller x, less all rows

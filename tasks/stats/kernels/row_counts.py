@@ -1,5 +1,5 @@
-"""What the loops of the correlation bootstrap share: counting rows, and sums of powers of counts.
-Imports numba, so import it inside functions.
+"""What the loops of the correlation bootstrap share: their arrays, counting rows, and sums of
+powers of counts. Imports numba, so import it inside functions.
 
 Arrays are those of `tasks.stats.kernels.correlation`.
 """
@@ -15,6 +15,10 @@ Floats = NDArray[np.float64]
 Counts = NDArray[np.int32]
 Places = NDArray[np.int64]
 Drawn = NDArray[np.integer[Any]]
+GroupedRows = tuple[Places, Places, Places, Places, Places]
+"""The rows by x: their clusters and times, where each cell (one x, one y) begins in these, the
+cells' y levels, and where each x begins in the cells.
+"""
 
 _MOST_NEAR = 65535
 """Rows of a resample that can be near: products of two counts of them, and the sum of such products
@@ -23,13 +27,19 @@ over rows, fit 32 bits.
 
 
 @compile_loop
-def find_room(drawn: Drawn) -> int:
-    """How many rows can be near."""
+def find_most(drawn: Drawn) -> int:
+    """How often a cluster was drawn at most, 1 or more."""
     most = np.uint16(1)
     for c in range(drawn.shape[0]):
         for b in range(drawn.shape[1]):
             most = max(most, drawn[c, b])
-    return int(_MOST_NEAR // np.int64(most))
+    return int(most)
+
+
+@compile_loop
+def find_room(drawn: Drawn) -> int:
+    """How many rows can be near."""
+    return int(_MOST_NEAR // find_most(drawn))
 
 
 @compile_loop
