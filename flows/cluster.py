@@ -24,13 +24,17 @@ from judgelake.flows.runners import (
     local_cluster,
     workers_here,
 )
-from judgelake.flows.small_runs import is_small
 from judgelake.tasks.digests import describe_code, describe_differences
 from judgelake.tasks.errors import ClusterError, JudgelakeError
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.runs.workers import Probe, make_probe, probe_place
+from judgelake.tasks.sources.registry import source_size
 from judgelake.tasks.suite.suite import Suite
 
+_SMALL, _FEW = 2**20, 500
+"""Bytes of input files, which is about 4,000 answers, and items of each benchmark: a run of fewer
+is judged by workers in its own process.
+"""
 _CONNECT_S, _LOOK_S = 10.0, 1.0
 """How long a scheduler may take to answer, and the pause between two looks at its workers."""
 
@@ -66,7 +70,7 @@ def open_workers(
     if scheduler is None:
         slots = (ENDPOINT_SLOT, METRIC_SLOT)
         devices = _list_devices(suite) if "judge" in stages else []
-        if not devices and is_small(suite, limit):
+        if not devices and _is_small(suite, limit):
             with workers_here(slots) as address:
                 yield Workers(address, dict.fromkeys(slots, 1))
             return
@@ -79,6 +83,18 @@ def open_workers(
     if ENDPOINT_SLOT in probes:
         refuse_thin_share(suite.limits.concurrency, workers)
     yield workers
+
+
+def _is_small(suite: Suite, limit: int | None) -> bool:
+    """Whether starting processes would take longer than the work: few items, or small files. Not so
+    where JUDGELAKE_WORKERS is `processes`.
+    """
+    if os.environ.get("JUDGELAKE_WORKERS") == "processes":
+        return False
+    if limit is not None and limit <= _FEW:
+        return True
+    sizes = [source_size(benchmark.settings) for benchmark in suite.benchmarks.values()]
+    return all(sizes) and sum(sizes) <= _SMALL
 
 
 def _list_devices(suite: Suite) -> list[dict[str, str]]:

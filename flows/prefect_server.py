@@ -1,5 +1,5 @@
 """A Prefect server: `python -P -m judgelake.flows.prefect_server HOST:PORT` until a signal, as a
-child that ends with its parent, or in the process of a small run.
+child that ends with its parent.
 
 A child gets the number of a socket that it inherits and a pipe as its standard input.
 `flows.runners` and infra/compose.yaml start servers. PREFECT_API_DATABASE_CONNECTION_URL names the
@@ -10,13 +10,9 @@ import os
 import socket
 import sys
 import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from judgelake.flows.process_start import without_collections
-from judgelake.tasks.errors import JudgelakeError
 
 if TYPE_CHECKING:
     import uvicorn
@@ -34,32 +30,10 @@ def main() -> None:
         threading.Thread(target=_end_with_parent, daemon=True).start()
         listener = socket.socket(fileno=int(port))
     with listener:
-        make_server(listener).run(sockets=[listener])
+        _make_server(listener).run(sockets=[listener])
 
 
-@contextmanager
-def serve_here(listener: socket.socket) -> Iterator[None]:
-    """Serve on a thread of this process while the block runs; raises JudgelakeError where the
-    server does not start. Its database must be there: alembic, which makes one, would have modules
-    imported from the working directory. Nobody waits for its end: the run's process ends then.
-    """
-    server = make_server(listener, "critical")  # its log would be the run's standard error
-    thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
-    thread.start()
-    while not server.started and thread.is_alive():
-        time.sleep(0.01)
-    if not server.started:
-        raise JudgelakeError(
-            "prefect server: ended while it started; expected a server; run again, or set "
-            "PREFECT_API_URL to one"
-        )
-    try:
-        yield
-    finally:
-        server.should_exit = True
-
-
-def make_server(listener: socket.socket, log_level: str = "error") -> "uvicorn.Server":
+def _make_server(listener: socket.socket) -> "uvicorn.Server":
     """A server for the names under which a request may reach `listener`."""
     with without_collections():
         import uvicorn
@@ -67,7 +41,7 @@ def make_server(listener: socket.socket, log_level: str = "error") -> "uvicorn.S
         from starlette.middleware.trustedhost import TrustedHostMiddleware
 
         app = TrustedHostMiddleware(create_app(), allowed_hosts=_list_hosts(listener))
-    config = uvicorn.Config(app, log_level=log_level, lifespan="on", timeout_graceful_shutdown=2)
+    config = uvicorn.Config(app, log_level="error", lifespan="on", timeout_graceful_shutdown=2)
     return uvicorn.Server(config)
 
 

@@ -15,15 +15,15 @@ from types import FrameType
 from typing import TypeVar
 
 from judgelake.flows.process_start import without_collections
-from judgelake.flows.runners import prefect_server, refuse_open_scheduler
-from judgelake.flows.small_runs import is_small
+from judgelake.flows.runners import RunServer, refuse_open_scheduler
+from judgelake.tasks.backends.registry import BACKENDS
 from judgelake.tasks.errors import LakeError, RunError, find_code
 from judgelake.tasks.lake.lake import Lake, open_lake
 from judgelake.tasks.lake.stop_flag import HALT, STOP, set_stop, stop_file
 from judgelake.tasks.lake.storage import LakePath, has_file
 from judgelake.tasks.reports.exports import is_fresh, page_path
 from judgelake.tasks.runs.lease_names import name_leases, name_report_leases
-from judgelake.tasks.runs.left import STAGES, expect_ingested, find_left
+from judgelake.tasks.runs.left import STAGES, expect_ingested, find_left, looks_left
 from judgelake.tasks.runs.log import (
     DEFAULT_OPTIONS,
     RunOptions,
@@ -98,17 +98,21 @@ def run_suite(options: argparse.Namespace) -> RunEnd:
     compare = getattr(options, "compare", "last")
     if compare != "last":
         return _finish_here(lake, suite, run_id, stages, ("report",), run_options, compare)
-    left = find_left(lake, full, scope, stages, retry)
-    if left not in ((), ("report",)):
-        with hold_for_run(lake, name_leases(suite, left), suite.name, run_id, run_options) as held:
-            # another run at the same work ends first; after it there may be nothing left to
-            # start servers for
-            pass
-        if held.waited:
-            left = find_left(lake, full, scope, stages, retry)
-    if left in ((), ("report",)):
-        return _finish_here(lake, suite, run_id, stages, left, run_options)
-    return _run_flow(options, full, lake, run_id, scope, left, run_options)
+    with RunServer(options.scheduler) as server:
+        if stages != ("report",) and (retry or looks_left(lake, suite)):
+            server.start()  # it takes seconds, on the machine's other core
+        left = find_left(lake, full, scope, stages, retry)
+        if left not in ((), ("report",)):
+            leases = name_leases(suite, left)
+            with hold_for_run(lake, leases, suite.name, run_id, run_options) as held:
+                # another run at the same work ends first; after it there may be nothing left to
+                # start servers for
+                pass
+            if held.waited:
+                left = find_left(lake, full, scope, stages, retry)
+        if left not in ((), ("report",)):
+            return _run_flow(options, full, lake, run_id, scope, left, run_options, server)
+    return _finish_here(lake, suite, run_id, stages, left, run_options)
 
 
 def _finish_here(
@@ -158,6 +162,7 @@ def _run_flow(
     scope: Scope,
     stages: tuple[str, ...],
     run_options: RunOptions,
+    server: RunServer,
 ) -> RunEnd:
     from judgelake.flows.progress import show_progress
 
@@ -166,12 +171,10 @@ def _run_flow(
     if is_text:
         sys.stderr.write(f"judgelake: {' + '.join(stages)}; {where}\n")
     progress = show_progress(lake, run_id) if is_text else nullcontext()
-    server = prefect_server(
-        options.scheduler,
-        lambda: _import_flows(stages),
-        here=options.scheduler is None and is_small(narrow(full, scope), scope.limit),
-    )
-    with server, stop_on_signal(lake, run_id, run_options), progress:
+    with stop_on_signal(lake, run_id, run_options), progress:
+        server.start()
+        _import_flows(narrow(full, scope), stages)
+        server.wait()
         from judgelake.flows.nightly_evaluation import (
             nightly_evaluation,
         )  # prefect reads its settings at import
@@ -195,12 +198,20 @@ def _run_flow(
             return RunEnd(find_code(error), error.lines, run_id)
 
 
-def _import_flows(stages: tuple[str, ...]) -> None:
+def _import_flows(suite: Suite, stages: tuple[str, ...]) -> None:
     """Import what the run needs while its server starts, on the machine's other core."""
+    modules = ["judgelake.flows.nightly_evaluation", "fastapi.encoders"]  # prefect's, in each flow
+    if "judge" in stages:
+        endpoints = [
+            endpoint for judge in suite.judges.values() for endpoint in judge.endpoints.values()
+        ]
+        clients = {BACKENDS[endpoint.backend].client for endpoint in endpoints}
+        modules += sorted(filter(None, clients))
+    if "report" in stages:
+        modules += ["judgelake.tasks.reports.build", "matplotlib.figure"]
     with without_collections():
-        import_module("judgelake.flows.nightly_evaluation")
-        if "report" in stages:
-            import_module("judgelake.tasks.reports.build")
+        for module in modules:
+            import_module(module)
 
 
 def call_in_thread(call: Callable[[], _Result]) -> _Result:

@@ -5,6 +5,7 @@ The flows decide what runs there; a cluster that somebody else started is `flows
 and workers hold a pipe to this process, so that even `kill -9` leaves nothing behind.
 """
 
+import functools
 import logging
 import os
 import secrets
@@ -16,10 +17,9 @@ import urllib.request
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from judgelake.flows.prefect_database import NAME, copy_kept, drop_kept, keep_database
-from judgelake.flows.prefect_server import serve_here
 from judgelake.tasks.errors import ClusterError, JudgelakeError
 from judgelake.tasks.lake.processes import own_folder
 
@@ -61,6 +61,8 @@ _QUIET = {
     "PREFECT_INTERNAL_LOGGING_LEVEL": "CRITICAL",
     "PREFECT_LOGGING_TO_API_ENABLED": "false",
     "PREFECT_RESULTS_PERSIST_BY_DEFAULT": "false",
+    # A cache of the server would check the types of its own calls, each of them.
+    "PY_KEY_VALUE_DISABLE_BEARTYPE": "true",
 }
 _ONE_RUN = {
     # Of a run's own server nobody asks for events, schedules and what else services are for.
@@ -94,61 +96,64 @@ def refuse_open_scheduler(scheduler: str | None, *, without_tls: bool) -> None:
     )
 
 
-@contextmanager
-def prefect_server(
-    scheduler: str | None = None,
-    meanwhile: Callable[[], None] = lambda: None,
-    *,
-    here: bool = False,
-) -> Iterator[str]:
-    """The address of a Prefect server for one run: the configured one (PREFECT_API_URL), else one
-    of our own with a temporary home. `meanwhile` runs while it starts. `here`: it may be a thread
-    of this process, which spares importing prefect twice; a child makes its first database.
+class RunServer:
+    """The Prefect server of one run, which ends with the block: the configured one
+    (PREFECT_API_URL), else a child with a temporary home. `start` begins it and returns at once;
+    `wait` gives its address once it answers.
 
-    Must be entered before prefect is imported: prefect reads its settings then. Workers of a Dask
-    scheduler elsewhere reach our own server where the route to that scheduler leaves this machine.
+    `start` must be called before prefect is imported: prefect reads its settings then. Workers of a
+    Dask scheduler elsewhere reach a child where the route to that scheduler leaves this machine.
     """
-    configured = os.environ.get("PREFECT_API_URL")
-    if configured:
-        meanwhile()
-        yield configured
-        return
-    temporary = own_folder("prefect")
-    host = _route_to(scheduler) if scheduler else _LOOPBACK
-    with temporary as home, ExitStack() as stack:
-        is_kept = copy_kept(Path(home))
+
+    def __init__(self, scheduler: str | None = None) -> None:
+        self._scheduler = scheduler
+        self._stack = ExitStack()
+        self._wait: Callable[[], str] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def start(self) -> None:
+        """Begin it, where that was not done."""
+        if self._wait is not None:
+            return
+        if configured := os.environ.get("PREFECT_API_URL"):
+            self._wait = lambda: configured
+            return
+        home = Path(self._stack.enter_context(own_folder("prefect")))
+        host = _route_to(self._scheduler) if self._scheduler else _LOOPBACK
+        is_kept = copy_kept(home)
+        settings = _ONE_RUN | (_DATABASE_IS_READY if is_kept else {})
+        answers = self._stack.enter_context(starting_server(home, host=host, settings=settings))
+        self._wait = functools.partial(self._wait_for_own, answers, None if is_kept else home)
+
+    def wait(self) -> str:
+        """Its address, once it answers; raises JudgelakeError where it does not."""
+        self.start()
+        return self._wait() if self._wait else ""
+
+    def _wait_for_own(self, answers: Callable[[], str], new_home: Path | None) -> str:
         try:
-            settings = _ONE_RUN | (_DATABASE_IS_READY if is_kept else {})
-            url = stack.enter_context(
-                own_server(
-                    Path(home),
-                    host=host,
-                    settings=settings,
-                    meanwhile=meanwhile,
-                    here=here and is_kept,
-                )
-            )
+            url = answers()
         except JudgelakeError:
             drop_kept()
             raise
-        if not is_kept:
-            keep_database(Path(home))
-        with _without_heartbeats():
-            yield url
+        if new_home:
+            keep_database(new_home)
+        self._stack.enter_context(_without_heartbeats())
+        return url
 
 
 @contextmanager
-def own_server(
-    home: Path,
-    *,
-    host: str = _LOOPBACK,
-    settings: Mapping[str, str] = _ONE_RUN,
-    meanwhile: Callable[[], None] = lambda: None,
-    here: bool = False,
-) -> Iterator[str]:
-    """A Prefect server that keeps its database in `home`; inside, PREFECT_API_URL names it and
-    PREFECT_API_AUTH_STRING is the password made for it, which every request needs. `meanwhile` runs
-    while it starts. `here`: on a thread of this process, over a database that is there.
+def starting_server(
+    home: Path, *, host: str = _LOOPBACK, settings: Mapping[str, str] = _ONE_RUN
+) -> Iterator[Callable[[], str]]:
+    """A Prefect server that keeps its database in `home`, a child of this process, while the block
+    runs; the function waits until it answers and returns its address. Inside, PREFECT_API_URL names
+    it and PREFECT_API_AUTH_STRING is the password made for it, which every request needs.
     """
     with ExitStack() as stack:
         listener = socket.create_server((host, 0))
@@ -162,17 +167,10 @@ def own_server(
             f"judgelake:{secrets.token_hex(16)}"
         )
         os.environ["PREFECT_SERVER_CORS_ALLOWED_ORIGINS"] = url.removesuffix("/api")
-        if here:
-            stack.enter_context(listener)
-            meanwhile()
-            stack.enter_context(serve_here(listener))
-        else:
-            with listener:  # if the server dies, requests fail at once
-                server = _start_server(home, listener)
-            stack.callback(_end, server)
-            meanwhile()
-            _wait_until_ready(server, home, url)
-        yield url
+        with listener:  # if the server dies, requests fail at once
+            server = _start_server(home, listener)
+        stack.callback(_end, server)
+        yield functools.partial(_wait_until_ready, server, home, url)
 
 
 @contextmanager
@@ -291,17 +289,17 @@ def _start_server(home: Path, listener: socket.socket) -> subprocess.Popen[bytes
         )
 
 
-def _wait_until_ready(server: subprocess.Popen[bytes], home: Path, url: str) -> None:
-    """Return once the server answers; raises JudgelakeError with its last lines where it does
+def _wait_until_ready(server: subprocess.Popen[bytes], home: Path, url: str) -> str:
+    """Return `url` once the server answers; raises JudgelakeError with its last lines where it does
     not.
     """
     deadline = time.monotonic() + _START_S
     while time.monotonic() < deadline and server.poll() is None:
         try:
             with urllib.request.urlopen(f"{url}/health", timeout=2):  # noqa: S310  # our own address
-                return
+                return url
         except OSError:
-            time.sleep(0.05)
+            time.sleep(0.02)
     what = (
         f"did not answer within {_START_S:.0f} s; expected a sign of life; run again"
         if server.poll() is None

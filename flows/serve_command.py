@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-from judgelake.flows.runners import own_server, quieten_prefect, refuse_open_scheduler
+from judgelake.flows.runners import quieten_prefect, refuse_open_scheduler, starting_server
 from judgelake.tasks.errors import ExitCode, SuiteError
 from judgelake.tasks.suite.suite import Scope, Suite, narrow, read_suite
 
@@ -42,16 +42,9 @@ def serve_suite(options: argparse.Namespace) -> int:
         quieten_prefect(_SETTINGS)
         _serve(options, suite, _make_schedule(options, zone), configured, configured=True)
         return ExitCode.DONE
-    made: list[Schedule] = []
-
-    def check_schedule() -> None:
-        made.append(_make_schedule(options, zone))
-
-    with (
-        _hold_home(suite) as home,
-        own_server(home, settings=_SETTINGS, meanwhile=check_schedule) as url,
-    ):
-        _serve(options, suite, made[0], url, configured=False)
+    with _hold_home(suite) as home, starting_server(home, settings=_SETTINGS) as wait:
+        schedule = _make_schedule(options, zone)
+        _serve(options, suite, schedule, wait(), configured=False)
     return ExitCode.DONE
 
 

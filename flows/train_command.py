@@ -5,11 +5,10 @@ Prefect flow without workers: in this process, or in one a device.
 import argparse
 import sys
 from collections.abc import Iterator, Mapping
-from importlib import import_module
 from typing import Any
 
 from judgelake.flows.run_command import call_in_thread, stop_on_signal
-from judgelake.flows.runners import prefect_server
+from judgelake.flows.runners import RunServer
 from judgelake.tasks.errors import ExitCode, SuiteError
 from judgelake.tasks.lake.lake import open_lake
 from judgelake.tasks.runs.log import RunOptions
@@ -29,15 +28,14 @@ def run_train(options: argparse.Namespace) -> int:
         raise SuiteError(f"{options.suite}: has no training; {expected}")
     lake, run_id = open_lake(options.lake), new_run_id()
     run_options = RunOptions(options.wait, options.log_format)
-    with (
-        prefect_server(meanwhile=_import_flow),
-        stop_on_signal(lake, run_id, run_options, _STOPPING),
-    ):
+    with RunServer() as server, stop_on_signal(lake, run_id, run_options, _STOPPING):
+        server.start()
         from judgelake.flows.run_suite import RunSuite
         from judgelake.flows.train_judge import (
             train_judge,
         )  # prefect reads its settings at import
 
+        server.wait()
         manifest = call_in_thread(
             lambda: train_judge(
                 RunSuite(suite), str(lake.root), run_id, run_options, options.devices
@@ -47,11 +45,6 @@ def run_train(options: argparse.Namespace) -> int:
     sys.stdout.write("".join(f"{line}\n" for line in _describe_training(manifest)))
     sys.stdout.write(f"judge: {model}; `judgelake run {options.suite}` asks it\n")
     return ExitCode.DONE
-
-
-def _import_flow() -> None:
-    """Import what the training needs while its server starts."""
-    import_module("judgelake.flows.train_judge")
 
 
 def _describe_training(manifest: Mapping[str, Any]) -> Iterator[str]:

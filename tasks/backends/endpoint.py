@@ -131,9 +131,11 @@ class BackendOrder:
 @dataclass(frozen=True)
 class BackendKind:
     """One kind of backend, by its name in a suite: its settings, and how a backend is made of them.
-    Heavy packages are imported by `make`, which only workers call.
+    Heavy packages are imported by `make`, which only workers call; `client` is the module that
+    imports them for live requests, if a run may import it while it waits for its server.
     """
 
     name: str
     settings: type[EndpointSettings]
     make: Callable[[Any, BackendOrder], Backend]
+    client: str | None = None

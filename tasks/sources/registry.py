@@ -2,6 +2,7 @@
 
 import dataclasses
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from judgelake.tasks.digests import digest_json, files_digest
@@ -121,10 +122,15 @@ def source_digest(settings: object) -> str:
     )
 
 
+def source_files(settings: object) -> list[Path]:
+    """The files that an ingest would read; raises SourceError where one is missing."""
+    return _find(settings).files(settings)
+
+
 def source_size(settings: object) -> int:
     """Bytes of the files that an ingest would read; 0 where there are none, or one is missing."""
     try:
-        return sum(file.stat().st_size for file in _find(settings).files(settings))
+        return sum(file.stat().st_size for file in source_files(settings))
     except (OSError, SourceError):
         return 0
 

@@ -27,6 +27,7 @@ RUBRIC = Rubric("C?", LEVELS)
         json.dumps(OBJECT),
         f"```json\n{json.dumps(OBJECT, indent=2)}\n```",
         json.dumps([OBJECT]),
+        "{" + json.dumps(OBJECT) + "}",
         json.dumps({"criteria 1": OBJECT}),
         json.dumps({"rubrics": [OBJECT]}),
         "Criteria 1: " + json.dumps(OBJECT),

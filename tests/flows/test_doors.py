@@ -3,11 +3,9 @@ credential, a page of another site, a name that points here.
 """
 
 import http.client
-import json
 import os
 import shutil
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,7 +17,7 @@ import pytest
 from distributed import Client, Security
 
 from judgelake.flows import prefect_server
-from judgelake.flows.runners import local_cluster, own_server
+from judgelake.flows.runners import local_cluster, starting_server
 from tests.flows.harness import HANG_S
 from tests.flows.services import ask
 
@@ -49,44 +47,16 @@ def test_workers_talk_to_their_own_run_only() -> None:
                 Client(place.replace("tls://", "tcp://"), timeout=5)  # type: ignore[no-untyped-call]
 
 
-IN_A_RUN = """
-import json, os, sys
-import psutil
-from judgelake.flows.runners import prefect_server
-with prefect_server(here=True) as url:
-    n_children = len(psutil.Process().children())
-    print(json.dumps([url, os.environ["PREFECT_API_AUTH_STRING"], n_children]), flush=True)
-    sys.stdin.read()
-os._exit(0)  # as a command ends
-"""
-
-
-@pytest.fixture(scope="module", params=["child", "thread"])
-def server(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[str, str]]:
-    """The address of a run's server and the password made for it: a child of the run, or a thread
-    of a small run, which has a process of its own here.
-    """
-    with pytest.MonkeyPatch.context() as patch:
-        if request.param == "child":
-            with own_server(tmp_path_factory.mktemp("prefect")) as url:
-                password = os.environ["PREFECT_API_AUTH_STRING"]
-                patch.delenv("PREFECT_API_AUTH_STRING")
-                yield url, password
-            return
-        patch.setenv("JUDGELAKE_CACHE", str(tmp_path_factory.mktemp("cache")))
-        patch.delenv("PREFECT_API_URL", raising=False)
-        for n_children in (1, 0):  # a child makes the first database, which is kept
-            words = [sys.executable, "-c", IN_A_RUN]
-            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-            with subprocess.Popen(words, **pipes, text=True) as run:  # type: ignore[call-overload]
-                url, password, counted = json.loads(run.stdout.readline())
-                assert counted == n_children
-                if not n_children:
-                    yield url, password
-                run.stdin.close()
-                assert run.wait(HANG_S) == 0
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """The address of a run's server and the password made for it."""
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        starting_server(tmp_path_factory.mktemp("prefect")) as wait,
+    ):
+        password = os.environ["PREFECT_API_AUTH_STRING"]
+        patch.delenv("PREFECT_API_AUTH_STRING")
+        yield wait(), password
 
 
 def post(url: str, path: str, headers: dict[str, str]) -> tuple[int, dict[str, str]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from judgelake.flows import runners
-from judgelake.flows.runners import own_server
+from judgelake.flows.runners import starting_server
 from judgelake.tasks.errors import BackendError, JudgelakeError
 from judgelake.tasks.standin import process as standin_process
 from judgelake.tasks.standin.process import start_standin
@@ -125,8 +125,8 @@ def test_a_server_that_ends_while_it_starts_is_reported_without_waiting(
     words = r"(?s)prefect server: ended with status 1 while it started; .*broken on purpose"
     home = tmp_path / "home"
     home.mkdir()
-    with pytest.raises(JudgelakeError, match=words), own_server(home):
-        pytest.fail("it is up")
+    with starting_server(home) as wait, pytest.raises(JudgelakeError, match=words):
+        wait()
 
 
 def test_a_standin_that_ends_while_it_starts_is_reported_without_waiting(

@@ -44,6 +44,12 @@ def test_prometheus_fields_stand_before_the_two_feedbacks() -> None:
     assert request.decoding == Decoding(temperature=0.0, top_p=None, max_tokens=2048)
 
 
+def test_both_orders_are_asked_unless_the_suite_wants_one() -> None:
+    assert feedback_preference.list_wants(FeedbackPreferenceOptions(PAIR)).both_orders
+    one = FeedbackPreferenceOptions(PAIR, both_orders=False)
+    assert not feedback_preference.list_wants(one).both_orders
+
+
 @pytest.mark.parametrize(
     ("shown_first", "shown"),
     [("a", ("It names a cat.", "It is short.")), ("b", ("It is short.", "It names a cat."))],

@@ -128,7 +128,9 @@ def test_two_scores_by_hand() -> None:
         llava_bench.judge(make(prompt="What?", other_answer="what a dog"), options, MODELS)
     ).startswith("1.5 6\n")
     swapped = make(prompt="What?", other_answer="what a dog", shown_first="b")
-    assert says(llava_bench.judge(swapped, options, MODELS)).startswith("6 1.5\n")
+    assert says(llava_bench.judge(swapped, options, MODELS)).startswith("6 1.5\nAnswer 1 says more")
+    equal = make(prompt="What?", other_answer=make().answer)
+    assert says(llava_bench.judge(equal, options, MODELS)) == "1.5 1.5\nBoth are equally good."
 
 
 def test_two_scores_hang_on_image_and_context() -> None:

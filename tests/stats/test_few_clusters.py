@@ -50,10 +50,12 @@ def test_each_cluster_is_left_out_once() -> None:
     assert left_out.sizes.tolist() == [1, 1, 2, 1, 2]
 
 
-def test_many_clusters_are_resampled() -> None:
-    clusters = np.arange(60)
-    weights = draw_cluster_weights(60, 3, np.random.default_rng(0))
+def test_clusters_are_resampled_from_40_in_effect() -> None:
+    clusters = np.arange(40)
+    weights = draw_cluster_weights(40, 3, np.random.default_rng(0))
     assert add_left_out(clusters, weights) == (clusters, weights)
+    more = np.array([*range(40), 0])  # 41 rows, as many as 39.1 equal clusters have
+    assert len(add_left_out(more, weights)[1]) == 3 + 40
 
 
 def test_the_interval_is_a_jackknife_in_fisher_s_z() -> None:

@@ -166,15 +166,18 @@ def _make_batch(settings: OpenAISettings, order: BackendOrder) -> Backend:
     )
 
 
+_CLIENT = "judgelake.tasks.backends.openai.client"
 BACKEND = BackendKind(
     "openai",
     OpenAISettings,
     lambda settings, order: (_make_batch if settings.mode == "batch" else _make_live)(
         settings, order
     ),
+    _CLIENT,
 )
 STANDIN = BackendKind(
     "standin",
     StandinSettings,
     lambda settings, order: _ask_live(settings, order, order.standin, "OPENAI_API_KEY"),
+    _CLIENT,
 )

@@ -1,0 +1,46 @@
+"""The Prefect server of a run: begun before it is needed, ended though nobody needed it."""
+
+import os
+from pathlib import Path
+
+import psutil
+import pytest
+
+from judgelake.flows.runners import RunServer
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("JUDGELAKE_CACHE", str(tmp_path))
+
+
+def servers() -> list[psutil.Process]:
+    """The servers that this process has started."""
+    return [
+        child
+        for child in psutil.Process().children()
+        if "judgelake.flows.prefect_server" in child.cmdline()
+    ]
+
+
+def test_a_server_that_nobody_waits_for_ends_with_the_block() -> None:
+    before = dict(os.environ)
+    with RunServer() as server:
+        assert not servers()
+        server.start()
+        server.start()
+        (child,) = servers()
+        home = Path(os.environ["PREFECT_HOME"])
+        assert home.is_dir()
+    assert not child.is_running()
+    assert not home.exists()
+    assert dict(os.environ) == before
+
+
+def test_a_configured_server_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:1/api")
+    with RunServer() as server:
+        server.start()
+        assert server.wait() == "http://127.0.0.1:1/api"
+        assert not servers()
+    assert os.environ["PREFECT_API_URL"] == "http://127.0.0.1:1/api"
