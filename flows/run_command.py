@@ -171,10 +171,10 @@ def _run_flow(
     if is_text:
         sys.stderr.write(f"judgelake: {' + '.join(stages)}; {where}\n")
     progress = show_progress(lake, run_id) if is_text else nullcontext()
+    server.start()
+    _import_flows(narrow(full, scope), stages)
+    server.wait()
     with stop_on_signal(lake, run_id, run_options), progress:
-        server.start()
-        _import_flows(narrow(full, scope), stages)
-        server.wait()
         from judgelake.flows.nightly_evaluation import (
             nightly_evaluation,
         )  # prefect reads its settings at import
