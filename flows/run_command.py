@@ -202,16 +202,25 @@ def _import_flows(suite: Suite, stages: tuple[str, ...]) -> None:
     """Import what the run needs while its server starts, on the machine's other core."""
     modules = ["judgelake.flows.nightly_evaluation", "fastapi.encoders"]  # prefect's, in each flow
     if "judge" in stages:
-        endpoints = [
-            endpoint for judge in suite.judges.values() for endpoint in judge.endpoints.values()
-        ]
-        clients = {BACKENDS[endpoint.backend].client for endpoint in endpoints}
-        modules += sorted(filter(None, clients))
+        modules += list_clients(suite)
     if "report" in stages:
         modules += ["judgelake.tasks.reports.build", "matplotlib.figure"]
     with without_collections():
         for module in modules:
             import_module(module)
+
+
+def list_clients(suite: Suite) -> list[str]:
+    """The modules by which the suite's judges are asked live. A judge that asks nobody has no
+    backend.
+    """
+    endpoints = [
+        endpoint
+        for judge in suite.judges.values()
+        if judge.asks
+        for endpoint in judge.endpoints.values()
+    ]
+    return sorted({BACKENDS[endpoint.backend].client or "" for endpoint in endpoints} - {""})
 
 
 def call_in_thread(call: Callable[[], _Result]) -> _Result:

@@ -1,12 +1,16 @@
 """The Prefect server of a run: begun before it is needed, ended though nobody needed it."""
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 import psutil
 import pytest
 
+from judgelake.flows.run_command import list_clients
 from judgelake.flows.runners import RunServer
+from judgelake.tasks.suite.suite import read_suite
+from tests.conftest import SUITE_FILES
 
 
 @pytest.fixture(autouse=True)
@@ -44,3 +48,12 @@ def test_a_configured_server_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
         assert server.wait() == "http://127.0.0.1:1/api"
         assert not servers()
     assert os.environ["PREFECT_API_URL"] == "http://127.0.0.1:1/api"
+
+
+@pytest.mark.parametrize("file", SUITE_FILES, ids=lambda file: file.stem)
+def test_the_clients_of_each_suite_can_be_imported(file: Path) -> None:
+    """The demo has a jury, a judge that asks nobody, among judges that ask."""
+    clients = list_clients(read_suite(file))
+    assert all(find_spec(client) for client in clients)
+    if file.stem == "demo":
+        assert clients == ["judgelake.tasks.backends.openai.client"]
