@@ -93,6 +93,13 @@ rates as (
         cluster_spread(n, total, all_n) as spread
     from weighed
     group by benchmark, rater, criterion, category, model_a, model_b
+),
+
+ended as (
+    select
+        *,
+        share_ends(spread) as ends
+    from rates
 )
 
 select
@@ -108,7 +115,7 @@ select
     n_inconsistent,
     losses,
     spread.mean as win_rate,
-    share_ends(spread).low as low,
-    share_ends(spread).high as high,
-    share_ends(spread).reason as reason
-from rates
+    ends.low as low,
+    ends.high as high,
+    ends.reason as reason
+from ended

@@ -98,6 +98,13 @@ shares as (
         sum(total_beside_people) / nullif(sum(n_people), 0) as share_beside_people
     from weighed
     group by benchmark, judge, criterion, relation
+),
+
+ended as (
+    select
+        *,
+        share_ends(spread) as ends
+    from shares
 )
 
 select
@@ -108,11 +115,11 @@ select
     shares.judge_family,
     shares.n,
     shares.spread.mean as share,
-    share_ends(shares.spread).low as low,
-    share_ends(shares.spread).high as high,
-    share_ends(shares.spread).reason as reason,
+    shares.ends.low as low,
+    shares.ends.high as high,
+    shares.ends.reason as reason,
     shares.n_people,
     shares.people_share,
     shares.share_beside_people
-from shares
+from ended as shares
 order by shares.benchmark, shares.judge, shares.criterion, shares.relation

@@ -44,6 +44,13 @@ shares as (
         cluster_spread(n, total, all_n) as spread
     from weighed
     group by benchmark, rater, criterion
+),
+
+ended as (
+    select
+        *,
+        share_ends(spread) as ends
+    from shares
 )
 
 select
@@ -52,8 +59,8 @@ select
     criterion,
     n,
     spread.mean as share_longer,
-    share_ends(spread).low as low,
-    share_ends(spread).high as high,
-    share_ends(spread).reason as reason
-from shares
+    ends.low as low,
+    ends.high as high,
+    ends.reason as reason
+from ended
 order by benchmark, judge, criterion

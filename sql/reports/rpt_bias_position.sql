@@ -86,6 +86,13 @@ counted as (
         count(*) filter (where is_always_second) as n_always_second
     from turned
     group by benchmark, rater, criterion
+),
+
+ended as (
+    select
+        *,
+        share_ends(spread) as ends
+    from shares
 )
 
 select
@@ -97,16 +104,16 @@ select
     shares.n - shares.first_wins - shares.second_wins as ties,
     shares.second_wins,
     shares.spread.mean as share_first,
-    share_ends(shares.spread).low as low,
-    share_ends(shares.spread).high as high,
-    share_ends(shares.spread).reason as reason,
+    shares.ends.low as low,
+    shares.ends.high as high,
+    shares.ends.reason as reason,
     balances.balance,
     coalesce(counted.n_both_orders, 0) as n_both_orders,
     coalesce(counted.n_inconsistent, 0) as n_inconsistent,
     coalesce(counted.n_always_first, 0) as n_always_first,
     coalesce(counted.n_always_second, 0) as n_always_second,
     counted.n_inconsistent / counted.n_both_orders as share_inconsistent
-from shares
+from ended as shares
 inner join balances
     on
         shares.benchmark = balances.benchmark

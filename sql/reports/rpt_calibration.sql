@@ -39,6 +39,13 @@ means as (
         cluster_spread(n, total, all_n) as spread
     from weighed
     group by benchmark, judge, judge_criterion, human_criterion, score_from
+),
+
+ended as (
+    select
+        *,
+        mean_ends(spread, -1, 1) as ends
+    from means
 )
 
 select
@@ -56,12 +63,12 @@ select
     means.judge_mean,
     means.human_mean,
     means.spread.mean as difference,
-    mean_ends(means.spread, -1, 1).low as low,
-    mean_ends(means.spread, -1, 1).high as high,
-    mean_ends(means.spread, -1, 1).reason as reason,
+    means.ends.low as low,
+    means.ends.high as high,
+    means.ends.reason as reason,
     sum(means.n * abs(means.spread.mean)) over compared / sum(means.n) over compared as calibration_error,
     means.judge
-from means
+from ended as means
 inner join core_judges as judges on means.judge = judges.judge
 window compared as (partition by means.benchmark, means.judge, means.judge_criterion, means.human_criterion)
 order by means.benchmark, judges.alias, means.judge_criterion, means.human_criterion, means.score_from

@@ -188,6 +188,13 @@ names as (
         any_value(alias) as alias
     from core_judges
     group by judge
+),
+
+ended as (
+    select
+        *,
+        share_ends(spread) as ends
+    from shares
 )
 
 select
@@ -203,11 +210,11 @@ select
     counted.n_missing,
     shares.spread.n_clusters as n_clusters,
     shares.spread.mean as accuracy,
-    share_ends(shares.spread).low as low,
-    share_ends(shares.spread).high as high,
-    share_ends(shares.spread).reason as reason,
+    shares.ends.low as low,
+    shares.ends.high as high,
+    shares.ends.reason as reason,
     shares.judge
-from shares
+from ended as shares
 inner join counted
     on
         shares.benchmark = counted.benchmark

@@ -150,6 +150,13 @@ shares as (
         cluster_spread(n, total, all_n) as spread
     from weighed
     group by benchmark, model, case_kind, labelled_by, labeller, category
+),
+
+ended as (
+    select
+        *,
+        share_ends(spread) as ends
+    from shares
 )
 
 select
@@ -162,10 +169,10 @@ select
     n_holds::bigint as n_holds,
     n::bigint as n,
     n_holds / n as share,
-    share_ends(spread).low as low,
-    share_ends(spread).high as high,
-    share_ends(spread).reason as reason
-from shares
+    ends.low as low,
+    ends.high as high,
+    ends.reason as reason
+from ended
 window
     of_models as (partition by benchmark, case_kind, labelled_by, labeller, category),
     of_benchmarks as (partition by case_kind, labelled_by, labeller, category)

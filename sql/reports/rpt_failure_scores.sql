@@ -101,6 +101,13 @@ means as (
         cluster_spread(n, total, all_n) as spread
     from weighed
     group by benchmark, case_kind, labelled_by, labeller, category, judge, criterion
+),
+
+ended as (
+    select
+        *,
+        share_ends(spread) as ends
+    from means
 )
 
 select
@@ -114,9 +121,9 @@ select
     n,
     n_missing,
     spread.mean as mean,
-    share_ends(spread).low as low,
-    share_ends(spread).high as high,
-    share_ends(spread).reason as reason,
+    ends.low as low,
+    ends.high as high,
+    ends.reason as reason,
     judge
-from means
+from ended
 order by benchmark, case_kind, labelled_by, labeller, category, metric, criterion

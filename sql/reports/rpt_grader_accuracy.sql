@@ -115,6 +115,15 @@ rates as (
         cluster_spread(n_right, false_negatives, all_right) as false_negative
     from weighed
     group by benchmark, judge, judge_criterion, human_criterion, model, style
+),
+
+ended as (
+    select
+        *,
+        share_ends(accuracy) as accuracy_ends,
+        share_ends(false_positive) as false_positive_ends,
+        share_ends(false_negative) as false_negative_ends
+    from rates
 )
 
 select
@@ -132,18 +141,18 @@ select
     true_negatives,
     false_negatives,
     accuracy.mean as accuracy,
-    share_ends(accuracy).low as accuracy_low,
-    share_ends(accuracy).high as accuracy_high,
-    share_ends(accuracy).reason as accuracy_reason,
+    accuracy_ends.low as accuracy_low,
+    accuracy_ends.high as accuracy_high,
+    accuracy_ends.reason as accuracy_reason,
     false_positive.mean as false_positive_rate,
-    share_ends(false_positive).low as false_positive_low,
-    share_ends(false_positive).high as false_positive_high,
-    share_ends(false_positive).reason as false_positive_reason,
+    false_positive_ends.low as false_positive_low,
+    false_positive_ends.high as false_positive_high,
+    false_positive_ends.reason as false_positive_reason,
     false_negative.mean as false_negative_rate,
-    share_ends(false_negative).low as false_negative_low,
-    share_ends(false_negative).high as false_negative_high,
-    share_ends(false_negative).reason as false_negative_reason
-from rates
+    false_negative_ends.low as false_negative_low,
+    false_negative_ends.high as false_negative_high,
+    false_negative_ends.reason as false_negative_reason
+from ended
 window grader as (partition by benchmark, judge, judge_criterion, human_criterion)
 qualify
     (model = '*' or count(*) filter (where model <> '*' and style = '*') over grader > 1)

@@ -41,6 +41,13 @@ means as (
         cluster_spread(n, total, all_n) as spread
     from weighed
     group by benchmark, model, judge, judge_criterion, human_criterion
+),
+
+ended as (
+    select
+        *,
+        mean_ends(spread, -1, 1) as ends
+    from means
 )
 
 select
@@ -53,10 +60,10 @@ select
     means.judge_mean,
     means.human_mean,
     means.spread.mean as difference,
-    mean_ends(means.spread, -1, 1).low as low,
-    mean_ends(means.spread, -1, 1).high as high,
-    mean_ends(means.spread, -1, 1).reason as reason,
+    means.ends.low as low,
+    means.ends.high as high,
+    means.ends.reason as reason,
     means.judge
-from means
+from ended as means
 inner join core_judges as judges on means.judge = judges.judge
 order by means.benchmark, judges.alias, means.judge_criterion, means.human_criterion, means.model

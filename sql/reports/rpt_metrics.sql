@@ -2,6 +2,13 @@
 -- The interval has the bias-reduced cluster-robust variance of a mean, clusters being images or items, and Student's t on the scale of log
 -- odds (see the function share_ends); `reason` says why there is none. `least` and `most` are worst cases: the mean were each missing
 -- score 0, or 1 (Manski 1990); they hold whatever the reason of the gaps, and say nothing of sampling
+with ended as (
+    select
+        *,
+        share_ends(spread) as ends
+    from core_mean_scores
+)
+
 select
     means.benchmark,
     means.model,
@@ -9,13 +16,13 @@ select
     means.n,
     means.n_missing,
     means.mean,
-    share_ends(means.spread).low as low,
-    share_ends(means.spread).high as high,
-    share_ends(means.spread).reason as reason,
+    means.ends.low as low,
+    means.ends.high as high,
+    means.ends.reason as reason,
     means.least,
     means.most,
     judges.judge,
     judges.signature
-from core_mean_scores as means
+from ended as means
 inner join core_judges as judges on means.judge_id = judges.judge_id and means.reading = judges.reading
 order by means.benchmark, judges.alias, means.model

@@ -100,6 +100,15 @@ shares as (
         cluster_spread(n, either_total, all_n) as either
     from weighed
     group by benchmark, judge, criterion, model
+),
+
+ended as (
+    select
+        *,
+        share_ends(long) as long_ends,
+        share_ends(short) as short_ends,
+        share_ends(either) as either_ends
+    from shares
 )
 
 select
@@ -110,16 +119,16 @@ select
     n,
     long.n_clusters as n_clusters,
     long.mean as long,
-    share_ends(long).low as long_low,
-    share_ends(long).high as long_high,
-    share_ends(long).reason as long_reason,
+    long_ends.low as long_low,
+    long_ends.high as long_high,
+    long_ends.reason as long_reason,
     short.mean as short,
-    share_ends(short).low as short_low,
-    share_ends(short).high as short_high,
-    share_ends(short).reason as short_reason,
+    short_ends.low as short_low,
+    short_ends.high as short_high,
+    short_ends.reason as short_reason,
     either.mean as either,
-    share_ends(either).low as either_low,
-    share_ends(either).high as either_high,
-    share_ends(either).reason as either_reason
-from shares
+    either_ends.low as either_low,
+    either_ends.high as either_high,
+    either_ends.reason as either_reason
+from ended
 order by benchmark, judge, criterion, model
