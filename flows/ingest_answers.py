@@ -11,7 +11,6 @@ from judgelake.tasks.runs.record import new_run_id
 from judgelake.tasks.sources.ingestion import IngestSummary
 from judgelake.tasks.suite.kept import record_suite
 from judgelake.tasks.suite.suite import Scope, narrow
-from judgelake.tasks.warehouse.lake_file import keep_lake_file
 
 
 @flow(name="ingest-answers", validate_parameters=False)
@@ -23,7 +22,7 @@ def ingest_answers(
     run_options: RunOptions = DEFAULT_OPTIONS,
 ) -> list[IngestSummary]:
     """Ingest each benchmark as one task, under the leases of the benchmarks; a source that has not
-    changed is skipped. `lake.duckdb` shows the new rows at once.
+    changed is skipped.
     """
     wanted = narrow(suite.value, Scope(benchmarks=scope.benchmarks))
     lake = open_lake(lake_root, create=True)
@@ -47,5 +46,4 @@ def ingest_answers(
             name: sum(getattr(summary, f"n_{name}") for summary in summaries)
             for name in ("items", "answers", "quarantined")
         }
-    keep_lake_file(lake)
     return summaries

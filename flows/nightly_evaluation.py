@@ -2,6 +2,7 @@
 and `judgelake run` both run it.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from prefect import flow
@@ -20,6 +21,7 @@ from judgelake.tasks.runs.log import LogFormat, RunOptions, logged_step
 from judgelake.tasks.runs.record import new_run_id, record_run
 from judgelake.tasks.runs.summary import RunEnd, end_run
 from judgelake.tasks.suite.suite import Scope, narrow
+from judgelake.tasks.warehouse.lake_file import keep_lake_file
 
 
 @flow(name="nightly-evaluation", validate_parameters=False)
@@ -57,6 +59,7 @@ def nightly_evaluation(
                 wait=wait_for_workers,
             ) as workers,
             explain_loss(workers),
+            ThreadPoolExecutor(1) as beside,
         ):
             runner: Any = DaskTaskRunner(
                 address=workers.address, client_kwargs={"security": workers.security}
@@ -68,6 +71,8 @@ def nightly_evaluation(
                 record.ingests = ingest_answers.with_options(task_runner=here)(
                     suite, lake_root, scope, run_id, run_options
                 )
+                # `lake.duckdb` shows the new answers while they are judged
+                beside.submit(keep_lake_file, lake)
             if "judge" in stages and not record.stopped:
                 slots: dict[Slot, int] = {slot: workers.count(slot) for slot in ONE_EACH}
                 judge = judge_answers.with_options(task_runner=runner)

@@ -99,7 +99,7 @@ def refuse_open_scheduler(scheduler: str | None, *, without_tls: bool) -> None:
 class RunServer:
     """The Prefect server of one run, which ends with the block: the configured one
     (PREFECT_API_URL), else a child with a temporary home. `start` begins it and returns at once;
-    `wait` gives its address once it answers.
+    what it returns waits until the server answers, and gives its address.
 
     `start` must be called before prefect is imported: prefect reads its settings then. Workers of a
     Dask scheduler elsewhere reach a child where the route to that scheduler leaves this machine.
@@ -114,26 +114,29 @@ class RunServer:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def start(self) -> Callable[[], str]:
+        """Begin it, where that was not done. What it returns raises JudgelakeError where the server
+        does not answer.
+        """
+        if self._wait is None:
+            self._wait = self._begin()
+        return self._wait
+
+    def close(self) -> None:
+        """End it, where the run has no need of it after all."""
         self._stack.close()
 
-    def start(self) -> None:
-        """Begin it, where that was not done."""
-        if self._wait is not None:
-            return
+    def _begin(self) -> Callable[[], str]:
         if configured := os.environ.get("PREFECT_API_URL"):
-            self._wait = lambda: configured
-            return
+            return lambda: configured
         home = Path(self._stack.enter_context(own_folder("prefect")))
         host = _route_to(self._scheduler) if self._scheduler else _LOOPBACK
         is_kept = copy_kept(home)
         settings = _ONE_RUN | (_DATABASE_IS_READY if is_kept else {})
         answers = self._stack.enter_context(starting_server(home, host=host, settings=settings))
-        self._wait = functools.partial(self._wait_for_own, answers, None if is_kept else home)
-
-    def wait(self) -> str:
-        """Its address, once it answers; raises JudgelakeError where it does not."""
-        self.start()
-        return self._wait() if self._wait else ""
+        return functools.partial(self._wait_for_own, answers, None if is_kept else home)
 
     def _wait_for_own(self, answers: Callable[[], str], new_home: Path | None) -> str:
         try:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from judgelake.flows.run_command import call_in_thread, stop_on_signal
+from judgelake.flows.run_left import call_in_thread, stop_on_signal
 from judgelake.flows.runners import RunServer
 from judgelake.tasks.errors import ExitCode, SuiteError
 from judgelake.tasks.lake.lake import open_lake
@@ -29,13 +29,13 @@ def run_train(options: argparse.Namespace) -> int:
     lake, run_id = open_lake(options.lake), new_run_id()
     run_options = RunOptions(options.wait, options.log_format)
     with RunServer() as server, stop_on_signal(lake, run_id, run_options, _STOPPING):
-        server.start()
+        wait = server.start()
         from judgelake.flows.run_suite import RunSuite
         from judgelake.flows.train_judge import (
             train_judge,
         )  # prefect reads its settings at import
 
-        server.wait()
+        wait()
         manifest = call_in_thread(
             lambda: train_judge(
                 RunSuite(suite), str(lake.root), run_id, run_options, options.devices

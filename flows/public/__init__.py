@@ -334,7 +334,7 @@ class OpenLake:
         >>> open("lake").report("demo.yaml").exists()
         True
         """
-        from judgelake.flows.run_command import report_here
+        from judgelake.flows.run_left import report_here
         from judgelake.tasks.lake.lake import open_lake
         from judgelake.tasks.suite.suite import read_suite
 

@@ -1,20 +1,14 @@
 """Finds which stages of a suite have something to do, without a server, prefect or dask."""
 
-from contextlib import suppress
-from pathlib import Path
-
-from judgelake.tasks.errors import SourceError, SuiteError
+from judgelake.tasks.errors import SuiteError
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.snapshot import Snapshot
 from judgelake.tasks.planning.cases import find_work
 from judgelake.tasks.planning.scores import name_ingests
-from judgelake.tasks.reports.exports import is_fresh, page_path
+from judgelake.tasks.reports.exports import is_fresh
 from judgelake.tasks.sources.ingestion import find_current
-from judgelake.tasks.sources.registry import source_files
 from judgelake.tasks.suite.suite import Scope, Suite, identify_all, narrow
 from judgelake.tasks.warehouse.warehouse import open_warehouse, run_sql
-
-STAGES = ("ingest", "judge", "report")
 
 
 def find_left(
@@ -34,24 +28,6 @@ def find_left(
     if "report" in stages and (left or not is_fresh(lake, suite, snapshot)):
         left.append("report")
     return tuple(left)
-
-
-def looks_left(lake: Lake, suite: Suite) -> bool:
-    """A quick guess, from the times of files, whether a run has something to do: its report is not
-    there, or older than the suite or an input. Of a lake in a bucket nothing is guessed (False).
-    """
-    page = page_path(lake, suite)
-    if not isinstance(page, Path):
-        return False
-    inputs = [suite.file]
-    with suppress(SourceError):  # the ingest says what is wrong
-        for benchmark in suite.benchmarks.values():
-            inputs += source_files(benchmark.settings)
-    try:
-        made = page.stat().st_mtime
-        return any(file.stat().st_mtime > made for file in inputs)
-    except OSError:
-        return True
 
 
 def expect_ingested(lake: Lake, suite: Suite) -> None:

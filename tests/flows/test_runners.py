@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from judgelake.flows.run_command import list_clients
+from judgelake.flows.run_left import list_clients
 from judgelake.flows.runners import RunServer
 from judgelake.tasks.suite.suite import read_suite
 from tests.conftest import SUITE_FILES
@@ -44,8 +44,7 @@ def test_a_server_that_nobody_waits_for_ends_with_the_block() -> None:
 def test_a_configured_server_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:1/api")
     with RunServer() as server:
-        server.start()
-        assert server.wait() == "http://127.0.0.1:1/api"
+        assert server.start()() == "http://127.0.0.1:1/api"
         assert not servers()
     assert os.environ["PREFECT_API_URL"] == "http://127.0.0.1:1/api"
 

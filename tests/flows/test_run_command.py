@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from judgelake.flows.run_command import looks_left
 from judgelake.tasks.lake.lake import open_lake
 from judgelake.tasks.reports.exports import page_path
-from judgelake.tasks.runs.left import looks_left
 from judgelake.tasks.suite.suite import read_suite
 from tests.flows.harness import write_benchmark, write_suite
 
@@ -30,7 +30,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def looks(folder: Path) -> bool:
-    return looks_left(open_lake(folder / "lake"), read_suite(folder / "suite.yaml"))
+    return looks_left(folder / "suite.yaml", str(folder / "lake"))
 
 
 def test_nothing_looks_left_where_the_report_is_newer(folder: Path) -> None:
@@ -53,3 +53,14 @@ def test_a_lake_without_the_report_looks_left(folder: Path) -> None:
 def test_a_missing_input_is_left_to_the_ingest(folder: Path) -> None:
     (folder / "annotations.json").unlink()
     assert not looks(folder)
+
+
+@pytest.mark.parametrize("text", ["", "name: [", "benchmarks: {}", "\udcff"])
+def test_nothing_is_guessed_of_a_suite_that_is_none(folder: Path, text: str) -> None:
+    (folder / "suite.yaml").write_bytes(text.encode(errors="surrogateescape"))
+    assert not looks(folder)
+
+
+def test_nothing_is_guessed_without_a_suite_or_of_a_bucket(folder: Path) -> None:
+    assert not looks_left(folder / "none.yaml", str(folder / "lake"))
+    assert not looks_left(folder / "suite.yaml", "s3://bucket/lake")
