@@ -153,6 +153,8 @@ def _run_flow(
         # prefect reads its settings at import
         from judgelake.flows.nightly_evaluation import nightly_evaluation
         from judgelake.flows.run_suite import RunSuite
+    late = threading.Thread(target=_import_late, args=(narrow(full, scope), stages), daemon=True)
+    late.start()
     wait()
     with stop_on_signal(lake, run_id, run_options), progress:
         retry, cluster = tuple(options.retry), (options.scheduler, options.wait_for_workers)
@@ -168,10 +170,7 @@ def _run_flow(
             run_options.log_format,
         )
         try:
-            return call_in_thread(
-                lambda: nightly_evaluation(*given),
-                lambda: _import_late(narrow(full, scope), stages),
-            )
+            return call_in_thread(lambda: nightly_evaluation(*given))
         except RunError as error:
             return RunEnd(find_code(error), error.lines, run_id)
 
@@ -201,17 +200,13 @@ def list_clients(suite: Suite) -> list[str]:
     return sorted({BACKENDS[endpoint.backend].client or "" for endpoint in endpoints} - {""})
 
 
-def call_in_thread(
-    call: Callable[[], _Result], meanwhile: Callable[[], None] = lambda: None
-) -> _Result:
-    """Call outside the main thread, which does `meanwhile`: there prefect would handle SIGTERM
-    itself and end at once, although a run can keep the requests in flight.
+def call_in_thread(call: Callable[[], _Result]) -> _Result:
+    """Call outside the main thread: there prefect would handle SIGTERM itself and end at once,
+    although a run can keep the requests in flight.
     """
     thread = ThreadPoolExecutor(1, thread_name_prefix="flow")
     try:
-        result = thread.submit(contextvars.copy_context().run, call)
-        meanwhile()
-        return result.result()
+        return thread.submit(contextvars.copy_context().run, call).result()
     finally:
         thread.shutdown(wait=False)
 

@@ -1,6 +1,7 @@
 """A suite's report: correlations with people into the lake, the page beside them."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -19,7 +20,13 @@ from judgelake.tasks.lake.snapshot import Snapshot
 from judgelake.tasks.lake.storage import LakePath, filled_folder, remove_file, write_whole
 from judgelake.tasks.reports.corpus import score_corpora
 from judgelake.tasks.reports.correlations import correlate_judges
-from judgelake.tasks.reports.exports import export_tables, marker_path, name_inputs, page_path
+from judgelake.tasks.reports.exports import (
+    export_tables,
+    marker_path,
+    name_inputs,
+    page_path,
+    report_views,
+)
 from judgelake.tasks.reports.kappas import measure_agreement
 from judgelake.tasks.reports.kept_pages import RUNS, keep_page, list_pages
 from judgelake.tasks.reports.page.concerns import Changes, name_come_and_gone
@@ -70,11 +77,9 @@ def keep_suite(connection: duckdb.DuckDBPyConnection, suite: Suite) -> None:
     Judges then have their alias for a name even where another suite gives it to another judge.
     Before anything is materialised.
     """
-    for name in [
-        name
-        for name, table in TABLES.items()
-        if "suite" in table.polars_schema and name != _HISTORY
-    ]:
+    listing = "select distinct table_name from duckdb_columns() where column_name = 'suite'"
+    having = {name for (name,) in connection.execute(listing).fetchall()}
+    for name in [name for name in TABLES if f"stg_{name}" in having and name != _HISTORY]:
         # names come from TABLES
         text = f"create temp table stg_{name} as select * from stg_{name} where suite = $suite"
         of = name_collection(suite.name) if name == _OF_COLLECTION else suite.name
@@ -140,9 +145,10 @@ def build_report(lake: Lake, suite: Suite, compare: str = LAST) -> LakePath:
     with (
         open_for(shown, suite, lazy=False) as connection,
         filled_folder(page.parent, spared=RUNS) as folder,
+        ThreadPoolExecutor(1) as beside,
     ):
         compute_reports(connection)
-        exports = export_tables(connection, folder / "tables", benchmarks)
+        exports = beside.submit(export_tables, connection.cursor(), folder / "tables", benchmarks)
         keep_results(lake, connection, suite)
         base, run = choose_base(connection, suite, compare), find_newest_run(connection, suite)
         changes = None
@@ -160,13 +166,14 @@ def build_report(lake: Lake, suite: Suite, compare: str = LAST) -> LakePath:
             datetime.now(UTC),
             benchmarks,
             least,
-            exports,
+            report_views(),
             suite.report.good_enough,
             lambda uri, sha256: encoder.encode(Image(uri, sha256)),
             changes,
             list_pages(page, run),
             partial(rebuild_prompts, shown, suite),
         )
+        exports.result()
         if run is not None:
             keep_page(page, folder, run)
     if compare != LAST:

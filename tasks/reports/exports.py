@@ -42,9 +42,9 @@ def report_views() -> list[str]:
 
 def export_tables(
     connection: duckdb.DuckDBPyConnection, folder: Path, benchmarks: Sequence[str]
-) -> list[str]:
+) -> None:
     """Write each report view's rows of `benchmarks` into `folder`, each file whole; files of views
-    that no longer exist are deleted. Returns the views.
+    that no longer exist are deleted.
     """
     names = report_views()
     with duckdb.connect() as files:  # of its own: it keeps the order of a file's rows
@@ -55,7 +55,6 @@ def export_tables(
     for path in folder.iterdir():
         if path.name not in kept:
             path.unlink()
-    return names
 
 
 def _export_view(

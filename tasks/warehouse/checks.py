@@ -18,7 +18,7 @@ from judgelake.tasks.lake.snapshot import Snapshot
 from judgelake.tasks.lake.storage import LakePath, read_file, write_whole
 from judgelake.tasks.warehouse.catalog import describe_check
 from judgelake.tasks.warehouse.views import check_texts
-from judgelake.tasks.warehouse.warehouse import open_warehouse, select_frame, snapshot_of
+from judgelake.tasks.warehouse.warehouse import open_warehouse, run_sql, select_frame, snapshot_of
 
 _UNCHECKED = frozenset({"runs"})
 """Written by every run, also by one that has nothing to do."""
@@ -51,11 +51,13 @@ def check_lake(lake: Lake, connection: duckdb.DuckDBPyConnection) -> list[Findin
 def run_checks(connection: duckdb.DuckDBPyConnection) -> list[Finding]:
     """The checks that find something."""
     counts = {
-        name: select_frame(connection, f"select count(*) from {name}", name).item()
+        name: run_sql(connection, f"select count(*) from {name}", name).fetchall()
         for name in check_texts()
     }
     return [
-        Finding(name, n, *describe_check(check_texts()[name])) for name, n in counts.items() if n
+        Finding(name, n, *describe_check(check_texts()[name]))
+        for name, [(n,)] in counts.items()
+        if n
     ]
 
 

@@ -274,12 +274,16 @@ def go_back(connection: duckdb.DuckDBPyConnection, moment: datetime) -> None:
 
 
 def compute_reports(connection: duckdb.DuckDBPyConnection) -> None:
-    """Turn the report views of this connection into tables, so that a report computes each once,
-    for files and page.
+    """Let the report views show tables with their rows, so that a report computes each once, for
+    files and page. Cursors of this connection see them, too.
     """
+    connection.execute("create schema computed")
     for name in view_order():
         if name.startswith("rpt_"):
-            _run(connection, f"create temp table {name} as select * from {name}", name)
+            _run(connection, f"create table computed.{name} as select * from {name}", name)
+            _run(
+                connection, f"create or replace view {name} as select * from computed.{name}", name
+            )
 
 
 def bound_memory(connection: duckdb.DuckDBPyConnection, spill: Path) -> None:

@@ -74,7 +74,7 @@ def read_csv(file: Path) -> list[list[str]]:
 def test_each_view_is_three_files_of_the_chosen_benchmarks(
     connection: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:
-    assert export_tables(connection, tmp_path, ["b"]) == ["rpt_a", "rpt_b"]
+    export_tables(connection, tmp_path, ["b"])
     assert sorted(file.name for file in tmp_path.iterdir()) == [
         f"{view}.{form}" for view in ("rpt_a", "rpt_b") for form in ("csv", "md", "parquet")
     ]
