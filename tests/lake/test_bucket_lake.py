@@ -21,7 +21,13 @@ from judgelake.tasks.errors import BackendError, LakeError
 from judgelake.tasks.lake import mirror
 from judgelake.tasks.lake.buckets import get_keys, list_keys
 from judgelake.tasks.lake.cleanup import remove_retired
-from judgelake.tasks.lake.images import check_images, stamp_images
+from judgelake.tasks.lake.images import (
+    ImageFault,
+    ImageLimits,
+    check_images,
+    read_image,
+    stamp_images,
+)
 from judgelake.tasks.lake.lake import Lake, append_rows, open_lake, retire
 from judgelake.tasks.lake.storage import LakePath, list_files, read_file, remove_file, write_whole
 from judgelake.tasks.metrics.shard import run_metric_shard
@@ -358,3 +364,14 @@ def test_every_stage_gives_what_it_gives_on_a_disk(
     assert is_fresh(lake, SUITE)
     assert find_current(lake, DEMO, None, SUITE.image_root(lake.root)) is not None
     assert sum(work.n_pending for work in find_work(lake, SUITE, Scope())) == 0
+
+
+def test_an_image_in_a_bucket_may_have_as_many_bytes_as_the_limit_says(
+    lake: Lake, tmp_path: Path
+) -> None:
+    content = draw(tmp_path / "a.png", (40, 30)).read_bytes()
+    (lake.root / "a.png").write_bytes(content)
+    assert read_image(lake.root, "a.png", ImageLimits(max_bytes=len(content))) == content
+    heavy = read_image(lake.root, "a.png", ImageLimits(max_bytes=len(content) - 1))
+    assert isinstance(heavy, ImageFault)
+    assert "more bytes than may be" in heavy.reason

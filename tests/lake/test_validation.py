@@ -8,6 +8,7 @@ import pandera.errors
 import polars as pl
 import pytest
 
+from judgelake.schemas.inputs import Ingested
 from judgelake.schemas.tables import TABLES
 from judgelake.tasks.lake.validation import (
     QUARANTINE,
@@ -273,3 +274,22 @@ def test_frame_without_rows_keeps_the_contract_only_with_its_types(table: str) -
     assert validate_rows(table, empty).good.schema == empty.schema
     with pytest.raises(pandera.errors.SchemaErrors):
         validate_rows(table, empty.with_columns(pl.col("item_id").cast(pl.Int64)))
+
+
+KEYS = [
+    (name, key)
+    for name, table in TABLES.items()
+    if issubclass(table.model, Ingested)
+    for key in table.keys
+    # `benchmark` has a form of its own, others are nullable or of a list
+    if key not in ("benchmark", "shown_first", "category", "text")
+    and table.polars_schema[key] == pl.String
+]
+
+
+@pytest.mark.parametrize(("table", "key"), KEYS)
+def test_a_text_of_a_key_has_one_character_or_more(table: str, key: str) -> None:
+    column = TABLES[table].model.to_schema().columns[key]
+    column.validate(pl.DataFrame({key: ["x"]}))
+    with pytest.raises(pandera.errors.SchemaError, match="str_length"):
+        column.validate(pl.DataFrame({key: [""]}))

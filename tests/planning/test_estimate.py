@@ -286,6 +286,18 @@ def test_prompts_are_measured_with_the_factor_of_earlier_ones_and_its_error() ->
     assert measure_prompts([], SIZES, []).tokens == 0
 
 
+@pytest.mark.parametrize(
+    ("model", "images", "says"),
+    [("gpt-4o", 1, False), ("m", 1, True), ("m", 0, False), ("gpt-4o", 0, False)],
+)
+def test_a_guess_says_where_images_are_counted_by_a_constant(
+    model: str, images: int, says: bool
+) -> None:
+    how = measure_prompts([request("x" * 388, model, images)], SIZES, []).how
+    assert how.startswith("guessed at 4 characters a token")
+    assert ("images at a constant" in how) == says
+
+
 def test_a_model_that_is_not_here_has_no_tokenizer() -> None:
     assert find_tokenizer("openai/gpt-4o-mini") is None
 

@@ -204,6 +204,31 @@ def test_exact_match_and_likeness_are_fooled(drawn: tuple[SourceFrames, Path]) -
     )
 
 
+def test_pictures_hold_what_is_drawn_for_them_and_all_of_it_occurs() -> None:
+    pictures = draw_pictures(np.random.default_rng(SEED), 6000)
+    scenes = [picture for picture in pictures if isinstance(picture, Scene)]
+    assert len(scenes) == 3000
+    assert {len(scene.things) for scene in scenes} == {4, 5, 6}
+    assert {len({thing.shape for thing in scene.things}) for scene in scenes} == {2, 3}
+    charts = [picture for picture in pictures if isinstance(picture, Chart)]
+    assert {len(chart.bars) for chart in charts} == {4, 5}
+    assert {value for chart in charts for _, value in chart.bars} == {*range(3, 21)}
+    receipts = [picture for picture in pictures if isinstance(picture, Receipt)]
+    assert {len(receipt.lines) for receipt in receipts} == {3, 4}
+    assert {cents for receipt in receipts for _, cents in receipt.lines} == {*range(105, 700, 5)}
+    hours = [picture for picture in pictures if isinstance(picture, Hours)]
+    for day, ends in (("weekday", ((7, 9), (17, 20))), ("saturday", ((9, 11), (13, 16)))):
+        for end, (low, high) in enumerate(ends):
+            assert {getattr(shop, day)[end] for shop in hours} == {
+                Clock(hour, minute) for hour in range(low, high) for minute in (0, 30)
+            }
+    signs = [picture for picture in pictures if isinstance(picture, Sign)]
+    assert {(sign.distance_km, sign.side) for sign in signs} == {
+        (distance, side) for distance in range(2, 10) for side in ("left", "right")
+    }
+    assert {len(group) for group in (receipts, hours, signs)} == {500}
+
+
 def test_images_show_their_objects(drawn: tuple[SourceFrames, Path]) -> None:
     pictures = draw_pictures(np.random.default_rng(SEED), SCENES)
     for number, picture in enumerate(pictures):

@@ -146,11 +146,26 @@ def test_faults_come_as_often_as_planned_and_are_drawn_again_for_each_attempt() 
 
 @pytest.mark.parametrize(
     "entries",
-    [["explode:0.1"], ["200:0.1"], ["500"], ["500:x"], ["500:0.7", "hang:0.4"], ["500:-1"]],
+    [
+        ["explode:0.1"],
+        ["200:0.1"],
+        ["399:0.1"],
+        ["600:0.1"],
+        ["500"],
+        ["500:x"],
+        ["500:0.7", "hang:0.4"],
+        ["500:-1"],
+    ],
 )
 def test_a_fault_that_cannot_be_is_refused(entries: list[str]) -> None:
     with pytest.raises(BackendError, match=r"--fault"):
         parse_faults(entries, 0)
+
+
+def test_statuses_of_errors_are_faults_and_repeated_ones_add_up() -> None:
+    assert parse_faults(["400:0.25", "599:0.5", "400:0.25"], 3) == FaultPlan(
+        {"400": 0.5, "599": 0.5}, 3
+    )
 
 
 def test_a_standin_that_cannot_start_says_why() -> None:
