@@ -179,7 +179,9 @@ def _import_late(suite: Suite, stages: tuple[str, ...]) -> None:
     """Import what later stages need while the first ones wait for the server. Where that fails, the
     stage that needs it says so.
     """
-    modules = list_clients(suite) if "judge" in stages else []
+    modules = ["judgelake.schemas.inputs"]
+    if "judge" in stages:
+        modules += list_clients(suite)
     if "report" in stages:
         modules += ["judgelake.tasks.reports.build", "matplotlib.figure"]
     with without_collections(), suppress(Exception):

@@ -8,9 +8,9 @@ import polars as pl
 
 from judgelake.schemas.inputs import Instant
 from judgelake.schemas.judging import STATUSES, CaseKey, Strict
+from judgelake.schemas.values import RUBRIC_KINDS
 
 COLLECTED_STATUSES = (*STATUSES, "rejected")
-RUBRIC_KINDS = ("general", "domain")
 FIGURES = ("overlap", "mean_overlap", "unseen", "sentiment", "decisive")
 
 

@@ -21,3 +21,6 @@ FAILURE_CATEGORIES = (
 """Why string matching misses an answer that people call correct (LAVE, Table 1, in its order);
 `incorrect`: the people are wrong.
 """
+
+RUBRIC_KINDS = ("general", "domain")
+"""What a collected rubric is for: any image, or images of one kind (Prometheus-Vision)."""

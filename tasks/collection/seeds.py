@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
-from judgelake.schemas.collection import RUBRIC_KINDS
+from judgelake.schemas.values import RUBRIC_KINDS
 from judgelake.tasks.collection.generations import Drafted
 from judgelake.tasks.digests import digest_json
 from judgelake.tasks.errors import SuiteError

@@ -23,17 +23,9 @@ from judgelake.tasks.demo.scene_questions import ask_scene
 from judgelake.tasks.demo.world import Picture, Scene, draw_pictures
 from judgelake.tasks.errors import SourceError
 from judgelake.tasks.lake.storage import LakePath, read_file, write_whole
-from judgelake.tasks.sources.frames import (
-    ANSWERS,
-    CAPTIONS,
-    HUMAN_RATINGS,
-    ITEMS,
-    SourceFrames,
-    frame_schema,
-)
+from judgelake.tasks.sources.frames import SourceFrames, frame_schema
 
 CRITERION, ORACLE = "correctness", "oracle"
-RECORDED_VERDICTS = frame_schema("recorded_verdicts")
 
 Row = dict[str, Any]
 
@@ -105,11 +97,13 @@ def draw_demo(
         ratings, verdicts = _reorder(ratings, order), verdicts and _reorder(verdicts, order)
     items = [_item_row(each, split) for each in asked]
     return SourceFrames(
-        items=pl.DataFrame(items, schema=ITEMS),
-        answers=pl.DataFrame(answers, schema=ANSWERS),
-        human_ratings=pl.DataFrame(ratings, schema=HUMAN_RATINGS),
-        captions=pl.DataFrame([_caption_row(scene) for scene in drawn], schema=CAPTIONS),
-        recorded_verdicts=pl.DataFrame(verdicts, schema=RECORDED_VERDICTS),
+        items=pl.DataFrame(items, schema=frame_schema("items")),
+        answers=pl.DataFrame(answers, schema=frame_schema("answers")),
+        human_ratings=pl.DataFrame(ratings, schema=frame_schema("human_ratings")),
+        captions=pl.DataFrame(
+            [_caption_row(scene) for scene in drawn], schema=frame_schema("captions")
+        ),
+        recorded_verdicts=pl.DataFrame(verdicts, schema=frame_schema("recorded_verdicts")),
     )
 
 

@@ -15,7 +15,7 @@ import polars as pl
 
 from judgelake.tasks.judging.reading import read_two_numbers
 from judgelake.tasks.settings import SuitePath, frozen_settings
-from judgelake.tasks.sources.frames import ANSWERS, CAPTIONS, ITEMS, SourceFrames, frame_schema
+from judgelake.tasks.sources.frames import SourceFrames, frame_schema
 from judgelake.tasks.sources.kind import Source
 from judgelake.tasks.sources.readers.lines import (
     Rejects,
@@ -99,10 +99,14 @@ def read_fastchat(settings: FastchatSettings) -> SourceFrames:
         for answer in answers
     ]
     return SourceFrames(
-        items=pl.DataFrame(list(_items(settings, rejects)), schema=ITEMS, orient="row"),
-        answers=pl.DataFrame(rows, schema=ANSWERS, orient="row"),
+        items=pl.DataFrame(
+            list(_items(settings, rejects)), schema=frame_schema("items"), orient="row"
+        ),
+        answers=pl.DataFrame(rows, schema=frame_schema("answers"), orient="row"),
         captions=pl.DataFrame(
-            list(_captions(settings.captions, rejects)), schema=CAPTIONS, orient="row"
+            list(_captions(settings.captions, rejects)),
+            schema=frame_schema("captions"),
+            orient="row",
         ),
         human_preferences=pl.DataFrame(
             list(_preferences(settings, answers, rejects)),

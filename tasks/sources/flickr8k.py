@@ -13,14 +13,7 @@ import polars as pl
 
 from judgelake.tasks.errors import SourceError
 from judgelake.tasks.settings import SuitePath, frozen_settings
-from judgelake.tasks.sources.frames import (
-    ANSWERS,
-    CAPTIONS,
-    HUMAN_RATINGS,
-    ITEMS,
-    SourceFrames,
-    frame_schema,
-)
+from judgelake.tasks.sources.frames import SourceFrames, frame_schema
 from judgelake.tasks.sources.kind import Source
 from judgelake.tasks.sources.readers.lines import Rejects, TextLine, expect_files, read_lines
 
@@ -100,10 +93,10 @@ def read_flickr8k(settings: Flickr8kSettings) -> SourceFrames:
     ]
     verdicts = list(_read_fleur(settings.fleur, pairs, kept, rejects)) if settings.fleur else []
     return SourceFrames(
-        items=pl.DataFrame(items, schema=ITEMS, orient="row"),
-        answers=pl.DataFrame(answers, schema=ANSWERS, orient="row"),
-        human_ratings=pl.DataFrame(ratings, schema=HUMAN_RATINGS, orient="row"),
-        captions=pl.DataFrame(own, schema=CAPTIONS, orient="row"),
+        items=pl.DataFrame(items, schema=frame_schema("items"), orient="row"),
+        answers=pl.DataFrame(answers, schema=frame_schema("answers"), orient="row"),
+        human_ratings=pl.DataFrame(ratings, schema=frame_schema("human_ratings"), orient="row"),
+        captions=pl.DataFrame(own, schema=frame_schema("captions"), orient="row"),
         recorded_verdicts=pl.DataFrame(
             verdicts, schema=frame_schema("recorded_verdicts"), orient="row"
         ),

@@ -25,12 +25,6 @@ def frame_schema(table: str) -> dict[str, pl.DataType]:
     return content | {name: columns[name] for name in _PLACE}
 
 
-ITEMS = frame_schema("items")
-ANSWERS = frame_schema("answers")
-CAPTIONS = frame_schema("captions")
-HUMAN_RATINGS = frame_schema("human_ratings")
-
-
 def _empty(table: str) -> pl.DataFrame:
     return pl.DataFrame(schema=frame_schema(table))
 

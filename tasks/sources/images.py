@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from judgelake.tasks.errors import SourceError
 from judgelake.tasks.lake.storage import LakePath, has_file, write_whole
 from judgelake.tasks.settings import SuitePath, frozen_settings
-from judgelake.tasks.sources.frames import ITEMS, SourceFrames
+from judgelake.tasks.sources.frames import SourceFrames, frame_schema
 from judgelake.tasks.sources.kind import Source
 from judgelake.tasks.sources.readers.lines import Rejects, find_files
 
@@ -72,7 +72,8 @@ def read_images(settings: ImagesSettings, image_root: LakePath) -> SourceFrames:
     else:
         rows = {row[0]: row for row in _read_dataset(settings, image_root, rejects)}
     return SourceFrames(
-        items=pl.DataFrame([*rows.values()], schema=ITEMS, orient="row"), rejected=tuple(rejects)
+        items=pl.DataFrame([*rows.values()], schema=frame_schema("items"), orient="row"),
+        rejected=tuple(rejects),
     )
 
 

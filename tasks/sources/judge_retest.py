@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from judgelake.tasks.settings import SuitePath, frozen_settings
-from judgelake.tasks.sources.frames import ANSWERS, ITEMS, SourceFrames, frame_schema
+from judgelake.tasks.sources.frames import SourceFrames, frame_schema
 from judgelake.tasks.sources.kind import Source
 from judgelake.tasks.sources.prometheus_vision import RubricPrompt, parse_rubric_prompt
 from judgelake.tasks.sources.readers.json_records import read_records
@@ -76,8 +76,8 @@ def read_judge_retest(settings: JudgeRetestSettings) -> SourceFrames:
     ]
     verdicts = [row for key, case in named for row in _verdicts(key, case, settings, rejects)]
     return SourceFrames(
-        items=pl.DataFrame(list(items.values()), schema=ITEMS, orient="row"),
-        answers=pl.DataFrame(answers, schema=ANSWERS, orient="row"),
+        items=pl.DataFrame(list(items.values()), schema=frame_schema("items"), orient="row"),
+        answers=pl.DataFrame(answers, schema=frame_schema("answers"), orient="row"),
         recorded_verdicts=pl.DataFrame(
             verdicts, schema=frame_schema("recorded_verdicts"), orient="row"
         ),

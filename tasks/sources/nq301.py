@@ -12,7 +12,7 @@ import polars as pl
 
 from judgelake.tasks.errors import SourceError
 from judgelake.tasks.settings import SuitePath, frozen_settings
-from judgelake.tasks.sources.frames import ANSWERS, HUMAN_RATINGS, ITEMS, SourceFrames, frame_schema
+from judgelake.tasks.sources.frames import SourceFrames, frame_schema
 from judgelake.tasks.sources.kind import Source
 from judgelake.tasks.sources.readers.lines import (
     Rejects,
@@ -92,9 +92,11 @@ def read_nq301(settings: Nq301Settings) -> SourceFrames:
         for line in _verdicts(judge, file, rows, settings, rejects)
     ]
     return SourceFrames(
-        items=pl.DataFrame(list(reversed(items.values())), schema=ITEMS, orient="row"),
-        answers=pl.DataFrame(answers, schema=ANSWERS, orient="row"),
-        human_ratings=pl.DataFrame(ratings, schema=HUMAN_RATINGS, orient="row"),
+        items=pl.DataFrame(
+            list(reversed(items.values())), schema=frame_schema("items"), orient="row"
+        ),
+        answers=pl.DataFrame(answers, schema=frame_schema("answers"), orient="row"),
+        human_ratings=pl.DataFrame(ratings, schema=frame_schema("human_ratings"), orient="row"),
         recorded_verdicts=pl.DataFrame(
             verdicts, schema=frame_schema("recorded_verdicts"), orient="row"
         ),
@@ -253,8 +255,8 @@ def read_nq_outputs(settings: NqOutputsSettings) -> SourceFrames:
         for key, gold in references.items()
     ]
     return SourceFrames(
-        items=pl.DataFrame(items, schema=ITEMS, orient="row"),
-        answers=pl.DataFrame(answers, schema=ANSWERS, orient="row"),
+        items=pl.DataFrame(items, schema=frame_schema("items"), orient="row"),
+        answers=pl.DataFrame(answers, schema=frame_schema("answers"), orient="row"),
         rejected=tuple(rejects),
     )
 

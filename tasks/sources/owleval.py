@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from judgelake.tasks.settings import SuitePath, frozen_settings
-from judgelake.tasks.sources.frames import ANSWERS, ITEMS, SourceFrames
+from judgelake.tasks.sources.frames import SourceFrames, frame_schema
 from judgelake.tasks.sources.kind import Source
 from judgelake.tasks.sources.readers.lines import Rejects, expect_files, find_files, read_json_lines
 
@@ -53,8 +53,8 @@ def read_owleval(settings: OwlEvalSettings) -> SourceFrames:
         if (row := _answer(place, record, stems, rejects))
     ]
     return SourceFrames(
-        items=pl.DataFrame(items, schema=ITEMS, orient="row"),
-        answers=pl.DataFrame(answers, schema=ANSWERS, orient="row"),
+        items=pl.DataFrame(items, schema=frame_schema("items"), orient="row"),
+        answers=pl.DataFrame(answers, schema=frame_schema("answers"), orient="row"),
         rejected=tuple(rejects),
     )
 

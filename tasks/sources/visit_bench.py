@@ -11,7 +11,7 @@ import polars as pl
 
 from judgelake.tasks.digests import digest_json
 from judgelake.tasks.settings import SuitePath, frozen_settings
-from judgelake.tasks.sources.frames import ANSWERS, CAPTIONS, HUMAN_RATINGS, ITEMS, SourceFrames
+from judgelake.tasks.sources.frames import SourceFrames, frame_schema
 from judgelake.tasks.sources.kind import Source
 from judgelake.tasks.sources.readers.delimited import CsvRow, read_csv_rows
 from judgelake.tasks.sources.readers.lines import Rejects, expect_files
@@ -72,10 +72,10 @@ def read_visit_bench(settings: VisitBenchSettings) -> SourceFrames:
                 )
                 ratings += _read_rating(item_id, row, rejects)
     return SourceFrames(
-        items=pl.DataFrame(items, schema=ITEMS, orient="row"),
-        answers=pl.DataFrame(answers, schema=ANSWERS, orient="row"),
-        human_ratings=pl.DataFrame(ratings, schema=HUMAN_RATINGS, orient="row"),
-        captions=pl.DataFrame(captions, schema=CAPTIONS, orient="row"),
+        items=pl.DataFrame(items, schema=frame_schema("items"), orient="row"),
+        answers=pl.DataFrame(answers, schema=frame_schema("answers"), orient="row"),
+        human_ratings=pl.DataFrame(ratings, schema=frame_schema("human_ratings"), orient="row"),
+        captions=pl.DataFrame(captions, schema=frame_schema("captions"), orient="row"),
         rejected=tuple(rejects),
     )
 

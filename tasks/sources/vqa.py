@@ -17,7 +17,7 @@ import polars as pl
 from judgelake.tasks.digests import digest_json
 from judgelake.tasks.errors import SourceError
 from judgelake.tasks.settings import SuitePath, frozen_settings
-from judgelake.tasks.sources.frames import ANSWERS, CAPTIONS, ITEMS, SourceFrames
+from judgelake.tasks.sources.frames import SourceFrames, frame_schema
 from judgelake.tasks.sources.kind import Source
 from judgelake.tasks.sources.readers.json_records import read_header, read_record_batches
 from judgelake.tasks.sources.readers.lines import Rejects
@@ -143,7 +143,7 @@ _ANNOTATIONS: dict[str, Any] = {
     "told_question": pl.String,
 }
 _ANNOTATIONS |= {
-    "references": ITEMS["references"],
+    "references": pl.List(pl.String),
     "image": pl.String,
     "own_image": pl.String,
     "category": pl.String,
@@ -243,9 +243,9 @@ def read_vqa(settings: VqaSettings) -> SourceFrames:
     ]
     return SourceFrames(
         items=items,
-        answers=pl.concat([pl.DataFrame(schema=ANSWERS), *answers]),
+        answers=pl.concat([pl.DataFrame(schema=frame_schema("answers")), *answers]),
         captions=pl.DataFrame(
-            _read_captions(settings, items, rejects), schema=CAPTIONS, orient="row"
+            _read_captions(settings, items, rejects), schema=frame_schema("captions"), orient="row"
         ),
         rejected=tuple(rejects),
     )
@@ -295,8 +295,11 @@ def _make_items(asked: pl.DataFrame, file: str) -> pl.DataFrame:
         pl.lit("vqa").alias("task"),
         pl.col("question").alias("prompt"),
         pl.col("references").fill_null([]),
-        pl.when(uri != "").then(image).otherwise(pl.lit([], ITEMS["images"])).alias("images"),
-        pl.lit([], ITEMS["regions"]).alias("regions"),
+        pl.when(uri != "")
+        .then(image)
+        .otherwise(pl.lit([], frame_schema("items")["images"]))
+        .alias("images"),
+        pl.lit([], frame_schema("items")["regions"]).alias("regions"),
         "category",
         pl.lit(None, pl.String).alias("split"),
         pl.when(uri != "")
@@ -437,7 +440,7 @@ def _read_results(model: str, file: Path, name: str, rejects: Rejects) -> Iterat
         }
         yield frame.with_columns(
             **fixed, source_file=pl.lit(name), locator=_locator("number")
-        ).select(list(ANSWERS))
+        ).select(list(frame_schema("answers")))
 
 
 def _read_captions(

@@ -27,7 +27,7 @@ from judgelake.tasks.lake.images import (
 )
 from judgelake.tasks.lake.lake import Lake, open_lake
 from judgelake.tasks.sources import ingestion
-from judgelake.tasks.sources.frames import ITEMS, SourceFrames
+from judgelake.tasks.sources.frames import SourceFrames, frame_schema
 from judgelake.tasks.sources.ingestion import IngestSummary, find_current, ingest_benchmark
 from judgelake.tasks.sources.registry import BenchmarkSettings
 from judgelake.tasks.suite.suite import LimitSettings, read_suite
@@ -76,7 +76,7 @@ def make_items(*images: Sequence[str | tuple[str, str | None]]) -> pl.DataFrame:
                 f"record {number}",
             )
         )
-    return pl.DataFrame(rows, schema=ITEMS, orient="row")
+    return pl.DataFrame(rows, schema=frame_schema("items"), orient="row")
 
 
 def list_faults(frame: pl.DataFrame) -> list[tuple[str, str]]:

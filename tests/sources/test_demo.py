@@ -41,7 +41,7 @@ from judgelake.tasks.demo.world import (
 )
 from judgelake.tasks.errors import SourceError
 from judgelake.tasks.sources.demo import ask_picture, draw_demo
-from judgelake.tasks.sources.frames import ANSWERS, CAPTIONS, HUMAN_RATINGS, ITEMS, SourceFrames
+from judgelake.tasks.sources.frames import SourceFrames, frame_schema
 
 SEED, SCENES = 7, 40
 
@@ -114,10 +114,10 @@ def test_present_files_are_left_alone_and_damaged_ones_mended(tmp_path: Path) ->
 def test_frames_fit_together(drawn: tuple[SourceFrames, Path]) -> None:
     frames, root = drawn
     for table, columns in {
-        "items": ITEMS,
-        "answers": ANSWERS,
-        "human_ratings": HUMAN_RATINGS,
-        "captions": CAPTIONS,
+        "items": frame_schema("items"),
+        "answers": frame_schema("answers"),
+        "human_ratings": frame_schema("human_ratings"),
+        "captions": frame_schema("captions"),
     }.items():
         assert dict(getattr(frames, table).schema) == columns
         required = getattr(frames, table).drop("regions", strict=False)

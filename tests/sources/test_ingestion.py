@@ -9,7 +9,7 @@ from judgelake.schemas.tables import TABLES
 from judgelake.tasks.digests import content_digest
 from judgelake.tasks.lake.lake import Lake, open_lake
 from judgelake.tasks.sources import ingestion
-from judgelake.tasks.sources.frames import ANSWERS, HUMAN_RATINGS, ITEMS, SourceFrames
+from judgelake.tasks.sources.frames import SourceFrames, frame_schema
 from judgelake.tasks.sources.ingestion import IngestSummary, find_current, ingest_benchmark
 from judgelake.tasks.sources.registry import BenchmarkSettings
 from judgelake.tasks.sources.vqa import VqaSettings
@@ -205,16 +205,16 @@ def test_ratings_follow_their_answers(
     lake: Lake, benchmark: BenchmarkSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     frames = SourceFrames(
-        items=frame("items", ITEMS, {"item_id": "1"}, {"item_id": "2"}),
+        items=frame("items", frame_schema("items"), {"item_id": "1"}, {"item_id": "2"}),
         answers=frame(
             "answers",
-            ANSWERS,
+            frame_schema("answers"),
             {"item_id": "1"},
             {"item_id": "2", "style": "medium", "locator": "a2"},
         ),
         human_ratings=frame(
             "human_ratings",
-            HUMAN_RATINGS,
+            frame_schema("human_ratings"),
             {"item_id": "1", "rating": 2.0},
             {"item_id": "2", "locator": "its answer did not pass"},
             {"item_id": "1", "annotator": "b", "rating": 6.0, "locator": "above the scale"},

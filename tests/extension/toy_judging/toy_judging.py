@@ -12,7 +12,7 @@ from judgelake.tasks.judging.protocol import Protocol
 from judgelake.tasks.judging.reading import check_reply
 from judgelake.tasks.metrics.metric import MetricKind, NoOptions, Scores, for_short_answers
 from judgelake.tasks.settings import SuitePath, frozen_settings
-from judgelake.tasks.sources.frames import ANSWERS, ITEMS, SourceFrames
+from judgelake.tasks.sources.frames import SourceFrames, frame_schema
 from judgelake.tasks.sources.kind import Source
 from judgelake.tasks.types import (
     JUDGE,
@@ -84,8 +84,8 @@ def read_lines(settings: LinesSettings) -> SourceFrames:
         )  # fmt: skip
         answers.append((question, f"{model}/short/0", model, "short", 0, answer, *place))
     return SourceFrames(
-        items=pl.DataFrame(list(items.values()), schema=ITEMS, orient="row"),
-        answers=pl.DataFrame(answers, schema=ANSWERS, orient="row"),
+        items=pl.DataFrame(list(items.values()), schema=frame_schema("items"), orient="row"),
+        answers=pl.DataFrame(answers, schema=frame_schema("answers"), orient="row"),
     )
 
 
