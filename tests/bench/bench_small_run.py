@@ -2,7 +2,9 @@
 an answer was edited, and one with nothing to do; inspect_ai beside them.
 
 `python -m tests.bench.bench_small_run`. The peer judges the same answers on the same server.
-INSPECT_PYTHON names a Python that has inspect_ai; without it the bench installs one.
+Both are installed as a user installs them: the packages of the tests are not there, of which
+pandera imports pandas and hypothesis where it finds them. JUDGELAKE_PYTHON and INSPECT_PYTHON name
+a Python that has the one or the other; without them the bench installs it.
 """
 
 import json
@@ -26,12 +28,13 @@ def main() -> None:
     """Print medians in seconds."""
     with tempfile.TemporaryDirectory() as name, canned_endpoint(0, completion()) as base_url:
         folder = Path(name)
+        python = find_judgelake(folder / "installed")
         kinds = ("first", "edited", "nothing to do")
         judgelake: dict[str, list[tuple[float, float]]] = {kind: [] for kind in kinds}
         for number in range(_RUNS):
             place = folder / str(number)
             place.mkdir()
-            run = write_suite(place, base_url)
+            run = write_suite(place, base_url, python)
             judgelake["first"].append(time_process(run))
             write_answers(place, "an edited cat")
             judgelake["edited"].append(time_process(run))
@@ -50,7 +53,21 @@ def main() -> None:
     print("goals: 6 s wall and 9 s of processor time for the first run, 4 s wall for an edited one")
 
 
-def write_suite(folder: Path, base_url: str) -> list[str]:
+def find_judgelake(folder: Path) -> str:
+    """A Python that has judgelake and what it needs: JUDGELAKE_PYTHON, else one made in `folder`
+    with the lock file's versions.
+    """
+    if named := os.environ.get("JUDGELAKE_PYTHON"):
+        return named
+    root = Path(__file__).parents[2]
+    locked = ["--constraint", str(root / "infra" / "requirements.lock")]
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    pip = [str(folder / "bin" / "pip"), "install", "--quiet", *locked]
+    subprocess.run([*pip, str(root)], check=True)
+    return str(folder / "bin" / "python")
+
+
+def write_suite(folder: Path, base_url: str, python: str = sys.executable) -> list[str]:
     """The command that runs the suite written into `folder`."""
     write_answers(folder, "cat 0")
     (folder / "suite.yaml").write_text(
@@ -60,7 +77,7 @@ def write_suite(folder: Path, base_url: str) -> list[str]:
         f"base_url: {base_url}}}\nmetrics: [exact_match, vqa_accuracy]\n"
     )
     place = [str(folder / "suite.yaml"), "--lake", str(folder / "lake")]
-    return [sys.executable, "-m", "judgelake.flows.cli", "run", *place]
+    return [python, "-P", "-m", "judgelake.flows.cli", "run", *place]
 
 
 def write_answers(folder: Path, first: str) -> None:

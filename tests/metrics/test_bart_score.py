@@ -161,3 +161,23 @@ def test_any_text_has_a_score_that_does_not_depend_on_its_neighbours(
     assert np.isnan(scores).tolist() == [not references for _, references in questions]
     alone = [compute_bart_score(*columns([question]), chosen).scores[0] for question in questions]
     np.testing.assert_allclose(scores, alone, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("batch_tokens", "target_tokens", "batches"),
+    [
+        (100, 100, [[0, 1, 2, 3]]),
+        (28, 100, [[0, 1], [2, 3]]),  # two sources of 10 and targets of 4 are 28
+        (27, 100, [[0], [1, 2], [3]]),
+        (100, 8, [[0, 1], [2, 3]]),  # two targets of 4 are 8
+        (100, 7, [[0], [1, 2], [3]]),
+        (1, 1, [[0], [1], [2], [3]]),  # a pair that is too long alone
+    ],
+)
+def test_batches_hold_what_they_may(
+    batch_tokens: int, target_tokens: int, batches: list[list[int]]
+) -> None:
+    lengths = np.array([10, 10, 4, 3, 3, 2])
+    source, target = np.array([0, 0, 1, 2]), np.array([2, 3, 4, 5])
+    found = bart_score._batch_pairs(lengths, source, target, batch_tokens, target_tokens)
+    assert [batch.tolist() for batch in found] == batches

@@ -11,6 +11,7 @@ from judgelake.tasks.standin.rules import (
     RatingCase,
     TokenReply,
     judge_case,
+    normal_words,
     read_case,
     split_references,
     split_tokens,
@@ -171,3 +172,23 @@ def test_the_projects_own_lave_prompt_is_understood(
     case = Case("b", "1", "vqa", "Where is the dog?", ("park", "park", "the park"), answer, "")
     prompt = lave.build_prompt(case, lave.LaveOptions(rationale=rationale))
     assert answer_prompt(prompt).tokens[-1] == str(rating)
+
+
+@pytest.mark.parametrize(
+    ("word", "normal"),
+    [
+        ("flies", "fly"),
+        ("ties", "tie"),
+        ("berries", "berri"),
+        ("boxes", "box"),
+        ("dresses", "dress"),
+        ("glass", "glass"),
+        ("cats", "cat"),
+        ("gas", "gas"),
+        ("running", "run"),
+        ("string", "string"),
+        ("king", "king"),
+    ],
+)
+def test_a_word_in_its_normal_form(word: str, normal: str) -> None:
+    assert normal_words(word) == (normal,)
