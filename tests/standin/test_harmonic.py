@@ -14,7 +14,7 @@ from judgelake.tasks.judging.fleur import FleurOptions
 from judgelake.tasks.judging.harmonic import CRITERIA, LOOKING, HarmonicOptions
 from judgelake.tasks.judging.task_wording import TASKS
 from judgelake.tasks.standin.answers import answer_request
-from judgelake.tasks.standin.harmonic import rate_criterion, score_text
+from judgelake.tasks.standin.harmonic import _spread_digit, rate_criterion, score_text
 from judgelake.tasks.standin.rules import Asked, TokenReply
 from judgelake.tasks.types import JUDGE, Box, Case, Image, Judge, Reply, Request, Verdict
 
@@ -167,3 +167,12 @@ def test_other_prompts_are_left_to_others(text: str) -> None:
         rate_criterion(Asked(f"Evaluation criterion:\n- Clarity: x\n\nRating scale:\n- 1 {text}"))
         is None
     )
+
+
+@pytest.mark.parametrize(
+    ("digit", "beside"), [(0, {"1"}), (1, {"0", "2"}), (8, {"7", "9"}), (9, {"8"})]
+)
+def test_a_digit_s_neighbours_are_the_digits_beside_it(digit: int, beside: set[str]) -> None:
+    spread = _spread_digit(digit)
+    assert spread.keys() - {str(digit)} == beside
+    assert sum(spread.values()) == pytest.approx(0.98)

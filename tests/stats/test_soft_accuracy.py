@@ -96,3 +96,12 @@ def test_wrong_input_is_refused() -> None:
         soft_pairwise_accuracy(
             np.zeros((2, 3)), np.zeros((2, 3)), np.arange(3), 0, np.random.default_rng(0)
         )
+
+
+@pytest.mark.parametrize("permutations", [0, -1])
+def test_no_permutation_is_refused_and_one_is_taken(permutations: int) -> None:
+    rng = np.random.default_rng(4)
+    y = rng.normal(size=(2, 5))
+    assert 0 <= soft_pairwise_accuracy(y, y, np.arange(5), 1, rng).value <= 1
+    with pytest.raises(ValueError, match="expected 1 or more"):
+        soft_pairwise_accuracy(y, y, np.arange(5), permutations, rng)

@@ -23,7 +23,7 @@ from judgelake.tasks.planning.cases import register_judges, write_work
 from judgelake.tasks.suite.suite import Scope, read_suite
 from judgelake.tasks.training import loop
 from judgelake.tasks.training import loop as weights
-from judgelake.tasks.training.judge_training import MANIFEST
+from judgelake.tasks.training.judge_training import MANIFEST, _find_checkpoint
 from tests.backends.tiny_models import CHAT, save_decoder, save_llava
 from tests.conftest import CHECKOUT
 from tests.flows.harness import wait_until
@@ -290,3 +290,12 @@ def test_a_training_that_is_killed_goes_on_to_what_it_would_have_come_to(tmp_pat
     assert one["loss_by_step"] == other["loss_by_step"]
     weights_of = [read_weights(tmp_path / name) for name in ("calm", "killed")]
     assert all(torch.equal(weights_of[0][name], weights_of[1][name]) for name in weights_of[0])
+
+
+def test_a_checkpoint_of_another_training_is_refused(tmp_path: Path) -> None:
+    assert _find_checkpoint(tmp_path, "this") == tmp_path / "this.checkpoint"
+    (tmp_path / "this.checkpoint").touch()
+    assert _find_checkpoint(tmp_path, "this") == tmp_path / "this.checkpoint"
+    (tmp_path / "other.checkpoint").touch()
+    with pytest.raises(SuiteError, match=r"unfinished training \(other\.checkpoint\)"):
+        _find_checkpoint(tmp_path, "this")
