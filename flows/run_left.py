@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from types import FrameType
 from typing import TypeVar
@@ -148,13 +148,14 @@ def _run_flow(
     progress = show_progress(lake, run_id) if is_text else nullcontext()
     wait = server.start()
     with without_collections():
-        import fastapi.encoders  # noqa: F401  # prefect's, in each flow
-
         # prefect reads its settings at import
         from judgelake.flows.nightly_evaluation import nightly_evaluation
         from judgelake.flows.run_suite import RunSuite
-    late = threading.Thread(target=_import_late, args=(narrow(full, scope), stages), daemon=True)
-    late.start()
+
+        for module in _list_late(narrow(full, scope), stages):
+            if server.answers():
+                break  # the stage that needs it imports it
+            import_module(module)
     wait()
     with stop_on_signal(lake, run_id, run_options), progress:
         retry, cluster = tuple(options.retry), (options.scheduler, options.wait_for_workers)
@@ -175,18 +176,13 @@ def _run_flow(
             return RunEnd(find_code(error), error.lines, run_id)
 
 
-def _import_late(suite: Suite, stages: tuple[str, ...]) -> None:
-    """Import what later stages need while the first ones wait for the server. Where that fails, the
-    stage that needs it says so.
+def _list_late(suite: Suite, stages: tuple[str, ...]) -> list[str]:
+    """What the stages import when they begin, in their order: contracts, prefect's encoders,
+    clients, the report.
     """
-    modules = ["judgelake.schemas.inputs"]
-    if "judge" in stages:
-        modules += list_clients(suite)
-    if "report" in stages:
-        modules += ["judgelake.tasks.reports.build", "matplotlib.figure"]
-    with without_collections(), suppress(Exception):
-        for module in modules:
-            import_module(module)
+    clients = list_clients(suite) if "judge" in stages else []
+    report = ["judgelake.tasks.reports.build", "matplotlib.figure"] if "report" in stages else []
+    return ["judgelake.schemas.inputs", "fastapi.encoders", *clients, *report]
 
 
 def list_clients(suite: Suite) -> list[str]:

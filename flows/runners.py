@@ -124,6 +124,11 @@ class RunServer:
             self._wait = self._begin()
         return self._wait
 
+    def answers(self) -> bool:
+        """Whether it answers by now."""
+        url = os.environ.get("PREFECT_API_URL")
+        return url is not None and _answers(url, 0.01)
+
     def close(self) -> None:
         """End it, where the run has no need of it after all."""
         self._stack.close()
@@ -298,11 +303,9 @@ def _wait_until_ready(server: subprocess.Popen[bytes], home: Path, url: str) -> 
     """
     deadline = time.monotonic() + _START_S
     while time.monotonic() < deadline and server.poll() is None:
-        try:
-            with urllib.request.urlopen(f"{url}/health", timeout=2):  # noqa: S310  # our own address
-                return url
-        except OSError:
-            time.sleep(0.02)
+        if _answers(url, 2):
+            return url
+        time.sleep(0.02)
     what = (
         f"did not answer within {_START_S:.0f} s; expected a sign of life; run again"
         if server.poll() is None
@@ -311,6 +314,14 @@ def _wait_until_ready(server: subprocess.Popen[bytes], home: Path, url: str) -> 
     )
     words = (home / "server.log").read_text(errors="replace")[-2000:]
     raise JudgelakeError(f"prefect server: {what}, or set PREFECT_API_URL to one\n{words}")
+
+
+def _answers(url: str, timeout_s: float) -> bool:
+    try:
+        with urllib.request.urlopen(f"{url}/health", timeout=timeout_s):  # noqa: S310  # our own
+            return True
+    except (OSError, ValueError):  # of an address that is none, prefect says it
+        return False
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
