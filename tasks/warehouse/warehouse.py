@@ -14,7 +14,7 @@ import shutil
 import time
 import uuid
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
 from importlib import resources
@@ -115,8 +115,7 @@ def _drop_older(lake: Lake, folder: Path, version: str) -> None:
     """Remove versions, and what a killed process left, once something newer has stood for an hour
     and no run that began before that is alive.
     """
-    with os.scandir(folder) as entries:
-        aged = sorted((entry.stat().st_mtime, entry.name) for entry in entries if entry.is_dir())
+    aged = sorted(_list_aged(folder))
     now = time.time()
     due = {
         name: superseded_at
@@ -127,6 +126,16 @@ def _drop_older(lake: Lake, folder: Path, version: str) -> None:
     for name, superseded_at in due.items():
         if superseded_at < held_since:
             shutil.rmtree(folder / name, ignore_errors=True)
+
+
+def _list_aged(folder: Path) -> Iterator[tuple[float, str]]:
+    """When each folder in `folder` was written, and its name."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            # another process gives what it has written its name, or removes it, at any time
+            with contextlib.suppress(FileNotFoundError):
+                if entry.is_dir():
+                    yield entry.stat().st_mtime, entry.name
 
 
 _BY_SUITE = ("judges", "rule_labels")

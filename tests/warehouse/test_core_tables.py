@@ -4,8 +4,11 @@ afterwards, whole or not at all.
 
 import os
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import polars as pl
@@ -145,6 +148,28 @@ def test_two_at_once_leave_one_whole_version(lake: Lake) -> None:
         list(pool.map(lambda _: keep(lake), range(2)))
     (version,) = list_kept(lake)
     assert sorted(file.stem for file in version.iterdir()) == [A, B]
+
+
+def test_what_another_process_moves_meanwhile_is_passed_over(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, scan = lake.mirror / FOLDER / "core_x", os.scandir
+    others = folder / ".of_another_process.tmp"
+
+    @contextmanager
+    def scan_and_move(place: Any) -> Iterator[Iterator[os.DirEntry[str]]]:
+        with scan(place) as entries:
+            listed = list(entries)
+        if others in [Path(entry) for entry in listed]:
+            others.rmdir()
+        yield iter(listed)
+
+    with duckdb.connect() as connection:
+        connection.execute("create view core_x as select 1 as x")
+        others.mkdir(parents=True)
+        monkeypatch.setattr(os, "scandir", scan_and_move)
+        assert keep_rows(connection, lake, "core_x", "first")
+    assert [path.name for path in folder.iterdir()] == ["first"]
 
 
 @pytest.mark.parametrize(
