@@ -70,19 +70,17 @@ def looks_left(suite: Path, lake: str) -> bool:
     """
     try:
         text = suite.read_text(encoding="utf-8")
+        name = _NAME.search(text)
+        if "://" in lake or not name:
+            return False
+        page = Path(lake) / "reports" / name[1] / "report.html"
+        if not page.exists():
+            return True
+        made = page.stat().st_mtime
+        named = (file for file in _list_named(suite.parent, text) if file.is_file())
+        return any(file.stat().st_mtime > made for file in (suite, *named))
     except (OSError, ValueError):
         return False
-    name = _NAME.search(text)
-    if "://" in lake or not name:
-        return False
-    page = Path(lake) / "reports" / name[1] / "report.html"
-    try:
-        made = page.stat().st_mtime
-    except OSError:
-        return True
-    return _is_newer(suite, made) or any(
-        _is_newer(file, made) for file in _list_named(suite.parent, text)
-    )
 
 
 def _list_named(folder: Path, text: str) -> Iterator[Path]:
@@ -92,10 +90,3 @@ def _list_named(folder: Path, text: str) -> Iterator[Path]:
             _PART.sub("*", word).strip("{}"), root_dir=folder
         ):
             yield folder / name
-
-
-def _is_newer(file: Path, moment: float) -> bool:
-    try:
-        return file.is_file() and file.stat().st_mtime > moment
-    except (OSError, ValueError):
-        return False

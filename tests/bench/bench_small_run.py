@@ -11,7 +11,6 @@ import json
 import os
 import resource
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -19,16 +18,18 @@ from pathlib import Path
 from statistics import median
 
 from tests.bench.bench_api import canned_endpoint
-from tests.bench.bench_whole_run import PEER, completion, find_inspect
+from tests.bench.bench_whole_run import PEER, completion, find_inspect, find_python
 
 _RUNS, _ANSWERS = 3, 4
+_ROOT = Path(__file__).parents[2]
 
 
 def main() -> None:
     """Print medians in seconds."""
     with tempfile.TemporaryDirectory() as name, canned_endpoint(0, completion()) as base_url:
         folder = Path(name)
-        python = find_judgelake(folder / "installed")
+        locked = ["--constraint", str(_ROOT / "infra" / "requirements.lock")]
+        python = find_python("JUDGELAKE_PYTHON", folder / "installed", *locked, str(_ROOT))
         kinds = ("first", "edited", "nothing to do")
         judgelake: dict[str, list[tuple[float, float]]] = {kind: [] for kind in kinds}
         for number in range(_RUNS):
@@ -53,21 +54,7 @@ def main() -> None:
     print("goals: 6 s wall and 9 s of processor time for the first run, 4 s wall for an edited one")
 
 
-def find_judgelake(folder: Path) -> str:
-    """A Python that has judgelake and what it needs: JUDGELAKE_PYTHON, else one made in `folder`
-    with the lock file's versions.
-    """
-    if named := os.environ.get("JUDGELAKE_PYTHON"):
-        return named
-    root = Path(__file__).parents[2]
-    locked = ["--constraint", str(root / "infra" / "requirements.lock")]
-    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-    pip = [str(folder / "bin" / "pip"), "install", "--quiet", *locked]
-    subprocess.run([*pip, str(root)], check=True)
-    return str(folder / "bin" / "python")
-
-
-def write_suite(folder: Path, base_url: str, python: str = sys.executable) -> list[str]:
+def write_suite(folder: Path, base_url: str, python: str) -> list[str]:
     """The command that runs the suite written into `folder`."""
     write_answers(folder, "cat 0")
     (folder / "suite.yaml").write_text(

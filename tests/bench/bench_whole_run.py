@@ -100,14 +100,17 @@ def _run_inspect(folder: Path, base_url: str) -> float:
 
 def find_inspect(folder: Path) -> str:
     """A Python that has inspect_ai: INSPECT_PYTHON, else one made in `folder`."""
-    named = os.environ.get("INSPECT_PYTHON")
-    if named:
+    return find_python("INSPECT_PYTHON", folder, "inspect_ai==0.3.285", "openai")
+
+
+def find_python(variable: str, folder: Path, *install: str) -> str:
+    """The Python that `variable` names, else one made in `folder` with what `pip install` is
+    given.
+    """
+    if named := os.environ.get(variable):
         return named
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-    subprocess.run(
-        [str(folder / "bin" / "pip"), "install", "--quiet", "inspect_ai==0.3.285", "openai"],
-        check=True,
-    )
+    subprocess.run([str(folder / "bin" / "pip"), "install", "--quiet", *install], check=True)
     return str(folder / "bin" / "python")
 
 

@@ -55,7 +55,9 @@ def test_a_missing_input_is_left_to_the_ingest(folder: Path) -> None:
     assert not looks(folder)
 
 
-@pytest.mark.parametrize("text", ["", "name: [", "benchmarks: {}", "\udcff"])
+@pytest.mark.parametrize(
+    "text", ["", "name: [", "benchmarks: {}", "\udcff", "name: small\nfile: a\0b/*"]
+)
 def test_nothing_is_guessed_of_a_suite_that_is_none(folder: Path, text: str) -> None:
     (folder / "suite.yaml").write_bytes(text.encode(errors="surrogateescape"))
     assert not looks(folder)
