@@ -31,7 +31,13 @@ from judgelake.tasks.metrics.settings import MetricSettings, name_metric
 from judgelake.tasks.sources.registry import BenchmarkSettings, DemoSettings
 from judgelake.tasks.suite.judges import JudgeSettings
 from judgelake.tasks.suite.suite import ReportSettings, Suite
-from judgelake.tasks.warehouse.warehouse import _MADE, FOLDER, open_warehouse, run_sql
+from judgelake.tasks.warehouse.warehouse import (
+    _MADE,
+    FOLDER,
+    _point_views,
+    open_warehouse,
+    run_sql,
+)
 
 if TYPE_CHECKING:
     from judgelake.tasks.reports.correlations import Agreements
@@ -385,14 +391,7 @@ def correlate(lake: Lake, suite: Suite) -> "Agreements":
 
 def query(lake: Lake, text: str, parameters: Mapping[str, object] | None = None) -> list[Row]:
     """What a statement finds in the lake as it is now."""
-    snapshot = lake.take_snapshot()
-    filled = find_filled(snapshot)
-    has_kept = (lake.mirror / FOLDER).exists()
-    # Views say which tables hold rows, and variables in which files: so lakes share a warehouse,
-    # but for core views that read what was kept of one lake.
-    connection = (
-        warehouse(lake) if has_kept else point_at(_open(None, tuple(filled)), snapshot, filled)
-    )
+    connection = _share(lake)
     cursor = run_sql(connection, text, "test", parameters)
     names = [name for name, *_ in cursor.description or ()]
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
@@ -403,34 +402,51 @@ def warehouse(lake: Lake) -> duckdb.DuckDBPyConnection:
     most tests.
     """
     snapshot = lake.take_snapshot()
-    filled = find_filled(snapshot)
-    has_kept = (
-        lake.mirror / FOLDER
-    ).exists()  # then core views may read what was kept of exactly these part files
-    files = tuple(str(file) for files in filled.values() for file in files)
-    return point_at(_open(lake, files if has_kept else tuple(filled)), snapshot, filled)
-
-
-def find_filled(snapshot: Snapshot) -> dict[str, Sequence[Path]]:
-    """Table -> part files, of the tables that have any."""
-    return {name: files for name, files in snapshot.find_parts(*TABLES).items() if files}
-
-
-def point_at(
-    connection: duckdb.DuckDBPyConnection,
-    snapshot: Snapshot,
-    filled: Mapping[str, Sequence[Path]],
-) -> duckdb.DuckDBPyConnection:
-    """Let its views, also those that are made later, read the snapshot's part files."""
+    files = _list_files(snapshot)
+    # core views read what was kept of exactly these part files; other views what variables name
+    connection = _open(lake, tuple(files.items()) if _has_kept(lake) else tuple(files))
     _MADE[connection] = _MADE[connection]._replace(snapshot=snapshot)
-    for name, files in filled.items():
-        connection.execute(f"set variable parts_{name} = $files", {"files": list(map(str, files))})
+    _set_files(connection, files)
     return connection
 
 
+def _share(lake: Lake) -> duckdb.DuckDBPyConnection:
+    """The warehouse that lakes share, its views over this lake as it is now."""
+    connection, snapshot = _open(None, ()), lake.take_snapshot()
+    made = _MADE[connection]
+    files, former = _list_files(snapshot), _list_files(made.snapshot)
+    _MADE[connection] = now = made._replace(snapshot=snapshot)
+    if _has_kept(lake) or _has_kept(Lake(made.snapshot.root)):
+        _point_views(connection, now, set(now.names))
+        return connection
+    # the other views read what variables name
+    turned = {f"raw_{name}" for name in files.keys() ^ former.keys()} & now.names
+    _point_views(connection, now, turned)
+    _set_files(connection, files)
+    return connection
+
+
+def _has_kept(lake: Lake) -> bool:
+    return (lake.mirror / FOLDER).exists()
+
+
+def _list_files(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
+    """Table -> part files, of the tables that have any."""
+    parts = snapshot.find_parts(*TABLES)
+    return {name: tuple(map(str, files)) for name, files in parts.items() if files}
+
+
+def _set_files(
+    connection: duckdb.DuckDBPyConnection, files: Mapping[str, tuple[str, ...]]
+) -> None:
+    """Let views, also those that are made later, read these part files."""
+    for name, paths in files.items():
+        connection.execute(f"set variable parts_{name} = $files", {"files": list(paths)})
+
+
 @functools.lru_cache(maxsize=24)
-def _open(lake: Lake | None, _filled: tuple[str, ...]) -> duckdb.DuckDBPyConnection:
-    """One of a lake's own, or one that lakes with rows in the same tables share."""
+def _open(lake: Lake | None, _files: tuple[object, ...]) -> duckdb.DuckDBPyConnection:
+    """One of a lake's own, or the one that lakes share."""
     return open_warehouse(lake or Lake(Path("nowhere")), lazy=True)
 
 

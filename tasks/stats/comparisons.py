@@ -2,6 +2,7 @@
 are SQL.
 """
 
+import functools
 import math
 from collections.abc import Callable
 from enum import IntEnum
@@ -272,10 +273,17 @@ def rank_models(ratings: Floats, is_above: NDArray[np.bool_]) -> Ranking:
 
 def _find_ends(ordered: Floats) -> tuple[float, float]:
     """The ends of the middle 95 % of ordered draws."""
-    interval = percentile_interval(np.arange(ordered.size, dtype=np.float64))
-    return _interpolate(ordered, interval.low, math.floor), _interpolate(
-        ordered, interval.high, math.ceil
-    )
+    low, high = _find_places(ordered.size)
+    return _interpolate(ordered, low, math.floor), _interpolate(ordered, high, math.ceil)
+
+
+@functools.lru_cache(maxsize=1024)
+def _find_places(n: int) -> tuple[float, float]:
+    """Where, among `n` ordered draws counted from 0, the middle 95 % end; NaN of none. The same for
+    every pair of models.
+    """
+    interval = percentile_interval(np.arange(n, dtype=np.float64))
+    return interval.low, interval.high
 
 
 def _interpolate(ordered: Floats, place: float, outwards: Callable[[float], int]) -> float:

@@ -5,6 +5,7 @@ What tables must show of them is computed in the tests, by pandas and scipy.
 """
 
 import csv
+import functools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -17,7 +18,7 @@ from judgelake.schemas.values import FAILURE_CATEGORIES
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.suite.suite import read_suite
 from tests.conftest import CHECKOUT
-from tests.lakes import Row, append_records
+from tests.lakes import Row, append_records, query
 from tests.sources.tables import ingest
 
 SUITES = CHECKOUT / "infra" / "suites" / "papers"
@@ -97,9 +98,9 @@ def _record(lake: Lake, table: str, benchmark: str, rows: Iterable[Row]) -> None
     append_records(lake, table, [row | own for row in rows])
 
 
+@functools.cache
 def find_ingest(lake: Lake, benchmark: str) -> str:
-    from tests.lakes import query
-
+    """Planted lakes ingest a benchmark once."""
     (row,) = query(lake, f"select ingest_id from stg_ingests where benchmark = '{benchmark}'")
     return str(row["ingest_id"])
 

@@ -270,13 +270,14 @@ def test_figure_22(planted: Planted) -> None:
         assert low < value < high  # type: ignore[operator]
     rows = planted.said["llm_size", "human"]
     draws = draw_elo(rows[rows.criterion == "details"], STUDIES["llm_size"][0], rng)
+    percentiles = read_percentiles(planted.lake)
     for model, drawn in draws.items():
         ends = [found[f"chirp_llm_size/{model}", f"human/details/{end}"] for end in ("low", "high")]
         assert ends == pytest.approx(np.quantile(drawn, [0.025, 0.975]), abs=8)
         half = ("lower_quartile", "median", "upper_quartile")
         quartiles = [found[f"chirp_llm_size/{model}", f"human/details/{name}"] for name in half]
         assert quartiles == pytest.approx(np.quantile(drawn, [0.25, 0.5, 0.75]), abs=5)
-        kept = read_percentiles(planted.lake, model)
+        kept = percentiles[model]
         assert kept == sorted(kept)
         assert kept[10:91] == pytest.approx(np.percentile(drawn, range(10, 91)), abs=6)
     drawn_figure = draw_figure(filled)
@@ -288,17 +289,15 @@ def test_figure_22(planted: Planted) -> None:
     assert len(ids) == len(set(ids))
 
 
-def read_percentiles(lake: Lake, model: str) -> list[float]:
-    """Those that the report keeps of the survey's Elo of a model on details."""
+def read_percentiles(lake: Lake) -> dict[str, list[float]]:
+    """Those that the report keeps of the survey's Elo of each model on details."""
     statement = (
-        "select percentiles from rpt_rankings where benchmark = 'chirp_llm_size' and rater = "
-        "'human' and criterion = 'details' and category = '*' and method = 'elo' and model = "
-        f"'{model}'"
+        "select model, percentiles from rpt_rankings where benchmark = 'chirp_llm_size' and "
+        "rater = 'human' and criterion = 'details' and category = '*' and method = 'elo'"
     )
     with open_warehouse(lake, lazy=True) as connection:
         make_figures(connection, statement, lambda _: None)
-        ((kept,),) = connection.execute(statement).fetchall()
-    return [float(value) for value in kept]
+        return dict(connection.execute(statement).fetchall())
 
 
 def draw_elo(

@@ -55,14 +55,15 @@ def plant_mmhe(folder: Path) -> Planted:
         people = ratings.groupby(["id", "model"])[list(CRITERIA)].mean()
         for size, key in enumerate(KEYS):
             criteria = (*CRITERIA, "overall") if key in HARMONIC else ("overall",)
+            of_judge = []
             for criterion in criteria:
                 truth = people.mean(axis=1) if criterion == "overall" else people[criterion]
                 noisy = np.clip(truth + rng.normal(0, 0.2 + 0.1 * size, len(truth)), 1, 5)
                 rows = noisy.round(0 if size % 2 else 2).rename("rating").reset_index()
                 rows = rows.rename(columns={"id": "item_id", "model": "answer_id"})
-                rows = rows.assign(criterion=criterion)
-                record_verdicts(lake, f"mmhe_{task}", key, rows)
-                said.append(rows.assign(task=task, judge=key))
+                of_judge.append(rows.assign(criterion=criterion))
+                said.append(of_judge[-1].assign(task=task, judge=key))
+            record_verdicts(lake, f"mmhe_{task}", key, pd.concat(of_judge))
     ratings = {task: ratings for task, (ratings, _) in files.items()}
     choices = {task: choices for task, (_, choices) in files.items()}
     return lake, ratings, choices, pd.concat(said)

@@ -2,6 +2,7 @@
 data bring is text.
 """
 
+import functools
 import html
 import re
 from datetime import UTC, datetime
@@ -93,6 +94,13 @@ def fill_all(value: float) -> list[Shown]:
     ]
 
 
+@functools.cache
+def draw_all() -> tuple[str, Reader]:
+    """The page of `fill_all`, and what a browser reads of it."""
+    text = render_page(fill_all(0.5), NOON)
+    return text, Reader(text)
+
+
 def identify(table: PaperTable) -> str:
     return f"{table.paper}-{table.kind}-{table.number}"
 
@@ -119,7 +127,7 @@ def show_numbers(cells: tuple[Cell, ...], table: PaperTable) -> list[str]:
 
 def test_every_table_stands_beside_the_papers() -> None:
     shown = fill_all(0.5)
-    reader = Reader(render_page(shown, NOON))
+    _, reader = draw_all()
     assert [*reader.articles] == [identify(table) for table in EVERY]
     for one in shown:
         tables = reader.articles[identify(one.table)]
@@ -138,8 +146,7 @@ def test_every_table_stands_beside_the_papers() -> None:
 
 
 def test_hostile_text_stays_text() -> None:
-    text = render_page(fill_all(0.5), NOON)
-    reader = Reader(text)
+    text, reader = draw_all()
     assert "script" not in reader.tags
     assert "img" not in reader.tags
     assert not re.search(r"<[^>]*\son\w+=", text)
@@ -149,8 +156,7 @@ def test_hostile_text_stays_text() -> None:
 
 
 def test_ids_are_unique_and_nothing_is_loaded() -> None:
-    text = render_page(fill_all(0.5), NOON)
-    reader = Reader(text)
+    text, reader = draw_all()
     assert len(reader.ids) == len(set(reader.ids))
     assert reader.tags.count("svg") >= sum(
         table.kind == "figure" and not table.is_list for table in EVERY

@@ -66,12 +66,14 @@ def plant_samples(folder: Path) -> Planted:
         lake = ingest_suite("prometheus_benchmarks", folder)
     for name, rows in held.items():
         for size, judge in enumerate(JUDGES):
+            samples = []
             for sample in range(6 if judge == "gpt-4v" else 3):
                 noise = rng.normal(0, 0.4 + 0.1 * size, len(rows))
                 rating = np.clip(np.round(rows.people + noise), 1, 5)
-                keyed = rows[["item_id", "answer_id"]].assign(rating=rating, sample=sample)
-                record_verdicts(lake, name, judge, keyed.assign(criterion="overall"))
-                said.append(keyed.assign(benchmark=name, judge=judge, n_words=rows.n_words))
+                samples.append(rows[["item_id", "answer_id"]].assign(rating=rating, sample=sample))
+                own = {"benchmark": name, "judge": judge, "n_words": rows.n_words}
+                said.append(samples[-1].assign(**own))
+            record_verdicts(lake, name, judge, pd.concat(samples).assign(criterion="overall"))
     return lake, pd.concat(said)
 
 
