@@ -31,4 +31,4 @@ def _write(options: argparse.Namespace) -> list[str]:
     if "rubrics" in collectors:
         lines += describe_figures(report_figures(lake, suite.name, collectors))
     query = "from collection_figures" if "rubrics" in collectors else "from core_augmentations"
-    return [*lines, f'try: judgelake sql --lake {lake.root} "{query}"']
+    return [*lines, f'try: judgelake sql --lake {lake.argument} "{query}"']

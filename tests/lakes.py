@@ -436,9 +436,7 @@ def _list_files(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
     return {name: tuple(map(str, files)) for name, files in parts.items() if files}
 
 
-def _set_files(
-    connection: duckdb.DuckDBPyConnection, files: Mapping[str, tuple[str, ...]]
-) -> None:
+def _set_files(connection: duckdb.DuckDBPyConnection, files: Mapping[str, tuple[str, ...]]) -> None:
     """Let views, also those that are made later, read these part files."""
     for name, paths in files.items():
         connection.execute(f"set variable parts_{name} = $files", {"files": list(paths)})

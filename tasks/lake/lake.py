@@ -17,6 +17,7 @@ import hashlib
 import json
 import re
 import secrets
+import shlex
 import uuid
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -96,6 +97,11 @@ class Lake:
     """Parquet tables below `root`; picklable, holds no open file and no key."""
 
     root: LakePath
+
+    @property
+    def argument(self) -> str:
+        """Its place as a word of a shell's command, quoted where it needs that."""
+        return shlex.quote(str(self.root))
 
     @property
     def mirror(self) -> Path:

@@ -1,5 +1,7 @@
 """Finds which stages of a suite have something to do, without a server, prefect or dask."""
 
+import shlex
+
 from judgelake.tasks.errors import SuiteError
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.snapshot import Snapshot
@@ -40,7 +42,8 @@ def expect_ingested(lake: Lake, suite: Suite) -> None:
     if missing:
         raise SuiteError(
             f"{lake.root}: has no answers of {', '.join(missing)}; expected an ingested "
-            f"benchmark; run ingest first: judgelake ingest {suite.file} --lake {lake.root}"
+            f"benchmark; run ingest first: judgelake ingest {shlex.quote(str(suite.file))} "
+            f"--lake {lake.argument}"
         )
 
 

@@ -2,6 +2,7 @@
 Commands and schedules show the same lines.
 """
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -163,7 +164,7 @@ def _describe_checks(lake: Lake, connection: duckdb.DuckDBPyConnection) -> _EndS
         kind = "warning" if finding.warns else "check"
         rows = "1 row" if finding.n == 1 else f"{finding.n:,} rows"
         lines.append(f"{kind}: {rows} against: {finding.says}")
-        lines.append(f'see: judgelake sql --lake {lake.root} "select * from {finding.view}"')
+        lines.append(f'see: judgelake sql --lake {lake.argument} "select * from {finding.view}"')
     return _EndSection(
         ExitCode.CHECK if any(not finding.warns for finding in findings) else ExitCode.DONE, lines
     )
@@ -171,9 +172,8 @@ def _describe_checks(lake: Lake, connection: duckdb.DuckDBPyConnection) -> _EndS
 
 def _name_places(lake: Lake, suite: Suite) -> list[str]:
     first = next(iter(suite.benchmarks))
-    queries = [
-        f'try: judgelake sql --lake {lake.root} "{query.format(benchmark=first)}"' for query in _TRY
-    ]
+    start = f"try: judgelake sql --lake {lake.argument}"
+    queries = [f'{start} "{query.format(benchmark=first)}"' for query in _TRY]
     return [f"report: {page_path(lake, suite)}", *queries]
 
 
@@ -223,7 +223,9 @@ def _describe_answers(
         if n_ok < suite.report.min_coverage * total:
             code = ExitCode.COVERAGE
     if lines:
-        lines.append(f"judge them: judgelake run {suite.file} --lake {lake.root}")
+        lines.append(
+            f"judge them: judgelake run {shlex.quote(str(suite.file))} --lake {lake.argument}"
+        )
     return _EndSection(code, lines)
 
 

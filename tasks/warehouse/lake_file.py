@@ -106,6 +106,11 @@ def make_database(snapshot: Snapshot, prefix: str) -> bytes:
         own_folder("catalog") as folder,
         open_warehouse(snapshot, lazy=True) as connection,
     ):
+        if isinstance(snapshot.root, Path):
+            # by a link: a comma in the lake's own path would end it, this setting is a list
+            root = Path(folder) / "lake"
+            root.symlink_to(snapshot.root.absolute())
+            connection.execute(f"set file_search_path = {quote_text(root)}")
         for statement in (*_list_drops(connection), *_read_parts(connection, snapshot, prefix)):
             connection.execute(statement)
         file = Path(folder) / FILE
@@ -172,9 +177,7 @@ def _read_parts(
     connection: duckdb.DuckDBPyConnection, snapshot: Snapshot, prefix: str
 ) -> Iterator[str]:
     """The statements that make each `raw_<table>` read the snapshot's part files, or none."""
-    if isinstance(snapshot.root, Path):
-        yield f"set file_search_path = {quote_text(snapshot.root)}"
-    else:
+    if not isinstance(snapshot.root, Path):
         connection.register_filesystem(snapshot.root.fs)
     options = "hive_partitioning = true, hive_types_autocast = false, union_by_name = true"
     empty = dict(connection.execute(_EMPTY).fetchall())

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from judgelake.tasks.lake.lake import Lake, open_lake
 from judgelake.tasks.lake.leases import hold_leases
@@ -239,7 +239,7 @@ def test_a_report_s_script_reaches_neither_the_lake_nor_its_page(
     page = context.new_page()
     page.goto(served.address)
     page.locator("#pages a", has_text="nightly").click()
-    page.wait_for_function("document.title !== 'waiting'")
+    expect(page).not_to_have_title("waiting")
     assert page.title() == "refused"
     assert page.locator("body").get_attribute("data-seen") == "out of reach, null, chunk 1"
     assert len(context.pages) == 1
@@ -272,7 +272,7 @@ def test_a_page_of_another_site_reads_nothing(browser: Browser, served: Served) 
     page = context.new_page()
     page.goto(served.address)  # the browser has the cookie
     page.goto(f"http://localhost:{site.server_port}/")
-    page.wait_for_function("document.title !== 'waiting'")
+    expect(page).not_to_have_title("waiting")
     assert page.title() == "refused"
     context.close()
     site.shutdown()

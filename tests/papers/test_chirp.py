@@ -257,6 +257,7 @@ def test_figure_5(planted: Planted) -> None:
         assert own == pytest.approx(elo, abs=3)
 
 
+@pytest.mark.full
 def test_figure_22(planted: Planted) -> None:
     """The mean is that of figure 5; of the bootstraps 2.5 % lie below and above the ends."""
     rng = np.random.default_rng(3)

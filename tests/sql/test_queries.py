@@ -131,11 +131,8 @@ def test_scores_meet_ratings_answer_by_answer(lake: Lake) -> None:
 # ---- thin_coverage
 
 
-@pytest.mark.parametrize(
-    ("least", "thin"),
-    [(0.98, ["lave", "metric"]), (0.75, ["metric"]), (0.751, ["lave", "metric"]), (0.0, [])],
-)
-def test_judges_with_too_few_scores_are_listed(lake: Lake, least: float, thin: list[str]) -> None:
+def test_judges_with_too_few_scores_are_listed(lake: Lake) -> None:
+    """LAVE has 3 of 4; the metric has none of 4."""
     items = [item(f"i{number}") for number in range(4)]
     ingest(lake, items, [answer(f"i{number}", "x") for number in range(4)])
     append_records(
@@ -154,17 +151,20 @@ def test_judges_with_too_few_scores_are_listed(lake: Lake, least: float, thin: l
         "verdicts",
         [verdict_row(A, f"i{number}", digest, 3 if number else None) for number in range(4)],
     )
-    parameters: dict[str, object] = {
-        "ids": [f"{A}r1", f"{M}score"],
-        "benchmarks": ["b"],
-        "least": least,
-    }
-    rows = run(lake, "thin_coverage", parameters)
-    # LAVE has 3 of 4; the metric has none of 4
-    assert [(row[1].partition(":")[0], row[2]) for row in rows] == [
-        (name, 0.75 if name == "lave" else 0.0) for name in thin
-    ]
-    assert run(lake, "thin_coverage", {**parameters, "benchmarks": ["c"]}) == []
+    asked: dict[str, object] = {"ids": [f"{A}r1", f"{M}score"], "benchmarks": ["b"]}
+    shares = {"lave": 0.75, "metric": 0.0}
+    for least, thin in (
+        (0.98, ["lave", "metric"]),
+        (0.75, ["metric"]),
+        (0.751, ["lave", "metric"]),
+        (0.0, []),
+    ):
+        rows = run(lake, "thin_coverage", {**asked, "least": least})
+        assert [(row[1].partition(":")[0], row[2]) for row in rows] == [
+            (name, shares[name]) for name in thin
+        ], least
+        elsewhere = {**asked, "least": least, "benchmarks": ["c"]}
+        assert run(lake, "thin_coverage", elsewhere) == []
     assert query(lake, "select count(*) as n from core_judges") == [{"n": 3}]
 
 

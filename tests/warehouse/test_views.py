@@ -66,6 +66,7 @@ def test_files_that_nobody_used_for_a_month_go(
     assert [file.name for file in template.parent.iterdir()] == ["v.duckdb"]
 
 
+@pytest.mark.full
 def test_processes_that_begin_at_once_all_have_the_views(tmp_path: Path) -> None:
     code = (
         "import duckdb; from judgelake.tasks.warehouse.views import load_views; "

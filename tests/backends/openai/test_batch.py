@@ -136,9 +136,17 @@ STEPS = [
     (BatchBook, "plan"), (BatchApi, "upload"), (BatchApi, "start"), (BatchBook, "submit"),
     (BatchApi, "download"), (Ledger, "flush_patiently"), (BatchBook, "end"),
 ]  # fmt: skip
+_AT_PAYMENT = ("start", "submit", "flush_patiently")
+"""Before and after a batch is paid for, and as its replies are kept; the others in `test-full`."""
 
 
-@pytest.mark.parametrize(("owner", "step"), STEPS, ids=[step for _, step in STEPS])
+@pytest.mark.parametrize(
+    ("owner", "step"),
+    [
+        pytest.param(*at, id=at[1], marks=() if at[1] in _AT_PAYMENT else pytest.mark.full)
+        for at in STEPS
+    ],
+)
 def test_a_crash_after_any_step_neither_pays_twice_nor_forgets(
     lake: Lake, server: BatchServer, monkeypatch: pytest.MonkeyPatch, owner: type, step: str
 ) -> None:

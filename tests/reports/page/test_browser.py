@@ -4,12 +4,10 @@ what a screen reader needs.
 
 import shutil
 from collections.abc import Iterator
-from pathlib import Path
 
-import duckdb
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from judgelake.tasks.reports.page import rows as page_rows
 from judgelake.tasks.reports.page.render import render_report
@@ -21,8 +19,8 @@ from tests.reports.page.test_render import (
     add_score,
     correlation,
     insert_row,
-    lake,  # noqa: F401  # fixtures
-    section_views,  # noqa: F401
+    open_sections,
+    section_views,  # noqa: F401  # fixture
 )
 
 HOSTILE = "<img src=x onerror=\"document.title='hacked'\"></script><script>document.title='hacked'</script>"
@@ -54,27 +52,28 @@ def page(browser: Browser) -> Iterator[Page]:
     assert [url for url in asked if not url.startswith(("file:", "about:", "blob:"))] == []
 
 
-@pytest.fixture(params=["inside", "beside"])
+@pytest.fixture(scope="module", params=["inside", "beside"])
 def report(
     request: pytest.FixtureRequest,
-    lake: duckdb.DuckDBPyConnection,  # noqa: F811
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    section_views: dict[str, str],  # noqa: F811
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> str:
     """The address of a report of two models and two judges, its rows inside or beside the page."""
-    if request.param == "beside":
-        monkeypatch.setattr(page_rows, "INLINE_BYTES", 1)
-    for k in range(60):
-        add_answer(lake, f"{k:02}", text=f"{HOSTILE} answer {k}", model=f"m{k % 2}", prompt=HOSTILE)
-        add_score(lake, f"{k:02}", "strict", k / 60, rationale=f"{HOSTILE} why {k}")
-        add_score(lake, f"{k:02}", "kind", None if k == 7 else 1.0, reason=HOSTILE)
-        add_human(lake, f"{k:02}", 1.0)
-    lake.execute("update core_scores set model = 'm' || answer_id::int % 2")
-    for name in ("strict", "kind", HOSTILE):
-        insert_row(lake, "rpt_metrics", "vqa", "m1", name, 60, 0, 0.5, 0.4, 0.6, "s", None)
-        add_correlation(lake, correlation(name, 0.5))
-    out = render_report(lake, "nightly", tmp_path / "report.html", HOSTILE, MADE_AT)
-    return out.as_uri()
+    out = tmp_path_factory.mktemp(request.param) / "report.html"
+    with pytest.MonkeyPatch.context() as patch, open_sections(section_views) as lake:
+        if request.param == "beside":
+            patch.setattr(page_rows, "INLINE_BYTES", 1)
+        for k in range(60):
+            of_answer = {"model": f"m{k % 2}", "prompt": HOSTILE}
+            add_answer(lake, f"{k:02}", text=f"{HOSTILE} answer {k}", **of_answer)
+            add_score(lake, f"{k:02}", "strict", k / 60, rationale=f"{HOSTILE} why {k}")
+            add_score(lake, f"{k:02}", "kind", None if k == 7 else 1.0, reason=HOSTILE)
+            add_human(lake, f"{k:02}", 1.0)
+        lake.execute("update core_scores set model = 'm' || answer_id::int % 2")
+        for name in ("strict", "kind", HOSTILE):
+            insert_row(lake, "rpt_metrics", "vqa", "m1", name, 60, 0, 0.5, 0.4, 0.6, "s", None)
+            add_correlation(lake, correlation(name, 0.5))
+        return render_report(lake, "nightly", out, HOSTILE, MADE_AT).as_uri()
 
 
 def test_rows_are_found_by_clicks_words_and_keys(page: Page, report: str) -> None:
@@ -87,13 +86,13 @@ def test_rows_are_found_by_clicks_words_and_keys(page: Page, report: str) -> Non
     assert rows.count() == 60
 
     page.locator(".facets a", has_text="m1").click()
-    page.wait_for_function("document.querySelectorAll('tr[data-row]').length === 30")
+    expect(page.locator("tr[data-row]")).to_have_count(30)
     assert "judge=strict" in page.url
     assert "model=m1" in page.url
 
     page.keyboard.press("/")
     page.keyboard.type("answer 59")
-    page.wait_for_function("document.querySelectorAll('tr[data-row]').length === 1")
+    expect(page.locator("tr[data-row]")).to_have_count(1)
     rows.first.focus()
     page.keyboard.press("Enter")
     page.locator(".case").wait_for()
@@ -112,14 +111,15 @@ def test_rows_are_found_by_clicks_words_and_keys(page: Page, report: str) -> Non
 def test_the_facet_of_a_status_leads_to_the_case_without_a_score(page: Page, report: str) -> None:
     page.goto(f"{report}#rows")
     page.locator(".facets a", has_text="unparsed").click()
-    page.wait_for_function("document.querySelectorAll('tr[data-row]').length === 1")
+    expect(page.locator("tr[data-row]")).to_have_count(1)
     page.locator("tr[data-row]").click()
     page.locator(".case").wait_for()
     assert HOSTILE in page.locator(".verdict[open]").inner_text()
     page.locator(".facets a[aria-current]").click()
-    page.wait_for_function("document.querySelectorAll('tr[data-row]').length === 50")
+    expect(page.locator("tr[data-row]")).to_have_count(50)
 
 
+@pytest.mark.parametrize("report", ["inside"], indirect=True)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious(page: Page, report: str, scheme: str) -> None:
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
@@ -136,6 +136,7 @@ def test_axe_finds_nothing_serious(page: Page, report: str, scheme: str) -> None
     assert serious == []
 
 
+@pytest.mark.parametrize("report", ["inside"], indirect=True)
 @pytest.mark.parametrize("width", [390, 1280, 1920])
 def test_nothing_is_cut_off_or_printed_at_length(page: Page, report: str, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 900})

@@ -148,7 +148,10 @@ def strip(turns: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     return tuple((role, re.sub("[\ue000-\ue0ff]", "\ufffd", text)) for role, text in turns)
 
 
-@pytest.mark.parametrize("name", JUDGES)
+@pytest.mark.parametrize(
+    "name",
+    ["chirp", *(pytest.param(name, marks=pytest.mark.full) for name in ("lave", "prometheus"))],
+)
 def test_every_reply_has_exactly_the_prompt_that_was_sent(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,8 @@
 outside.
 """
 
+import contextlib
+import functools
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
@@ -67,7 +69,13 @@ VOID = {"meta", "br", "input", "link", "img", "hr"}
 @pytest.fixture(scope="module")
 def section_views(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """View of a table of the page, or of its rows -> its columns as the real view has them."""
-    real = warehouse(make_lake(tmp_path_factory.mktemp("real")))
+    return describe_sections(tmp_path_factory.getbasetemp())
+
+
+@functools.cache
+def describe_sections(folder: Path) -> dict[str, str]:
+    """Once for all test files that import `section_views`."""
+    real = warehouse(make_lake(folder / "sections"))
     names = dict.fromkeys((*(section.view for section in SECTIONS), *ROW_VIEWS))
     described = {name: select_frame(real, f"describe select * from {name}", name) for name in names}
     return {
@@ -78,6 +86,13 @@ def section_views(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture
 def lake(section_views: dict[str, str]) -> Iterator[duckdb.DuckDBPyConnection]:
+    with open_sections(section_views) as connection:
+        yield connection
+
+
+@contextlib.contextmanager
+def open_sections(section_views: dict[str, str]) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Tables without rows in place of the views of a page."""
     with duckdb.connect() as connection:
         connection.execute(TABLES)
         for name, columns in section_views.items():
