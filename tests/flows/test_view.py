@@ -39,6 +39,8 @@ from tests.lakes import (
 )
 
 HOSTILE = "<img src=x onerror=\"document.title='hacked'\"><script>document.title='hacked'</script>"
+POLL_MS = 5000
+"""The page asks for news at least as often."""
 CHROMIUM = shutil.which("chromium")
 REPORT = """<!doctype html><html lang="en"><head><title>waiting</title></head>
 <body>
@@ -211,10 +213,14 @@ def test_a_run_in_progress_is_followed(page: Page, served: Served) -> None:
         log = log_file(lake, "r1")
         log.parent.mkdir(exist_ok=True)
         log.write_text('{"at": "x", "run_id": "r1", "step": "ingest", "seconds": 1.5, "rows": 7}\n')
+        page.clock.install()
+        page.reload()
         page.get_by_text("30 of 100 cases judged").wait_for()
         assert "ingest, 1.5 s: rows 7" in page.locator(".steps").inner_text()
         (folder / "chirp-0000.progress.json").write_text('{"cases": 12}')
+        page.clock.fast_forward(POLL_MS)
         page.get_by_text("42 of 100 cases judged").wait_for()
+    page.clock.fast_forward(POLL_MS)
     page.get_by_text("Nothing is running.").wait_for()
 
 

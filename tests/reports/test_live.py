@@ -40,6 +40,9 @@ SPEARMAN = (
 )
 
 
+pytestmark = pytest.mark.usefixtures("bare_reports")
+
+
 @pytest.fixture(scope="module")
 def suite() -> Suite:
     return parse_suite(Path("suite.yaml"), TEXT)

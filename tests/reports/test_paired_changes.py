@@ -42,6 +42,9 @@ DIGESTS = [digest_of(item(name), f"answer to {name}") for name in IDS]
 CHANGED = "select * from changes where difference <> 0 and figure <> 'coverage'"
 
 
+pytestmark = pytest.mark.usefixtures("bare_reports")
+
+
 @pytest.fixture(scope="module")
 def reported(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """40 items of one answer, rated by one person and judged; with its report."""

@@ -28,6 +28,7 @@ from tests.reports.test_build import (
     planted,  # noqa: F401  # fixture
 )
 
+pytestmark = pytest.mark.usefixtures("bare_reports")
 DAY = datetime.datetime(2026, 11, 20, 3, tzinfo=datetime.UTC)
 FIGURES = "select figure, judge, model, value, n from results order by all"
 

@@ -1,0 +1,12 @@
+"""What tests of reports share."""
+
+import pytest
+
+
+@pytest.fixture
+def bare_reports(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports without drawings and files of tables, which take half their time: for tests of what
+    they compute and say.
+    """
+    monkeypatch.setattr("judgelake.tasks.reports.build.export_tables", lambda *_: None)
+    monkeypatch.setattr("judgelake.tasks.reports.page.figures._to_svg", lambda *_: "<svg></svg>")
