@@ -36,7 +36,8 @@ _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _WORDS = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
 _MOST_VALUES = 100_000
 """No suite has more values; a file with a few nested YAML aliases can expand to billions."""
-_CONFIG = ConfigDict(extra="forbid", strict=True)
+_CONFIG = ConfigDict(extra="forbid", strict=True, defer_build=True)
+"""Built on first use: a suite uses few of the seventy kinds of settings."""
 
 
 @typing.dataclass_transform(frozen_default=True, field_specifiers=(dataclasses.field,))

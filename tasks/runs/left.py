@@ -2,15 +2,16 @@
 
 import shlex
 
+import duckdb
+
 from judgelake.tasks.errors import SuiteError
 from judgelake.tasks.lake.lake import Lake
-from judgelake.tasks.lake.snapshot import Snapshot
 from judgelake.tasks.planning.cases import find_work
 from judgelake.tasks.planning.scores import name_ingests
 from judgelake.tasks.reports.exports import is_fresh
 from judgelake.tasks.sources.ingestion import find_current
 from judgelake.tasks.suite.suite import Scope, Suite, identify_all, narrow
-from judgelake.tasks.warehouse.warehouse import open_warehouse, run_sql
+from judgelake.tasks.warehouse.warehouse import open_warehouse, run_sql, snapshot_of
 
 
 def find_left(
@@ -20,11 +21,12 @@ def find_left(
     not known, and they count as left.
     """
     suite, snapshot = narrow(full, scope), lake.take_snapshot()
-    if "ingest" in stages and is_ingest_left(snapshot, suite, scope):
+    connection = open_warehouse(snapshot, lazy=True)
+    if "ingest" in stages and is_ingest_left(connection, suite, scope):
         return stages
     left = (
         ["judge"]
-        if "judge" in stages and is_judging_left(snapshot, full, suite, scope, retry)
+        if "judge" in stages and is_judging_left(connection, full, suite, scope, retry)
         else []
     )
     if "report" in stages and (left or not is_fresh(lake, suite, snapshot)):
@@ -47,17 +49,22 @@ def expect_ingested(lake: Lake, suite: Suite) -> None:
         )
 
 
-def is_ingest_left(snapshot: Snapshot, suite: Suite, scope: Scope) -> bool:
+def is_ingest_left(connection: duckdb.DuckDBPyConnection, suite: Suite, scope: Scope) -> bool:
     """Whether a source of `suite` (already narrowed) has changed since the lake ingested it."""
+    snapshot = snapshot_of(connection)
     images, limits = suite.image_root(snapshot.root), suite.limits.images
     return not all(
-        find_current(snapshot, benchmark, scope.limit, images, limits)
+        find_current(snapshot, benchmark, scope.limit, images, limits, connection)
         for benchmark in suite.benchmarks.values()
     )
 
 
 def is_judging_left(
-    snapshot: Snapshot, full: Suite, suite: Suite, scope: Scope, retry: tuple[str, ...]
+    connection: duckdb.DuckDBPyConnection,
+    full: Suite,
+    suite: Suite,
+    scope: Scope,
+    retry: tuple[str, ...],
 ) -> bool:
     """Whether judges or metrics of `suite` (`full`, narrowed) have cases left, or the lake does not
     know them yet.
@@ -66,12 +73,12 @@ def is_judging_left(
         "select count(*) from stg_judges where suite = $suite and list_contains($ids, "
         "judge_id || reading)"
     )
-    connection = open_warehouse(snapshot, lazy=True)
     identities = identify_all(full, name_ingests(connection))
     ids = [identity.judge_id + identity.reading for identity in identities]
     held = run_sql(
         connection, text, "registered judges", {"suite": suite.name, "ids": ids}
     ).fetchone()
     return (held or (0,))[0] != len(identities) or any(
-        work.n_pending for work in find_work(snapshot, suite, scope, retry)
+        work.n_pending
+        for work in find_work(snapshot_of(connection), suite, scope, retry, connection)
     )
