@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -21,11 +21,12 @@ from judgelake.tasks.lake.storage import LakePath, filled_folder, remove_file, w
 from judgelake.tasks.reports.corpus import score_corpora
 from judgelake.tasks.reports.correlations import correlate_judges
 from judgelake.tasks.reports.exports import (
-    export_tables,
+    drop_former,
     marker_path,
     name_inputs,
     page_path,
     report_views,
+    write_tables,
 )
 from judgelake.tasks.reports.kappas import measure_agreement
 from judgelake.tasks.reports.kept_pages import RUNS, keep_page, list_pages
@@ -145,10 +146,12 @@ def build_report(lake: Lake, suite: Suite, compare: str = LAST) -> LakePath:
     with (
         open_for(shown, suite, lazy=False) as connection,
         filled_folder(page.parent, spared=RUNS) as folder,
+        ExitStack() as whole,
         ThreadPoolExecutor(1) as beside,
     ):
         compute_reports(connection)
-        exports = beside.submit(export_tables, connection.cursor(), folder / "tables", benchmarks)
+        exported = folder / "tables"
+        exports = beside.submit(write_tables, connection.cursor(), exported, benchmarks, whole)
         keep_results(lake, connection, suite)
         base, run = choose_base(connection, suite, compare), find_newest_run(connection, suite)
         changes = None
@@ -174,6 +177,8 @@ def build_report(lake: Lake, suite: Suite, compare: str = LAST) -> LakePath:
             partial(rebuild_prompts, shown, suite),
         )
         exports.result()
+        whole.close()
+        drop_former(exported)
         if run is not None:
             keep_page(page, folder, run)
     if compare != LAST:

@@ -6,6 +6,7 @@ into Parquet; the other files are made of that. Rows stream from file to file, s
 than memory can be exported.
 """
 
+import contextlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -40,46 +41,89 @@ def report_views() -> list[str]:
     return sorted(name for name in view_texts() if name.startswith("rpt_"))
 
 
-def export_tables(
-    connection: duckdb.DuckDBPyConnection, folder: Path, benchmarks: Sequence[str]
+def write_tables(
+    connection: duckdb.DuckDBPyConnection,
+    folder: Path,
+    benchmarks: Sequence[str],
+    whole: contextlib.ExitStack,
 ) -> None:
-    """Write each report view's rows of `benchmarks` into `folder`, each file whole; files of views
-    that no longer exist are deleted.
+    """Write each report view's rows of `benchmarks` beside their files in `folder`, which they
+    replace, each whole, when `whole` is closed; none where it ends with an error.
     """
     names = report_views()
-    with duckdb.connect() as files:  # of its own: it keeps the order of a file's rows
+    columns = _list_columns(connection, names)
+    with duckdb.connect() as files:
+        parquet, csv, markdown = (
+            {name: whole.enter_context(whole_file(folder / f"{name}.{form}")) for name in names}
+            for form in FORMATS
+        )
+        # all at once: the page is made meanwhile, and a thread that comes back to Python from
+        # each statement waits for its turn there
+        copies = {
+            name: f"copy (select * from {name} {_choose(columns[name], benchmarks)} order by all) "
+            f"to {quote_text(parquet[name])} (format parquet, compression zstd)"
+            for name in names
+        }
+        _execute_all(connection, copies)
+        # a connection of its own keeps the order of a file's rows
         files.execute("set time zone 'UTC'")
+        rows = {name: f"from read_parquet({quote_text(parquet[name])})" for name in names}
+        copies = {
+            name: f"copy (select {_as_text(columns[name], for_spreadsheets=True)} {rows[name]}) "
+            f"to {quote_text(csv[name])} (format csv, header)"
+            for name in names
+        }
+        _execute_all(files, copies)
+        counts = _count_rows(files, parquet)
         for name in names:
-            _export_view(connection, files, name, folder, benchmarks)
-    kept = {f"{name}.{form}" for name in names for form in FORMATS}
+            select = f"select {_as_text(columns[name])} {rows[name]}"
+            with markdown[name].open("w", encoding="utf-8") as file:
+                file.writelines(
+                    _write_markdown(name, files, [*columns[name]], select, counts[name])
+                )
+
+
+def drop_former(folder: Path) -> None:
+    """Delete the files of views that no longer exist."""
+    kept = {f"{name}.{form}" for name in report_views() for form in FORMATS}
     for path in folder.iterdir():
         if path.name not in kept:
             path.unlink()
 
 
-def _export_view(
-    connection: duckdb.DuckDBPyConnection,
-    files: duckdb.DuckDBPyConnection,
-    name: str,
-    folder: Path,
-    benchmarks: Sequence[str],
-) -> None:
-    parquet, csv, markdown = (folder / f"{name}.{form}" for form in FORMATS)
-    rows = f"from read_parquet({quote_text(parquet)})"
+def _list_columns(
+    connection: duckdb.DuckDBPyConnection, views: Sequence[str]
+) -> dict[str, dict[str, str]]:
+    """View -> its columns, in their order -> their types."""
+    found: dict[str, dict[str, str]] = {name: {} for name in views}
+    listing = (
+        "select table_name, column_name, data_type from duckdb_columns() "
+        "where schema_name = 'main' and list_contains($views, table_name) order by column_index"
+    )
+    for view, column, kind in connection.execute(listing, {"views": list(views)}).fetchall():
+        found[view][column] = kind
+    return found
+
+
+def _execute_all(connection: duckdb.DuckDBPyConnection, statements: Mapping[str, str]) -> None:
+    """View -> the statement that exports it; raises QueryError that names the view that cannot."""
     try:
-        columns = connection.execute(f"describe {name}").fetchall()
-        types = {column: kind for column, kind, *_ in columns}
-        with whole_file(parquet) as beside:
-            chosen = f"select * from {name} {_choose(types, benchmarks)} order by all"
-            target = f"{quote_text(beside)} (format parquet, compression zstd)"
-            connection.execute(f"copy ({chosen}) to {target}")
-        with whole_file(csv) as beside:
-            chosen = f"select {_as_text(types, for_spreadsheets=True)} {rows}"
-            files.execute(f"copy ({chosen}) to {quote_text(beside)} (format csv, header)")
-        with whole_file(markdown) as beside, beside.open("w", encoding="utf-8") as file:
-            file.writelines(_write_markdown(name, files, f"select {_as_text(types)} {rows}"))
-    except duckdb.Error as error:
-        raise QueryError(f"{name}: cannot be exported: {error}") from None
+        connection.execute(";".join(statements.values()))
+    except duckdb.Error:
+        for name, statement in statements.items():  # which one it was
+            try:
+                connection.execute(statement)
+            except duckdb.Error as error:
+                raise QueryError(f"{name}: cannot be exported: {error}") from None
+
+
+def _count_rows(
+    connection: duckdb.DuckDBPyConnection, parquet: Mapping[str, Path]
+) -> dict[str, int]:
+    files = {"files": [str(file) for file in parquet.values()]}
+    text = "select file_name, num_rows from parquet_file_metadata($files)"
+    counts = dict(connection.execute(text, files).fetchall())
+    return {name: counts[str(file)] for name, file in parquet.items()}
 
 
 def _choose(types: Mapping[str, str], benchmarks: Sequence[str]) -> str:
@@ -111,23 +155,27 @@ def _text_of(name: str, kind: str, *, for_spreadsheets: bool) -> str:
     return f'"{name}"'
 
 
-def _write_markdown(name: str, connection: duckdb.DuckDBPyConnection, select: str) -> Iterator[str]:
+def _write_markdown(
+    name: str,
+    connection: duckdb.DuckDBPyConnection,
+    columns: Sequence[str],
+    select: str,
+    n_rows: int,
+) -> Iterator[str]:
     """A heading with the view's grain, the first rows, and how many there are where that is not
     all.
     """
-    cursor = connection.execute(f"{select} limit {MARKDOWN_ROWS + 1}")
-    columns = [column for column, *_ in cursor.description or ()]
-    rows = cursor.fetchall()
+    text = f"{select} limit {MARKDOWN_ROWS}"
+    rows = connection.execute(text).fetchall() if n_rows else []
     yield f"# {name}\n\n{read_header(view_texts()[name])['grain']}\n\n"
-    if len(rows) > MARKDOWN_ROWS:
-        (total,) = connection.execute(f"select count(*) from ({select})").fetchall()[0]
+    if n_rows > MARKDOWN_ROWS:
         yield (
-            f"The first {MARKDOWN_ROWS:,} of {total:,} rows; all of them are in `{name}.csv` "
+            f"The first {MARKDOWN_ROWS:,} of {n_rows:,} rows; all of them are in `{name}.csv` "
             f"and `{name}.parquet`.\n\n"
         )
     yield markdown_line(columns)
     yield markdown_line(["---"] * len(columns))
-    for row in rows[:MARKDOWN_ROWS]:
+    for row in rows:
         yield markdown_line(
             [f"{cell:.6g}" if isinstance(cell, float) else plain_cell(cell) for cell in row]
         )

@@ -23,7 +23,7 @@ from judgelake.tasks.warehouse.warehouse import open_warehouse
 from tests.bench.planted_lake import plant_lake
 from tests.lakes import make_suite
 
-STEPS = ("materialise", "compute_reports", "export_tables", "render_report")
+STEPS = ("materialise", "compute_reports", "write_tables", "render_report")
 
 
 def tell_time(name: str, step: Callable[..., Any]) -> Callable[..., Any]:

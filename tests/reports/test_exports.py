@@ -2,9 +2,10 @@
 Markdown, whole or not at all.
 """
 
+import contextlib
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import duckdb
@@ -15,7 +16,7 @@ from judgelake.tasks.errors import LakeError, QueryError
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.reports import exports
 from judgelake.tasks.reports.build import build_report
-from judgelake.tasks.reports.exports import MARKDOWN_ROWS, export_tables, report_views
+from judgelake.tasks.reports.exports import MARKDOWN_ROWS, drop_former, report_views, write_tables
 from tests.lakes import (
     answer,
     append_records,
@@ -64,6 +65,15 @@ def connection(monkeypatch: pytest.MonkeyPatch) -> Iterator[duckdb.DuckDBPyConne
             "range(2500) as t(i)"
         )
         yield connection
+
+
+def export_tables(
+    connection: duckdb.DuckDBPyConnection, folder: Path, benchmarks: Sequence[str]
+) -> None:
+    """As a report does."""
+    with contextlib.ExitStack() as whole:
+        write_tables(connection, folder, benchmarks, whole)
+    drop_former(folder)
 
 
 def read_csv(file: Path) -> list[list[str]]:
@@ -215,6 +225,21 @@ def test_a_report_has_every_report_view_beside_it(built: tuple[Lake, Path]) -> N
     )
     assert {row["benchmark"] for row in found} == {"b"}
     assert "| b | a\\|b.csv | bad |" in (page.parent / "tables" / "rpt_quarantine.md").read_text()
+
+
+def test_a_page_that_fails_leaves_the_former_files(
+    built: tuple[Lake, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake, page = built
+    before = {file: file.read_bytes() for file in (page.parent / "tables").iterdir()}
+    monkeypatch.setattr("judgelake.tasks.reports.build.render_report", raise_full)
+    with pytest.raises(LakeError, match="no room"):
+        build_report(lake, make_suite())
+    assert {file: file.read_bytes() for file in (page.parent / "tables").iterdir()} == before
+
+
+def raise_full(*_: object) -> None:
+    raise LakeError("no room")
 
 
 def test_the_page_links_to_the_files(built: tuple[Lake, Path]) -> None:
