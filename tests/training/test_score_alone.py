@@ -134,7 +134,6 @@ def test_a_model_of_a_gguf_file_is_saved_as_a_plain_one(tmp_path: Path) -> None:
     assert all(torch.equal(after[name], weight) for name, weight in known.state_dict().items())
 
 
-@pytest.mark.full
 @pytest.mark.usefixtures("one_prefect")
 def test_low_rank_training_of_a_vlm_trains_its_projector_and_leaves_its_eyes(
     tmp_path: Path,

@@ -107,7 +107,6 @@ def test_a_judge_that_has_learnt_its_cases_by_heart_says_what_its_teacher_said(
     assert row["seconds"] == manifest["seconds"] > 0
 
 
-@pytest.mark.full
 def test_the_folder_is_the_base_with_another_projector(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
