@@ -391,7 +391,8 @@ def correlate(lake: Lake, suite: Suite) -> "Agreements":
 
 def query(lake: Lake, text: str, parameters: Mapping[str, object] | None = None) -> list[Row]:
     """What a statement finds in the lake as it is now."""
-    connection = _share(lake)
+    # core views may read what was kept of one lake: that has a warehouse of its own
+    connection = warehouse(lake) if _has_kept(lake) else _share(lake)
     cursor = run_sql(connection, text, "test", parameters)
     names = [name for name, *_ in cursor.description or ()]
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
@@ -411,15 +412,13 @@ def warehouse(lake: Lake) -> duckdb.DuckDBPyConnection:
 
 
 def _share(lake: Lake) -> duckdb.DuckDBPyConnection:
-    """The warehouse that lakes share, its views over this lake as it is now."""
+    """The warehouse that lakes share, its views over this lake as it is now: they say which tables
+    hold rows, and variables in which files.
+    """
     connection, snapshot = _open(None, ()), lake.take_snapshot()
     made = _MADE[connection]
     files, former = _list_files(snapshot), _list_files(made.snapshot)
     _MADE[connection] = now = made._replace(snapshot=snapshot)
-    if _has_kept(lake) or _has_kept(Lake(made.snapshot.root)):
-        _point_views(connection, now, set(now.names))
-        return connection
-    # the other views read what variables name
     turned = {f"raw_{name}" for name in files.keys() ^ former.keys()} & now.names
     _point_views(connection, now, turned)
     _set_files(connection, files)

@@ -26,6 +26,10 @@ from tests.reports.page.test_render import (
 HOSTILE = "<img src=x onerror=\"document.title='hacked'\"></script><script>document.title='hacked'</script>"
 CHROMIUM = shutil.which("chromium")
 
+INSIDE_FIRST = pytest.mark.parametrize(
+    "report", ["inside", pytest.param("beside", marks=pytest.mark.full)], indirect=True
+)
+
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Debian's chromium")
 
 
@@ -86,13 +90,13 @@ def test_rows_are_found_by_clicks_words_and_keys(page: Page, report: str) -> Non
     assert rows.count() == 60
 
     page.locator(".facets a", has_text="m1").click()
-    expect(page.locator("tr[data-row]")).to_have_count(30)
+    expect(rows).to_have_count(30)
     assert "judge=strict" in page.url
     assert "model=m1" in page.url
 
     page.keyboard.press("/")
     page.keyboard.type("answer 59")
-    expect(page.locator("tr[data-row]")).to_have_count(1)
+    expect(rows).to_have_count(1)
     rows.first.focus()
     page.keyboard.press("Enter")
     page.locator(".case").wait_for()
@@ -119,7 +123,7 @@ def test_the_facet_of_a_status_leads_to_the_case_without_a_score(page: Page, rep
     expect(page.locator("tr[data-row]")).to_have_count(50)
 
 
-@pytest.mark.parametrize("report", ["inside"], indirect=True)
+@INSIDE_FIRST
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious(page: Page, report: str, scheme: str) -> None:
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
@@ -136,7 +140,7 @@ def test_axe_finds_nothing_serious(page: Page, report: str, scheme: str) -> None
     assert serious == []
 
 
-@pytest.mark.parametrize("report", ["inside"], indirect=True)
+@INSIDE_FIRST
 @pytest.mark.parametrize("width", [390, 1280, 1920])
 def test_nothing_is_cut_off_or_printed_at_length(page: Page, report: str, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 900})
