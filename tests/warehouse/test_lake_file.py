@@ -206,12 +206,17 @@ def test_frames_of_polars_and_pandas_hold_current_rows_only(
         assert pl.read_database(text, connection)["score_0_1"].to_list() == [1.0] * 4
 
 
-def test_a_lake_in_a_folder_of_an_odd_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lake = fill(open_lake(tmp_path / "it's run=3, größe a[1] wh*t?" / "lake", create=True))
+@pytest.mark.parametrize("folder", ["it's run=3 größe a[1] wh*t?", "a, b"])
+def test_a_lake_in_a_folder_of_an_odd_name(
+    tmp_path: Path, folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = fill(open_lake(tmp_path / folder / "lake", create=True))
     write_lake_file(lake)
     write_catalog(lake, tmp_path / "out" / "catalog.duckdb")
     text = "select benchmark, count(*) from answers group by all"
     assert read(tmp_path / "out" / "catalog.duckdb", text) == {"b": 2}
+    if "," not in folder:  # commas part the places of a search path
+        assert read_lake(lake.mirror, text) == {"b": 2}
     monkeypatch.chdir(lake.mirror)
     assert read(Path(FILE), text) == {"b": 2}
 
