@@ -25,19 +25,14 @@ from judgelake.tasks.lake import lake as storing
 from judgelake.tasks.lake.lake import Lake, open_lake
 from judgelake.tasks.lake.leases import HERE, Lease
 from judgelake.tasks.lake.parquet import read_frame
-from judgelake.tasks.lake.snapshot import Snapshot, list_sidecars
+from judgelake.tasks.lake.snapshot import list_sidecars
 from judgelake.tasks.lake.storage import LakePath, write_whole
 from judgelake.tasks.metrics.settings import MetricSettings, name_metric
 from judgelake.tasks.sources.registry import BenchmarkSettings, DemoSettings
 from judgelake.tasks.suite.judges import JudgeSettings
 from judgelake.tasks.suite.suite import ReportSettings, Suite
-from judgelake.tasks.warehouse.warehouse import (
-    _MADE,
-    FOLDER,
-    _point_views,
-    open_warehouse,
-    run_sql,
-)
+from judgelake.tasks.warehouse.views import list_needed, view_order
+from judgelake.tasks.warehouse.warehouse import FOLDER, open_warehouse, run_sql
 
 if TYPE_CHECKING:
     from judgelake.tasks.reports.correlations import Agreements
@@ -391,60 +386,43 @@ def correlate(lake: Lake, suite: Suite) -> "Agreements":
 
 def query(lake: Lake, text: str, parameters: Mapping[str, object] | None = None) -> list[Row]:
     """What a statement finds in the lake as it is now."""
-    # core views may read what was kept of one lake: that has a warehouse of its own
-    connection = warehouse(lake) if _has_kept(lake) else _share(lake)
+    connection, computed = _open(lake, _stamp_files(lake), "query")
+    # what a report kept is read from its files
+    below = set() if (lake.mirror / FOLDER).exists() else list_needed(text) & _CORE - computed
+    for name in (name for name in view_order() if name in below):
+        # each core view once, however many views read it: planning them takes longer than most
+        # tests
+        run_sql(connection, f"create temp table {name} as from memory.main.{name}", name)
+        computed.add(name)
     cursor = run_sql(connection, text, "test", parameters)
     names = [name for name, *_ in cursor.description or ()]
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
 def warehouse(lake: Lake) -> duckdb.DuckDBPyConnection:
-    """An open warehouse of the lake as it is now: kept open, since making views takes longer than
-    most tests.
-    """
-    snapshot = lake.take_snapshot()
-    files = _list_files(snapshot)
-    # core views read what was kept of exactly these part files; other views what variables name
-    connection = _open(lake, tuple(files.items()) if _has_kept(lake) else tuple(files))
-    _MADE[connection] = _MADE[connection]._replace(snapshot=snapshot)
-    _set_files(connection, files)
-    return connection
+    """An open warehouse of the lake as it is now, the same until its files change."""
+    return _open(lake, _stamp_files(lake), "warehouse")[0]
 
 
-def _share(lake: Lake) -> duckdb.DuckDBPyConnection:
-    """The warehouse that lakes share, its views over this lake as it is now: they say which tables
-    hold rows, and variables in which files.
-    """
-    connection, snapshot = _open(None, ()), lake.take_snapshot()
-    made = _MADE[connection]
-    files, former = _list_files(snapshot), _list_files(made.snapshot)
-    _MADE[connection] = now = made._replace(snapshot=snapshot)
-    turned = {f"raw_{name}" for name in files.keys() ^ former.keys()} & now.names
-    _point_views(connection, now, turned)
-    _set_files(connection, files)
-    return connection
+_CORE = frozenset(name for name in view_order() if name.startswith("core_"))
 
 
-def _has_kept(lake: Lake) -> bool:
-    return (lake.mirror / FOLDER).exists()
-
-
-def _list_files(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
-    """Table -> part files, of the tables that have any."""
-    parts = snapshot.find_parts(*TABLES)
-    return {name: tuple(map(str, files)) for name, files in parts.items() if files}
-
-
-def _set_files(connection: duckdb.DuckDBPyConnection, files: Mapping[str, tuple[str, ...]]) -> None:
-    """Let views, also those that are made later, read these part files."""
-    for name, paths in files.items():
-        connection.execute(f"set variable parts_{name} = $files", {"files": list(paths)})
+def _stamp_files(lake: Lake) -> tuple[object, ...]:
+    """Each part file that counts, with the time of its last change and its size."""
+    parts = lake.take_snapshot().find_parts(*TABLES)
+    return tuple(
+        (str(file), file.stat().st_mtime_ns, file.stat().st_size)
+        for files in parts.values()
+        for file in files
+    )
 
 
 @functools.lru_cache(maxsize=24)
-def _open(lake: Lake | None, _files: tuple[object, ...]) -> duckdb.DuckDBPyConnection:
-    """One of a lake's own, or the one that lakes share."""
-    return open_warehouse(lake or Lake(Path("nowhere")), lazy=True)
+def _open(
+    lake: Lake, _files: tuple[object, ...], _use: str
+) -> tuple[duckdb.DuckDBPyConnection, set[str]]:
+    """A warehouse, and the core views that are tables in it."""
+    return open_warehouse(lake, lazy=True), set()
 
 
 atexit.register(_open.cache_clear)  # duckdb complains of connections that outlive the interpreter

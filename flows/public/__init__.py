@@ -276,7 +276,7 @@ class OpenLake:
         from judgelake.tasks.warehouse.warehouse import open_warehouse, view_rows
 
         _check_known("table", [name], self.tables().polars()["name"])
-        connection = open_warehouse(open_lake(self.root), lazy=True)
+        connection = open_warehouse(open_lake(self.root), lazy=True, alone=True)
         make_figures(connection, name)
         return Rows(view_rows(connection, name))
 
@@ -298,7 +298,7 @@ class OpenLake:
         from judgelake.tasks.lake.lake import open_lake
         from judgelake.tasks.warehouse.warehouse import open_warehouse, select_frame, view_rows
 
-        connection = open_warehouse(open_lake(self.root), lazy=True)
+        connection = open_warehouse(open_lake(self.root), lazy=True, alone=True)
         rows = view_rows(connection, "core_scores")
         known = select_frame(connection, _KNOWN, "judges of the lake")
         if judges := _names(judge):

@@ -197,7 +197,7 @@ def open_for(
     """
     with (
         own_folder("report") as spill,
-        open_warehouse(snapshot, lazy=lazy) as connection,
+        open_warehouse(snapshot, lazy=lazy, alone=True) as connection,
     ):
         bound_memory(connection, Path(spill))
         keep_suite(connection, suite)
@@ -220,7 +220,7 @@ def keep_paired_changes(
     if is_paired(connection, base.reported_at, reported_at):
         return
     of_base = snapshot if base.folder is None else open_lake(base.folder).take_snapshot()
-    with own_folder("report") as spill, open_warehouse(of_base, lazy=True) as then:
+    with own_folder("report") as spill, open_warehouse(of_base, lazy=True, alone=True) as then:
         bound_memory(then, Path(spill))
         go_back(then, base.made_at or base.reported_at)
         keep_suite(then, suite)

@@ -71,7 +71,7 @@ def export_dataset(lake: Lake, folder: Path, licences: Sequence[str]) -> list[Co
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
         raise LakeError(f"{folder}: is there already; expected a new or empty folder; name another")
     aside = folder.absolute().with_name(f".{uuid.uuid4().hex}.tmp")
-    with open_warehouse(lake, lazy=True) as connection, own_folder("export") as spill:
+    with open_warehouse(lake, lazy=True, alone=True) as connection, own_folder("export") as spill:
         bound_memory(connection, Path(spill))
         benchmarks = _count_benchmarks(connection)
         of_benchmarks = read_licences(licences, benchmarks["benchmark"].to_list())

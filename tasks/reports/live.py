@@ -23,7 +23,7 @@ from judgelake.tasks.warehouse.warehouse import (
     find_kept,
     keep_rows,
     make_views,
-    run_sql,
+    replace_view,
     snapshot_of,
 )
 
@@ -89,16 +89,14 @@ class _Live:
                 rows[table].append(selects[table])
         if names:
             for table in tables:
-                text = _write_view(table, names, rows[table])
-                run_sql(connection, text, f"stg_{table}")
+                replace_view(connection, f"stg_{table}", _write_view(table, names, rows[table]))
             self._replaced |= tables
         self._shown |= tables
 
     def withdraw(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Let the views show what reports wrote."""
         for table in self._replaced:
-            text = f"create or replace view stg_{table} as {view_texts()[f'stg_{table}']}"
-            run_sql(connection, text, f"stg_{table}")
+            replace_view(connection, f"stg_{table}", view_texts()[f"stg_{table}"])
 
     def _find(
         self,
@@ -153,7 +151,7 @@ def _select_files(files: Collection[Path]) -> str:
 def _write_view(table: str, suites: Collection[str], rows: Collection[str]) -> str:
     listed = ", ".join(map(quote_text, suites))
     others = f"select * from ({view_texts()[f'stg_{table}']}) where suite not in ({listed})"
-    return f"create or replace view stg_{table} as " + " union all by name ".join([others, *rows])
+    return " union all by name ".join([others, *rows])
 
 
 _LIVE: weakref.WeakKeyDictionary[duckdb.DuckDBPyConnection, _Live] = weakref.WeakKeyDictionary()

@@ -104,7 +104,7 @@ def make_database(snapshot: Snapshot, prefix: str) -> bytes:
     """The database's bytes; its views find a part file at `prefix` and its path in the lake."""
     with (
         own_folder("catalog") as folder,
-        open_warehouse(snapshot, lazy=True) as connection,
+        open_warehouse(snapshot, lazy=True, alone=True) as connection,
     ):
         if isinstance(snapshot.root, Path):
             # by a link: a comma in the lake's own path would end it, this setting is a list

@@ -196,7 +196,7 @@ def test_a_warehouse_goes_back_to_the_scores_of_a_moment(lake: Lake) -> None:
     }])  # fmt: skip
     assert query(lake, "select item_id from stg_replaced_answers") == [{"item_id": IDS[0]}]
     asked = {"benchmark": "b", "judge": "lave"}
-    with open_warehouse(lake, lazy=True) as connection:
+    with open_warehouse(lake, lazy=True, alone=True) as connection:
         go_back(connection, then)
         text = "select judge_id, count(score_0_1) as n from core_scores group by all"
         assert select_frame(connection, text, "core_scores").rows() == [(OLD, N - 1)]

@@ -115,7 +115,7 @@ def test_column_of_a_newer_program_does_not_disturb(filled: Lake) -> None:
 def test_lake_in_a_folder_of_an_odd_name(tmp_path: Path, folder: str) -> None:
     lake = open_lake(tmp_path / folder / "lake", create=True)
     append_records(lake, "ingests", [GOOD["ingests"]])
-    connection = open_warehouse(lake, lazy=True)
+    connection = open_warehouse(lake, lazy=True, alone=True)
     seal(connection, lake.mirror)  # as `sealed` does, which makes all views before
     assert run_sql(connection, "select benchmark from ingests", "x").fetchall() == [("bench",)]
 
