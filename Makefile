@@ -4,6 +4,9 @@ BIN := .venv/bin
 STAMP := .venv/.from-lock
 DEMO_LAKE ?= demo-lake
 
+# Python keeps compiled modules, else each command that a test starts compiles all of them again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: setup demo test test-full bench lint format
 
 setup: $(STAMP)

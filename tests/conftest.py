@@ -30,6 +30,13 @@ SUITE_FILES = sorted(
 _PREFIXES = ("AWS_", "FSSPEC_", "JUDGELAKE_", "OPENAI_", "PREFECT_")
 
 
+def pytest_configure() -> None:
+    """Files are not forced to the disk, which tests would wait for: what a process wrote outlives
+    its end anyway.
+    """
+    pytest.MonkeyPatch().setattr(os, "fsync", lambda _: None)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Whole runs first: they are few and long, and as the last ones a process would wait for them
     alone.

@@ -25,7 +25,7 @@ def _set_up(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-class _SharedDatabase:
+class SharedDatabase:
     """Made when the first connection is opened, and again where it answers no more.
 
     A connection creates nothing in it but what is temporary, and changes none of its settings.
@@ -37,6 +37,7 @@ class _SharedDatabase:
         self._has_functions = False
 
     def connect(self) -> duckdb.DuckDBPyConnection:
+        """One more connection; it is closed as any other."""
         with self._lock:
             if self._first is not None:
                 with contextlib.suppress(duckdb.Error):
@@ -52,8 +53,9 @@ class _SharedDatabase:
                 self._has_functions = True
 
     def close(self) -> None:
+        """Let the database go with its last connection."""
         self._first = None
 
 
-SHARED = _SharedDatabase()
+SHARED = SharedDatabase()
 atexit.register(SHARED.close)  # duckdb complains of connections that outlive the interpreter

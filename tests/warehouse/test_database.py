@@ -9,7 +9,7 @@ import pytest
 
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.warehouse import warehouse
-from judgelake.tasks.warehouse.database import SHARED
+from judgelake.tasks.warehouse.database import SharedDatabase
 from judgelake.tasks.warehouse.warehouse import open_warehouse, replace_view, run_sql
 from tests.lakes import ingest, item, make_lake
 
@@ -27,11 +27,11 @@ def lakes(tmp_path: Path) -> list[Lake]:
 
 
 @pytest.fixture
-def own_database(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def own_database(monkeypatch: pytest.MonkeyPatch) -> Iterator[SharedDatabase]:
     """A shared database that no other test has used."""
-    made = type(SHARED)()
+    made = SharedDatabase()
     monkeypatch.setattr(warehouse, "SHARED", made)
-    yield
+    yield made
     made.close()
 
 
@@ -81,13 +81,13 @@ def test_all_have_the_statistics_also_at_once(lakes: list[Lake]) -> None:
         assert list(threads.map(compute, range(12))) == [[(1.0,)]] * 12
 
 
-@pytest.mark.usefixtures("own_database")
-def test_a_database_that_answers_no_more_is_made_again(lakes: list[Lake]) -> None:
+def test_a_database_that_answers_no_more_is_made_again(
+    lakes: list[Lake], own_database: SharedDatabase
+) -> None:
     with open_warehouse(lakes[1], lazy=True) as connection:
         assert ask(connection, SPEARMAN) == [(1.0,)]
-    broken = warehouse.SHARED._first
-    assert broken is not None
-    broken.close()
+    assert own_database._first is not None
+    own_database._first.close()
     with open_warehouse(lakes[1], lazy=True) as connection:
         assert ask(connection, ITEMS) == [("0",), ("1",)]
         assert ask(connection, SPEARMAN) == [(1.0,)]
