@@ -386,17 +386,22 @@ def correlate(lake: Lake, suite: Suite) -> "Agreements":
 
 def query(lake: Lake, text: str, parameters: Mapping[str, object] | None = None) -> list[Row]:
     """What a statement finds in the lake as it is now."""
-    connection, computed = _open(lake, _stamp_files(lake), "query")
+    cursor = run_sql(warehouse_for(lake, text), text, "test", parameters)
+    names = [name for name, *_ in cursor.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def warehouse_for(lake: Lake, text: str) -> duckdb.DuckDBPyConnection:
+    """A warehouse of the lake as it is now whose core views below a statement are tables: each is
+    computed once, however many views read it, since planning them takes longer than most tests.
+    """
+    connection, computed = _open(lake, _stamp_files(lake), "computed")
     # what a report kept is read from its files
     below = set() if (lake.mirror / FOLDER).exists() else list_needed(text) & _CORE - computed
     for name in (name for name in view_order() if name in below):
-        # each core view once, however many views read it: planning them takes longer than most
-        # tests
         run_sql(connection, f"create temp table {name} as from memory.main.{name}", name)
         computed.add(name)
-    cursor = run_sql(connection, text, "test", parameters)
-    names = [name for name, *_ in cursor.description or ()]
-    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+    return connection
 
 
 def warehouse(lake: Lake) -> duckdb.DuckDBPyConnection:

@@ -4,7 +4,12 @@ what.
 
 from collections.abc import Mapping, Sequence
 
+import polars as pl
+
 from judgelake.tasks.lake.lake import Lake
+from judgelake.tasks.reports.kappas import measure_agreement
+from judgelake.tasks.suite.suite import Suite
+from judgelake.tasks.warehouse.warehouse import read_sql
 from tests.lakes import (
     Row,
     answer,
@@ -15,6 +20,7 @@ from tests.lakes import (
     ingest,
     item,
     preference,
+    warehouse_for,
 )
 
 JUDGE = "a" * 16
@@ -91,3 +97,8 @@ def judge_both_orders(
 
 def name_item(number: int) -> str:
     return f"i{number:03}"
+
+
+def agree(lake: Lake, suite: Suite) -> dict[str, pl.DataFrame]:
+    """The tables about how raters agree, as the suite's report computes them."""
+    return measure_agreement(warehouse_for(lake, read_sql("queries/rater_labels.sql")), suite)

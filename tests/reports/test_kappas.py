@@ -7,7 +7,6 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 from judgelake.tasks.lake.lake import Lake, append_rows
-from judgelake.tasks.reports.kappas import measure_agreement
 from judgelake.tasks.sources.ingestion import ingest_benchmark
 from judgelake.tasks.stats.resampling import key_clusters
 from judgelake.tasks.suite.suite import ReportSettings, read_suite
@@ -25,7 +24,13 @@ from tests.lakes import (
     rating,
     warehouse,
 )
-from tests.reports.rater_rows import JUDGE, give_preferences, judge_both_orders, recorded_duel
+from tests.reports.rater_rows import (
+    JUDGE,
+    agree,
+    give_preferences,
+    judge_both_orders,
+    recorded_duel,
+)
 
 SUITE = make_suite(report=ReportSettings(resamples=100, seed=0))
 
@@ -36,7 +41,7 @@ def lake(tmp_path: Path) -> Lake:
 
 
 def measure(lake: Lake) -> dict[tuple[str, str, str], Row]:
-    rows = measure_agreement(warehouse(lake), SUITE)["kappas"].to_dicts()
+    rows = agree(lake, SUITE)["kappas"].to_dicts()
     return {(row["rater_a"], row["rater_b"], row["chance"]): row for row in rows}
 
 
@@ -192,7 +197,7 @@ def test_the_view_has_what_was_written(lake: Lake) -> None:
     give_preferences(
         lake, {(n, "m1", "m2", who): "a" if n else "b" for n in range(4) for who in ("p1", "p2")}
     )
-    append_rows(lake, "kappas", measure_agreement(warehouse(lake), SUITE)["kappas"])
+    append_rows(lake, "kappas", agree(lake, SUITE)["kappas"])
     rows = query(lake, "select rater_a, rater_b, chance, n, kappa, strength from rpt_kappas")
     assert [tuple(row.values()) for row in rows] == [
         ("human:p1", "human:p2", chance, 4, 1.0, "almost perfect")
@@ -208,7 +213,7 @@ def test_gpt_4_agrees_with_people_on_vicuna_s_eighty_questions(
     monkeypatch.setenv("JUDGELAKE_DATA", str(data_folder))
     suite = read_suite(Path(__file__).parents[2] / "infra" / "suites" / "vicuna_pairs.yaml")
     ingest_benchmark(lake, suite.benchmarks["vicuna_pairs"], lake.root, None)
-    rows = measure_agreement(warehouse(lake), suite)["kappas"].to_dicts()
+    rows = agree(lake, suite)["kappas"].to_dicts()
     found = {
         row["chance"]: row
         for row in rows

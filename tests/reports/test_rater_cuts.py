@@ -13,7 +13,6 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 from judgelake.tasks.lake.lake import Lake, append_rows
-from judgelake.tasks.reports.kappas import measure_agreement
 from judgelake.tasks.reports.page.sections import SECTIONS
 from judgelake.tasks.stats.agreement import agree_raters
 from judgelake.tasks.stats.resampling import draw_keyed_weights, key_clusters
@@ -28,9 +27,8 @@ from tests.lakes import (
     preference,
     query,
     rating,
-    warehouse,
 )
-from tests.reports.rater_rows import name_item, recorded_duel
+from tests.reports.rater_rows import agree, name_item, recorded_duel
 
 REPORT = ReportSettings(resamples=50, seed=3)
 SUITE = make_suite(benchmarks=("b", "c"), report=REPORT)
@@ -176,7 +174,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     lake = make_lake(tmp_path_factory.mktemp("planted"))
     for benchmark in CRITERIA:
         give_choices(lake, benchmark)
-    for table, frame in measure_agreement(warehouse(lake), SUITE).items():
+    for table, frame in agree(lake, SUITE).items():
         append_rows(lake, table, frame)
     return lake
 
@@ -375,7 +373,7 @@ def test_scores_of_all_criteria_are_weighted_together(tmp_path: Path) -> None:
     lake = make_lake(tmp_path)
     criteria = ("correctness", "fluency")
     give_scores(lake, {(who, name): 3.0 for who in ("p1", "p2") for name in criteria}, draw_rating)
-    frame = measure_agreement(warehouse(lake), make_suite(report=REPORT))["kappas"]
+    frame = agree(lake, make_suite(report=REPORT))["kappas"]
     found = {(row["criterion"], row["chance"]): row for row in frame.to_dicts()}
     assert {
         (row["kind"], row["task"], row["category"], row["style"]) for row in found.values()
@@ -394,7 +392,7 @@ def test_one_criterion_on_unlike_scales_leaves_all_of_them_without_kappa(tmp_pat
     lake = make_lake(tmp_path)
     scales = {("p1", "x"): 3.0, ("p2", "x"): 3.0, ("p1", "y"): 3.0, ("p2", "y"): 2.0}
     give_scores(lake, scales, draw_rating)
-    frame = measure_agreement(warehouse(lake), make_suite(report=REPORT))
+    frame = agree(lake, make_suite(report=REPORT))
     kappas = {(row["criterion"], row["chance"]): row for row in frame["kappas"].to_dicts()}
     assert {name for name, chance in kappas if chance == "quadratic"} == {"x"}
     assert {name for name, chance in kappas if chance == "none"} == {"y", "*"}

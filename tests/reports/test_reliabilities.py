@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from judgelake.tasks.lake.lake import Lake, append_rows
-from judgelake.tasks.reports.kappas import MOST_LEVELS, measure_agreement
+from judgelake.tasks.reports.kappas import MOST_LEVELS
 from judgelake.tasks.stats.correlation import COEFFICIENTS
 from judgelake.tasks.suite.suite import ReportSettings
 from tests.lakes import (
@@ -26,9 +26,8 @@ from tests.lakes import (
     query,
     rating,
     verdict_row,
-    warehouse,
 )
-from tests.reports.rater_rows import JUDGE, give_preferences, recorded_duel
+from tests.reports.rater_rows import JUDGE, agree, give_preferences, recorded_duel
 
 SUITE = make_suite(report=ReportSettings(resamples=100, seed=0))
 
@@ -68,7 +67,7 @@ def give_ratings(
 def measure(lake: Lake) -> dict[tuple[str, str], Row]:
     return {
         (row["raters"], row["statistic"]): row
-        for row in measure_agreement(warehouse(lake), SUITE)["reliabilities"].to_dicts()
+        for row in agree(lake, SUITE)["reliabilities"].to_dicts()
     }
 
 
@@ -156,7 +155,7 @@ def test_judges_among_themselves(lake: Lake, image: str) -> None:
         )
     row = measure(lake)["judges", "alpha_nominal"]
     assert (row["n_raters"], row["n"], row["value"]) == (2, 3, 1.0)
-    append_rows(lake, "reliabilities", measure_agreement(warehouse(lake), SUITE)["reliabilities"])
+    append_rows(lake, "reliabilities", agree(lake, SUITE)["reliabilities"])
     assert query(
         lake,
         "select raters, n, value from rpt_reliability where statistic = 'alpha_nominal' and "
@@ -192,7 +191,7 @@ def test_raters_on_unlike_scales_are_compared_by_position_with_a_reason(lake: La
 def kappas(lake: Lake) -> dict[tuple[str, str, str], Row]:
     return {
         (row["rater_a"], row["rater_b"], row["chance"]): row
-        for row in measure_agreement(warehouse(lake), SUITE)["kappas"].to_dicts()
+        for row in agree(lake, SUITE)["kappas"].to_dicts()
     }
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from judgelake.tasks.lake.lake import Lake
-from judgelake.tasks.warehouse.warehouse import select_file
+from judgelake.tasks.warehouse.warehouse import read_sql, select_file
 from tests.lakes import (
     answer,
     append_records,
@@ -25,7 +25,7 @@ from tests.lakes import (
     rating,
     score_row,
     verdict_row,
-    warehouse,
+    warehouse_for,
 )
 
 A, B, M = "a" * 16, "b" * 16, "c" * 16
@@ -38,7 +38,8 @@ def lake(tmp_path: Path) -> Lake:
 
 
 def run(lake: Lake, file: str, parameters: Mapping[str, object]) -> list[tuple[Any, ...]]:
-    return select_file(warehouse(lake), f"queries/{file}.sql", parameters).rows()
+    connection = warehouse_for(lake, read_sql(f"queries/{file}.sql"))
+    return select_file(connection, f"queries/{file}.sql", parameters).rows()
 
 
 def test_every_view_and_query_has_a_test_that_names_it() -> None:
