@@ -123,6 +123,16 @@ def no_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def bare_reports(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports without drawings and files of tables, which take half their time: for tests of what
+    they compute and say.
+    """
+    for name in ("write_tables", "drop_former"):
+        monkeypatch.setattr(f"judgelake.tasks.reports.build.{name}", lambda *_: None)
+    monkeypatch.setattr("judgelake.tasks.reports.page.figures._to_svg", lambda *_: "<svg></svg>")
+
+
+@pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> "Bucket":
     """A fresh bucket of a real S3 server, and the environment that reaches it; copies of part files
     lie in `tmp_path`/cache. Requests that failed are sent again at once.

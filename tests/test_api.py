@@ -221,6 +221,7 @@ def test_a_run_that_cannot_start_a_process_says_how_it_ended(
     assert ended.value.code == judgelake.ExitCode.CRASH
 
 
+@pytest.mark.usefixtures("bare_reports")
 def test_a_report_is_built_where_it_is_stale(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -294,6 +294,7 @@ def test_wrong_settings_name_the_key(tmp_path: Path, extra: str, wrong: str) -> 
     assert wrong in str(error.value)
 
 
+@pytest.mark.usefixtures("bare_reports")
 def test_the_page_has_a_chapter_where_something_was_collected(lake: Lake, tmp_path: Path) -> None:
     """Its tables show what the views hold; the figures stand under the collection's own name."""
     text = "name: tried\nbenchmarks:\n  scenes: {source: demo, scenes: 6}"

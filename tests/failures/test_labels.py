@@ -82,6 +82,7 @@ def test_where_wordnet_is_installed_synonyms_and_hypernyms_are_labelled_too(
     assert set(frame["category"]) == {*CATEGORIES, "synonym", "hypernym"}
 
 
+@pytest.mark.usefixtures("bare_reports")
 def test_a_report_keeps_the_labels_in_place_of_the_former_ones_and_shows_them(lake: Lake) -> None:
     old = {
         "suite": "s",

@@ -321,6 +321,7 @@ def draw_elo(
     return drawn
 
 
+@pytest.mark.full
 def test_figures_2_and_7(planted: Planted) -> None:
     scores = planted.scores
     scaled = ((scores - scores.min()) / (scores.max() - scores.min())).mean(axis=1)

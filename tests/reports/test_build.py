@@ -191,6 +191,7 @@ def test_the_same_seed_gives_the_same_intervals_and_another_seed_others(planted:
     assert ends[0] == ends[1] != ends[2]
 
 
+@pytest.mark.usefixtures("bare_reports")
 def test_another_report_takes_the_place_of_the_former(planted: Lake, tmp_path: Path) -> None:
     lake = copy_lake(planted, tmp_path)
     append_records(
@@ -218,6 +219,7 @@ def test_another_report_takes_the_place_of_the_former(planted: Lake, tmp_path: P
     assert len(lake.part_files("correlations")) == 2
 
 
+@pytest.mark.usefixtures("bare_reports")
 def test_without_ratings_there_is_a_page_and_no_correlation(planted: Lake, tmp_path: Path) -> None:
     lake = copy_lake(planted, tmp_path)
     items = [item("i00", "Q0")]

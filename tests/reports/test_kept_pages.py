@@ -29,6 +29,7 @@ def run_row(run: str) -> Row:
 
 
 @pytest.mark.full
+@pytest.mark.usefixtures("bare_reports")
 def test_each_run_keeps_its_page_and_the_latest_leads_to_it(
     planted: Lake,  # noqa: F811
     tmp_path: Path,

@@ -177,6 +177,7 @@ def test_a_report_writes_every_table_about_raters_and_shows_it(lake: Lake) -> No
     assert "Graders of right and wrong" not in page  # nobody graded
 
 
+@pytest.mark.usefixtures("bare_reports")
 def test_grades_are_shown(lake: Lake) -> None:
     give_grades(lake, [1, 1, 0, 0], [[1, 1], [0, 0], [0, 0], [1, 1]])
     page = build_report(lake, SUITE).read_text(encoding="utf-8")

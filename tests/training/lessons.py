@@ -2,16 +2,25 @@
 whose judge learns from it.
 """
 
+import argparse
 import hashlib
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import safetensors.torch
+import torch
 from PIL import Image as Pillow
 
+from judgelake.flows.train_command import run_train
+from judgelake.tasks.engine.shard import ShardOrder, run_judge_shard
 from judgelake.tasks.lake.lake import Lake
-from tests.lakes import Row, answer, ingest, item, make_lake
+from judgelake.tasks.planning.cases import register_judges, write_work
+from judgelake.tasks.suite.suite import Scope, read_suite
+from judgelake.tasks.training.judge_training import MANIFEST
+from tests.lakes import Row, answer, ingest, item, make_lake, query
 
 RUBRIC = {
     "rubric_id": "r",
@@ -34,6 +43,11 @@ judges:
   student: {{protocol: prometheus, backend: transformers, model: {folder}, samples: 1, temperature: 0.0, max_tokens: 100, {judge}}}
 training: {{student: student, teacher: gpt-4v, base: {base}, held_out: {held_out}, {training}}}
 """
+
+SHORT = (
+    "{{ response }}\n{{ criterion }} Score 1: {{ levels[0] }} Score 5: {{ levels[4] "
+    "}}\n###Feedback:"
+)
 
 
 def taught(number: int, score: float | None, text: str | None = None, **more: object) -> Row:
@@ -109,3 +123,31 @@ def write_suite(
     }
     file.write_text(SUITE.format(images=folder, **filled))
     return file
+
+
+def train(suite: Path, lake: Lake, devices: int = 1) -> dict[str, Any]:
+    given = {"suite": suite, "lake": str(lake.root), "wait": 0.0, "log_format": "text"}
+    assert run_train(argparse.Namespace(**given, devices=devices)) == 0
+    found: dict[str, Any] = json.loads((suite.with_suffix("") / MANIFEST).read_text())
+    return found
+
+
+def judge(file: Path, lake: Lake, limit: int | None = None) -> list[Row]:
+    """The trained judge's verdicts, as a run makes them."""
+    suite = read_suite(file)
+    register_judges(lake, suite)
+    (work,) = write_work(lake, suite, Scope(limit), "first")
+    for shard in work.shards:
+        images = suite.image_root(lake.root)
+        run_judge_shard(
+            ShardOrder(
+                lake, "first", suite.judges["student"], work.identity, suite.limits, shard, images
+            )
+        )
+    return query(
+        lake, "select item_id, status, rating, rationale from stg_verdicts order by item_id"
+    )
+
+
+def read_weights(folder: Path) -> dict[str, torch.Tensor]:
+    return safetensors.torch.load_file(folder / "model.safetensors")

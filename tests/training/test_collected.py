@@ -19,7 +19,7 @@ from judgelake.tasks.training.examples import Selection, select_examples
 from tests.backends.tiny_models import save_llava
 from tests.collection.collecting import collect
 from tests.lakes import make_lake, query
-from tests.training.test_train_command import SHORT, read_weights, train
+from tests.training.lessons import SHORT, read_weights, train
 
 SUITE = """
 name: own

@@ -19,8 +19,7 @@ from judgelake.tasks.training.examples import select_examples
 from judgelake.tasks.training.judge_training import TrainingOrder, train_judge, write_judge
 from tests.backends.tiny_models import save_decoder, save_llava
 from tests.lakes import query
-from tests.training.lessons import taught, teach, write_suite
-from tests.training.test_train_command import read_weights, train
+from tests.training.lessons import read_weights, taught, teach, train, write_suite
 
 ALONE: tuple[dict[str, str], ...] = ()
 TWO = ({"OMP_NUM_THREADS": "1"}, {"OMP_NUM_THREADS": "1"})

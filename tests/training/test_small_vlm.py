@@ -10,7 +10,7 @@ from judgelake.tasks.sources.ingestion import ingest_benchmark
 from judgelake.tasks.suite.suite import read_suite
 from tests.bench.small_vlm import save_small_vlm
 from tests.lakes import make_lake, query
-from tests.training.test_train_command import train
+from tests.training.lessons import train
 
 SUITE = """
 name: scenes

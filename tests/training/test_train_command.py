@@ -1,47 +1,39 @@
 """`judgelake train` from the lake to a folder that the judge itself runs."""
 
-import argparse
 import json
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
-import safetensors.torch
 import torch
 import transformers
 
-from judgelake.flows.train_command import run_train
-from judgelake.tasks.engine.shard import ShardOrder, run_judge_shard
 from judgelake.tasks.errors import BackendError, SuiteError
-from judgelake.tasks.lake.lake import Lake
-from judgelake.tasks.planning.cases import register_judges, write_work
-from judgelake.tasks.suite.suite import Scope, read_suite
 from judgelake.tasks.training import loop
 from judgelake.tasks.training import loop as weights
 from judgelake.tasks.training.judge_training import MANIFEST, _find_checkpoint
 from tests.backends.tiny_models import CHAT, save_decoder, save_llava
 from tests.conftest import CHECKOUT
 from tests.flows.harness import wait_until
-from tests.lakes import Row, query
-from tests.training.lessons import FEEDBACK, taught, teach, write_suite
+from tests.lakes import query
+from tests.training.lessons import (
+    FEEDBACK,
+    SHORT,
+    judge,
+    read_weights,
+    taught,
+    teach,
+    train,
+    write_suite,
+)
+from tests.training.test_score_alone import LORA, PROMETHEUS
+from tests.training.test_score_alone import write as write_alone
 
 pytestmark = pytest.mark.usefixtures("one_prefect")
-SHORT = (
-    "{{ response }}\n{{ criterion }} Score 1: {{ levels[0] }} Score 5: {{ levels[4] "
-    "}}\n###Feedback:"
-)
-
-
-def train(suite: Path, lake: Lake, devices: int = 1) -> dict[str, Any]:
-    given = {"suite": suite, "lake": str(lake.root), "wait": 0.0, "log_format": "text"}
-    assert run_train(argparse.Namespace(**given, devices=devices)) == 0
-    found: dict[str, Any] = json.loads((suite.with_suffix("") / MANIFEST).read_text())
-    return found
 
 
 def list_tasks() -> set[str]:
@@ -52,27 +44,6 @@ def list_tasks() -> set[str]:
     }
     found = httpx.post(f"{os.environ['PREFECT_API_URL']}/task_runs/filter", json=wanted)
     return {row["name"].rpartition("-")[0] for row in found.raise_for_status().json()}
-
-
-def judge(file: Path, lake: Lake, limit: int | None = None) -> list[Row]:
-    """The trained judge's verdicts, as a run makes them."""
-    suite = read_suite(file)
-    register_judges(lake, suite)
-    (work,) = write_work(lake, suite, Scope(limit), "first")
-    for shard in work.shards:
-        images = suite.image_root(lake.root)
-        run_judge_shard(
-            ShardOrder(
-                lake, "first", suite.judges["student"], work.identity, suite.limits, shard, images
-            )
-        )
-    return query(
-        lake, "select item_id, status, rating, rationale from stg_verdicts order by item_id"
-    )
-
-
-def read_weights(folder: Path) -> dict[str, torch.Tensor]:
-    return safetensors.torch.load_file(folder / "model.safetensors")
 
 
 def test_a_judge_that_has_learnt_its_cases_by_heart_says_what_its_teacher_said(
@@ -299,3 +270,16 @@ def test_a_checkpoint_of_another_training_is_refused(tmp_path: Path) -> None:
     (tmp_path / "other.checkpoint").touch()
     with pytest.raises(SuiteError, match=r"unfinished training \(other\.checkpoint\)"):
         _find_checkpoint(tmp_path, "this")
+
+
+def test_low_rank_training_of_a_vlm_trains_its_projector_and_leaves_its_eyes(
+    tmp_path: Path,
+) -> None:
+    lake = teach(tmp_path, [taught(n, n + 1) for n in range(5)])
+    base = save_llava(tmp_path / "base")
+    train(write_alone(tmp_path, PROMETHEUS, LORA, "gpt-4v"), lake)
+    before, after = read_weights(base), read_weights(tmp_path / "judge")
+    changed = {name for name in before if not torch.equal(before[name], after[name])}
+    assert {name for name in changed if "projector" in name}
+    assert {name for name in changed if "q_proj" in name}
+    assert not {name for name in changed if "vision" in name}

@@ -23,7 +23,7 @@ from judgelake.tasks.warehouse.warehouse import (
     select_frame,
 )
 from tests.conftest import CHECKOUT
-from tests.lakes import append_records, query
+from tests.lakes import append_records, query, warehouse_for
 from tests.rows import GOOD, make_frame
 
 SQL_FILES = sorted((CHECKOUT / "sql").rglob("*.sql"))
@@ -48,10 +48,11 @@ def filled(lake: Lake) -> Lake:
     return lake
 
 
-def test_every_view_is_empty_over_an_empty_lake(empty: duckdb.DuckDBPyConnection) -> None:
+def test_every_view_is_empty_over_an_empty_lake(lake: Lake) -> None:
+    names = (*view_order(), *TABLES)
+    empty = warehouse_for(lake, " ".join(names))
     counts = {
-        name: empty.execute(f"select count(*) from {name}").fetchone()
-        for name in (*view_order(), *TABLES)
+        name: run_sql(empty, f"select count(*) from {name}", name).fetchone() for name in names
     }
     assert set(counts.values()) == {(0,)}
     assert set(counts) == {*view_texts(), *TABLES}

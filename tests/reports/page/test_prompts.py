@@ -152,6 +152,7 @@ def strip(turns: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     "name",
     ["chirp", *(pytest.param(name, marks=pytest.mark.full) for name in ("lave", "prometheus"))],
 )
+@pytest.mark.usefixtures("bare_reports")
 def test_every_reply_has_exactly_the_prompt_that_was_sent(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,6 +165,7 @@ def test_every_reply_has_exactly_the_prompt_that_was_sent(
     assert any("hacked" in text for turns in shown for _, text in turns)
 
 
+@pytest.mark.usefixtures("bare_reports")
 def test_a_changed_question_and_a_judge_that_left_say_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
