@@ -211,12 +211,11 @@ def find_work(
     suite: Suite,
     scope: Scope,
     retry: tuple[str, ...] = (),
-    connection: duckdb.DuckDBPyConnection | None = None,
 ) -> list[Work]:
-    """Count what each judge and metric of `suite` (already narrowed) has left, and write nothing.
-    `connection`: a warehouse over the snapshot, where there is one.
+    """Count what each judge and metric of `suite` (already narrowed) has left, and write
+    nothing.
     """
-    connection = connection or open_warehouse(lake, lazy=True)
+    connection = open_warehouse(lake, lazy=True)
     scores = [
         Work(metric.identity, metric.n_wanted, len(metric.row_ids))
         for metric in find_pending(connection, suite, scope)

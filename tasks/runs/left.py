@@ -2,16 +2,15 @@
 
 import shlex
 
-import duckdb
-
 from judgelake.tasks.errors import SuiteError
 from judgelake.tasks.lake.lake import Lake
+from judgelake.tasks.lake.snapshot import Snapshot
 from judgelake.tasks.planning.cases import find_work
 from judgelake.tasks.planning.scores import name_ingests
 from judgelake.tasks.reports.exports import is_fresh
 from judgelake.tasks.sources.ingestion import find_current
 from judgelake.tasks.suite.suite import Scope, Suite, identify_all, narrow
-from judgelake.tasks.warehouse.warehouse import open_warehouse, run_sql, snapshot_of
+from judgelake.tasks.warehouse.warehouse import open_warehouse, run_sql
 
 
 def find_left(
@@ -21,12 +20,11 @@ def find_left(
     not known, and they count as left.
     """
     suite, snapshot = narrow(full, scope), lake.take_snapshot()
-    connection = open_warehouse(snapshot, lazy=True)
-    if "ingest" in stages and is_ingest_left(connection, suite, scope):
+    if "ingest" in stages and is_ingest_left(snapshot, suite, scope):
         return stages
     left = (
         ["judge"]
-        if "judge" in stages and is_judging_left(connection, full, suite, scope, retry)
+        if "judge" in stages and is_judging_left(snapshot, full, suite, scope, retry)
         else []
     )
     if "report" in stages and (left or not is_fresh(lake, suite, snapshot)):
@@ -49,18 +47,17 @@ def expect_ingested(lake: Lake, suite: Suite) -> None:
         )
 
 
-def is_ingest_left(connection: duckdb.DuckDBPyConnection, suite: Suite, scope: Scope) -> bool:
+def is_ingest_left(snapshot: Snapshot, suite: Suite, scope: Scope) -> bool:
     """Whether a source of `suite` (already narrowed) has changed since the lake ingested it."""
-    snapshot = snapshot_of(connection)
     images, limits = suite.image_root(snapshot.root), suite.limits.images
     return not all(
-        find_current(snapshot, benchmark, scope.limit, images, limits, connection)
+        find_current(snapshot, benchmark, scope.limit, images, limits)
         for benchmark in suite.benchmarks.values()
     )
 
 
 def is_judging_left(
-    connection: duckdb.DuckDBPyConnection,
+    snapshot: Snapshot,
     full: Suite,
     suite: Suite,
     scope: Scope,
@@ -73,12 +70,12 @@ def is_judging_left(
         "select count(*) from stg_judges where suite = $suite and list_contains($ids, "
         "judge_id || reading)"
     )
+    connection = open_warehouse(snapshot, lazy=True)
     identities = identify_all(full, name_ingests(connection))
     ids = [identity.judge_id + identity.reading for identity in identities]
     held = run_sql(
         connection, text, "registered judges", {"suite": suite.name, "ids": ids}
     ).fetchone()
     return (held or (0,))[0] != len(identities) or any(
-        work.n_pending
-        for work in find_work(snapshot_of(connection), suite, scope, retry, connection)
+        work.n_pending for work in find_work(snapshot, suite, scope, retry)
     )

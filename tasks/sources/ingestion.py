@@ -7,7 +7,6 @@ from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-import duckdb
 import polars as pl
 
 from judgelake.schemas.tables import TABLES
@@ -93,17 +92,16 @@ def find_current(
     limit: int | None,
     image_root: LakePath | None = None,
     image_limits: ImageLimits = ImageLimits(),  # noqa: B008  # frozen
-    connection: duckdb.DuckDBPyConnection | None = None,
 ) -> IngestSummary | None:
     """The lake's ingest of this source if it is still what an ingest (of `limit` items) would give,
-    else None. `connection`: a warehouse over the snapshot, where there is one.
+    else None.
     """
     snapshot = lake.take_snapshot("ingests", "items") if isinstance(lake, Lake) else lake
     place = f"ingests/benchmark={benchmark.name}/"
     if not any(name.startswith(place) for name in snapshot.list_parts("ingests")["ingests"]):
-        return None  # nothing to ask; opening every view takes longer than a small ingest
+        return None
     source = _digest_source(benchmark)
-    connection = connection or open_warehouse(snapshot, lazy=True)
+    connection = open_warehouse(snapshot, lazy=True)
     rows = select_frame(
         connection,
         "select n_items, n_answers, n_quarantined, item_limit, source_digest from stg_ingests "
