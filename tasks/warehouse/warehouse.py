@@ -212,7 +212,9 @@ def _point_views(
 
 
 def seal(connection: duckdb.DuckDBPyConnection, *folders: Path) -> None:
-    """Let SQL reach files in `folders` only, and lock that setting."""
+    """Let SQL reach files in `folders` only, and lock that setting; of a connection with a database
+    of its own.
+    """
     connection.execute(
         "set allowed_directories = $folders", {"folders": [f"{folder}/" for folder in folders]}
     )
