@@ -12,8 +12,8 @@ from judgelake.tasks.warehouse.functions import add_functions
 from judgelake.tasks.warehouse.views import load_views
 
 
-def make_database() -> duckdb.DuckDBPyConnection:
-    """The first connection to a new database."""
+def open_database() -> duckdb.DuckDBPyConnection:
+    """The first connection to a new database with all views, over tables without rows."""
     connection = duckdb.connect(config={"preserve_insertion_order": False})
     load_views(connection)
     return _set_up(connection)
@@ -42,7 +42,7 @@ class SharedDatabase:
             if self._first is not None:
                 with contextlib.suppress(duckdb.Error):
                     return _set_up(self._first.cursor())
-            self._first, self._has_functions = make_database(), False
+            self._first, self._has_functions = open_database(), False
             return _set_up(self._first.cursor())
 
     def add_functions(self) -> None:

@@ -30,7 +30,7 @@ from judgelake.tasks.lake.cleanup import find_oldest_holder
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.snapshot import Snapshot, list_snapshot
 from judgelake.tasks.lake.storage import move_folder
-from judgelake.tasks.warehouse.database import SHARED, make_database
+from judgelake.tasks.warehouse.database import SHARED, open_database
 from judgelake.tasks.warehouse.functions import add_functions, calls_functions
 from judgelake.tasks.warehouse.views import (
     function_texts,
@@ -156,7 +156,7 @@ def open_warehouse(
     """
     snapshot = lake.take_snapshot() if isinstance(lake, Lake) else lake
     is_shared = lazy and not sealed and not alone
-    connection = SHARED.connect() if is_shared else make_database()
+    connection = SHARED.connect() if is_shared else open_database()
     made = _Made(snapshot, set(), {}, is_lazy=lazy, is_shared=is_shared)
     _MADE[connection] = made
     if not lazy:
