@@ -114,7 +114,7 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, home_folder: Path) -> Non
 @pytest.fixture
 def no_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches are looked at again at once."""
-    from judgelake.tasks.backends.openai.throttle import BackOff
+    from judgelake.tasks.backends.openai.limits import BackOff
 
     monkeypatch.setattr(
         "judgelake.tasks.backends.openai.batch.BackOff", lambda: BackOff(first_s=0.001)

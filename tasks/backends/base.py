@@ -221,9 +221,9 @@ class RoutingBackend:
         used, or all.
         """
         reply = await self._backends[request.endpoint].reply(request)
-        return (
-            reply if self._keeps_all or not isinstance(reply, Reply) else keep_used(request, reply)
-        )
+        if self._keeps_all or not isinstance(reply, Reply) or not reply.top_logprobs:
+            return reply
+        return keep_used(request, reply)
 
     @property
     def refusal(self) -> str:

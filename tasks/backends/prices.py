@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import yaml
 
 from judgelake.tasks.settings import frozen_settings
+from judgelake.tasks.types import Reply
 
 _OPENAI_HOST = "api.openai.com"
 _SNAPSHOT = re.compile(r"[-@](?:\d{4}-\d{2}-\d{2}|\d{3,8}|latest|preview-\d{2}-\d{2,4}(?:-\d{4})?)")
@@ -55,6 +56,15 @@ class Price:
         cached = self.input if self.cached_input is None else self.cached_input
         full = prompt_tokens - cached_tokens
         return (full * self.input + cached_tokens * cached + completion_tokens * self.output) / 1e6
+
+    def of(self, reply: Reply) -> float | None:
+        """What a reply cost in USD; None where the endpoint did not count its tokens."""
+        prompt, completion = reply.prompt_tokens, reply.completion_tokens
+        if self == FREE:
+            return 0.0
+        if prompt is None or completion is None:
+            return None
+        return self.cost_usd(prompt, completion, min(reply.cached_tokens or 0, prompt))
 
 
 FREE = Price(0.0, 0.0)
@@ -146,19 +156,3 @@ def find_host(base_url: str | None) -> str:
         return (urlsplit(url).hostname or "") if url else _OPENAI_HOST
     except ValueError:  # no address; the backend says so when it is asked
         return ""
-
-
-def price_reply(
-    price: Price | None,
-    prompt_tokens: int | None,
-    completion_tokens: int | None,
-    cached_tokens: int | None,
-) -> float | None:
-    """What one reply cost in USD; None where the price is not known, or the endpoint did not count
-    its tokens.
-    """
-    if price == FREE:
-        return 0.0
-    if price is None or prompt_tokens is None or completion_tokens is None:
-        return None
-    return price.cost_usd(prompt_tokens, completion_tokens, min(cached_tokens or 0, prompt_tokens))

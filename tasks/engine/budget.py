@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 
 from judgelake.tasks.backends.base import Backend
-from judgelake.tasks.backends.prices import Price, find_listed, price_reply
+from judgelake.tasks.backends.prices import Price, find_listed
 from judgelake.tasks.backends.tokens import CHARS_PER_TOKEN, count_characters, guess_image_tokens
 from judgelake.tasks.errors import LakeError
 from judgelake.tasks.lake.storage import LakePath, list_files, read_file, write_whole
@@ -122,9 +122,7 @@ class BudgetedBackend:
         try:
             reply = await self._backend.reply(request)
             if isinstance(reply, Reply):
-                cost = price_reply(
-                    price, reply.prompt_tokens, reply.completion_tokens, reply.cached_tokens
-                )
+                cost = None if price is None else price.of(reply)
                 self._learn(guessed, reply.prompt_tokens)
             elif reply == QUEUED:
                 cost = None

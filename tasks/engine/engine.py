@@ -186,11 +186,13 @@ class _Asker:
         task = self._in_flight.get(key)
         if task is None:
             task = self._in_flight[key] = asyncio.create_task(self._send(digest, request))
-            task.add_done_callback(lambda _: self._in_flight.pop(key, None))
         return await asyncio.shield(task)
 
     async def _send(self, digest: str, request: Request) -> Reply | Failure | Pending:
-        reply = await self._backend.reply(request)
+        try:
+            reply = await self._backend.reply(request)
+        finally:
+            del self._in_flight[digest, request.draw]
         if isinstance(reply, Reply):
             self._keeper.keep_reply(digest, request, reply)
         return reply

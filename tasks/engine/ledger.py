@@ -16,7 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache, partial
 from typing import Any
 
@@ -26,13 +26,12 @@ import polars as pl
 import pyarrow as pa
 
 from judgelake.schemas.tables import TABLES
-from judgelake.tasks.backends.prices import Price, price_reply
+from judgelake.tasks.backends.prices import Price
 from judgelake.tasks.engine.budget import OVER_BUDGET
 from judgelake.tasks.engine.spill import spill_folder, spill_replies
 from judgelake.tasks.errors import LakeError
 from judgelake.tasks.judging.token_reading import round_single
 from judgelake.tasks.lake.lake import Lake, append_rows
-from judgelake.tasks.lake.leases import SteadyClock
 from judgelake.tasks.lake.snapshot import Snapshot
 from judgelake.tasks.types import (
     COLLECTED,
@@ -92,6 +91,12 @@ def read_reply(row: Mapping[str, Any]) -> Reply:
 PREFERENCES: Mapping[str, float] = {"a": 0.0, "b": 1.0, "tie": 0.5}
 
 
+_NOTHING: Mapping[str, Any] = dict.fromkeys(
+    ("rating", "score_0_1", "choice", "preference_b", "score_a", "score_b", "text")
+)
+"""What a verdict that is not `ok` leaves empty."""
+
+
 def settle_verdicts(case: Case, verdicts: list[Verdict], unit: Unit) -> list[Verdict]:
     """One verdict for each criterion of the case. A verdict that names no criterion applies to all
     criteria without a verdict of their own.
@@ -102,35 +107,20 @@ def settle_verdicts(case: Case, verdicts: list[Verdict], unit: Unit) -> list[Ver
     silent = about_all or Verdict(
         "failed", reason="the protocol gave no verdict about this criterion"
     )
-    return [
-        _settle(replace(named.get(criterion, silent), criterion=criterion), unit)
-        for criterion in criteria
-    ]
-
-
-def _settle(verdict: Verdict, unit: Unit) -> Verdict:
-    if verdict.status != "ok":
-        return replace(
-            verdict,
-            rating=None,
-            score_0_1=None,
-            choice=None,
-            preference_b=None,
-            score_a=None,
-            score_b=None,
-            text=None,
-        )
-    wrong = _find_wrong(verdict, unit)
-    if wrong is not None:
-        return Verdict(
-            "failed",
-            criterion=verdict.criterion,
-            rationale=verdict.rationale,
-            reason=f"the protocol gave {wrong}",
-        )
-    if verdict.choice is not None and verdict.preference_b is None:
-        return replace(verdict, preference_b=PREFERENCES[verdict.choice])
-    return verdict
+    settled = []
+    for criterion in criteria:
+        verdict = replace(named.get(criterion, silent), criterion=criterion)
+        if verdict.status != "ok":
+            verdict = replace(verdict, **_NOTHING)
+        elif wrong := _find_wrong(verdict, unit):
+            reason = f"the protocol gave {wrong}"
+            verdict = Verdict(
+                "failed", criterion=criterion, rationale=verdict.rationale, reason=reason
+            )
+        elif verdict.choice is not None and verdict.preference_b is None:
+            verdict = replace(verdict, preference_b=PREFERENCES[verdict.choice])
+        settled.append(verdict)
+    return settled
 
 
 def _find_wrong(verdict: Verdict, unit: Unit) -> str | None:
@@ -302,7 +292,7 @@ class Ledger:
         self._verdicts: list[dict[str, object]] = []
         self._flush_replies = flush_replies
         self._patience, self._n_spilled = patience, 0
-        self._clock = SteadyClock(_find_latest(connection, judge_id, unit))
+        self._earliest = _find_latest(connection, judge_id, unit) + timedelta(microseconds=1)
         self._full = asyncio.Event()
         self.kept = asyncio.Event()
         self.kept.set()
@@ -323,7 +313,7 @@ class Ledger:
         """Add a new reply; the next flush writes it."""
         self._recent[digest, request.draw] = reply
         price = self._prices.get(request.endpoint)
-        cost = price_reply(price, reply.prompt_tokens, reply.completion_tokens, reply.cached_tokens)
+        cost = None if price is None else price.of(reply)
         self._replies.append(
             {
                 **{name: getattr(reply, name) for name in _REPLY_FIELDS},
@@ -333,7 +323,7 @@ class Ledger:
                 "requested_model": request.model,
                 "cost_usd": cost,
                 "run_id": self._run_id,
-                "replied_at": self._clock.now(),
+                "replied_at": max(self._earliest, datetime.now(UTC)),
             }
         )
         self.tally.n_calls += 1
@@ -354,7 +344,7 @@ class Ledger:
             "reading": self._reading,
             "reply_digests": digests,
             "run_id": self._run_id,
-            "judged_at": self._clock.now(),
+            "judged_at": max(self._earliest, datetime.now(UTC)),
         }
         for verdict in settle_verdicts(case, verdicts, self._unit):
             self.tally.statuses[verdict.status] += 1
@@ -475,16 +465,16 @@ class Ledger:
                 await self.flush_patiently()
 
 
-def _find_latest(
-    connection: duckdb.DuckDBPyConnection, judge_id: str, unit: Unit
-) -> datetime | None:
-    """The time of a judge's latest row. New rows get later times, even if this machine's clock is
-    behind, so that the latest attempt counts.
+def _find_latest(connection: duckdb.DuckDBPyConnection, judge_id: str, unit: Unit) -> datetime:
+    """The time of a judge's latest row, 1970 where it has none. New rows get later times, even if
+    this machine's clock is behind, so that the latest attempt counts.
     """
-    text = "select greatest((select max(replied_at) from raw_replies where judge_id = $judge_id), "
-    text += (
-        f"(select max(judged_at) from raw_{TABLE_OF[unit]} where judge_id = $judge_id)) as latest"
-    )
+    text = f"""
+        select greatest(
+            (select max(replied_at) from raw_replies where judge_id = $judge_id),
+            (select max(judged_at) from raw_{TABLE_OF[unit]} where judge_id = $judge_id)
+        ) as latest
+    """
     latest_row = select_frame(connection, text, "latest row of a judge", {"judge_id": judge_id})
     latest: datetime | None = latest_row.item()
-    return latest
+    return latest or datetime.fromtimestamp(0, UTC)

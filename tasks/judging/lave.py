@@ -20,11 +20,7 @@ from judgelake.tasks.digests import digest_json
 from judgelake.tasks.errors import SuiteError
 from judgelake.tasks.judging.claims import give_reason
 from judgelake.tasks.judging.protocol import Protocol
-from judgelake.tasks.judging.reading import (
-    check_reply,
-    read_rating_at_end,
-    settle_rating_at_end,
-)
+from judgelake.tasks.judging.reading import check_reply, settle_rating_at_end
 from judgelake.tasks.judging.templates import digest_prompts, render_prompt
 from judgelake.tasks.judging.token_reading import find_position, read_token_shares
 from judgelake.tasks.settings import SuitePath, frozen_settings
@@ -166,18 +162,15 @@ def read_verdict(reply: Reply | Failure, options: LaveOptions) -> Verdict:
     replied = check_reply(reply)
     if isinstance(replied, Verdict):
         return replied
-    read = read_rating_at_end(replied.text, "rating", LEVELS)
-    if read is None:
-        reason = give_reason(
-            "the reply does not end with a rating of 1, 2 or 3",
-            settle_rating_at_end(replied.text, "rating", LEVELS),
-        )
+    settled = settle_rating_at_end(replied.text, "rating", LEVELS)
+    if settled.mark is None:
+        reason = give_reason("the reply does not end with a rating of 1, 2 or 3", settled)
         return Verdict("unparsed", rationale=replied.text, reason=reason)
+    rating = int(settled.mark.value or 0)
+    rationale = replied.text[: settled.mark.start].strip()
     if options.rating == "weighted":
-        return _weigh_rating(replied, read.rationale, read.offset, options.min_mass)
-    return Verdict(
-        "ok", rating=read.rating, score_0_1=(read.rating - 1) / 2, rationale=read.rationale
-    )
+        return _weigh_rating(replied, rationale, settled.mark.end - 1, options.min_mass)
+    return Verdict("ok", rating=rating, score_0_1=(rating - 1) / 2, rationale=rationale)
 
 
 def _weigh_rating(reply: Reply, rationale: str, offset: int, min_mass: float) -> Verdict:
@@ -230,7 +223,8 @@ def is_binary(references: Sequence[str]) -> bool:
     counts).
     """
     counts = Counter(reference.strip().lower() for reference in references)
-    return min(counts, key=lambda text: (-counts[text], text), default="") in ("yes", "no")
+    most = max(counts.values(), default=0)
+    return min((text for text, n in counts.items() if n == most), default="") in ("yes", "no")
 
 
 def filter_references(

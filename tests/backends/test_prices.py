@@ -16,13 +16,13 @@ from judgelake.tasks.backends.prices import (
     find_host,
     find_listed,
     find_price,
-    price_reply,
     read_table,
 )
 from judgelake.tasks.backends.replay import ReplaySettings
 from judgelake.tasks.backends.tokens import UNKNOWN_TOKENS, count_image_tokens, fit_side
 from judgelake.tasks.errors import SuiteError
 from judgelake.tasks.suite.suite import read_suite
+from judgelake.tasks.types import Reply
 
 MINI = Price(0.15, 0.60, 0.075)
 SUITE = """
@@ -133,14 +133,15 @@ def test_the_stand_in_and_a_cassette_cost_nothing() -> None:
 
 def test_the_cost_of_a_reply() -> None:
     # 900 x 0.15 + 100 x 0.075 + 50 x 0.60 = 135 + 7.5 + 30 = 172.5 millionths of a dollar
-    assert price_reply(MINI, 1000, 50, 100) == pytest.approx(172.5e-6)
-    assert price_reply(MINI, 1000, 50, None) == pytest.approx(180e-6)
-    assert price_reply(Price(2, 4), 1000, 50, 100) == pytest.approx(
-        2200e-6
-    )  # no price of its own for what was cached
-    assert price_reply(None, 1000, 50, 0) is None
-    assert price_reply(MINI, None, 50, 0) is price_reply(MINI, 10, None, 0) is None
-    assert price_reply(FREE, None, None, None) == 0.0
+    def reply(prompt: int | None, completion: int | None, cached: int | None) -> Reply:
+        return Reply("", prompt_tokens=prompt, completion_tokens=completion, cached_tokens=cached)
+
+    assert MINI.of(reply(1000, 50, 100)) == pytest.approx(172.5e-6)
+    assert MINI.of(reply(1000, 50, None)) == pytest.approx(180e-6)
+    # no price of its own for what was cached
+    assert Price(2, 4).of(reply(1000, 50, 100)) == pytest.approx(2200e-6)
+    assert MINI.of(reply(None, 50, 0)) is MINI.of(reply(10, None, 0)) is None
+    assert FREE.of(reply(None, None, None)) == 0.0
 
 
 def test_cached_tokens_are_read_from_a_completion() -> None:

@@ -2,7 +2,7 @@
 loop and a pool of threads.
 
 `python -m tests.bench.bench_api` : 256 x 200 ms (text, 100 kB images, 20 log-probabilities) and 1,024 x 2 s. Ours begins with a quarter of the
-concurrency and doubles (see `tasks.backends.openai.throttle`), which is part of what is measured; its images are files, read and encoded by us, four
+concurrency and doubles (see `tasks.backends.openai.limits`), which is part of what is measured; its images are files, read and encoded by us, four
 requests about each; those of the peers are encoded beforehand.
 """
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from judgelake.tasks.backends.openai.throttle import BackOff
+from judgelake.tasks.backends.openai.limits import BackOff
 from judgelake.tasks.engine.shard import ShardOrder, ShardResult, run_judge_shard
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.planning.cases import write_work

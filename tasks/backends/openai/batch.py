@@ -39,7 +39,7 @@ from judgelake.tasks.backends.openai.format import (
     read_error,
 )
 from judgelake.tasks.backends.openai.holding import BY_SCHEMA, Holding
-from judgelake.tasks.backends.openai.throttle import BackOff
+from judgelake.tasks.backends.openai.limits import BackOff
 from judgelake.tasks.errors import BackendError
 from judgelake.tasks.lake.processes import own_folder
 from judgelake.tasks.types import QUEUED, Failure, Pending, Reply, Request

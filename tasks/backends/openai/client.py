@@ -2,7 +2,7 @@
 stop asking.
 
 The body formats live in `tasks.backends.openai.format`, waiting in
-`tasks.backends.openai.throttle`.
+`tasks.backends.openai.limits`.
 
 The openai package says which headers go with a request; aiohttp alone sends it, at a quarter of the
 CPU that `AsyncOpenAI.post` takes (0.14 against 0.58 ms a request where it was measured), which is
@@ -42,11 +42,13 @@ from judgelake.tasks.backends.openai.format import (
     read_error,
     read_error_code,
 )
-from judgelake.tasks.backends.openai.health import EQUAL_REFUSALS, OUTAGE_S, Health
 from judgelake.tasks.backends.openai.holding import BY_SCHEMA, CONSTRAINTS, Holding
-from judgelake.tasks.backends.openai.throttle import (
+from judgelake.tasks.backends.openai.limits import (
+    EQUAL_REFUSALS,
     LONGEST_WAIT_S,
+    OUTAGE_S,
     BackOff,
+    Health,
     Pacer,
     Slot,
     Throttle,
@@ -109,22 +111,24 @@ class Wire:
         self._session: aiohttp.ClientSession | None = None
 
     async def post(self, body: bytes, route: str = "/chat/completions") -> HttpAnswer:
-        """The answer, whatever its status; raises WireError where none came."""
-        if self._session is None:
-            connector = aiohttp.TCPConnector(limit=self._connections)
-            self._session = aiohttp.ClientSession(
-                connector=connector,
-                headers=self._headers,
-                timeout=_NO_TIMEOUT,
-                cookie_jar=aiohttp.DummyCookieJar(),
-            )
+        """The answer, whatever its status; raises WireError where none came, TooLongError where it
+        is longer than `MOST_BYTES`.
+        """
+        session = self._session or self._open()
         try:
             url = f"{self._base_url}{route}{self._query}"
-            async with self._session.post(
+            async with session.post(
                 url, data=body, allow_redirects=False, proxy=self._proxy
             ) as response:
                 headers = {name.lower(): value for name, value in response.headers.items()}
-                content = await _read_body(response)
+                parts, size = [], 0
+                async for part in response.content.iter_any():
+                    size += len(part)
+                    if size > MOST_BYTES:  # unpacked, so that no answer fills the memory
+                        longest = f"{MOST_BYTES / 2**20:g} MiB"
+                        raise TooLongError(f"the answer is longer than {longest}")
+                    parts.append(part)
+                content = b"".join(parts)
                 # an answer may repeat the request's headers, in an error or in a reply; from here
                 # on nothing knows the key
                 if len(self._key) >= _LEAST_KEY_CHARS:
@@ -133,23 +137,19 @@ class Wire:
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise WireError(_describe(error)) from None
 
+    def _open(self) -> aiohttp.ClientSession:
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=self._connections),
+            headers=self._headers,
+            timeout=_NO_TIMEOUT,
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )
+        return self._session
+
     async def close(self) -> None:
         """Closes the connections."""
         if self._session is not None:
             await self._session.close()
-
-
-async def _read_body(response: aiohttp.ClientResponse) -> bytes:
-    """The body, unpacked; raises TooLongError at `MOST_BYTES`, so that no answer fills the
-    memory.
-    """
-    parts, size = [], 0
-    async for part in response.content.iter_any():
-        size += len(part)
-        if size > MOST_BYTES:
-            raise TooLongError(f"the answer is longer than {MOST_BYTES / 2**20:g} MiB")
-        parts.append(part)
-    return b"".join(parts)
 
 
 def _make_headers(endpoint: Endpoint) -> dict[str, str]:
@@ -285,7 +285,8 @@ class OpenAIBackend:
                     body = self._encode(request)
                 except (BackendError, OSError, TypeError, ValueError) as error:
                     return self._fail(request, f"the request cannot be encoded: {error}")
-                await self._pacer.admit()
+                if self._pacer.holds_back:
+                    await self._pacer.admit()
                 outcome = await self._exchange(request, body, slot)
         finally:
             pushed_back = isinstance(outcome, _Setback) and outcome.pushes_back
@@ -323,7 +324,6 @@ class OpenAIBackend:
         started = time.perf_counter()
         route = echo_format.ROUTE if request.scored else "/chat/completions"
         answer: HttpAnswer | None = None
-        self._health.note_sent()
         try:
             async with asyncio.timeout(self._timeout_s):
                 answer = await self._wire.post(body, route)
@@ -332,8 +332,9 @@ class OpenAIBackend:
         except WireError as error:
             return _Setback(str(error), again=not isinstance(error, TooLongError))
         finally:
-            self._health.note_end(answered=answer is not None)
-        latency_ms = 1000 * (time.perf_counter() - started)
+            took_s = time.perf_counter() - started
+            self._health.note_end(took_s, answered=answer is not None)
+        latency_ms = 1000 * took_s
         outcome: Reply | _Setback | None
         tokens: int | None = None
         if 200 <= answer.status < 300:
@@ -350,7 +351,7 @@ class OpenAIBackend:
     ) -> Reply | _Setback | None:
         """What an answer that is no success means; None as in `_exchange`."""
         if is_filtered(answer):
-            self._health.note_reply(request.model)
+            self._health.streaks.pop(request.model, None)
             return Reply(
                 "",
                 "content_filter",
@@ -377,9 +378,9 @@ class OpenAIBackend:
             return _Setback(
                 f"{answer.status} {error}", again=not isinstance(error, echo_format.NoEchoError)
             )
-        self._health.note_reply(request.model)
+        self._health.streaks.pop(request.model, None)
         known = self._adaptations.get(request.model, AS_IT_IS)
-        if not request.scored:
+        if not request.scored and (request.form != "free" or request.decoding.top_logprobs):
             known = note_unheeded(known, request, reply, self._holding)
         if known is AS_IT_IS:
             return reply

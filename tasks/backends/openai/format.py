@@ -6,7 +6,7 @@ Pure; sending, and what is done about an error, live in `tasks.backends.openai.c
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 import orjson
@@ -96,13 +96,17 @@ class _Choice(msgspec.Struct):
     logprobs: _Logprobs | None = None
 
 
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**40)]
+"""A number of tokens that somebody can have sent, and that a table holds."""
+
+
 class _Details(msgspec.Struct):
-    cached_tokens: int | None = None
+    cached_tokens: _Count | None = None
 
 
 class _Usage(msgspec.Struct):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
+    prompt_tokens: _Count | None = None
+    completion_tokens: _Count | None = None
     prompt_tokens_details: _Details | None = None
 
 
@@ -112,7 +116,6 @@ class _Completion(msgspec.Struct):
     usage: _Usage | None = None
 
 
-_MOST_TOKENS = 2**40
 _MOST_WORDS = 100
 _Kind = TypeVar("_Kind")
 _COMPLETIONS = msgspec.json.Decoder(_Completion)
@@ -150,7 +153,8 @@ def encode_request(
         # one seed for all draws would make them the same draw
         body["seed"] = decoding.seed + request.draw
     body["max_completion_tokens" if newer_limit else "max_tokens"] = decoding.max_tokens
-    body = hold(body, request, holding)
+    if request.form != "free":
+        body = hold(body, request, holding)
     return orjson.dumps(body if adaptation is AS_IT_IS else apply(adaptation, body))
 
 
@@ -181,17 +185,12 @@ def decode_reply(content: bytes, latency_ms: float | None = None) -> Reply:
         finish_reason=choice.finish_reason or "stop",
         top_logprobs=tuple(_alternatives(position) for position in positions),
         resolved_model=completion.model or "",
-        prompt_tokens=_count(usage.prompt_tokens),
-        completion_tokens=_count(usage.completion_tokens),
+        prompt_tokens=usage.prompt_tokens,
+        completion_tokens=usage.completion_tokens,
         latency_ms=latency_ms,
         refusal=choice.message.refusal or None,
-        cached_tokens=_count(cached.cached_tokens) if cached else None,
+        cached_tokens=cached.cached_tokens if cached else None,
     )
-
-
-def _count(n_tokens: int | None) -> int | None:
-    """A number of tokens; None for one that nobody can have sent, which no table could hold."""
-    return n_tokens if n_tokens is not None and 0 <= n_tokens <= _MOST_TOKENS else None
 
 
 def _read_loosely(content: bytes) -> _Completion:
@@ -232,15 +231,15 @@ def _read_words(value: object) -> str | None:
 
 
 def _read_usage(usage: object) -> _Usage | None:
-    """The counts that are numbers, whatever the others are."""
+    """The counts that are possible, whatever the others are."""
     if not isinstance(usage, dict):
         return None
     details = usage.get("prompt_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, dict) else None
     return _Usage(
-        _convert(usage.get("prompt_tokens"), int),
-        _convert(usage.get("completion_tokens"), int),
-        _Details(_convert(cached, int)),
+        _convert(usage.get("prompt_tokens"), _Count),
+        _convert(usage.get("completion_tokens"), _Count),
+        _Details(_convert(cached, _Count)),
     )
 
 
@@ -379,7 +378,7 @@ def _make_echo_reply(
         text="",
         top_logprobs=scored,
         resolved_model=model if isinstance(model, str) else "",
-        prompt_tokens=_count(counts.prompt_tokens),
+        prompt_tokens=counts.prompt_tokens,
         completion_tokens=0,
         latency_ms=latency_ms,
     )

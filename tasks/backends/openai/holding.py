@@ -38,7 +38,7 @@ def hold(body: dict[str, Any], request: Request, holding: Holding) -> dict[str, 
     endpoint cannot go on with a reply.
     """
     answer = request.answer
-    if request.form == "free" or answer is None:
+    if answer is None:
         return body
     if request.form != "forced":
         return body | _constrain(answer, holding.constraint)

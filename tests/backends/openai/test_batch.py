@@ -25,8 +25,8 @@ from judgelake.tasks.backends.openai.batch import (
     read_line,
 )
 from judgelake.tasks.backends.openai.batch_book import BatchBook
+from judgelake.tasks.backends.openai.limits import BackOff
 from judgelake.tasks.backends.openai.settings import OpenAISettings
-from judgelake.tasks.backends.openai.throttle import BackOff
 from judgelake.tasks.engine.collecting import CollectOrder, collect_batches
 from judgelake.tasks.engine.ledger import Ledger
 from judgelake.tasks.engine.shard import ShardResult

@@ -15,7 +15,7 @@ from judgelake.tasks.backends.openai import client
 from judgelake.tasks.backends.openai.client import OpenAIBackend
 from judgelake.tasks.backends.openai.endpoints import clean_base_url, find_endpoint, sent_model
 from judgelake.tasks.backends.openai.format import encode_request
-from judgelake.tasks.backends.openai.throttle import BackOff
+from judgelake.tasks.backends.openai.limits import BackOff
 from judgelake.tasks.errors import BackendError
 from judgelake.tasks.standin.server import FaultPlan, ServerSettings, Standin
 from judgelake.tasks.types import Decoding, Failure, Image, Message, Pending, Reply, Request

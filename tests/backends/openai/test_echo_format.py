@@ -14,7 +14,7 @@ from aiohttp import web
 
 from judgelake.tasks.backends.openai.client import OpenAIBackend
 from judgelake.tasks.backends.openai.format import NoEchoError, decode_scores, encode_scoring
-from judgelake.tasks.backends.openai.throttle import BackOff
+from judgelake.tasks.backends.openai.limits import BackOff
 from judgelake.tasks.judging import likelihood
 from judgelake.tasks.judging.likelihood import LikelihoodOptions
 from judgelake.tasks.standin.server import ServerSettings, Standin

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from judgelake.tasks.backends.openai import health
+from judgelake.tasks.backends.openai import limits
 from judgelake.tasks.backends.openai.client import OpenAIBackend
-from judgelake.tasks.backends.openai.health import Health
-from judgelake.tasks.backends.openai.throttle import BackOff
+from judgelake.tasks.backends.openai.limits import BackOff, Health
 from judgelake.tasks.types import Failure, Pending, Reply
 from tests.backends.asking import completion, rating_request, scripted_endpoint
 
@@ -22,15 +21,15 @@ MODEL = "standin/rules"
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The seconds that `Health` sees, moved by the test."""
     now = [1000.0]
-    monkeypatch.setattr("judgelake.tasks.backends.openai.health.time.time", lambda: now[0])
+    monkeypatch.setattr("judgelake.tasks.backends.openai.limits.time.time", lambda: now[0])
     return now
 
 
 def time_out(kept: Health, clock: list[float], *ends_s: float) -> None:
+    """Requests that were sent at 1,000 s and end unanswered so many seconds later."""
     for end_s in ends_s:
-        kept.note_sent()
         clock[0] = 1000.0 + end_s
-        kept.note_end(answered=False)
+        kept.note_end(end_s, answered=False)
 
 
 def test_three_minutes_without_any_answer_end_the_asking(clock: list[float]) -> None:
@@ -41,21 +40,31 @@ def test_three_minutes_without_any_answer_end_the_asking(clock: list[float]) -> 
     assert kept.find_silence() is None
     clock[0] = 1180.0
     assert kept.find_silence() == "not asked, as it has answered nothing for 180 s"
-    kept.note_sent()
-    kept.note_end(answered=True)  # an error is a sign of life, too
+    kept.note_end(1, answered=True)  # an error is a sign of life, too
     assert kept.find_silence() is None
 
 
 def test_a_pause_without_requests_is_no_silence(clock: list[float]) -> None:
     kept = Health(None, timeout_s=120)
-    clock[0] = 9000.0
-    kept.note_sent()
-    assert kept.find_silence() is None
     clock[0] = 9119.0
-    for _ in range(3):
-        kept.note_end(answered=False)
-        kept.note_sent()
+    for took_s in (119, 110, 100):
+        kept.note_end(took_s, answered=False)
     assert kept.find_silence() is None
+    clock[0] = 9180.0
+    assert kept.find_silence() == "not asked, as it has answered nothing for 180 s"
+
+
+def test_silence_begins_with_the_last_answer(clock: list[float]) -> None:
+    kept = Health(None, timeout_s=120)
+    clock[0] = 1050.0
+    kept.note_end(50, answered=True)
+    clock[0] = 1120.0
+    for _ in range(3):
+        kept.note_end(120, answered=False)  # sent before that answer
+    clock[0] = 1229.0
+    assert kept.find_silence() is None
+    clock[0] = 1230.0
+    assert kept.find_silence() is not None
 
 
 def test_a_longer_timeout_is_waited_for(clock: list[float]) -> None:
@@ -81,8 +90,7 @@ def test_silence_counts_over_the_shards_of_a_run(clock: list[float], tmp_path: P
 def test_an_answer_in_another_shard_is_a_sign_of_life(clock: list[float], tmp_path: Path) -> None:
     silent, answered = (Health(tmp_path / "x.health", timeout_s=50) for _ in range(2))
     time_out(silent, clock, 50, 100, 150)
-    answered.note_sent()
-    answered.note_end(answered=True)
+    answered.note_end(1, answered=True)
     answered.save()
     clock[0] = 1190.0
     assert silent.find_silence() is None  # 40 s since the other's answer
@@ -106,7 +114,7 @@ def test_failures_of_an_earlier_shard_are_counted(clock: list[float], tmp_path: 
 def test_a_hung_endpoint_is_asked_by_no_later_shard(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(health, "SILENCE_S", 0.3)
+    monkeypatch.setattr(limits, "SILENCE_S", 0.3)
     asked = 0
 
     async def hang(_request: web.Request) -> web.Response:

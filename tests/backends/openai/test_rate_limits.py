@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from judgelake.tasks.backends.openai.throttle import Allowance, Pacer, read_duration
+from judgelake.tasks.backends.openai.limits import Allowance, Pacer, read_duration
 
 
 def headers(limit: str, remaining: str, reset: str, kind: str = "requests") -> dict[str, str]:

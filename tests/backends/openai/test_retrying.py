@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from judgelake.tasks.backends.openai import throttle
-from judgelake.tasks.backends.openai.throttle import BackOff, Pacer, read_retry_after
+from judgelake.tasks.backends.openai import limits
+from judgelake.tasks.backends.openai.limits import BackOff, Pacer, read_retry_after
 
 # 1994-11-06 08:49:37 UTC is 784111777 s after 1970
 DATE = "Sun, 06 Nov 1994 08:49:37 GMT"
@@ -48,7 +48,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now_s = 0.0
-        monkeypatch.setattr(throttle, "time", SimpleNamespace(monotonic=lambda: self.now_s))
+        monkeypatch.setattr(limits, "time", SimpleNamespace(monotonic=lambda: self.now_s))
         monkeypatch.setattr(asyncio, "sleep", self.sleep)
 
     async def sleep(self, seconds: float) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from judgelake.tasks.backends.openai.throttle import Throttle
+from judgelake.tasks.backends.openai.limits import Throttle
 from tests.flows.harness import HANG_S
 
 

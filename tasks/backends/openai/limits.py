@@ -1,10 +1,12 @@
-"""How many requests an endpoint gets at once (more while that brings more replies, fewer as soon as
-it asks for fewer), and when a request is sent again.
+"""When a request is sent: how many are under way at once (more while that brings more replies,
+fewer as soon as the endpoint asks for fewer), how many go out a minute, after what wait a failed
+one is tried again, and when an endpoint gets nothing more.
 
 Which endpoint is asked, and what its answers mean, lives in `tasks.backends.openai.client`.
 """
 
 import asyncio
+import json
 import math
 import random
 import re
@@ -12,8 +14,14 @@ import statistics
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from judgelake.tasks.errors import LakeError
+from judgelake.tasks.lake.storage import LakePath, read_file, write_whole
 
 # requests in flight at the start, before the endpoint has shown what it bears
 _FIRST = 32
@@ -66,16 +74,11 @@ class Throttle:
         """A slot, as soon as there is one; `first`: before all that wait (a request that is sent
         again).
         """
-        turn = asyncio.get_running_loop().create_future()
-        self._waiting.appendleft(turn) if first else self._waiting.append(turn)
-        self._wake()
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():  # it had got the slot just then
-                self._under_way -= 1
-                self._wake()
-            raise
+        full = self._under_way >= int(self.limit) or self._clock() < self._resume_s
+        if full or self._waiting:
+            await self._wait(first)
+        else:
+            self._under_way += 1
         self.n_sent += 1
         return Slot(
             self._clock(), self._under_way, self._under_way >= _FULL * int(self.limit), self.n_sent
@@ -88,9 +91,10 @@ class Throttle:
         self._under_way -= 1
         if pushed_back:
             self._fall(slot)
-        elif served:
+        elif served and slot.is_full:  # else fewer were wanted than allowed
             self._grow(slot)
-        self._wake()
+        if self._waiting:
+            self._wake()
 
     def set_most(self, most: int) -> None:
         """Allow another number from now on; more are tried by doubling again, and of too many those
@@ -103,6 +107,18 @@ class Throttle:
     def pause(self, seconds: float) -> None:
         """Send nothing for so long."""
         self._resume_s = max(self._resume_s, self._clock() + seconds)
+
+    async def _wait(self, first: bool) -> None:
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.appendleft(turn) if first else self._waiting.append(turn)
+        self._wake()
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():  # it had got the slot just then
+                self._under_way -= 1
+                self._wake()
+            raise
 
     def _wake(self) -> None:
         left = self._resume_s - self._clock()
@@ -129,8 +145,6 @@ class Throttle:
             self._round.clear()
 
     def _grow(self, slot: Slot) -> None:
-        if not slot.is_full:
-            return  # fewer were wanted than allowed: that says nothing about the limit
         if not self._round:
             self._round_ends = int(self.limit)
         self._round.append((slot.n_under_way, self._clock() - slot.sent_s))
@@ -280,15 +294,17 @@ class Pacer:
     def __init__(
         self, per_minute: float | None, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self.set_pace(per_minute)
         self._next_s: float | None = None
         self._turn = asyncio.Lock()
         self._requests, self._tokens = Allowance("requests", clock), Allowance("tokens", clock)
         self._mean_tokens = 0.0
+        self.holds_back = False  # whether a request waits for its turn at all
+        self.set_pace(per_minute)
 
     def set_pace(self, per_minute: float | None) -> None:
         """Another pace from the next but one on."""
         self._interval_s = (60 + _CATCH_UP_S) / per_minute if per_minute else 0.0
+        self.holds_back = bool(self._interval_s or self._requests.rate or self._tokens.rate)
 
     def note(
         self, headers: Mapping[str, str], number: int, n_sent: int, tokens: int | None = None
@@ -299,6 +315,7 @@ class Pacer:
         for allowance, cost in ((self._requests, 1.0), (self._tokens, self._mean_tokens)):
             if allowance.header in headers:
                 allowance.note(headers, number, n_sent, cost)
+                self.holds_back = self.holds_back or allowance.rate > 0
         if tokens is not None:
             self._mean_tokens += (tokens - self._mean_tokens) * (0.05 if self._mean_tokens else 1.0)
 
@@ -315,3 +332,129 @@ class Pacer:
             self._tokens.spend(self._mean_tokens)
             if 0 < wait <= _LONGEST_ALLOWANCE_WAIT_S:
                 await asyncio.sleep(wait)
+
+
+# in a row and in the same words: by then the cause is not the single request
+EQUAL_REFUSALS = 20
+OUTAGE_S = 60.0
+"""Seconds: an endpoint that restarts answers again by then. After a longer time without a reply the
+requests that are left fail unsent.
+"""
+SILENCE_S = 180.0
+"""Seconds without any answer, be it an error, after which an endpoint hangs; at least as long as
+one request may take.
+"""
+_UNANSWERED = 3
+"""So many attempts must have ended without an answer meanwhile."""
+_SAVE_S = 5.0
+"""The pause between two writes of the file."""
+
+
+class _Streak(NamedTuple):
+    """Failures in a row in the same words, and when the first of them was."""
+
+    words: str
+    n: int
+    since_s: float
+
+
+class Health:
+    """Whether an endpoint still answers, judged by what all requests of a run have met there;
+    `faults` maps a model to the reason why nothing more is sent to it, `streaks` to its latest
+    failures. Times are those of the wall clock, which a run's processes share.
+
+    The shards of a run hand it on in `file`, so that none begins to wait anew for an endpoint that
+    hangs or fails everything. The next run starts with a clean sheet.
+    """
+
+    def __init__(self, file: LakePath | None, timeout_s: float, outage_s: float = OUTAGE_S) -> None:
+        self._file, self._outage_s = file, outage_s
+        self._silence_s = max(SILENCE_S, timeout_s)
+        self._n_unanswered = 0
+        self._sign_s = time.time()
+        self._saved_s = 0.0
+        self.faults: dict[str, str] = {}
+        self.streaks: dict[str, _Streak] = {}
+        self._go_on()
+
+    def note_end(self, took_s: float, answered: bool) -> None:
+        """A request is over after so many seconds; `answered`: with an answer, whatever its status.
+        Silence begins with the last answer, or with the sending of the first request after it.
+        """
+        now_s = time.time()
+        if answered:
+            self._n_unanswered, self._sign_s = 0, now_s
+        else:
+            if self._n_unanswered == 0:
+                self._sign_s = max(self._sign_s, now_s - took_s)
+            self._n_unanswered += 1
+        # a bucket is too slow to be written to in between
+        if now_s >= self._saved_s + _SAVE_S and isinstance(self._file, Path):
+            self.save()
+
+    def find_silence(self) -> str | None:
+        """Why the endpoint is given up, where it answers nobody in this run."""
+        silent_s = time.time() - self._sign_s
+        if self._n_unanswered < _UNANSWERED or silent_s < self._silence_s:
+            return None
+        self._take_in()  # another shard may have heard of it
+        silent_s = time.time() - self._sign_s
+        if silent_s < self._silence_s:
+            return None
+        return f"not asked, as it has answered nothing for {silent_s:.0f} s"
+
+    def fails_all(self, model: str, reason: str, passes: bool) -> bool:
+        """Count a request that used all its attempts; whether it is the twentieth in a row in the
+        same words, numbers and ids apart; of what `passes` with time, for long enough.
+        """
+        words, now_s = re.sub(r"\w*[0-9]\w*", "", reason), time.time()
+        streak = self.streaks.get(model)
+        streak = (
+            streak._replace(n=streak.n + 1)
+            if streak and streak.words == words
+            else _Streak(words, 1, now_s)
+        )
+        self.streaks[model] = streak
+        return streak.n >= EQUAL_REFUSALS and now_s - streak.since_s >= (
+            self._outage_s if passes else 0
+        )
+
+    def give_up(self, model: str, reason: str) -> None:
+        """Send nothing more to the model, here and in the run's later shards."""
+        self.faults.setdefault(model, reason)
+        self.save()
+
+    def save(self) -> None:
+        """Write what the run's other shards read."""
+        if self._file is None:
+            return
+        self._saved_s = time.time()
+        self._take_in()
+        state = {
+            "sign_s": self._sign_s,
+            "n_unanswered": self._n_unanswered,
+            "faults": self.faults,
+            "streaks": self.streaks,
+        }
+        with suppress(LakeError):  # a full disk: storing the replies reports it
+            write_whole(self._file, json.dumps(state).encode())
+
+    def _take_in(self) -> None:
+        """Add what the run's other shards have written."""
+        content = None if self._file is None else read_file(self._file)
+        if content is None:
+            return
+        state = json.loads(content)
+        self._sign_s = max(self._sign_s, state["sign_s"])
+        self.faults = state["faults"] | self.faults
+
+    def _go_on(self) -> None:
+        """Begin where the run's earlier shards ended: their silence and failures count."""
+        content = None if self._file is None else read_file(self._file)
+        if content is None:
+            return
+        state = json.loads(content)
+        self.faults = state["faults"]
+        self.streaks = {model: _Streak(*streak) for model, streak in state["streaks"].items()}
+        if state["n_unanswered"]:
+            self._sign_s, self._n_unanswered = state["sign_s"], state["n_unanswered"]
