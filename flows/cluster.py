@@ -29,6 +29,7 @@ from judgelake.tasks.errors import ClusterError, JudgelakeError
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.runs.workers import Probe, make_probe, probe_place
 from judgelake.tasks.sources.registry import source_size
+from judgelake.tasks.suite.judges import list_clients
 from judgelake.tasks.suite.suite import Suite
 
 _SMALL, _FEW = 2**20, 500
@@ -68,14 +69,15 @@ def open_workers(
     latter cannot do the run. `limit`: how many items of each benchmark the run takes.
     """
     if scheduler is None:
-        slots = (ENDPOINT_SLOT, METRIC_SLOT)
+        scores = suite.metrics or ("ingest" in stages and len(suite.benchmarks) > 1)
+        slots = (ENDPOINT_SLOT, METRIC_SLOT) if scores else (ENDPOINT_SLOT,)
         devices = _list_devices(suite) if "judge" in stages else []
         if not devices and _is_small(suite, limit):
             with workers_here(slots) as address:
                 yield Workers(address, dict.fromkeys(slots, 1))
             return
         counts = dict.fromkeys(slots, 1) | {GPU_SLOT: len(devices)}
-        with local_cluster(slots, devices) as (address, security):
+        with local_cluster(slots, devices, list_clients(suite.judges)) as (address, security):
             yield Workers(address, counts, security)
         return
     probes = _make_probes(lake, suite, run_id, scheduler) if "judge" in stages else {}

@@ -16,7 +16,6 @@ from typing import TypeVar
 
 from judgelake.flows.process_start import without_collections
 from judgelake.flows.runners import RunServer
-from judgelake.tasks.backends.registry import BACKENDS
 from judgelake.tasks.errors import LakeError, RunError, find_code
 from judgelake.tasks.lake.lake import Lake, open_lake
 from judgelake.tasks.lake.stop_flag import HALT, STOP, set_stop, stop_file
@@ -33,6 +32,7 @@ from judgelake.tasks.runs.log import (
 )
 from judgelake.tasks.runs.record import new_run_id, record_run
 from judgelake.tasks.runs.summary import RunEnd, end_run
+from judgelake.tasks.suite.judges import list_clients
 from judgelake.tasks.suite.suite import (
     Scope,
     Suite,
@@ -180,22 +180,9 @@ def _list_late(suite: Suite, stages: tuple[str, ...]) -> list[str]:
     """What the stages import when they begin, in their order: contracts, prefect's encoders,
     clients, the report.
     """
-    clients = list_clients(suite) if "judge" in stages else []
+    clients = list_clients(suite.judges) if "judge" in stages else []
     report = ["judgelake.tasks.reports.build", "matplotlib.figure"] if "report" in stages else []
     return ["judgelake.schemas.inputs", "fastapi.encoders", *clients, *report]
-
-
-def list_clients(suite: Suite) -> list[str]:
-    """The modules by which the suite's judges are asked live. A judge that asks nobody has no
-    backend.
-    """
-    endpoints = [
-        endpoint
-        for judge in suite.judges.values()
-        if judge.asks
-        for endpoint in judge.endpoints.values()
-    ]
-    return sorted({BACKENDS[endpoint.backend].client or "" for endpoint in endpoints} - {""})
 
 
 def call_in_thread(call: Callable[[], _Result]) -> _Result:

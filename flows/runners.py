@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from judgelake.flows.prefect_database import NAME, copy_kept, drop_kept, keep_database
+from judgelake.flows.worker import IMPORTS
 from judgelake.tasks.errors import ClusterError, JudgelakeError
 from judgelake.tasks.lake.processes import own_folder
 
@@ -218,11 +219,12 @@ def workers_here(slots: Collection[str] = (ENDPOINT_SLOT, METRIC_SLOT)) -> Itera
 def local_cluster(
     slots: Collection[str] = (ENDPOINT_SLOT, METRIC_SLOT),
     devices: Sequence[Mapping[str, str]] = (),
+    clients: Sequence[str] = (),
 ) -> Iterator[tuple[str, "Security"]]:
     """A Dask scheduler in this process with a worker process for each slot: one asks endpoints, one
     computes metrics, and one for each of `devices`, by its environment, runs models. Yields its
     address and the certificate of this run, without which neither scheduler nor workers talk to
-    anybody; they listen on loopback only.
+    anybody; they listen on loopback only. `clients`: the modules by which endpoints are asked.
     """
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     import dask
@@ -246,8 +248,13 @@ def local_cluster(
         "preload": ["judgelake.flows.worker"],
         "watch": watch,
     }
+    first = "prefect_dask,judgelake.flows.steps"
+    imports = {ENDPOINT_SLOT: ",".join((first, *clients)), METRIC_SLOT: first}
     workers = {
-        slot.lower(): {"cls": WatchedNanny, "options": {**options, "resources": {slot: 1}}}
+        slot.lower(): {
+            "cls": WatchedNanny,
+            "options": {**options, "resources": {slot: 1}, "env": {IMPORTS: imports[slot]}},
+        }
         for slot in slots
     } | {
         f"{GPU_SLOT.lower()}-{number}": {

@@ -176,7 +176,7 @@ def _no_matchups() -> pl.DataFrame:
 RETRIED = ("failed", "missing_image")
 """Statuses that the next run asks again even without `--retry`."""
 _ASKED = ("prompt", "answer", "other_answer", "caption", "images")
-CASES_PER_SHARD, LEAST_CASES_PER_SHARD = 10_000, 500
+CASES_PER_SHARD, LEAST_CASES_PER_SHARD = 25_000, 500
 """The most cases of a shard, and the fewest that are worth a task of their own."""
 _SHARDS_A_GPU = 4
 """A model stays loaded from shard to shard, so that further ones cost next to nothing."""

@@ -269,3 +269,11 @@ def expect_prices(judges: Mapping[str, JudgeSettings], place: Place) -> None:
                     "add `price: {input: 0.15, output: 0.60}` (USD per million tokens, 0 where "
                     "it is free)"
                 )
+
+
+def list_clients(judges: Mapping[str, JudgeSettings]) -> list[str]:
+    """The modules by which judges are asked live. A judge that asks nobody has no backend."""
+    endpoints = [
+        endpoint for judge in judges.values() if judge.asks for endpoint in judge.endpoints.values()
+    ]
+    return sorted({BACKENDS[endpoint.backend].client or "" for endpoint in endpoints} - {""})

@@ -1,4 +1,4 @@
-"""Verdicts a second of a whole judge stage (start-up, planning, 256 requests of 200 ms at once,
+"""Verdicts a second of a whole judge stage (start-up, planning, 400 requests of 200 ms at once,
 verdicts durable) beside inspect_ai.
 
 `python -m tests.bench.bench_whole_run [CASES]`. The peer is inspect_ai's `model_graded_qa` over recorded answers on the same server. It is
@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.bench.bench_api import canned_endpoint
 
 _CASES, _PEER_CASES = 20_000, 1_000
-_LATENCY_MS, _CONCURRENCY = 200, 256
+_LATENCY_MS, _CONCURRENCY = 200, 400
 _TEXT = "GRADE: C. The candidate names the same object. So rating=3"
 PEER = """
 import sys, time
@@ -37,7 +37,7 @@ count = int(sys.argv[1])
 samples = [Sample(input=f"What is in photo {n}?", target="a cat", metadata={"answer": f"cat {n}"}) for n in range(count)]
 started = time.perf_counter()
 task = Task(dataset=MemoryDataset(samples), solver=recorded(), scorer=model_graded_qa(model="openai/gpt-bench"))
-(log,) = eval(task, model="mockllm/model", display="none", max_connections=256, max_samples=256, log_dir=sys.argv[2])
+(log,) = eval(task, model="mockllm/model", display="none", max_connections=400, max_samples=400, log_dir=sys.argv[2])
 assert log.status == "success", log.error
 print(count / (time.perf_counter() - started))
 """
@@ -59,7 +59,7 @@ def main() -> None:
     )
     print(
         f"inspect_ai model_graded_qa, {_PEER_CASES:,} samples: {theirs:,.0f}/s; ratio "
-        f"{ours / theirs:.1f}x (goal 8x)"
+        f"{ours / theirs:.1f}x (goal 20x)"
     )
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from judgelake.flows.run_left import list_clients
 from judgelake.flows.runners import RunServer
+from judgelake.tasks.suite.judges import list_clients
 from judgelake.tasks.suite.suite import read_suite
 from tests.conftest import SUITE_FILES
 
@@ -52,7 +52,7 @@ def test_a_configured_server_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("file", SUITE_FILES, ids=lambda file: file.stem)
 def test_the_clients_of_each_suite_can_be_imported(file: Path) -> None:
     """The demo has a jury, a judge that asks nobody, among judges that ask."""
-    clients = list_clients(read_suite(file))
+    clients = list_clients(read_suite(file).judges)
     assert all(find_spec(client) for client in clients)
     if file.stem == "demo":
         assert clients == ["judgelake.tasks.backends.openai.client"]

@@ -235,7 +235,7 @@ class OpenAIBackend:
         self._health = Health(health_file, timeout_s, outage_s)
         self._encode_image, self._has_image = encode_image or _refuse_image, has_image
         self._fetching: dict[Image, asyncio.Task[str]] = {}
-        self._throttle = Throttle(concurrency)
+        self._throttle = Throttle(concurrency, first=self._health.limit)
         self._pacer = Pacer(requests_per_minute)
         self._adaptations: dict[str, Adaptation] = {}
         self._holding = holding
@@ -262,6 +262,7 @@ class OpenAIBackend:
 
     async def close(self) -> None:
         """Closes the connections."""
+        self._health.limit = self._throttle.limit
         self._health.save()
         await self._wire.close()
 

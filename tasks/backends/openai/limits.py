@@ -52,15 +52,17 @@ class Slot:
 class Throttle:
     """At most `most` requests under way, and as many as the endpoint takes well.
 
-    Starts at a quarter (at least 32), doubles a round trip until the endpoint pushes back or more
-    at once bring no more replies a second (requests under way ÷ median latency, Little's law), then
-    adds one a round trip. A push-back cuts the limit by 0.7, once for all that were under way;
-    `pause` holds everything back.
+    Starts at `first`, else at a quarter (at least 32), doubles a round trip until the endpoint
+    pushes back or more at once bring no more replies a second (requests under way ÷ median latency,
+    Little's law), then adds one a round trip. A push-back cuts the limit by 0.7, once for all that
+    were under way; `pause` holds everything back.
     """
 
-    def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, most: int, clock: Callable[[], float] = time.monotonic, first: float | None = None
+    ) -> None:
         self._most, self._clock = most, clock
-        self.limit = float(min(most, max(_FIRST, most // 4)))
+        self.limit = float(min(most, first or max(_FIRST, most // 4)))
         self.n_sent = 0  # slots that were taken so far
         self._under_way = self._hold = self._round_ends = 0
         self._doubling = True
@@ -361,7 +363,8 @@ class _Streak(NamedTuple):
 class Health:
     """Whether an endpoint still answers, judged by what all requests of a run have met there;
     `faults` maps a model to the reason why nothing more is sent to it, `streaks` to its latest
-    failures. Times are those of the wall clock, which a run's processes share.
+    failures; `limit` is that of the throttle where the run's last shard ended. Times are those of
+    the wall clock, which a run's processes share.
 
     The shards of a run hand it on in `file`, so that none begins to wait anew for an endpoint that
     hangs or fails everything. The next run starts with a clean sheet.
@@ -374,6 +377,7 @@ class Health:
         self._sign_s = time.time()
         self._saved_s = 0.0
         self.faults: dict[str, str] = {}
+        self.limit: float | None = None
         self.streaks: dict[str, _Streak] = {}
         self._go_on()
 
@@ -434,6 +438,7 @@ class Health:
             "sign_s": self._sign_s,
             "n_unanswered": self._n_unanswered,
             "faults": self.faults,
+            "limit": self.limit,
             "streaks": self.streaks,
         }
         with suppress(LakeError):  # a full disk: storing the replies reports it
@@ -454,7 +459,7 @@ class Health:
         if content is None:
             return
         state = json.loads(content)
-        self.faults = state["faults"]
+        self.faults, self.limit = state["faults"], state["limit"]
         self.streaks = {model: _Streak(*streak) for model, streak in state["streaks"].items()}
         if state["n_unanswered"]:
             self._sign_s, self._n_unanswered = state["sign_s"], state["n_unanswered"]
