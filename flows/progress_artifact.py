@@ -24,7 +24,7 @@ from judgelake.tasks.planning.cases import plan_file
 _LOCAL_S, _BUCKET_S = 2.0, 15.0
 """Seconds between two looks at the shards' progress files."""
 _STEP = 10.0
-"""Percent that more must be judged before Prefect is told again: a run has at most 12 requests."""
+"""Percent of more cases until the next update in Prefect: a run has at most 12 requests."""
 _WAIT_S = 5.0
 
 

@@ -357,7 +357,7 @@ def build_tables(
 ) -> dict[str, pl.DataFrame]:
     """`build_rows` of several tables made of the same rows, which are read, and their resamples
     drawn, once. Pooled, several benchmarks have rows of all together too, of benchmark `*`; their
-    `benchmark_code` tells them apart. `categories`: text columns of few values, which are held as
+    `benchmark_code` distinguishes them. `categories`: text columns of few values, which are held as
     such, in a quarter of the memory.
     """
     stamp: Row = {

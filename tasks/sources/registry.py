@@ -47,8 +47,8 @@ class DemoSettings:
     shapes` draws scenes of shapes alone, without charts and panels whose text must be read;
     `tasks` keeps the questions of some tasks, all of them where it names none. `split` keeps the
     questions whose text is one of three quarters (`train`) or of the last quarter (`test`) of all
-    texts. `foils: true` takes a right answer of another picture for each wrong answer, so that who
-    does not see the picture cannot tell them: with `pictures: shapes, tasks: [vqa]` alone.
+    texts. `foils: true` takes a right answer of another picture for each wrong answer, so that the
+    text alone does not show which answer is wrong: with `pictures: shapes, tasks: [vqa]` alone.
     `feedback: true` adds the oracle as a recorded judge, whose feedback says what is right.
     `shuffled: true` gives each answer the verdict on another, from which nothing can be learnt.
     """

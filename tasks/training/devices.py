@@ -1,4 +1,4 @@
-"""What the processes of one training tell each other: sums of numbers and of gradients, through
+"""What the processes of one training send each other: sums of numbers and of gradients, through
 accelerate. A training in one process sends nothing.
 
 Imports torch: only what trains a model imports this module.

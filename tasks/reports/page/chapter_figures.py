@@ -83,7 +83,7 @@ def draw_chapters(
 
 
 def _draw_failures(modes: Sequence[Record], figure_id: str, link: Link) -> Iterator[Drawing]:
-    """LAVE, Figure 4: by people where they labelled, else by who tells most categories apart."""
+    """LAVE, Figure 4: by people where they labelled, else by the labeller with most categories."""
     if not modes:
         return
     categories = Counter((row["labelled_by"], row["labeller"]) for row in modes)

@@ -252,7 +252,7 @@ def _list_duels(rows: BenchmarkRows) -> list[RaterDuels]:
 
 def name_metrics(metrics: Iterable[Record]) -> dict[str, str]:
     """The short name of each metric by the name that views have for it (`metric:<signature>`);
-    metrics of one short name are told apart by the parts of their signatures that differ.
+    metrics of one short name are named with the parts of their signatures that differ.
     """
     signatures: dict[str, set[str]] = {}
     for row in metrics:
