@@ -2,6 +2,8 @@
 `tests.property.test_reading_properties`.
 """
 
+from dataclasses import replace
+
 import pytest
 
 from judgelake.tasks.judging.reading import (
@@ -137,6 +139,14 @@ def test_long_runs_take_linear_time(run: str) -> None:
 def test_why_a_reply_is_not_read(reply: Reply, status: str | None) -> None:
     checked = check_reply(reply)
     assert (checked.status if isinstance(checked, Verdict) else None) == status
+
+
+@pytest.mark.parametrize("reply", [Reply("", refusal="no"), Reply("", "length")])
+def test_what_an_unread_reply_says_is_its_rationale(reply: Reply) -> None:
+    for text, rationale in (("Half of it", "Half of it"), ("", None)):
+        checked = check_reply(replace(reply, text=text))
+        assert isinstance(checked, Verdict)
+        assert checked.rationale == rationale
 
 
 def test_an_unknown_end_is_named() -> None:

@@ -15,6 +15,7 @@ from judgelake.tasks.judging.token_reading import (
     read_choice_probability,
     read_token_shares,
     round_single,
+    weigh_labels,
 )
 from judgelake.tasks.types import Reply, TokenLogprobs
 
@@ -155,3 +156,11 @@ def test_a_certain_token_may_be_rounded() -> None:
     shares = read_token_shares((("3", 1e-7), ("2", -20.0)), "123")
     assert shares is not None
     assert shares.probabilities["3"] == pytest.approx(1.0)
+
+
+def test_a_label_has_what_its_tokens_have_and_no_more() -> None:
+    position = (("go", math.log(0.5)), (" good", math.log(0.25)), ("g", math.nan), ("b", 0.0))
+    # `b` begins two labels; log-probabilities that are no numbers count nothing
+    assert weigh_labels(position, ("good", "bad", "blank")) == pytest.approx(
+        {"good": 0.75, "bad": 0, "blank": 0}
+    )
