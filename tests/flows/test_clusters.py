@@ -22,7 +22,7 @@ from distributed import Client, Security
 
 from judgelake.flows.certificate_command import make_certificate
 from judgelake.flows.cli import make_parser
-from judgelake.flows.cluster import Workers, refuse_thin_share
+from judgelake.flows.cluster import Workers, open_workers, refuse_thin_share
 from judgelake.flows.run_command import run_stages
 from judgelake.flows.runners import ENDPOINT_SLOT
 from judgelake.flows.serve_command import serve_suite
@@ -54,15 +54,31 @@ from tests.flows.services import (
     worker,
 )
 from tests.flows.test_whole_runs import ONE_EACH
+from tests.lakes import lave_judge, make_lake, make_suite
 
 STORED = "select count(*) from replies"
 
 
 def test_every_slot_gets_a_shard_where_there_are_cases_enough() -> None:
-    assert size_shards(25_000, 1) == 10_000
+    assert size_shards(60_000, 1) == 25_000
     assert size_shards(25_000, 4) == 6_250  # a shard for each of the four
     assert size_shards(1_200, 4) == 500  # three shards: fewer cases are not worth a task
     assert size_shards(0, 4) == 500
+
+
+@pytest.mark.parametrize(
+    ("metrics", "stages", "slots"),
+    [
+        ((), ("ingest", "judge"), {"ENDPOINT": 1}),
+        (("exact_match",), ("judge",), {"ENDPOINT": 1, "METRIC": 1}),
+    ],
+)
+def test_a_suite_without_metrics_has_no_worker_for_them(
+    tmp_path: Path, metrics: tuple[str, ...], stages: tuple[str, ...], slots: dict[str, int]
+) -> None:
+    suite, lake = make_suite(lave_judge(), metrics=metrics), make_lake(tmp_path)
+    with open_workers(lake, suite, "r", stages, None, limit=4, wait=False) as workers:
+        assert workers.slots == slots
 
 
 def test_slots_share_the_limits_and_those_that_are_left_have_all_of_them(tmp_path: Path) -> None:

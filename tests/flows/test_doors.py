@@ -6,6 +6,7 @@ import http.client
 import os
 import shutil
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,18 +19,28 @@ from distributed import Client, Security
 
 from judgelake.flows import prefect_server
 from judgelake.flows.runners import local_cluster, starting_server
-from tests.flows.harness import HANG_S
+from tests.flows.harness import HANG_S, wait_until
 from tests.flows.services import ask
 
 NOBODY = 65534
 """Debian's user without rights."""
 
 
+_MODULE = "judgelake.tasks.backends.openai.client"
+
+
+def _has_loaded(client: Client) -> bool:
+    """Whether the worker that asks endpoints has loaded the module by which it does, unasked."""
+    answers = client.run(lambda: _MODULE in sys.modules)
+    return sorted(answers.values()) == [False, True]
+
+
 @pytest.mark.full
 def test_workers_talk_to_their_own_run_only() -> None:
-    with local_cluster() as (address, security):
+    with local_cluster(clients=[_MODULE]) as (address, security):
         with Client(address, security=security) as client:  # type: ignore[no-untyped-call]
             assert client.submit(sum, [1, 2]).result(HANG_S) == 3
+            assert wait_until(lambda: _has_loaded(client))
             workers = [str(worker) for worker in client.scheduler_info()["workers"]]
         assert len(workers) == 2
         listening = {

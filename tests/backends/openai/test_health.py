@@ -3,6 +3,7 @@ in the next. The backend asks a scripted endpoint over HTTP.
 """
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from judgelake.tasks.backends.openai.client import OpenAIBackend
 from judgelake.tasks.backends.openai.limits import BackOff, Health
 from judgelake.tasks.types import Failure, Pending, Reply
 from tests.backends.asking import completion, rating_request, scripted_endpoint
+from tests.flows.harness import HANG_S
 
 MODEL = "standin/rules"
 
@@ -109,6 +111,30 @@ def test_failures_of_an_earlier_shard_are_counted(clock: list[float], tmp_path: 
         *[False] * 7,
         True,
     ]
+
+
+def test_a_later_shard_begins_with_what_the_endpoint_took_before(tmp_path: Path) -> None:
+    """The endpoint answers nothing until 100 requests are there; without the file 32 go out."""
+    file, n_asked, enough = tmp_path / "x.health", 0, asyncio.Event()
+    Health(file, timeout_s=120).save()
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"limit": 120.0}))
+
+    async def answer(_request: web.Request) -> web.Response:
+        nonlocal n_asked
+        n_asked += 1
+        if n_asked == 100:
+            enough.set()
+        await asyncio.wait_for(enough.wait(), HANG_S)
+        return web.json_response(completion())
+
+    async def drive() -> None:
+        async with scripted_endpoint(answer) as base_url:
+            backend = OpenAIBackend(MODEL, base_url, concurrency=128, health_file=file)
+            await asyncio.gather(*map(backend.reply, map(rating_request, range(100))))
+            await backend.close()
+
+    asyncio.run(drive())
+    assert json.loads(file.read_text())["limit"] >= 120
 
 
 def test_a_hung_endpoint_is_asked_by_no_later_shard(
