@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from judgelake.flows.prefect_database import NAME, copy_kept, drop_kept, keep_database
-from judgelake.flows.worker import IMPORTS
 from judgelake.tasks.errors import ClusterError, JudgelakeError
 from judgelake.tasks.lake.processes import own_folder
 
@@ -230,6 +229,7 @@ def local_cluster(
     import dask
     from distributed import Scheduler, Security, SpecCluster
 
+    from judgelake.flows.worker import IMPORTS
     from judgelake.flows.worker_watch import WatchedNanny, WorkerWatch, keep_workers
 
     watch, security = WorkerWatch(), Security.temporary()
