@@ -72,7 +72,7 @@ def open_workers(
         scores = suite.metrics or ("ingest" in stages and len(suite.benchmarks) > 1)
         slots = (ENDPOINT_SLOT, METRIC_SLOT) if scores else (ENDPOINT_SLOT,)
         devices = _list_devices(suite) if "judge" in stages else []
-        if not devices and _is_small(suite, limit):
+        if not devices and is_small(suite, limit):
             with workers_here(slots) as address:
                 yield Workers(address, dict.fromkeys(slots, 1))
             return
@@ -87,7 +87,7 @@ def open_workers(
     yield workers
 
 
-def _is_small(suite: Suite, limit: int | None) -> bool:
+def is_small(suite: Suite, limit: int | None) -> bool:
     """Whether starting processes would take longer than the work: few items, or small files. Not so
     where JUDGELAKE_WORKERS is `processes`.
     """

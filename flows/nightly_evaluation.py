@@ -14,6 +14,7 @@ from judgelake.flows.cluster import explain_loss, open_workers
 from judgelake.flows.ingest_answers import ingest_answers
 from judgelake.flows.judge_answers import judge_answers
 from judgelake.flows.run_suite import RunSuite
+from judgelake.flows.runners import without_heartbeats
 from judgelake.tasks.backends.endpoint import ONE_EACH, Slot
 from judgelake.tasks.errors import RunError
 from judgelake.tasks.lake.lake import open_lake
@@ -59,6 +60,7 @@ def nightly_evaluation(
                 wait=wait_for_workers,
             ) as workers,
             explain_loss(workers),
+            without_heartbeats(),  # of the flows inside: this one's are enough
             ThreadPoolExecutor(1) as beside,
         ):
             runner: Any = DaskTaskRunner(

@@ -7,15 +7,15 @@ import contextvars
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from importlib import import_module
 from types import FrameType
 from typing import TypeVar
 
 from judgelake.flows.process_start import without_collections
-from judgelake.flows.runners import RunServer
+from judgelake.flows.runners import RunServer, without_heartbeats
 from judgelake.tasks.errors import LakeError, RunError, find_code
 from judgelake.tasks.lake.lake import Lake, open_lake
 from judgelake.tasks.lake.stop_flag import HALT, STOP, set_stop, stop_file
@@ -149,15 +149,17 @@ def _run_flow(
     wait = server.start()
     with without_collections():
         # prefect reads its settings at import
+        from judgelake.flows.cluster import is_small
         from judgelake.flows.nightly_evaluation import nightly_evaluation
         from judgelake.flows.run_suite import RunSuite
 
-        for module in _list_late(narrow(full, scope), stages):
-            if server.answers():
-                break  # the stage that needs it imports it
-            import_module(module)
+        late = _list_late(narrow(full, scope), stages)
+        while late and not server.answers():
+            import_module(late.pop(0))
     wait()
-    with stop_on_signal(lake, run_id, run_options), progress:
+    is_short = options.scheduler is None and is_small(narrow(full, scope), scope.limit)
+    life = without_heartbeats() if is_short else nullcontext()
+    with stop_on_signal(lake, run_id, run_options), progress, life:
         retry, cluster = tuple(options.retry), (options.scheduler, options.wait_for_workers)
         given = (
             RunSuite(full),
@@ -171,7 +173,9 @@ def _run_flow(
             run_options.log_format,
         )
         try:
-            return call_in_thread(lambda: nightly_evaluation(*given))
+            return call_in_thread(
+                lambda: nightly_evaluation(*given), beside=lambda: _import_rest(late)
+            )
         except RunError as error:
             return RunEnd(find_code(error), error.lines, run_id)
 
@@ -185,13 +189,26 @@ def _list_late(suite: Suite, stages: tuple[str, ...]) -> list[str]:
     return ["judgelake.schemas.inputs", "fastapi.encoders", *clients, *report]
 
 
-def call_in_thread(call: Callable[[], _Result]) -> _Result:
+def _import_rest(modules: Iterable[str]) -> None:
+    """Import while a flow waits for its server. What is missing is said by the stage that needs
+    it.
+    """
+    for module in modules:
+        with suppress(ImportError):
+            import_module(module)
+
+
+def call_in_thread(
+    call: Callable[[], _Result], beside: Callable[[], None] = lambda: None
+) -> _Result:
     """Call outside the main thread: there prefect would handle SIGTERM itself and end at once,
-    although a run can keep the requests in flight.
+    although a run can keep the requests in flight. `beside`: what this thread does meanwhile.
     """
     thread = ThreadPoolExecutor(1, thread_name_prefix="flow")
     try:
-        return thread.submit(contextvars.copy_context().run, call).result()
+        result = thread.submit(contextvars.copy_context().run, call)
+        beside()
+        return result.result()
     finally:
         thread.shutdown(wait=False)
 

@@ -67,6 +67,8 @@ _QUIET = {
 _ONE_RUN = {
     # Of a run's own server nobody asks for events, schedules and what else services are for.
     "PREFECT__SERVER_WEBSERVER_ONLY": "true",
+    # It gives no tokens: each client would ask for one.
+    "PREFECT_CLIENT_CSRF_SUPPORT_ENABLED": "false",
 }
 _DATABASE_IS_READY = {
     "PREFECT_API_DATABASE_MIGRATE_ON_START": "false",
@@ -74,7 +76,7 @@ _DATABASE_IS_READY = {
 }
 
 
-def quieten_prefect(more: Mapping[str, str] = _ONE_RUN) -> None:
+def quieten_prefect(more: Mapping[str, str] = {}) -> None:  # read only
     """Set the variables that keep prefect from printing and from sending statistics; a value that
     the user has set stays. Call it before prefect is imported.
     """
@@ -135,6 +137,9 @@ class RunServer:
 
     def _begin(self) -> Callable[[], str]:
         if configured := os.environ.get("PREFECT_API_URL"):
+            if "prefect" not in sys.modules:  # else it has its settings, from whoever imported it
+                self._stack.callback(_restore_environment, dict(os.environ))
+                quieten_prefect()
             return lambda: configured
         home = Path(self._stack.enter_context(own_folder("prefect")))
         host = _route_to(self._scheduler) if self._scheduler else _LOOPBACK
@@ -151,7 +156,7 @@ class RunServer:
             raise
         if new_home:
             keep_database(new_home)
-        self._stack.enter_context(_without_heartbeats())
+        self._stack.enter_context(without_heartbeats())  # nobody asks a run's own server for them
         return url
 
 
@@ -182,9 +187,9 @@ def starting_server(
 
 
 @contextmanager
-def _without_heartbeats() -> Iterator[None]:
-    """Flow runs send no signs of life: each would wait at its end, up to a second, for the thread
-    that does. Nobody asks a run's own server for them.
+def without_heartbeats() -> Iterator[None]:
+    """Flow runs that begin inside send no signs of life: each would wait at its end, up to a
+    second, for the thread that does.
     """
     from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 

@@ -3,6 +3,7 @@ workers by reference.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from prefect import task
 from prefect.cache_policies import NO_CACHE
@@ -20,28 +21,18 @@ from judgelake.tasks.suite.suite import Suite
 from judgelake.tasks.training.examples import Selection
 from judgelake.tasks.training.judge_training import Manifest, TrainingOrder
 
-# No retries: a shard plans again when it starts, so running it again is how it continues.
-ingest_source = task(
-    name="ingest source", tags=["ingest"], cache_policy=NO_CACHE, persist_result=False
-)(ingest_benchmark)
-plan_work = task(name="plan work", tags=["plan"], cache_policy=NO_CACHE, persist_result=False)(
-    write_work
-)
-plan_scores = task(name="plan scores", tags=["plan"], cache_policy=NO_CACHE, persist_result=False)(
-    write_scores
-)
-collect_replies = task(
-    name="collect batches", tags=["judge"], cache_policy=NO_CACHE, persist_result=False
-)(collect_batches)
-judge_shard = task(name="judge shard", tags=["judge"], cache_policy=NO_CACHE, persist_result=False)(
-    run_judge_shard
-)
-metric_shard = task(
-    name="metric shard", tags=["metric"], cache_policy=NO_CACHE, persist_result=False
-)(run_metric_shard)
+_UNKEPT: Mapping[str, Any] = {"cache_policy": NO_CACHE, "persist_result": False}
+# No retries: a shard plans again when it starts, so running it again is how it continues. No tags:
+# for each of them a task would ask the server for a slot, which a busy server refuses for seconds.
+ingest_source = task(name="ingest source", **_UNKEPT)(ingest_benchmark)
+plan_work = task(name="plan work", **_UNKEPT)(write_work)
+plan_scores = task(name="plan scores", **_UNKEPT)(write_scores)
+collect_replies = task(name="collect batches", **_UNKEPT)(collect_batches)
+judge_shard = task(name="judge shard", **_UNKEPT)(run_judge_shard)
+metric_shard = task(name="metric shard", **_UNKEPT)(run_metric_shard)
 
 
-@task(name="report", tags=["report"], cache_policy=NO_CACHE, persist_result=False)
+@task(name="report", **_UNKEPT)
 def report(lake: Lake, suite: Suite) -> LakePath:
     """`tasks.reports.build.build_report`."""
     from judgelake.tasks.reports.build import (
@@ -60,7 +51,7 @@ class Examples:
         self.selection = selection
 
 
-@task(name="select examples", tags=["train"], cache_policy=NO_CACHE, persist_result=False)
+@task(name="select examples", **_UNKEPT)
 def select_examples(lake: Lake, suite: RunSuite) -> Examples:
     """`tasks.training.examples.select_examples` of a suite with a `training`."""
     from judgelake.tasks.training import examples
@@ -71,7 +62,7 @@ def select_examples(lake: Lake, suite: RunSuite) -> Examples:
     return Examples(examples.select_examples(lake, suite.value, settings))
 
 
-@task(name="train judge", tags=["train"], cache_policy=NO_CACHE, persist_result=False)
+@task(name="train judge", **_UNKEPT)
 def train_judge(
     order: TrainingOrder,
     examples: Examples,
@@ -86,7 +77,7 @@ def train_judge(
     return judge_training.train_judge(*given)
 
 
-@task(name="write judge", tags=["train"], cache_policy=NO_CACHE, persist_result=False)
+@task(name="write judge", **_UNKEPT)
 def write_judge(lake: Lake, order: TrainingOrder, manifest: Manifest, run_id: str) -> None:
     """The judge's folder, and its row in the lake."""
     from judgelake.tasks.training.judge_training import write_judge
