@@ -34,6 +34,22 @@ def test_a_run_shows_its_progress_in_prefect(tmp_path: Path, prefect_url: str) -
     run = httpx.get(f"{prefect_url}/flow_runs/{found['flow_run_id']}").json()
     flow = httpx.get(f"{prefect_url}/flows/{run['flow_id']}").json()
     assert flow["name"] == "judge-answers"
+    assert_is_quiet(prefect_url, run["parent_task_run_id"], output)
+
+
+def assert_is_quiet(prefect_url: str, flow_as_task: str, output: str) -> None:
+    """A server that is there makes a run neither slower nor louder: Prefect prints nothing, no task
+    asks for a slot, and no flow of this short run sends signs of life.
+    """
+    assert "INFO" not in output
+    outer = httpx.get(f"{prefect_url}/task_runs/{flow_as_task}").json()["flow_run_id"]
+    tasks = httpx.post(f"{prefect_url}/task_runs/filter", json={"sort": "NAME_DESC"}).json()
+    assert [task["tags"] for task in tasks if task["flow_run_id"] == outer] == [[], [], []]
+    kinds = {"filter": {"event": {"prefix": ["prefect.flow-run."]}}}
+    events = httpx.post(f"{prefect_url}/events/filter", json=kinds).json()["events"]
+    named = {event["event"].rpartition(".")[2] for event in events if outer in str(event)}
+    assert "heartbeat" not in named
+    assert "Running" in named
 
 
 def follow(tmp_path: Path, cases: list[int]) -> None:

@@ -1,6 +1,7 @@
 """The Prefect server of a run: begun before it is needed, ended though nobody needed it."""
 
 import os
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -43,10 +44,16 @@ def test_a_server_that_nobody_waits_for_ends_with_the_block() -> None:
 
 def test_a_configured_server_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:1/api")
+    monkeypatch.setenv("PREFECT_LOGGING_LEVEL", "DEBUG")  # what the user has set stays
+    monkeypatch.delenv("PREFECT_LOGGING_TO_API_ENABLED", raising=False)
+    monkeypatch.delitem(sys.modules, "prefect", raising=False)  # reads its settings at import
+    before = dict(os.environ)
     with RunServer() as server:
         assert server.start()() == "http://127.0.0.1:1/api"
         assert not servers()
-    assert os.environ["PREFECT_API_URL"] == "http://127.0.0.1:1/api"
+        assert os.environ["PREFECT_LOGGING_LEVEL"] == "DEBUG"
+        assert os.environ["PREFECT_LOGGING_TO_API_ENABLED"] == "false"
+    assert dict(os.environ) == before
 
 
 @pytest.mark.parametrize("file", SUITE_FILES, ids=lambda file: file.stem)
