@@ -135,6 +135,12 @@ def _add_judging(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--wait-for-workers", action="store_true", help=waiting)
 
 
+def _add_run(parser: argparse.ArgumentParser) -> None:
+    _add_judging(parser)
+    words = "run again when the suite or a file that it reads has changed, until Ctrl-C"
+    parser.add_argument("--watch", action="store_true", help=words)
+
+
 def _add_scheduler(parser: argparse.ArgumentParser) -> None:
     text = (
         "a Dask scheduler whose workers judge (default: JUDGELAKE_SCHEDULER, else workers "
@@ -345,7 +351,7 @@ def _seconds(text: str) -> float:
 
 
 OPTIONS: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
-    "run": _add_judging,
+    "run": _add_run,
     "ingest": _add_ingest,
     "judge": _add_judging,
     "report": _add_report,

@@ -6,15 +6,14 @@ is imported, where the times of files say that there is something to do.
 """
 
 import argparse
-import glob
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from judgelake.flows.process_start import without_collections
 from judgelake.flows.runners import RunServer, refuse_open_scheduler
+from judgelake.flows.suite_files import list_named
 
 if TYPE_CHECKING:
     from judgelake.tasks.runs.summary import RunEnd
@@ -29,10 +28,6 @@ _STAGES = {
 }
 # a suite's name
 _NAME = re.compile(r"^name:\s*[\"']?([\w.-]+)", re.MULTILINE)
-# what may be the path of a file, or a pattern of paths, in a suite's YAML
-_PATH = re.compile(r"[^\s\"',\[\]]*\w[^\s\"',\[\]]*")
-# a named part of such a pattern
-_PART = re.compile(r"\{\w+\}")
 
 
 def run_ingest(options: argparse.Namespace) -> int:
@@ -45,10 +40,23 @@ def run_ingest(options: argparse.Namespace) -> int:
 
 
 def run_stages(options: argparse.Namespace) -> int:
-    """Run the command's stages of a suite and return the exit code."""
+    """Run the command's stages of a suite, with `--watch` again after each change, and return the
+    exit code.
+    """
+    if getattr(options, "watch", False):
+        return _watch(options)
     end = run_suite(options)
     sys.stdout.write("".join(f"{line}\n" for line in end.lines))
     return end.code
+
+
+def _watch(options: argparse.Namespace) -> int:
+    refuse_open_scheduler(options.scheduler, without_tls=options.without_tls)
+    with RunServer(options.scheduler, stays=True) as server:
+        server.start()
+        with without_collections():
+            from judgelake.flows.run_watch import watch_suite
+        return watch_suite(options, _STAGES[options.command], server)
 
 
 def run_suite(options: argparse.Namespace) -> "RunEnd":
@@ -77,16 +85,7 @@ def looks_left(suite: Path, lake: str) -> bool:
         if not page.exists():
             return True
         made = page.stat().st_mtime
-        named = (file for file in _list_named(suite.parent, text) if file.is_file())
+        named = (file for file in list_named(suite.parent, text) if file.is_file())
         return any(file.stat().st_mtime > made for file in (suite, *named))
     except (OSError, ValueError):
         return False
-
-
-def _list_named(folder: Path, text: str) -> Iterator[Path]:
-    """The files that a suite's text may name."""
-    for word in {*_PATH.findall(text)}:
-        for name in glob.iglob(  # noqa: PTH207  # of absolute paths, too
-            _PART.sub("*", word).strip("{}"), root_dir=folder
-        ):
-            yield folder / name

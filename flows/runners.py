@@ -5,6 +5,7 @@ The flows decide what runs there; a cluster that somebody else started is `flows
 and workers hold a pipe to this process, so that even `kill -9` leaves nothing behind.
 """
 
+import base64
 import functools
 import logging
 import os
@@ -99,24 +100,25 @@ def refuse_open_scheduler(scheduler: str | None, *, without_tls: bool) -> None:
 
 
 class RunServer:
-    """The Prefect server of one run, which ends with the block: the configured one
-    (PREFECT_API_URL), else a child with a temporary home. `start` begins it and returns at once;
-    what it returns waits until the server answers, and gives its address.
+    """The Prefect server of one run, or of several runs if it `stays`, which ends with the block:
+    the configured one (PREFECT_API_URL), else a child with a temporary home. `start` begins it and
+    returns at once; what it returns waits until the server answers, and gives its address.
 
     `start` must be called before prefect is imported: prefect reads its settings then. Workers of a
     Dask scheduler elsewhere reach a child where the route to that scheduler leaves this machine.
     """
 
-    def __init__(self, scheduler: str | None = None) -> None:
-        self._scheduler = scheduler
+    def __init__(self, scheduler: str | None = None, *, stays: bool = False) -> None:
+        self._scheduler, self._stays = scheduler, stays
         self._stack = ExitStack()
         self._wait: Callable[[], str] | None = None
+        self._has_answered = False
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        self._stack.close()
 
     def start(self) -> Callable[[], str]:
         """Begin it, where that was not done. What it returns raises JudgelakeError where the server
@@ -132,8 +134,9 @@ class RunServer:
         return url is not None and _answers(url, 0.01)
 
     def close(self) -> None:
-        """End it, where the run has no need of it after all."""
-        self._stack.close()
+        """End it, where the run has no need of it after all, unless it `stays` for other runs."""
+        if not self._stays:
+            self._stack.close()
 
     def _begin(self) -> Callable[[], str]:
         if configured := os.environ.get("PREFECT_API_URL"):
@@ -154,9 +157,12 @@ class RunServer:
         except JudgelakeError:
             drop_kept()
             raise
-        if new_home:
-            keep_database(new_home)
-        self._stack.enter_context(without_heartbeats())  # nobody asks a run's own server for them
+        if not self._has_answered:
+            self._has_answered = True
+            if new_home:
+                keep_database(new_home)
+            # nobody asks a run's own server for them
+            self._stack.enter_context(without_heartbeats())
         return url
 
 
@@ -329,8 +335,15 @@ def _wait_until_ready(server: subprocess.Popen[bytes], home: Path, url: str) -> 
 
 
 def _answers(url: str, timeout_s: float) -> bool:
+    """Whether a server answers what a flow asks it first. It makes its routes when that comes,
+    which takes a quarter of a second, and meanwhile the run imports.
+    """
+    password = base64.b64encode(os.environ.get("PREFECT_API_AUTH_STRING", "").encode()).decode()
+    first = urllib.request.Request(  # noqa: S310  # our own
+        f"{url}/admin/version", headers={"Authorization": f"Basic {password}"}
+    )
     try:
-        with urllib.request.urlopen(f"{url}/health", timeout=timeout_s):  # noqa: S310  # our own
+        with urllib.request.urlopen(first, timeout=timeout_s):  # noqa: S310  # our own
             return True
     except (OSError, ValueError):  # of an address that is none, prefect says it
         return False

@@ -28,7 +28,7 @@ MACHINERY = ("prefect", "prefect_dask", "dask", "distributed")
 LAYERS = (
     ("errors",),
     ("extensions",),
-    ("types", "digests", "settings", "stats", "demo"),
+    ("types", "digests", "file_cache", "settings", "stats", "demo"),
     ("lake",),
     ("warehouse",),
     ("backends",),

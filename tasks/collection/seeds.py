@@ -2,7 +2,6 @@
 never shown together (Prometheus-Vision, appendix J.1).
 """
 
-import functools
 import hashlib
 import json
 from collections.abc import Mapping
@@ -14,6 +13,7 @@ from judgelake.schemas.values import RUBRIC_KINDS
 from judgelake.tasks.collection.generations import Drafted
 from judgelake.tasks.digests import digest_json
 from judgelake.tasks.errors import SuiteError
+from judgelake.tasks.file_cache import cache_files
 from judgelake.tasks.judging.rubrics import read_rubric_entries
 from judgelake.tasks.types import Rubric
 
@@ -29,7 +29,7 @@ class Seeds(NamedTuple):
     digest: str
 
 
-@functools.cache
+@cache_files
 def load_seeds(file: Path | None) -> Seeds:
     """The seeds of a file, a list of `{id, kind, criterion, levels, keywords}` in YAML or JSON, or
     those that are shipped; raises SuiteError naming what is wrong.

@@ -6,7 +6,6 @@ the wording our own. The paper asks encoder-decoder models (Flan-T5) and chat mo
 GPT-3.5) with the same prompt, so it is one text for all: one user message.
 """
 
-import functools
 import json
 import re
 from collections import Counter
@@ -18,6 +17,7 @@ from typing import Any, Literal
 
 from judgelake.tasks.digests import digest_json
 from judgelake.tasks.errors import SuiteError
+from judgelake.tasks.file_cache import cache_files
 from judgelake.tasks.judging.claims import give_reason
 from judgelake.tasks.judging.protocol import Protocol
 from judgelake.tasks.judging.reading import check_reply, settle_rating_at_end
@@ -241,7 +241,7 @@ def filter_references(
     return tuple(sorted(text for text in references if text in keeps))
 
 
-@functools.cache
+@cache_files
 def _prepare_demonstrations(options: LaveOptions) -> dict[str, list[dict[str, object]]]:
     """The first `shots` demonstrations of each set, as the template takes them."""
     prepared: dict[str, list[dict[str, object]]] = {}
@@ -278,7 +278,7 @@ def _make_example(
     }
 
 
-@functools.cache
+@cache_files
 def load_demonstrations(file: Path | None) -> Demonstrations:
     """The curated demonstrations, or the user's; raises SuiteError naming the demonstration that
     lacks a field.
@@ -339,7 +339,7 @@ def _find_wrong(demo: Any) -> str | None:
     )
 
 
-@functools.cache
+@cache_files
 def _prompt_digest(options: LaveOptions) -> str:
     """Names the wording: the prompts of a fixed general and a fixed binary case."""
     probes = [

@@ -2,7 +2,6 @@
 is asked with them is each protocol's.
 """
 
-import functools
 import json
 from collections.abc import Collection, Mapping
 from importlib import resources
@@ -13,6 +12,7 @@ import yaml
 
 from judgelake.tasks.digests import digest_json
 from judgelake.tasks.errors import SuiteError
+from judgelake.tasks.file_cache import cache_files
 from judgelake.tasks.types import Case, ImageMode, Rubric, Verdict
 
 N_LEVELS = 5
@@ -56,7 +56,7 @@ def find_rubric(case: Case, file: Path | None) -> Rubric | Verdict:
     return rubric
 
 
-@functools.cache
+@cache_files
 def load_rubrics(file: Path) -> Mapping[str, Rubric]:
     """The rubrics of a YAML or JSON file, a list of `{id, criterion, levels}`; raises SuiteError
     naming the one that is wrong. `rubrics/answers.yaml` is there for suites that have no such file.

@@ -17,6 +17,7 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from judgelake.tasks.digests import digest_json
 from judgelake.tasks.errors import SuiteError, nearest
+from judgelake.tasks.file_cache import cache_files
 from judgelake.tasks.types import Image, Message, Role
 
 # a line `[system]`, `[user]` or `[assistant]` begins the message of that role
@@ -86,7 +87,7 @@ def digest_prompts(names: Collection[str], folder: Path | None) -> str:
     return digest_json([[name, read_prompt(name, folder)] for name in sorted(names)])[:16]
 
 
-@functools.cache
+@cache_files
 def read_prompt(name: str, folder: Path | None) -> str:
     """The text of a prompt's template; raises SuiteError where the user's folder or file cannot be
     read. `templates/answer_alone` is there for suites that have no such folder.
@@ -123,7 +124,7 @@ def _find_folder(folder: Path) -> Path:
     return shipped if is_shipped else folder
 
 
-@functools.cache
+@cache_files
 def _compile(name: str, folder: Path | None) -> tuple[tuple[Role, Template], ...]:
     """The messages of a template, parted before anything is filled in: no data can begin a
     message.

@@ -1,0 +1,140 @@
+"""`judgelake run SUITE --watch`: runs the suite, and again each time that its file or a file that
+it reads has changed, until Ctrl-C.
+
+Prefect's server and all that was imported stay from run to run, so that an edited answer is judged
+and reported in half of the time.
+"""
+
+import argparse
+import gc
+import itertools
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from judgelake.flows.run_left import run_left
+from judgelake.flows.runners import RunServer
+from judgelake.flows.suite_files import list_named
+from judgelake.tasks.errors import ExitCode, JudgelakeError, find_code, redact
+from judgelake.tasks.file_cache import forget_files
+from judgelake.tasks.runs.log import RunOptions, print_step
+from judgelake.tasks.sources.registry import source_files
+from judgelake.tasks.suite.suite import read_suite
+
+_LOOK_S = 0.15
+"""Seconds between two looks at the files. What is written for longer is waited for."""
+_MOST_IN_FOLDER = 1_000
+"""Files of a folder that are looked at one by one; of a larger one, only which names it has."""
+
+Stamps = Mapping[Path, tuple[int, int]]
+"""File or folder -> when it was written, in nanoseconds, and its size."""
+
+
+def watch_suite(options: argparse.Namespace, stages: tuple[str, ...], server: RunServer) -> int:
+    """Run until Ctrl-C; returns the exit code of the last run. A run that ends with an error, as
+    one of a suite that cannot be read, is followed by the next, too. `server` stays.
+    """
+    server.start()
+    while True:
+        look = make_look(options.suite, options.lake)
+        before = look()
+        code = _run_once(options, stages, server)
+        if code == ExitCode.STOPPED or options.suite not in before:
+            return code
+        options.retry = []  # it was asked for once
+        with _stop_of_signals() as stopped:
+            _say(options, f"{len(before):,} files for changes; Ctrl-C ends")
+            gc.collect()  # while nobody waits
+            changed = wait_for_change(look, before, stopped)
+        if not changed:
+            return code
+        _say(options, _name_changed(changed))
+        forget_files()
+
+
+def _run_once(options: argparse.Namespace, stages: tuple[str, ...], server: RunServer) -> int:
+    try:
+        end = run_left(options, stages, server)
+    except JudgelakeError as error:
+        sys.stderr.write(redact(f"judgelake: {error}\n"))
+        return find_code(error)
+    sys.stdout.write("".join(f"{line}\n" for line in end.lines))
+    sys.stdout.flush()
+    return end.code
+
+
+def wait_for_change(
+    look: Callable[[], Stamps], before: Stamps, stopped: threading.Event
+) -> list[Path]:
+    """Wait until files are not as they were `before`, and have stayed so from one look to the next;
+    returns those that were written, made or removed, or none once it is `stopped`.
+    """
+    now, then = before, before
+    while now == before or now != then:
+        if stopped.wait(_LOOK_S):
+            return []
+        now, then = look(), now
+    return sorted(path for path in {*before, *now} if before.get(path) != now.get(path))
+
+
+def make_look(suite: Path, lake: str) -> Callable[[], Stamps]:
+    """A function that stamps the suite's file, what its text names, and the files of its benchmarks
+    where it can be read; nothing of the lake, which each run changes.
+    """
+    text, sources = "", []
+    with suppress(OSError, ValueError):
+        text = suite.read_text(encoding="utf-8")
+    with suppress(JudgelakeError):
+        sources = [benchmark.settings for benchmark in read_suite(suite).benchmarks.values()]
+    own = Path(os.path.abspath(lake))  # noqa: PTH100  # keeps links, as the suite's paths do
+
+    def look() -> Stamps:
+        named = [suite]
+        with suppress(OSError, ValueError):
+            named += list_named(suite.parent, text)
+        for settings in sources:
+            with suppress(JudgelakeError):  # one is missing: the run says so
+                named += source_files(settings)
+        return stamp_files(path for path in named if not path.absolute().is_relative_to(own))
+
+    return look
+
+
+def stamp_files(paths: Iterator[Path]) -> Stamps:
+    """The stamps of files and folders that are there, and of the files in a small folder."""
+    stamps: dict[Path, tuple[int, int]] = {}
+    for path in paths:
+        inside: Sequence[Path] = ()
+        with suppress(OSError):
+            inside = [*itertools.islice(path.iterdir(), _MOST_IN_FOLDER + 1)]
+        for place in (path, *(inside if len(inside) <= _MOST_IN_FOLDER else ())):
+            with suppress(OSError):
+                stat = place.stat()
+                stamps[place] = stat.st_mtime_ns, stat.st_size
+    return stamps
+
+
+@contextmanager
+def _stop_of_signals() -> Iterator[threading.Event]:
+    """What Ctrl-C and SIGTERM set: KeyboardInterrupt gets lost where garbage is collected."""
+    stopped = threading.Event()
+    numbers = signal.SIGINT, signal.SIGTERM
+    before = {number: signal.signal(number, lambda *_: stopped.set()) for number in numbers}
+    try:
+        yield stopped
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _name_changed(changed: Sequence[Path]) -> str:
+    more = f" and {len(changed) - 1:,} more" if len(changed) > 1 else ""
+    return f"{changed[0].name}{more} changed"
+
+
+def _say(options: argparse.Namespace, words: str) -> None:
+    print_step("", RunOptions(options.wait, options.log_format), "watch", {"says": words})
