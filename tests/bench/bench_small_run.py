@@ -1,5 +1,6 @@
 """Wall time and processor time of a run over four answers, whole processes: the first run, one after
-an answer was edited, and one with nothing to do; inspect_ai beside them.
+an answer was edited, also with a Prefect server that is there and in a command that watches, and one
+with nothing to do; inspect_ai beside them.
 
 `python -m tests.bench.bench_small_run`. The peer judges the same answers on the same server.
 Both are installed as a user installs them: the packages of the tests are not there, of which
@@ -8,15 +9,19 @@ a Python that has the one or the other; without them the bench installs it.
 """
 
 import json
+import math
 import os
 import resource
+import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 
+from judgelake.flows.runners import starting_server
 from tests.bench.bench_api import canned_endpoint
 from tests.bench.bench_whole_run import PEER, completion, find_inspect, find_python
 
@@ -30,7 +35,7 @@ def main() -> None:
         folder = Path(name)
         locked = ["--constraint", str(_ROOT / "infra" / "requirements.lock")]
         python = find_python("JUDGELAKE_PYTHON", folder / "installed", *locked, str(_ROOT))
-        kinds = ("first", "edited", "nothing to do")
+        kinds = ("first", "edited", "edited, with a server", "edited, watched", "nothing to do")
         judgelake: dict[str, list[tuple[float, float]]] = {kind: [] for kind in kinds}
         for number in range(_RUNS):
             place = folder / str(number)
@@ -40,6 +45,12 @@ def main() -> None:
             write_answers(place, "an edited cat")
             judgelake["edited"].append(time_process(run))
             judgelake["nothing to do"].append(time_process(run))
+            with serving(place / "prefect") as there:
+                for answer in ("a cat", "a dog"):  # the server's first answers take longer
+                    write_answers(place, answer)
+                    took = time_process(run, there)
+                judgelake["edited, with a server"].append(took)
+            judgelake["edited, watched"].append(time_watched(place, run))
         script = folder / "peer.py"
         script.write_text(PEER)
         peer = [find_inspect(folder / "inspect"), str(script), str(_ANSWERS), str(folder / "logs")]
@@ -50,8 +61,38 @@ def main() -> None:
         "inspect_ai": inspect,
     }.items():
         wall, cpu = (median(column) for column in zip(*times, strict=True))
-        print(f"{what:30} {wall:6.2f} s wall, {cpu:6.2f} s of processor time")
+        of_cpu = "" if math.isnan(cpu) else f", {cpu:6.2f} s of processor time"
+        print(f"{what:36} {wall:6.2f} s wall{of_cpu}")
     print("goals: 6 s wall and 9 s of processor time for the first run, 4 s wall for an edited one")
+
+
+@contextmanager
+def serving(home: Path) -> Iterator[dict[str, str]]:
+    """The variables that name a Prefect server, as a user has them."""
+    home.mkdir()
+    with starting_server(home, settings={}) as wait:
+        password = os.environ["PREFECT_API_AUTH_STRING"]
+        there = {"PREFECT_API_URL": wait(), "PREFECT_API_AUTH_STRING": password}
+        own = {name: value for name, value in os.environ.items() if "PREFECT" in name}
+        for name in own:
+            del os.environ[name]
+        yield there
+
+
+def time_watched(place: Path, run: Sequence[str]) -> tuple[float, float]:
+    """Wall time from an answer's edit to the end of its run, in a command that runs already; its
+    processor time is not known (NaN).
+    """
+    command = [*run, "--watch"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as watching:
+        lines = iter(watching.stderr or ())
+        for answer in ("a bird", "a fish"):  # the first run imports
+            began = time.perf_counter()
+            write_answers(place, answer)
+            next(line for line in lines if b"Ctrl-C ends" in line)
+            took = time.perf_counter() - began
+        watching.send_signal(signal.SIGINT)
+    return took, math.nan
 
 
 def write_suite(folder: Path, base_url: str, python: str) -> list[str]:
