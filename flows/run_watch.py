@@ -11,15 +11,15 @@ import itertools
 import os
 import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from judgelake.flows.run_left import run_left
 from judgelake.flows.runners import RunServer
 from judgelake.flows.suite_files import list_named
-from judgelake.tasks.errors import ExitCode, JudgelakeError, find_code, redact
+from judgelake.tasks.errors import ExitCode, JudgelakeError, find_code, redact, show_controls
 from judgelake.tasks.file_cache import forget_files
 from judgelake.tasks.runs.log import RunOptions, print_step
 from judgelake.tasks.sources.registry import source_files
@@ -46,10 +46,10 @@ def watch_suite(options: argparse.Namespace, stages: tuple[str, ...], server: Ru
         if code == ExitCode.STOPPED or options.suite not in before:
             return code
         options.retry = []  # it was asked for once
-        with _stop_of_signals() as stopped:
+        with _noted_signals() as come:
             _say(options, f"{len(before):,} files for changes; Ctrl-C ends")
             gc.collect()  # while nobody waits
-            changed = wait_for_change(look, before, stopped)
+            changed = wait_for_change(look, before, is_stopped=lambda: bool(come))
         if not changed:
             return code
         _say(options, _name_changed(changed))
@@ -68,14 +68,15 @@ def _run_once(options: argparse.Namespace, stages: tuple[str, ...], server: RunS
 
 
 def wait_for_change(
-    look: Callable[[], Stamps], before: Stamps, stopped: threading.Event
+    look: Callable[[], Stamps], before: Stamps, is_stopped: Callable[[], bool]
 ) -> list[Path]:
     """Wait until files are not as they were `before`, and have stayed so from one look to the next;
-    returns those that were written, made or removed, or none once it is `stopped`.
+    returns those that were written, made or removed, or none once it is stopped.
     """
     now, then = before, before
     while now == before or now != then:
-        if stopped.wait(_LOOK_S):
+        time.sleep(_LOOK_S)
+        if is_stopped():
             return []
         now, then = look(), now
     return sorted(path for path in {*before, *now} if before.get(path) != now.get(path))
@@ -99,33 +100,44 @@ def make_look(suite: Path, lake: str) -> Callable[[], Stamps]:
         for settings in sources:
             with suppress(JudgelakeError):  # one is missing: the run says so
                 named += source_files(settings)
-        return stamp_files(path for path in named if not path.absolute().is_relative_to(own))
+        return stamp_files(
+            path for path in _open_folders(named) if not path.absolute().is_relative_to(own)
+        )
 
     return look
 
 
-def stamp_files(paths: Iterator[Path]) -> Stamps:
-    """The stamps of files and folders that are there, and of the files in a small folder."""
-    stamps: dict[Path, tuple[int, int]] = {}
+def _open_folders(paths: Iterable[Path]) -> Iterator[Path]:
+    """The paths, and what small folders among them hold."""
     for path in paths:
-        inside: Sequence[Path] = ()
+        yield path
         with suppress(OSError):
             inside = [*itertools.islice(path.iterdir(), _MOST_IN_FOLDER + 1)]
-        for place in (path, *(inside if len(inside) <= _MOST_IN_FOLDER else ())):
-            with suppress(OSError):
-                stat = place.stat()
-                stamps[place] = stat.st_mtime_ns, stat.st_size
+            yield from inside if len(inside) <= _MOST_IN_FOLDER else ()
+
+
+def stamp_files(paths: Iterable[Path]) -> Stamps:
+    """The stamps of those files and folders that are there."""
+    stamps: dict[Path, tuple[int, int]] = {}
+    for path in paths:
+        with suppress(OSError):
+            stat = path.stat()
+            stamps[path] = stat.st_mtime_ns, stat.st_size
     return stamps
 
 
 @contextmanager
-def _stop_of_signals() -> Iterator[threading.Event]:
-    """What Ctrl-C and SIGTERM set: KeyboardInterrupt gets lost where garbage is collected."""
-    stopped = threading.Event()
+def _noted_signals() -> Iterator[list[int]]:
+    """The signals of Ctrl-C and SIGTERM that have come: they end the wait, not what it is just
+    doing. A KeyboardInterrupt would get lost where garbage is collected.
+    """
+    come: list[int] = []
     numbers = signal.SIGINT, signal.SIGTERM
-    before = {number: signal.signal(number, lambda *_: stopped.set()) for number in numbers}
+    before = {
+        number: signal.signal(number, lambda number, _: come.append(number)) for number in numbers
+    }
     try:
-        yield stopped
+        yield come
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -133,7 +145,7 @@ def _stop_of_signals() -> Iterator[threading.Event]:
 
 def _name_changed(changed: Sequence[Path]) -> str:
     more = f" and {len(changed) - 1:,} more" if len(changed) > 1 else ""
-    return f"{changed[0].name}{more} changed"
+    return f"{show_controls(changed[0].name)}{more} changed"
 
 
 def _say(options: argparse.Namespace, words: str) -> None:

@@ -327,8 +327,8 @@ def _wait_until_ready(server: subprocess.Popen[bytes], home: Path, url: str) -> 
     what = (
         f"did not answer within {_START_S:.0f} s; expected a sign of life; run again"
         if server.poll() is None
-        else f"ended with status {server.returncode} while it started; expected a server; see "
-        f"its last lines"
+        else f"ended with status {server.returncode}; expected a server that stays; see its last "
+        f"lines"
     )
     words = (home / "server.log").read_text(errors="replace")[-2000:]
     raise JudgelakeError(f"prefect server: {what}, or set PREFECT_API_URL to one\n{words}")

@@ -2,13 +2,12 @@
 
 import os
 import signal
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from judgelake.flows.run_watch import Stamps, make_look, stamp_files, wait_for_change
+from judgelake.flows.run_watch import Stamps, make_look, wait_for_change
 from judgelake.tasks.standin.process import start_standin
 from tests.flows.harness import (
     Shell,
@@ -26,7 +25,7 @@ def suite(tmp_path: Path) -> Path:
     write_benchmark(tmp_path, 2)
     (tmp_path / "wording").mkdir()
     (tmp_path / "wording" / "lave.md").write_text("{{ question }}")
-    return write_suite(tmp_path, "http://127.0.0.1:1/v1", extra="notice: wording, lake, lake/x")
+    return write_suite(tmp_path, "http://127.0.0.1:1/v1", extra="notice: wording, wording/lake/x")
 
 
 def names(stamps: Stamps) -> set[str]:
@@ -37,9 +36,10 @@ INPUTS = {"suite.yaml", "questions.json", "annotations.json", "results_m1.json",
 
 
 def test_what_a_suite_reads_is_looked_at_and_its_lake_is_not(suite: Path) -> None:
-    (suite.parent / "lake").mkdir()
-    (suite.parent / "lake" / "x").touch()
-    look = make_look(suite, str(suite.parent / "lake"))
+    lake = suite.parent / "wording" / "lake"
+    lake.mkdir()
+    (lake / "x").touch()
+    look = make_look(suite, str(lake))
     assert names(look()) == {*INPUTS, "wording", "lave.md"}
     (suite.parent / "results_m3.json").write_text("[]")
     assert names(look()) == {*INPUTS, "wording", "lave.md", "results_m3.json"}
@@ -54,13 +54,15 @@ def test_a_suite_that_cannot_be_read_is_looked_at_alone(tmp_path: Path, text: st
     assert make_look(file, "lake")() == {}
 
 
-def test_of_a_large_folder_only_the_names_are_looked_at(tmp_path: Path) -> None:
+def test_of_a_large_folder_only_the_names_are_looked_at(suite: Path) -> None:
+    folder = suite.parent / "wording"
     for number in range(1001):
-        (tmp_path / f"{number}.png").touch()
-    before = stamp_files(iter([tmp_path]))
-    assert names(before) == {tmp_path.name}
-    os.utime(tmp_path, (1, 1))  # as when a file comes or goes
-    assert stamp_files(iter([tmp_path])) != before
+        (folder / f"{number}.png").touch()
+    look = make_look(suite, "lake")
+    before = look()
+    assert names(before) == {*INPUTS, "wording"}
+    os.utime(folder, (1, 1))  # as when a file comes or goes
+    assert look() != before
 
 
 def looks(*stamps: Stamps) -> Callable[[], Stamps]:
@@ -75,13 +77,11 @@ def test_a_change_is_waited_for_until_it_stays() -> None:
     half, whole = {a: (2, 5), b: (1, 1)}, {a: (3, 9), c: (1, 1)}
     passing = {**before, c: (1, 0)}  # an editor's file, which is gone at the next look
     look = looks(before, passing, before, before, half, whole, whole)
-    assert wait_for_change(look, before, threading.Event()) == [a, b, c]
+    assert wait_for_change(look, before, lambda: False) == [a, b, c]
 
 
 def test_a_wait_that_is_stopped_finds_nothing() -> None:
-    stopped = threading.Event()
-    stopped.set()
-    assert wait_for_change(looks(), {}, stopped) == []
+    assert wait_for_change(looks(), {}, lambda: True) == []
 
 
 class Watched:
@@ -128,7 +128,9 @@ def test_each_change_is_judged_and_an_error_ends_nothing(tmp_path: Path) -> None
         assert "4 verdicts, 0 failed" in watched.await_run()
         rubrics = tmp_path / "rubrics.yaml"
         rubrics.write_text(rubrics.read_text().replace("C,", "Brevity,"))
-        assert "4 verdicts, 0 failed" in watched.await_run()  # what was read of the file is forgotten
+        assert (
+            "4 verdicts, 0 failed" in watched.await_run()
+        )  # what was read of the file is forgotten
         suite.write_text(text)
         assert "lave 0 of 4 cases" in watched.await_run()  # LAVE's verdicts are there
 
