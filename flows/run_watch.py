@@ -19,7 +19,14 @@ from pathlib import Path
 from judgelake.flows.run_left import run_left
 from judgelake.flows.runners import RunServer
 from judgelake.flows.suite_files import list_named
-from judgelake.tasks.errors import ExitCode, JudgelakeError, find_code, redact, show_controls
+from judgelake.tasks.errors import (
+    ClusterError,
+    ExitCode,
+    JudgelakeError,
+    find_code,
+    redact,
+    show_controls,
+)
 from judgelake.tasks.file_cache import forget_files
 from judgelake.tasks.runs.log import RunOptions, print_step
 from judgelake.tasks.sources.registry import source_files
@@ -36,7 +43,8 @@ Stamps = Mapping[Path, tuple[int, int]]
 
 def watch_suite(options: argparse.Namespace, stages: tuple[str, ...], server: RunServer) -> int:
     """Run until Ctrl-C; returns the exit code of the last run. A run that ends with an error, as
-    one of a suite that cannot be read, is followed by the next, too. `server` stays.
+    one of a suite that cannot be read, is followed by the next, too. Raises ClusterError where
+    `server`, which stays, or the scheduler is gone.
     """
     server.start()
     while True:
@@ -59,6 +67,8 @@ def watch_suite(options: argparse.Namespace, stages: tuple[str, ...], server: Ru
 def _run_once(options: argparse.Namespace, stages: tuple[str, ...], server: RunServer) -> int:
     try:
         end = run_left(options, stages, server)
+    except ClusterError:
+        raise
     except JudgelakeError as error:
         sys.stderr.write(redact(f"judgelake: {error}\n"))
         return find_code(error)

@@ -121,7 +121,7 @@ class RunServer:
         self._stack.close()
 
     def start(self) -> Callable[[], str]:
-        """Begin it, where that was not done. What it returns raises JudgelakeError where the server
+        """Begin it, where that was not done. What it returns raises ClusterError where the server
         does not answer.
         """
         if self._wait is None:
@@ -154,7 +154,7 @@ class RunServer:
     def _wait_for_own(self, answers: Callable[[], str], new_home: Path | None) -> str:
         try:
             url = answers()
-        except JudgelakeError:
+        except ClusterError:
             drop_kept()
             raise
         if not self._has_answered:
@@ -316,7 +316,7 @@ def _start_server(home: Path, listener: socket.socket) -> subprocess.Popen[bytes
 
 
 def _wait_until_ready(server: subprocess.Popen[bytes], home: Path, url: str) -> str:
-    """Return `url` once the server answers; raises JudgelakeError with its last lines where it does
+    """Return `url` once the server answers; raises ClusterError with its last lines where it does
     not.
     """
     deadline = time.monotonic() + _START_S
@@ -325,13 +325,16 @@ def _wait_until_ready(server: subprocess.Popen[bytes], home: Path, url: str) -> 
             return url
         time.sleep(0.02)
     what = (
-        f"did not answer within {_START_S:.0f} s; expected a sign of life; run again"
+        f"did not answer within {_START_S:.0f} s"
         if server.poll() is None
-        else f"ended with status {server.returncode}; expected a server that stays; see its last "
-        f"lines"
+        else f"ended with status {server.returncode}"
     )
     words = (home / "server.log").read_text(errors="replace")[-2000:]
-    raise JudgelakeError(f"prefect server: {what}, or set PREFECT_API_URL to one\n{words}")
+    last = f"; its last lines:\n{words}" if words else ""
+    raise ClusterError(
+        f"prefect server: {what}; expected one that answers; run again, or set PREFECT_API_URL to "
+        f"one{last}"
+    )
 
 
 def _answers(url: str, timeout_s: float) -> bool:

@@ -154,3 +154,18 @@ def test_sigterm_ends_the_wait_with_the_code_of_the_last_run(tmp_path: Path) -> 
         code, printed = shell.run("run", str(tmp_path / "none.yaml"), "--watch")
         assert code == 1
         assert "none.yaml" in printed
+
+
+@pytest.mark.full
+def test_a_server_that_is_gone_ends_the_watch(tmp_path: Path) -> None:
+    write_benchmark(tmp_path, 1)
+    with start_standin() as standin, shell_in(tmp_path) as shell:
+        suite = write_suite(tmp_path, standin.base_url)
+        watched = Watched(shell, str(suite), "--lake", str(tmp_path / "lake"))
+        watched.await_run()
+        (server,) = (one for one in shell.living() if "prefect_server" in str(one.cmdline()))
+        server.kill()
+        (tmp_path / "results_m1.json").write_text("[]")
+        assert watched.run.wait() == 2
+        assert "prefect server: ended with status -9; expected" in shell.output.read_text()
+        assert shell.list_left() == []
