@@ -8,8 +8,9 @@ connections have, and the checks. What the views are is `tasks.warehouse.views`.
 import contextlib
 import json
 import re
+import shutil
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import duckdb
@@ -21,6 +22,7 @@ from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.processes import own_folder
 from judgelake.tasks.lake.snapshot import Snapshot
 from judgelake.tasks.lake.storage import remove_file, write_whole
+from judgelake.tasks.warehouse.database import open_database
 from judgelake.tasks.warehouse.functions import macro_texts
 from judgelake.tasks.warehouse.views import (
     check_texts,
@@ -30,7 +32,6 @@ from judgelake.tasks.warehouse.views import (
     template_file,
     view_texts,
 )
-from judgelake.tasks.warehouse.warehouse import open_warehouse
 
 FILE = "lake.duckdb"
 _STORAGE = "v1.0.0"
@@ -102,36 +103,56 @@ def _is_database(file: Path) -> bool:
 
 def make_database(snapshot: Snapshot, prefix: str) -> bytes:
     """The database's bytes; its views find a part file at `prefix` and its path in the lake."""
-    with (
-        own_folder("catalog") as folder,
-        open_warehouse(snapshot, lazy=True, alone=True) as connection,
-    ):
-        if isinstance(snapshot.root, Path):
-            # by a link: a comma in the lake's own path would end it, this setting is a list
-            root = Path(folder) / "lake"
-            root.symlink_to(snapshot.root.absolute())
-            connection.execute(f"set file_search_path = {quote_text(root)}")
-        for statement in (*_list_drops(connection), *_read_parts(connection, snapshot, prefix)):
-            connection.execute(statement)
+    with own_folder("catalog") as folder:
         file = Path(folder) / FILE
-        connection.execute(f"attach {quote_text(file)} as made (storage_version '{_STORAGE}')")
-        connection.execute("copy from database memory to made")
-        connection.execute("detach made")
+        columns = _start_file(file)
+        with duckdb.connect(file) as connection:
+            if isinstance(snapshot.root, Path):
+                # by a link: a comma in the lake's own path would end it, this setting is a list
+                root = Path(folder) / "lake"
+                root.symlink_to(snapshot.root.absolute())
+                connection.execute(f"set file_search_path = {quote_text(root)}")
+            else:
+                connection.register_filesystem(snapshot.root.fs)
+            for statement in _read_parts(snapshot, prefix, columns):
+                connection.execute(statement)
         return file.read_bytes()
 
 
-def _list_drops(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    """The statements of `_drop_others`, which are the same for one version of the SQL and of this
-    module: kept beside the views of that version.
+Columns = Mapping[str, Sequence[tuple[str, str]]]
+"""Table -> its columns, each with its type."""
+
+
+def _start_file(file: Path) -> Columns:
+    """Write a database whose tables have no part files. It is the same for one version of the SQL
+    and of this module: kept beside the views of that version.
     """
-    kept = template_file().with_suffix(f".{digest_packages(__name__)[:8]}.drops")
+    kept = template_file().with_suffix(f".{digest_packages(__name__)[:8]}.lake")
+    columns: Columns
     with contextlib.suppress(OSError, ValueError):
-        statements: list[str] = json.loads(kept.read_bytes())
-        return statements
-    statements = [*_drop_others(connection)]
+        columns = json.loads(kept.with_suffix(".json").read_bytes())
+        shutil.copyfile(kept, file)
+        return columns
+    columns = _write_empty(file)
     with contextlib.suppress(OSError, LakeError):
-        write_whole(kept, json.dumps(statements).encode())
-    return statements
+        write_whole(kept, file.read_bytes())
+        write_whole(kept.with_suffix(".json"), json.dumps(columns).encode())
+    return columns
+
+
+def _write_empty(file: Path) -> Columns:
+    with open_database() as connection:
+        columns: Columns = dict(connection.execute(_COLUMNS).fetchall())
+        for statement in _drop_others(connection):
+            connection.execute(statement)
+        for name in TABLES:
+            nothing = select_typed(columns[name])
+            connection.execute(f"create or replace view raw_{name} as {nothing}")
+            connection.execute(f"drop view empty_{name}")
+        connection.execute(f"attach {quote_text(file)} as made (storage_version '{_STORAGE}')")
+        connection.execute("copy from database memory to made")
+        connection.execute("detach made")
+    return columns
 
 
 def _drop_others(connection: duckdb.DuckDBPyConnection) -> Iterator[str]:
@@ -165,31 +186,27 @@ def _names_any(text: str, functions: Collection[str], views: Collection[str]) ->
 
 
 # contracts' columns stand in the views already: pandera takes a third of a second to derive them
-_EMPTY = """
-select table_name, list(row(column_name, data_type) order by column_index) as columns
+_COLUMNS = """
+select
+    table_name[length('empty_') + 1:],
+    list(row(column_name, data_type) order by column_index) as columns
 from duckdb_columns()
 where starts_with(table_name, 'empty_')
 group by table_name
 """
 
 
-def _read_parts(
-    connection: duckdb.DuckDBPyConnection, snapshot: Snapshot, prefix: str
-) -> Iterator[str]:
-    """The statements that make each `raw_<table>` read the snapshot's part files, or none."""
-    if not isinstance(snapshot.root, Path):
-        connection.register_filesystem(snapshot.root.fs)
+def _read_parts(snapshot: Snapshot, prefix: str, columns: Columns) -> Iterator[str]:
+    """The statements that make each `raw_<table>` read the snapshot's part files, where it has
+    some.
+    """
     options = "hive_partitioning = true, hive_types_autocast = false, union_by_name = true"
-    empty = dict(connection.execute(_EMPTY).fetchall())
     for name, parts in snapshot.list_parts(*TABLES).items():
-        typed = empty[f"empty_{name}"]
-        text = select_typed(typed)
         if parts:
-            columns = ", ".join(f'"{column}"' for column, _ in typed)
+            named = ", ".join(f'"{column}"' for column, _ in columns[name])
             files = ", ".join(quote_text(f"{prefix}{part}") for part in parts)
-            text = (
-                f"select {columns} from ({text} union all by name select * from "
+            yield (
+                f"create or replace view raw_{name} as select {named} from "
+                f"({select_typed(columns[name])} union all by name select * from "
                 f"read_parquet([{files}], {options}))"
             )
-        yield f"create or replace view raw_{name} as {text}"
-        yield f"drop view empty_{name}"
