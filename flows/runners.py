@@ -39,6 +39,7 @@ one model at a time.
 _START_S = 180.0
 """How long a Prefect server may take to start on a busy machine."""
 _LOOPBACK = "127.0.0.1"
+_PASSWORD = "PREFECT_API_AUTH_STRING"  # noqa: S105  # a variable's name
 _LIVES = 20
 """Workers that a shard may lose before Dask gives it up. A killed worker loses the replies since
 its last flush, not the run.
@@ -131,7 +132,7 @@ class RunServer:
     def answers(self) -> bool:
         """Whether it answers by now."""
         url = os.environ.get("PREFECT_API_URL")
-        return url is not None and _answers(url, 0.01)
+        return url is not None and _answers(url, os.environ.get(_PASSWORD, ""), 0.01)
 
     def close(self) -> None:
         """End it, where the run has no need of it after all, unless it `stays` for other runs."""
@@ -182,14 +183,13 @@ def starting_server(
         os.environ["PREFECT_HOME"] = str(home)
         os.environ["PREFECT_API_DATABASE_CONNECTION_URL"] = f"sqlite+aiosqlite:///{home / NAME}"
         os.environ["PREFECT_API_URL"] = os.environ["PREFECT_SERVER_UI_API_URL"] = url
-        os.environ["PREFECT_SERVER_API_AUTH_STRING"] = os.environ["PREFECT_API_AUTH_STRING"] = (
-            f"judgelake:{secrets.token_hex(16)}"
-        )
+        password = f"judgelake:{secrets.token_hex(16)}"
+        os.environ["PREFECT_SERVER_API_AUTH_STRING"] = os.environ[_PASSWORD] = password
         os.environ["PREFECT_SERVER_CORS_ALLOWED_ORIGINS"] = url.removesuffix("/api")
         with listener:  # if the server dies, requests fail at once
             server = _start_server(home, listener)
         stack.callback(_end, server)
-        yield functools.partial(_wait_until_ready, server, home, url)
+        yield functools.partial(_wait_until_ready, server, home, url, password)
 
 
 @contextmanager
@@ -315,13 +315,13 @@ def _start_server(home: Path, listener: socket.socket) -> subprocess.Popen[bytes
         )
 
 
-def _wait_until_ready(server: subprocess.Popen[bytes], home: Path, url: str) -> str:
+def _wait_until_ready(server: subprocess.Popen[bytes], home: Path, url: str, password: str) -> str:
     """Return `url` once the server answers; raises ClusterError with its last lines where it does
     not.
     """
     deadline = time.monotonic() + _START_S
     while time.monotonic() < deadline and server.poll() is None:
-        if _answers(url, 2):
+        if _answers(url, password, 2):
             return url
         time.sleep(0.02)
     what = (
@@ -337,15 +337,15 @@ def _wait_until_ready(server: subprocess.Popen[bytes], home: Path, url: str) -> 
     )
 
 
-def _answers(url: str, timeout_s: float) -> bool:
+def _answers(url: str, password: str, timeout_s: float) -> bool:
     """Whether a server answers what a flow asks it first. It makes its routes when that comes,
     which takes a quarter of a second, and meanwhile the run imports.
     """
-    password = base64.b64encode(os.environ.get("PREFECT_API_AUTH_STRING", "").encode()).decode()
-    first = urllib.request.Request(  # noqa: S310  # our own
-        f"{url}/admin/version", headers={"Authorization": f"Basic {password}"}
-    )
+    basic = base64.b64encode(password.encode()).decode()
     try:
+        first = urllib.request.Request(  # noqa: S310  # our own
+            f"{url}/admin/version", headers={"Authorization": f"Basic {basic}"}
+        )
         with urllib.request.urlopen(first, timeout=timeout_s):  # noqa: S310  # our own
             return True
     except (OSError, ValueError):  # of an address that is none, prefect says it

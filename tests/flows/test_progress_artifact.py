@@ -43,11 +43,13 @@ def assert_is_quiet(prefect_url: str, flow_as_task: str, output: str) -> None:
     """
     assert "INFO" not in output
     outer = httpx.get(f"{prefect_url}/task_runs/{flow_as_task}").json()["flow_run_id"]
-    tasks = httpx.post(f"{prefect_url}/task_runs/filter", json={"sort": "NAME_DESC"}).json()
-    assert [task["tags"] for task in tasks if task["flow_run_id"] == outer] == [[], [], []]
-    kinds = {"filter": {"event": {"prefix": ["prefect.flow-run."]}}}
+    of_run = {"flow_runs": {"id": {"any_": [outer]}}}
+    tasks = httpx.post(f"{prefect_url}/task_runs/filter", json=of_run).json()
+    assert [task["tags"] for task in tasks] == [[], [], []]
+    ours = {"id": [f"prefect.flow-run.{outer}"]}
+    kinds = {"filter": {"event": {"prefix": ["prefect.flow-run."]}, "resource": ours}}
     events = httpx.post(f"{prefect_url}/events/filter", json=kinds).json()["events"]
-    named = {event["event"].rpartition(".")[2] for event in events if outer in str(event)}
+    named = {event["event"].rpartition(".")[2] for event in events}
     assert "heartbeat" not in named
     assert "Running" in named
 
