@@ -145,6 +145,25 @@ def test_it_has_the_views_of_the_warehouse_but_no_checks(lake: Lake) -> None:
     assert [one for one in find_damage(lake) if FILE in one.file] == []
 
 
+@pytest.mark.parametrize("damaged", ["", "{", None])
+def test_what_is_kept_to_start_from_is_made_again_where_it_is_not_whole(
+    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damaged: str | None
+) -> None:
+    monkeypatch.setattr(lake_file, "template_file", lambda: tmp_path / "kept" / "views.duckdb")
+    write_lake_file(lake)
+    whole = read_lake(lake.mirror)
+    assert whole == read_warehouse(lake)
+    (columns,) = (tmp_path / "kept").glob("*.json")
+    if damaged is None:
+        columns.with_suffix(".lake").unlink()
+    else:
+        columns.write_text(damaged)
+    write_lake_file(lake)
+    assert read_lake(lake.mirror) == whole
+    assert columns.with_suffix(".lake").exists()
+    assert columns.stat().st_size > 1_000
+
+
 def test_tables_and_columns_have_comments(lake: Lake) -> None:
     write_lake_file(lake)
     text = "select view_name, comment from duckdb_views() where not internal and comment is null"
