@@ -46,7 +46,7 @@ def run_stages(options: argparse.Namespace) -> int:
     if getattr(options, "watch", False):
         return _watch(options)
     end = run_suite(options)
-    sys.stdout.write("".join(f"{line}\n" for line in end.lines))
+    sys.stdout.write(f"{end}\n")
     return end.code
 
 

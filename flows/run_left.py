@@ -146,6 +146,7 @@ def _run_flow(
     if is_text:
         sys.stderr.write(f"judgelake: {' + '.join(stages)}; {where}\n")
     progress = show_progress(lake, run_id) if is_text else nullcontext()
+    suite = narrow(full, scope)
     wait = server.start()
     with without_collections():
         # prefect reads its settings at import
@@ -153,11 +154,11 @@ def _run_flow(
         from judgelake.flows.nightly_evaluation import nightly_evaluation
         from judgelake.flows.run_suite import RunSuite
 
-        late = _list_late(narrow(full, scope), stages)
+        late = _list_late(suite, stages)
         while late and not server.answers():
             import_module(late.pop(0))
     wait()
-    is_short = options.scheduler is None and is_small(narrow(full, scope), scope.limit)
+    is_short = options.scheduler is None and is_small(suite, scope.limit)
     life = without_heartbeats() if is_short else nullcontext()
     with stop_on_signal(lake, run_id, run_options), progress, life:
         retry, cluster = tuple(options.retry), (options.scheduler, options.wait_for_workers)
@@ -241,10 +242,19 @@ def stop_on_signal(
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread can handle signals
         return
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    with handled_signals(stop):
+        try:
+            yield
+        finally:
+            signal.alarm(0)
+
+
+@contextmanager
+def handled_signals(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Ctrl-C and SIGTERM call `handler` inside; of the main thread."""
+    before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        signal.alarm(0)
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, former in before.items():
+            signal.signal(number, former)

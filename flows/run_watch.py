@@ -9,14 +9,13 @@ import argparse
 import gc
 import itertools
 import os
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
-from judgelake.flows.run_left import run_left
+from judgelake.flows.run_left import handled_signals, run_left
 from judgelake.flows.runners import RunServer
 from judgelake.flows.suite_files import list_named
 from judgelake.tasks.errors import (
@@ -30,7 +29,7 @@ from judgelake.tasks.errors import (
 from judgelake.tasks.file_cache import forget_files
 from judgelake.tasks.runs.log import RunOptions, print_step
 from judgelake.tasks.sources.registry import source_files
-from judgelake.tasks.suite.suite import read_suite
+from judgelake.tasks.suite.suite import parse_suite
 
 _LOOK_S = 0.15
 """Seconds between two looks at the files. What is written for longer is waited for."""
@@ -46,7 +45,7 @@ def watch_suite(options: argparse.Namespace, stages: tuple[str, ...], server: Ru
     one of a suite that cannot be read, is followed by the next, too. Raises ClusterError where
     `server`, which stays, or the scheduler is gone.
     """
-    server.start()
+    come: list[int] = []  # signals: a KeyboardInterrupt gets lost where garbage is collected
     while True:
         look = make_look(options.suite, options.lake)
         before = look()
@@ -54,7 +53,7 @@ def watch_suite(options: argparse.Namespace, stages: tuple[str, ...], server: Ru
         if code == ExitCode.STOPPED or options.suite not in before:
             return code
         options.retry = []  # it was asked for once
-        with _noted_signals() as come:
+        with handled_signals(lambda number, _: come.append(number)):
             _say(options, f"{len(before):,} files for changes; Ctrl-C ends")
             gc.collect()  # while nobody waits
             changed = wait_for_change(look, before, is_stopped=lambda: bool(come))
@@ -72,7 +71,7 @@ def _run_once(options: argparse.Namespace, stages: tuple[str, ...], server: RunS
     except JudgelakeError as error:
         sys.stderr.write(redact(f"judgelake: {error}\n"))
         return find_code(error)
-    sys.stdout.write("".join(f"{line}\n" for line in end.lines))
+    sys.stdout.write(f"{end}\n")
     sys.stdout.flush()
     return end.code
 
@@ -100,7 +99,7 @@ def make_look(suite: Path, lake: str) -> Callable[[], Stamps]:
     with suppress(OSError, ValueError):
         text = suite.read_text(encoding="utf-8")
     with suppress(JudgelakeError):
-        sources = [benchmark.settings for benchmark in read_suite(suite).benchmarks.values()]
+        sources = [benchmark.settings for benchmark in parse_suite(suite, text).benchmarks.values()]
     own = Path(os.path.abspath(lake))  # noqa: PTH100  # keeps links, as the suite's paths do
 
     def look() -> Stamps:
@@ -134,23 +133,6 @@ def stamp_files(paths: Iterable[Path]) -> Stamps:
             stat = path.stat()
             stamps[path] = stat.st_mtime_ns, stat.st_size
     return stamps
-
-
-@contextmanager
-def _noted_signals() -> Iterator[list[int]]:
-    """The signals of Ctrl-C and SIGTERM that have come: they end the wait, not what it is just
-    doing. A KeyboardInterrupt would get lost where garbage is collected.
-    """
-    come: list[int] = []
-    numbers = signal.SIGINT, signal.SIGTERM
-    before = {
-        number: signal.signal(number, lambda number, _: come.append(number)) for number in numbers
-    }
-    try:
-        yield come
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _name_changed(changed: Sequence[Path]) -> str:

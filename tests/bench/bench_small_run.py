@@ -73,8 +73,7 @@ def serving(home: Path) -> Iterator[dict[str, str]]:
     with starting_server(home, settings={}) as wait:
         password = os.environ["PREFECT_API_AUTH_STRING"]
         there = {"PREFECT_API_URL": wait(), "PREFECT_API_AUTH_STRING": password}
-        own = {name: value for name, value in os.environ.items() if "PREFECT" in name}
-        for name in own:
+        for name in [name for name in os.environ if "PREFECT" in name]:
             del os.environ[name]
         yield there
 
