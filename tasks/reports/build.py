@@ -62,6 +62,7 @@ from judgelake.tasks.warehouse.warehouse import (
     materialise,
     open_warehouse,
     run_sql,
+    show_newer,
 )
 
 _HISTORY = "runs"
@@ -71,18 +72,23 @@ _HISTORY = "runs"
 _OF_COLLECTION = "collection_figures"
 
 
-def keep_suite(connection: duckdb.DuckDBPyConnection, suite: Suite) -> None:
-    """Limit this connection's views to the judges, metrics and report tables of the suite,
-    as it last ran; recorded raters stay.
+def keep_suite(
+    connection: duckdb.DuckDBPyConnection, suite: Suite, tables: Collection[str] = tuple(TABLES)
+) -> None:
+    """Limit this connection's views of `tables` to the judges, metrics and report tables of the
+    suite, as it last ran; recorded raters stay.
 
     Judges then have their alias for a name even where another suite gives it to another judge.
     Before anything is materialised.
     """
     listing = "select distinct table_name from duckdb_columns() where column_name = 'suite'"
     having = {name for (name,) in connection.execute(listing).fetchall()}
-    for name in [name for name in TABLES if f"stg_{name}" in having and name != _HISTORY]:
+    for name in [name for name in tables if f"stg_{name}" in having and name != _HISTORY]:
         # names come from TABLES
-        text = f"create temp table stg_{name} as select * from stg_{name} where suite = $suite"
+        text = (
+            f"create or replace temp table stg_{name} as "
+            f"select * from memory.main.stg_{name} where suite = $suite"
+        )
         of = name_collection(suite.name) if name == _OF_COLLECTION else suite.name
         run_sql(connection, text, f"stg_{name}", {"suite": of})
 
@@ -134,21 +140,23 @@ def build_report(lake: Lake, suite: Suite, compare: str = LAST) -> LakePath:
         with open_warehouse(snapshot, lazy=True) as connection:
             check_base(connection, suite, compare)
     tables = [table for figures in FIGURES for table in figures.tables]
-    with open_for(snapshot, suite, lazy=True) as connection:
-        computed = compute_figures(connection, suite, tables)
-    _replace_rows(lake, snapshot, suite, computed)
-    # the page shows the tables computed from the snapshot, and nothing else that is newer than it
-    shown = snapshot.with_newer(*computed)
     page = page_path(lake, suite)
     least = suite.report.min_coverage
     benchmarks = list(suite.benchmarks)
     encoder = ImageEncoder(suite.image_root(lake.root), THUMBNAIL_SIDE, kept_bytes=0)
     with (
-        open_for(shown, suite, lazy=False) as connection,
+        open_for(snapshot, suite, lazy=False) as connection,
         filled_folder(page.parent, spared=RUNS) as folder,
         ExitStack() as whole,
         ThreadPoolExecutor(1) as beside,
     ):
+        computed = compute_figures(connection, suite, tables)
+        _replace_rows(lake, snapshot, suite, computed)
+        # the page shows the tables computed from the snapshot, and nothing else that is newer
+        shown = snapshot.with_newer(*computed)
+        show_newer(connection, shown, tables)
+        keep_suite(connection, suite, tables)
+        materialise(connection)
         compute_reports(connection)
         exported = folder / "tables"
         exports = beside.submit(write_tables, connection.cursor(), exported, benchmarks, whole)

@@ -14,7 +14,7 @@ import shutil
 import time
 import uuid
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
 from importlib import resources
@@ -283,6 +283,16 @@ def go_back(connection: duckdb.DuckDBPyConnection, moment: datetime) -> None:
     _run(connection, _ANSWERS_THEN.format(moment=moment.isoformat()), "stg_answers")
 
 
+def show_newer(
+    connection: duckdb.DuckDBPyConnection, snapshot: Snapshot, tables: Collection[str]
+) -> None:
+    """Let the views show these tables as they are in a newer snapshot; where core views rest on
+    them, `materialise` must follow.
+    """
+    _MADE[connection] = made = _MADE[connection]._replace(snapshot=snapshot)
+    _point_raw_views(connection, made, tables)
+
+
 def compute_reports(connection: duckdb.DuckDBPyConnection) -> None:
     """Let the report views show tables with their rows, so that a report computes each once, for
     files and page. Cursors of this connection see them, too.
@@ -443,7 +453,7 @@ def read_sql(file: str) -> str:
 
 
 def _point_raw_views(
-    connection: duckdb.DuckDBPyConnection, made: _Made, names: Sequence[str]
+    connection: duckdb.DuckDBPyConnection, made: _Made, names: Collection[str]
 ) -> None:
     """`raw_<table>`: the table's part files in the snapshot, with every column of today's contract,
     whatever older files lack.

@@ -26,8 +26,8 @@ from tests.lakes import make_suite
 STEPS = ("materialise", "compute_reports", "write_tables", "render_report")
 
 
-def tell_time(name: str, step: Callable[..., Any]) -> Callable[..., Any]:
-    """The step, telling how long each call took."""
+def print_time(name: str, step: Callable[..., Any]) -> Callable[..., Any]:
+    """The step; each call prints how long it took."""
 
     def timed(*given: Any, **named: Any) -> Any:
         start, processor = time.perf_counter(), time.process_time()
@@ -56,9 +56,9 @@ def main() -> None:
     n_verdicts = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000_000
     resamples = int(sys.argv[2]) if len(sys.argv) > 2 else 5_000
     for name in STEPS:
-        setattr(build, name, tell_time(name, getattr(build, name)))
+        setattr(build, name, print_time(name, getattr(build, name)))
     build.FIGURES = tuple(
-        figures._replace(compute=tell_time(figures.tables[0], figures.compute))
+        figures._replace(compute=print_time(figures.tables[0], figures.compute))
         for figures in build.FIGURES
     )
     with tempfile.TemporaryDirectory() as folder:
