@@ -1,17 +1,19 @@
 """Wall time and processor time of a run over four answers, whole processes: the first run, one after
 an answer was edited, also with a Prefect server that is there and in a command that watches, and one
-with nothing to do; inspect_ai beside them.
+with nothing to do; inspect_ai and promptfoo beside them.
 
-`python -m tests.bench.bench_small_run`. The peer judges the same answers on the same server.
-Both are installed as a user installs them: the packages of the tests are not there, of which
+`python -m tests.bench.bench_small_run`. The peers judge the same answers on the same server.
+All are installed as a user installs them: the packages of the tests are not there, of which
 pandera imports pandas and hypothesis where it finds them. JUDGELAKE_PYTHON and INSPECT_PYTHON name
-a Python that has the one or the other; without them the bench installs it.
+a Python that has the one or the other, and PROMPTFOO the program; without them the bench installs
+it, promptfoo where npm is there (1.4 GB).
 """
 
 import json
 import math
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -27,6 +29,9 @@ from tests.bench.bench_whole_run import PEER, completion, find_inspect, find_pyt
 
 _RUNS, _ANSWERS = 3, 4
 _ROOT = Path(__file__).parents[2]
+_PROMPTFOO = "promptfoo@0.121.20"
+"""Its last version for Node.js 20."""
+_WITHOUT_CALLS_HOME = {"PROMPTFOO_DISABLE_TELEMETRY": "1", "PROMPTFOO_DISABLE_UPDATE": "1"}
 
 
 def main() -> None:
@@ -55,15 +60,59 @@ def main() -> None:
         script.write_text(PEER)
         peer = [find_inspect(folder / "inspect"), str(script), str(_ANSWERS), str(folder / "logs")]
         keys = {"OPENAI_BASE_URL": base_url, "OPENAI_API_KEY": "bench"}
-        inspect = [time_process(peer, keys) for _ in range(_RUNS)]
+        peers = {"inspect_ai": [time_process(peer, keys) for _ in range(_RUNS)]}
+        if program := find_promptfoo(folder / "promptfoo"):
+            command = write_promptfoo(folder, base_url, program)
+            alone = _WITHOUT_CALLS_HOME | {"PROMPTFOO_CONFIG_DIR": str(folder / "home")}
+            peers["promptfoo"] = [time_process(command, alone) for _ in range(_RUNS)]
     for what, times in {
         **{f"judgelake run, {kind}": times for kind, times in judgelake.items()},
-        "inspect_ai": inspect,
+        **peers,
     }.items():
         wall, cpu = (median(column) for column in zip(*times, strict=True))
         of_cpu = "" if math.isnan(cpu) else f", {cpu:6.2f} s of processor time"
         print(f"{what:36} {wall:6.2f} s wall{of_cpu}")
     print("goals: 6 s wall and 9 s of processor time for the first run, 4 s wall for an edited one")
+
+
+def find_promptfoo(folder: Path) -> str | None:
+    """The program that PROMPTFOO names, else one that npm installs into `folder`; None without
+    npm.
+    """
+    if named := os.environ.get("PROMPTFOO"):
+        return named
+    if not (npm := shutil.which("npm")):
+        print("promptfoo is not timed: npm, which would install it, is not there")
+        return None
+    folder.mkdir()
+    install = [npm, "install", "--no-audit", "--no-fund", "--prefix", str(folder), _PROMPTFOO]
+    subprocess.run(install, check=True, capture_output=True)
+    return str(folder / "node_modules" / ".bin" / "promptfoo")
+
+
+def write_promptfoo(folder: Path, base_url: str, program: str) -> list[str]:
+    """The command that judges the same answers in promptfoo, by its general grader."""
+    grader = {
+        "type": "llm-rubric",
+        "value": "{{answer}} says the same as {{reference}}, asked: {{question}}",
+        "provider": {
+            "id": "openai:chat:gpt-bench",
+            "config": {"apiBaseUrl": base_url, "apiKey": "bench"},
+        },
+    }
+    answers = [
+        {"question": f"What is in photo {n}?", "answer": f"cat {n}", "reference": "a cat"}
+        for n in range(_ANSWERS)
+    ]
+    suite = {
+        "prompts": ["{{answer}}"],
+        "providers": ["echo"],
+        "defaultTest": {"assert": [grader]},
+        "tests": [{"vars": answer} for answer in answers],
+    }
+    (folder / "promptfoo.json").write_text(json.dumps(suite))
+    place = ["-c", str(folder / "promptfoo.json"), "-o", str(folder / "promptfoo_report.json")]
+    return [program, "eval", *place, "--no-cache", "--no-progress-bar", "--no-share"]
 
 
 @contextmanager

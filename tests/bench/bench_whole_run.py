@@ -17,7 +17,11 @@ from tests.bench.bench_api import canned_endpoint
 
 _CASES, _PEER_CASES = 20_000, 1_000
 _LATENCY_MS, _CONCURRENCY = 200, 400
-_TEXT = "GRADE: C. The candidate names the same object. So rating=3"
+_TEXT = (
+    'GRADE: C. The candidate names the same object. {"reason": "the same", "pass": true, '
+    '"score": 1} So rating=3'
+)
+"""A reply that each of the peers reads as a verdict, too."""
 PEER = """
 import sys, time
 from inspect_ai import Task, eval
