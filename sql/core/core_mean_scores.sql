@@ -1,6 +1,7 @@
 -- grain: one row per benchmark x model ('*' all pooled) x judge or metric: the mean of its 0-1 scores and its `spread` over
--- clusters, images or items (see the function cluster_spread); of an answer's criteria and samples the mean counts. `least` and `most`: the
--- mean were each missing score 0, or 1, a part of an answer's scores too. Kept for rpt_metrics.
+-- clusters, images or items (see the function cluster_spread); of an answer's criteria and samples the mean counts. `are_0_1`: none of a
+-- judge's or metric's scores lies beyond 0 and 1. Then `least` and `most` are the mean were each missing score 0, or 1, a part of an
+-- answer's scores too. Kept for rpt_metrics.
 -- Hashes stand for names until the last step: over ten million scores strings take three times as long to group by
 with models as (
     select distinct
@@ -26,6 +27,8 @@ answers as (
         hash(benchmark, model, judge_id, reading) as mean_hash,
         hash(cluster) as cluster_hash,
         avg(score_0_1) as score,
+        min(score_0_1) as lowest,
+        max(score_0_1) as highest,
         coalesce(sum(score_0_1), 0) / count(*) as least,
         1 - count(score_0_1) / count(*) as missing
     from core_scores
@@ -39,6 +42,8 @@ by_model as (
         count(score) as n,
         count(*) - count(score) as n_missing,
         coalesce(sum(score), 0) as total,
+        min(lowest) as lowest,
+        max(highest) as highest,
         sum(least) as least,
         sum(missing) as missing
     from answers
@@ -54,6 +59,8 @@ clusters as (
         sum(by_model.n)::bigint as n,
         sum(by_model.n_missing)::bigint as n_missing,
         sum(by_model.total) as total,
+        min(by_model.lowest) as lowest,
+        max(by_model.highest) as highest,
         sum(by_model.least) as least,
         sum(by_model.missing) as missing
     from by_model
@@ -74,6 +81,8 @@ spread as (
         clusters.mean_hash,
         sum(clusters.n)::bigint as n,
         sum(clusters.n_missing)::bigint as n_missing,
+        min(clusters.lowest) as lowest,
+        max(clusters.highest) as highest,
         sum(clusters.least) / sum(clusters.n + clusters.n_missing) as least,
         sum(clusters.least + clusters.missing) / sum(clusters.n + clusters.n_missing) as most,
         cluster_spread(clusters.n, clusters.total, sizes.all_n) as spread
@@ -98,6 +107,16 @@ named as (
         reading,
         pooled_hash as mean_hash
     from names
+),
+
+scaled as (
+    select
+        named.judge_id,
+        named.reading,
+        coalesce(min(spread.lowest) >= 0 and max(spread.highest) <= 1, true) as are_0_1
+    from spread
+    inner join named on spread.mean_hash = named.mean_hash
+    group by named.judge_id, named.reading
 )
 
 select
@@ -108,9 +127,11 @@ select
     spread.n,
     spread.n_missing,
     spread.spread.mean as mean,
-    spread.least,
-    spread.most,
+    scaled.are_0_1,
+    case when scaled.are_0_1 then spread.least end as least,
+    case when scaled.are_0_1 then spread.most end as most,
     spread.spread.n_clusters as n_clusters,
     spread.spread as spread
 from spread
 inner join named on spread.mean_hash = named.mean_hash
+inner join scaled on named.judge_id = scaled.judge_id and named.reading = scaled.reading

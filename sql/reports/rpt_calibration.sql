@@ -1,7 +1,13 @@
 -- grain: one row per benchmark x judge or metric x its criterion x human criterion x tenth of its score: people's mean beside its own on the
 -- answers both scored (a reliability diagram), with the interval of the difference (`reason`: why there is none). `calibration_error` is the
--- mean size of the differences, each tenth by its answers; `answer_form` is how a judge's answers were asked for
-with clusters as (
+-- mean size of the differences, each tenth by its answers; `answer_form` is how a judge's answers were asked for.
+-- A metric with scores beyond 0 and 1 is on another scale and has no row
+with beyond as (
+    select distinct judge from core_rated_scores
+    where judge_score < 0 or judge_score > 1
+),
+
+clusters as (
     select
         benchmark,
         judge,
@@ -14,7 +20,7 @@ with clusters as (
         sum(human_score) as human_total,
         sum(judge_score - human_score) as total
     from core_rated_scores
-    where judge_score between 0 and 1
+    where judge not in (select judge from beyond)
     group by all
 ),
 

@@ -16,7 +16,9 @@ scores as (
         scores.judge,
         any_value(scores.alias) as alias,
         scores.criterion,
-        avg(scores.score_0_1) as score
+        avg(scores.score_0_1) as score,
+        min(scores.score_0_1) as lowest,
+        max(scores.score_0_1) as highest
     from core_scores as scores
     inner join cases
         on
@@ -60,7 +62,9 @@ clusters as (
         scores.cluster,
         count(scores.score) as n,
         count(*) - count(scores.score) as n_missing,
-        coalesce(sum(scores.score), 0) as total
+        coalesce(sum(scores.score), 0) as total,
+        min(scores.lowest) as lowest,
+        max(scores.highest) as highest
     from scores
     inner join labelled
         on
@@ -98,16 +102,26 @@ means as (
         criterion,
         sum(n)::bigint as n,
         sum(n_missing)::bigint as n_missing,
+        min(lowest) as lowest,
+        max(highest) as highest,
         cluster_spread(n, total, all_n) as spread
     from weighed
     group by benchmark, case_kind, labelled_by, labeller, category, judge, criterion
 ),
 
+scaled as (
+    select
+        *,
+        coalesce(min(lowest) over of_judge >= 0 and max(highest) over of_judge <= 1, true) as are_0_1
+    from means
+    window of_judge as (partition by judge)
+),
+
 ended as (
     select
         *,
-        share_ends(spread) as ends
-    from means
+        spread_ends(spread, are_0_1) as ends
+    from scaled
 )
 
 select

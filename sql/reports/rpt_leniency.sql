@@ -1,5 +1,6 @@
 -- grain: one row per benchmark x model ('*' all pooled) x judge or metric x its criterion x human criterion: its mean score less people's on
--- the answers both scored, with the interval of a mean (`reason`: why there is none); above 0 it is more lenient than people
+-- the answers both scored, with the interval of a mean (`reason`: why there is none); above 0 it is more lenient than people. A metric with
+-- scores beyond 0 and 1 has no difference: it is on another scale
 with clusters as (
     select
         benchmark,
@@ -11,7 +12,9 @@ with clusters as (
         count(*) as n,
         sum(judge_score) as judge_total,
         sum(human_score) as human_total,
-        sum(judge_score - human_score) as total
+        sum(judge_score - human_score) as total,
+        min(judge_score) as lowest,
+        max(judge_score) as highest
     from core_rated_scores
     group by
         grouping sets (
@@ -38,16 +41,29 @@ means as (
         sum(n)::bigint as n,
         sum(judge_total) / sum(n) as judge_mean,
         sum(human_total) / sum(n) as human_mean,
+        min(lowest) as lowest,
+        max(highest) as highest,
         cluster_spread(n, total, all_n) as spread
     from weighed
     group by benchmark, model, judge, judge_criterion, human_criterion
 ),
 
+scaled as (
+    select
+        *,
+        min(lowest) over of_judge >= 0 and max(highest) over of_judge <= 1 as are_0_1
+    from means
+    window of_judge as (partition by judge)
+),
+
 ended as (
     select
         *,
-        mean_ends(spread, -1, 1) as ends
-    from means
+        case
+            when are_0_1 then mean_ends(spread, -1, 1)
+            else struct_pack(low := null::double, high := null::double, reason := 'scores beyond 0 and 1 are on another scale than people''s')
+        end as ends
+    from scaled
 )
 
 select
@@ -59,7 +75,7 @@ select
     means.n,
     means.judge_mean,
     means.human_mean,
-    means.spread.mean as difference,
+    case when means.are_0_1 then means.spread.mean end as difference,
     means.ends.low as low,
     means.ends.high as high,
     means.ends.reason as reason,

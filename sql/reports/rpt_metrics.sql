@@ -1,11 +1,12 @@
--- grain: one row per benchmark x model ('*' all pooled) x metric or judge; mean of 0-1 scores with its 95 % interval.
--- The interval has the bias-reduced cluster-robust variance of a mean, clusters being images or items, and Student's t on the scale of log
--- odds (see the function share_ends); `reason` says why there is none. `least` and `most` are worst cases: the mean were each missing
--- score 0, or 1 (Manski 1990); they hold whatever the reason of the gaps, and say nothing of sampling
+-- grain: one row per benchmark x model ('*' all pooled) x metric or judge; mean of scores with its 95 % interval.
+-- The interval has the bias-reduced cluster-robust variance of a mean, clusters being images or items, and Student's t, of scores from 0 to
+-- 1 on the scale of log odds (see the function spread_ends); `reason` says why there is none. `least` and `most` are worst cases: the mean
+-- were each missing score 0, or 1 (Manski 1990); they hold whatever the reason of the gaps, and say nothing of sampling. A metric with
+-- scores beyond 0 and 1 has none
 with ended as (
     select
         *,
-        share_ends(spread) as ends
+        spread_ends(spread, are_0_1) as ends
     from core_mean_scores
 )
 

@@ -61,7 +61,7 @@ def check_texts() -> Mapping[str, str]:
 
 @functools.cache
 def function_texts() -> Mapping[str, str]:
-    """Macro name -> the statement that creates it; what it calls is looked up when it is used."""
+    """Macro name -> the statement that creates it, by name: a macro may call those before it."""
     return read_folder("functions")
 
 

@@ -1,5 +1,5 @@
 """The macros of `sql/functions` against scipy and a second implementation: student_t, wilson_end,
-odds_end, cluster_key, cluster_spread, interval_reason, mean_ends, share_ends.
+odds_end, cluster_key, cluster_spread, interval_reason, mean_ends, share_ends, spread_ends.
 """
 
 from collections.abc import Iterator
@@ -69,6 +69,9 @@ def test_ends_are_those_of_whole_matrices(connection: duckdb.DuckDBPyConnection,
     assert shares[:2] == pytest.approx(odds_ends(fit_share(values, clusters)), rel=1e-6)
     assert means[:2] == pytest.approx(plain_ends(fit, 0, 1), rel=1e-6)
     assert shares[2] is means[2] is None
+    assert find_ends(connection, "spread_ends(spread, true)", values, clusters) == shares
+    wide = find_ends(connection, "spread_ends(spread, false)", values, clusters)
+    assert wide[:2] == pytest.approx(plain_ends(fit), rel=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from judgelake.tasks.lake.lake import Lake
-from tests.intervals import Fit, fit_share, odds_ends
+from tests.intervals import Fit, fit_mean, fit_share, odds_ends, plain_ends
 from tests.lakes import (
     Row,
     answer,
@@ -127,6 +127,28 @@ def test_the_bounds_of_a_mean_count_each_missing_part_of_a_score(lake: Lake) -> 
     assert found["m2"] == (1, 0, 0.0, 0.0, 0.0)
     # all: (1 / 2 + 0 + 0) / 3 and (1 + 1 + 0) / 3
     assert found["*"][3:] == pytest.approx((1 / 6, 2 / 3), abs=1e-12)
+
+
+@pytest.mark.parametrize("scores", [[-3.0, -2.5, -1.0, None], [0.5, 1.5, 3.0, None]])
+def test_a_metric_beyond_0_and_1_has_the_interval_of_a_plain_mean_and_no_bounds(
+    lake: Lake, scores: list[float | None]
+) -> None:
+    """As log-likelihoods (BARTScore) and CIDEr are."""
+    names = ("A", "B", "C", "D")
+    ingest(
+        lake,
+        [item(name, f"Q {name}", cluster=name) for name in names],
+        [answer(name, "a", "m1") for name in names],
+        recorded_scores=[
+            {"item_id": name, "answer_id": "m1", "metric": "other_scale", "score": score}
+            for name, score in zip(names, scores, strict=True)
+        ],
+    )
+    found = metrics(lake)["m1"]
+    ends = plain_ends(fit_mean([score for score in scores if score is not None], "ABC"))
+    assert (found["low"], found["high"]) == pytest.approx(ends, abs=1e-6)
+    assert found["low"] < found["mean"] < found["high"]
+    assert (found["least"], found["most"], found["reason"]) == (None, None, None)
 
 
 def test_clusters_of_one_answer_give_the_textbook_interval(lake: Lake) -> None:

@@ -11,6 +11,11 @@ from sklearn.metrics import cohen_kappa_score
 from tests.oracle.views.rows import ANSWER, Frame, Rows, Tables, with_all
 
 
+def _beyond(judges: pd.Series, scores: pd.Series) -> set[str]:
+    """Those with a score beyond 0 and 1."""
+    return {*judges[(scores < 0) | (scores > 1)]}
+
+
 def metrics(tables: Tables) -> Rows:
     keys = [*ANSWER, "model", "judge"]
     scores = tables.all_scores.assign(
@@ -19,19 +24,23 @@ def metrics(tables: Tables) -> Rows:
     )
     by_answer = scores.groupby(keys)[["score_0_1", "lowest", "highest"]].mean().reset_index()
     found = with_all(by_answer, "model").groupby(["benchmark", "model", "judge"])
+    beyond = _beyond(scores.judge, scores.score_0_1)
     return [
         {"benchmark": benchmark, "model": model, "judge": judge, "metric": tables.aliases[judge],
          "n": rows.score_0_1.notna().sum(), "n_missing": rows.score_0_1.isna().sum(), "mean": rows.score_0_1.mean(),
-         "least": rows.lowest.mean(), "most": rows.highest.mean()}
+         "least": None if judge in beyond else rows.lowest.mean(),
+         "most": None if judge in beyond else rows.highest.mean()}
         for (benchmark, model, judge), rows in found
     ]  # fmt: skip
 
 
 def leniency(tables: Tables) -> Rows:
     keys = ["benchmark", "model", "judge", "judge_criterion", "human_criterion"]
+    beyond = _beyond(tables.rated.judge, tables.rated.judge_score)
     return [
         {**dict(zip(keys, key, strict=True)), "n": len(rows), "judge_mean": rows.judge_score.mean(),
-         "human_mean": rows.human_score.mean(), "difference": (rows.judge_score - rows.human_score).mean()}
+         "human_mean": rows.human_score.mean(),
+         "difference": None if key[2] in beyond else (rows.judge_score - rows.human_score).mean()}
         for key, rows in with_all(tables.rated, "model").groupby(keys)
     ]  # fmt: skip
 
@@ -39,7 +48,8 @@ def leniency(tables: Tables) -> Rows:
 def calibration(tables: Tables) -> Rows:
     """Tenths of the judge's score, the last with 1 in it; the error over all of them."""
     keys = ["benchmark", "judge", "judge_criterion", "human_criterion"]
-    rated = tables.rated[tables.rated.judge_score.between(0, 1)]
+    beyond = _beyond(tables.rated.judge, tables.rated.judge_score)
+    rated = tables.rated[~tables.rated.judge.isin(beyond)]
     edges = [tenth / 10 - 1e-9 for tenth in range(10)]
     found = []
     for key, rows in rated.groupby(keys):
