@@ -69,9 +69,9 @@ class JudgeComparisons(Strict):
     runner-up: `common_value`, `other_value` and their `difference` are of the `n_common` rows both
     scored, with an interval that holds for all differences of the column at once. `p_holm` is
     corrected for all pairs of judges (Holm's step-down, the largest difference in place of
-    Bonferroni's sum: Romano & Wolf 2005); with fewer than 5 clusters it is 1, and there is no
-    interval. `n_undefined` resamples had no difference. `reason` says why `value`
-    has no interval.
+    Bonferroni's sum: Romano & Wolf 2005); where either value has no interval on these rows it is 1,
+    and the difference has no interval. `n_undefined` resamples had no difference. `reason` says why
+    `value` has no interval, `difference_reason` why `difference` has none.
     """
 
     suite: str
@@ -99,6 +99,7 @@ class JudgeComparisons(Strict):
     difference: pl.Float64 = pa.Field(nullable=True)
     difference_low: pl.Float64 = pa.Field(nullable=True)
     difference_high: pl.Float64 = pa.Field(nullable=True)
+    difference_reason: str = pa.Field(nullable=True)
     p_holm: pl.Float64 = pa.Field(nullable=True)
     n_undefined: pl.Int64 = pa.Field(nullable=True)
     is_best: pl.Boolean

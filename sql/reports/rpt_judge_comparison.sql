@@ -26,6 +26,7 @@ select
     difference,
     difference_low,
     difference_high,
+    difference_reason,
     p_holm,
     n_undefined,
     is_best,

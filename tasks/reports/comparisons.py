@@ -244,6 +244,7 @@ def _describe_difference(column: Column, judge: int, series: list[Series]) -> Ro
             "other_criterion": None,
             "n_common": None,
             "n_undefined": None,
+            "difference_reason": None,
             **dict.fromkeys(names),
         }
     other = series[difference.other]
@@ -263,6 +264,7 @@ def _describe_difference(column: Column, judge: int, series: list[Series]) -> Ro
     return {
         **about,
         "n_undefined": difference.n_undefined,
+        "difference_reason": difference.reason,
         **drop_nan(dict(zip(names, numbers, strict=True))),
     }
 
@@ -315,8 +317,13 @@ def _bound_levels(
                 bounds.get(name) or _bound_rows(competition, name, rows, judge)
                 for name, rows in parts.items()
             ]
+            found = [level.cells[code].find(judge) for code in level.cells]
             bounds[WITHIN_MODELS] = {
-                name: _average_bounds([cell[name] for cell in cells]) for name in COEFFICIENTS
+                name: average_bounds(
+                    [cell[name] for cell in cells],
+                    [not np.isnan(one[name].value) for one in found],
+                )
+                for name in COEFFICIENTS
             }
     return bounds
 
@@ -340,9 +347,26 @@ def _bound_rows(competition: Competition, model: str, rows: Indices, judge: int)
     return bound_missing(x, y, (0.0, 1.0))
 
 
-def _average_bounds(cells: list[MissingBounds]) -> MissingBounds:
-    known = [cell for cell in cells if not np.isnan(cell.low)]
+def average_bounds(cells: list[MissingBounds], are_defined: list[bool]) -> MissingBounds:
+    """The bounds of the mean of models' coefficients. A model without one today counts only where a
+    missing score would give it one, so the mean may be with it or without.
+    """
+    known = [
+        (cell, one) for cell, one in zip(cells, are_defined, strict=True) if not np.isnan(cell.low)
+    ]
     if not known:
         return _UNKNOWN
-    low, high = (float(np.mean([cell[k] for cell in known])) for k in (0, 1))
-    return MissingBounds(low, high, sum(cell.n_missing for cell in known), False)
+    low, minus_high = (
+        _find_least_mean([(sign * cell[k], one) for cell, one in known])
+        for k, sign in ((0, 1), (1, -1))
+    )
+    return MissingBounds(low, -minus_high, sum(cell.n_missing for cell, _ in known), False)
+
+
+def _find_least_mean(values: list[tuple[float, bool]]) -> float:
+    """The least mean of those that count for certain and of any of the others."""
+    mean = [value for value, counts in values if counts]
+    for value in sorted(value for value, counts in values if not counts):
+        if not mean or value < np.mean(mean):
+            mean.append(value)
+    return float(np.mean(mean))

@@ -18,7 +18,7 @@ from judgelake.schemas.tables import TABLES
 from judgelake.tasks.reports.scored_rows import ALL, HUMAN
 from judgelake.tasks.stats.bootstrap import Resampled, correlate_rows, resample_correlations
 from judgelake.tasks.stats.estimates import estimate_mean
-from judgelake.tasks.stats.judge_comparison import correct_pairs
+from judgelake.tasks.stats.judge_comparison import correct_pairs, find_reason
 from judgelake.tasks.stats.resampling import draw_keyed_weights, key_clusters
 from judgelake.tasks.suite.suite import ReportSettings, Suite
 from judgelake.tasks.warehouse.warehouse import run_sql, select_file, select_frame
@@ -27,7 +27,6 @@ _COEFFICIENT = "spearman"
 _SAME = 1e-6
 """The earlier figure, computed again, may differ by this much: it was kept with all digits."""
 _GONE = "the answers or ratings of then are not in the lake any more"
-_FEW = "fewer than 5 clusters"
 _ANSWER = ["item_id", "answer_id"]
 _DIFFERENT = """
 select figure, benchmark, judge, model, criterion, base_value
@@ -172,9 +171,9 @@ def _pair_correlations(
     difference = Resampled(
         newer.value - older.value, newer.drawn - older.drawn, newer.n, newer.n_clusters
     )
-    half = float(correct_pairs([difference]).half[0])
-    value = difference.value
-    return _describe(both.height, value, value - half, value + half, _FEW)
+    found = correct_pairs([difference], [find_reason(newer, older)])
+    value, half = difference.value, float(found.half[0])
+    return _describe(both.height, value, value - half, value + half, found.reasons[0])
 
 
 def _hold_to_people(answers: pl.DataFrame, targets: pl.DataFrame, criterion: str) -> pl.DataFrame:

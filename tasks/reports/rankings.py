@@ -3,7 +3,6 @@ and Elo as CHIRP reports it. The statistics are `tasks.stats`.
 """
 
 import itertools
-import math
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
@@ -35,7 +34,13 @@ from judgelake.tasks.stats.contradictions import (
     find_contradictions,
     flip_coins,
 )
-from judgelake.tasks.stats.elo import ORDERS, EloScale, bootstrap_elo, permute_elo
+from judgelake.tasks.stats.elo import (
+    ORDERS,
+    EloScale,
+    bootstrap_elo,
+    find_unsettled,
+    permute_elo,
+)
 from judgelake.tasks.stats.estimates import estimate_mean
 from judgelake.tasks.stats.scaling import (
     agree_with_attribute,
@@ -186,23 +191,10 @@ def _rate_bradley_terry(comparisons: Comparisons, scale: EloScale) -> _Rated:
     return _Rated("bradley_terry", None, fitted.ratings, band, ranking, list(fitted.reasons))
 
 
-UNEVEN = 0.05
-"""Shares of the way from the start to where Elo would settle that differ by more between models are
-marked: who was compared more often then stands further from the start, above or below.
-"""
-
-
 def _warn(rated: _Rated, comparisons: Comparisons, scale: EloScale, differ: bool) -> str | None:
     warnings = ["Bradley-Terry and Elo order these models differently"] if differ else []
-    n = count_meetings(comparisons).sum(axis=1)
-    # Between equal models a comparison takes back this share of a rating's distance from its place.
-    step = scale.k * math.log(10) / (4 * scale.scale)
-    least, most = int(n.min()), int(n.max())
-    if rated.method == "elo" and math.exp(-step * least) - math.exp(-step * most) > UNEVEN:
-        warnings.append(
-            f"models were compared {least} to {most} times, too few for Elo with K = "
-            f"{scale.k:g} to settle: its order depends on how often a model was compared"
-        )
+    if rated.method == "elo" and (unsettled := find_unsettled(comparisons, scale)):
+        warnings.append(unsettled)
     return "; ".join(warnings) or None
 
 

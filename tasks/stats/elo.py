@@ -19,7 +19,12 @@ from judgelake.tasks.stats.cluster_sums import (
     draw_once,
     run_in_threads,
 )
-from judgelake.tasks.stats.comparisons import Comparisons, RatingBand, summarise_ratings
+from judgelake.tasks.stats.comparisons import (
+    Comparisons,
+    RatingBand,
+    count_meetings,
+    summarise_ratings,
+)
 
 ORDERS = 200
 """Orders over which a rating is averaged: what is left of their spread is a fourteenth, far inside
@@ -35,6 +40,28 @@ class EloScale(NamedTuple):
     initial: float
     k: float
     scale: float
+
+
+UNEVEN = 0.05
+"""Shares of the way from the start to where Elo would settle that differ by more between models are
+marked: who was compared more often then stands further from the start, above or below.
+"""
+
+
+def find_unsettled(comparisons: Comparisons, scale: EloScale) -> str | None:
+    """Why the order of the ratings depends on how often a model was compared; None where it does
+    not.
+    """
+    n = count_meetings(comparisons).sum(axis=1)
+    # Between equal models a comparison takes back this share of a rating's distance from its place.
+    step = scale.k * math.log(10) / (4 * scale.scale)
+    least, most = (int(n.min()), int(n.max())) if n.size else (0, 0)
+    if math.exp(-step * least) - math.exp(-step * most) <= UNEVEN:
+        return None
+    return (
+        f"models were compared {least} to {most} times, too few for Elo with K = {scale.k:g} to "
+        f"settle: its order depends on how often a model was compared"
+    )
 
 
 class EloRatings(NamedTuple):

@@ -132,6 +132,8 @@ def find_interval(
     if left_out is None:
         interval = expanded_interval(drawn, effective)
         low, high = max(interval.low, least_value), min(interval.high, largest_value)
+        if scale == "tau_c":  # of resamples that lose a level it is larger, maybe of all
+            low, high = min(low, value), max(high, value)
         return interval if interval.reason else Interval(low, high, n_undefined, None, _BOOTSTRAP)
     rest = 1 - left_out.sizes / left_out.sizes.sum()
     degrees = effective - 1

@@ -34,7 +34,7 @@ class PairedDifference(NamedTuple):
     `low` and `high` are simultaneous 95 % intervals: in 95 % of samples all differences of the
     column's judges lie inside theirs. `p_holm` is two-sided and corrected for all pairs of judges
     that compete, since the leader is chosen from the same data (`correct_pairs`). Ends are NaN and
-    `p_holm` is 1 where fewer than 5 clusters have rows of both.
+    `p_holm` is 1 where either coefficient has no interval on these rows; `reason` says why.
     """
 
     judge: int
@@ -49,6 +49,7 @@ class PairedDifference(NamedTuple):
     n_cells: int
     n_undefined: int
     p_holm: float
+    reason: str | None
 
 
 class Column(NamedTuple):
@@ -183,17 +184,26 @@ def adjust_holm(p: Floats, family: int | None = None) -> Floats:
 
 
 class CorrectedPairs(NamedTuple):
-    """Of each pair of judges: the corrected p, and half of its simultaneous 95 % interval."""
+    """Of each pair of judges: the corrected p, half of its simultaneous 95 % interval, and why it
+    has none.
+    """
 
     p_holm: Floats
     half: Floats
+    reasons: list[str | None]
 
 
-# with fewer clusters resamples are too few different ones to say how far differences vary
-_LEAST_CLUSTERS = 5
+def find_reason(first: Resampled, second: Resampled) -> str | None:
+    """Why the difference of two coefficients has no interval: one of them has none."""
+    return first.summarise().reason or second.summarise().reason
 
 
-def correct_pairs(pairs: Sequence[Resampled]) -> CorrectedPairs:
+_MOST_UNDEFINED = 0.05
+"""Of the resamples: undefined ones may lie anywhere, so with more of them no end is known."""
+_UNDEFINED = "the difference is undefined in more than 5 % of the resamples"
+
+
+def correct_pairs(pairs: Sequence[Resampled], reasons: Sequence[str | None] = ()) -> CorrectedPairs:
     """Holm's step-down over differences that depend on each other: the largest of the studentised
     differences left takes the place of Bonferroni's sum (Romano & Wolf 2005, JASA 100).
 
@@ -201,32 +211,42 @@ def correct_pairs(pairs: Sequence[Resampled]) -> CorrectedPairs:
     largest |draw - difference| comes from the same resamples, widened as an interval from so few
     clusters is (Hesterberg 2015). p is (c + 1) / (resamples + 1), c being the resamples in which it
     is as large, and those in which the pair's own difference is undefined. An interval is as wide
-    as the largest of all pairs asks. Without a difference, or with fewer than 5 clusters, p is 1
-    and the width NaN.
+    as the largest of all pairs asks, undefined differences counting as larger than any. Of a pair
+    that has one of `reasons` against it, or no difference, p is 1 and the width NaN.
     """
     p, half = np.ones(len(pairs)), np.full(len(pairs), np.nan)
-    held = [
-        k
-        for k, pair in enumerate(pairs)
-        if pair.n_clusters >= _LEAST_CLUSTERS and not np.isnan(pair.drawn).all()
+    why = [
+        "undefined on the sample" if reason is None and np.isnan(pair.drawn).all() else reason
+        for pair, reason in itertools.zip_longest(pairs, reasons)
     ]
+    held = [k for k, reason in enumerate(why) if reason is None]
     if not held:
-        return CorrectedPairs(p, half)
+        return CorrectedPairs(p, half, why)
     values = np.array([pairs[k].value for k in held])
     drawn = np.stack([pairs[k].drawn for k in held])
     spread = np.nanstd(drawn, axis=1)
     clusters = np.array([pairs[k].n_clusters for k in held])
     widening = np.sqrt(clusters / (clusters - 1)) * special.stdtrit(clusters - 1, 0.975)
     unit = np.where(spread > _SPREADLESS, spread, np.inf) / (widening / special.ndtri(0.975))
+    is_undefined = np.isnan(drawn)
     distance = np.nan_to_num(np.abs(drawn - values[:, None]) / unit[:, None], nan=0.0)
     size = np.abs(values) / np.where(spread > _SPREADLESS, spread, np.inf)
     order = np.argsort(-size, kind="stable")
     largest = np.maximum.accumulate(distance[order][::-1], axis=0)[::-1]
-    against = (largest >= size[order, None]).sum(axis=1) + np.isnan(drawn[order]).sum(axis=1)
+    against = (largest >= size[order, None]).sum(axis=1) + is_undefined[order].sum(axis=1)
     stepped = np.maximum.accumulate((against + 1) / (drawn.shape[1] + 1))
     p[np.array(held)[order]] = np.minimum(stepped, 1.0)
-    half[held] = spread * np.quantile(largest[0], 0.95)
-    return CorrectedPairs(p, half)
+    # the pairs with an interval, and the resamples in which all of them are defined: of these a
+    # larger part lies within, since the others may lie beyond
+    is_known = is_undefined.mean(axis=1) <= _MOST_UNDEFINED
+    is_whole = ~is_undefined[is_known].any(axis=0)
+    if is_known.any() and is_whole.mean() >= 1 - _MOST_UNDEFINED:
+        reach = distance[np.ix_(is_known, is_whole)].max(axis=0)
+        width = np.quantile(reach, 0.95 / is_whole.mean())
+        half[np.array(held)[is_known]] = spread[is_known] * width
+    for k in held:
+        why[k] = _UNDEFINED if np.isnan(half[k]) else None
+    return CorrectedPairs(p, half, why)
 
 
 def _make_cell(x: Floats, y: Floats, clusters: Indices, weights: AnyWeights) -> ComparedRows:
@@ -300,7 +320,12 @@ def _correct(
         _subtract(own[a][name].mean, own[b][name].mean)
         for a, b in itertools.combinations(others, 2)
     ]
-    corrected = correct_pairs([*shown, *hidden])
+    known = {other: own[other][name].summarise().reason for other in others}
+    reasons = [
+        *(find_reason(side.first, side.second) for side in sides),
+        *(known[a] or known[b] for a, b in itertools.combinations(others, 2)),
+    ]
+    corrected = correct_pairs([*shown, *hidden], reasons)
     return [
         PairedDifference(
             leader,
@@ -315,9 +340,16 @@ def _correct(
             side.n_cells,
             int(np.isnan(difference.drawn).sum()),
             p,
+            reason,
         )
-        for other, side, difference, p, half in zip(
-            others, sides, shown, corrected.p_holm.tolist(), corrected.half.tolist(), strict=False
+        for other, side, difference, p, half, reason in zip(
+            others,
+            sides,
+            shown,
+            corrected.p_holm.tolist(),
+            corrected.half.tolist(),
+            corrected.reasons,
+            strict=False,
         )
     ]
 

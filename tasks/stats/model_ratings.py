@@ -8,7 +8,7 @@ import numpy as np
 from judgelake.tasks.stats.bradley_terry import Anchor, fit_bradley_terry
 from judgelake.tasks.stats.cluster_sums import AnyWeights, Floats, Indices
 from judgelake.tasks.stats.comparisons import Comparisons, count_meetings, select_comparisons
-from judgelake.tasks.stats.elo import ORDERS, EloScale, bootstrap_elo, permute_elo
+from judgelake.tasks.stats.elo import ORDERS, EloScale, bootstrap_elo, find_unsettled, permute_elo
 from judgelake.tasks.stats.texts import Columns, Options, place_texts
 
 Ratings = dict[str, float]
@@ -56,13 +56,16 @@ def rate_elo(columns: Columns, options: Options) -> Ratings:
 def estimate_elo(
     columns: Columns, clusters: Indices, weights: AnyWeights, options: Options
 ) -> list[Rated]:
-    """The same with the band of resamples of clusters, each in a random order."""
+    """The same with the band of resamples of clusters, each in a random order; `reason` says where
+    the order depends on how often a model was compared.
+    """
     ratings = rate_elo(columns, options)
     models, comparisons = _compare(columns, clusters)
     rng = np.random.default_rng(options["seed"])
     band = bootstrap_elo(comparisons, _scale(options), weights, rng).band
     values = np.array([ratings[model] for model in models])
-    return _list_rated(models, comparisons, values, band.low, band.high, _OF_ELO)
+    reasons = [find_unsettled(comparisons, _scale(options))] * len(models)
+    return _list_rated(models, comparisons, values, band.low, band.high, _OF_ELO, reasons)
 
 
 def estimate_bradley_terry(

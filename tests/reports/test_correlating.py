@@ -12,9 +12,10 @@ from scipy import stats
 
 from judgelake.tasks.errors import SuiteError
 from judgelake.tasks.lake.lake import Lake, append_rows
-from judgelake.tasks.reports.comparisons import SYSTEMS
+from judgelake.tasks.reports.comparisons import SYSTEMS, average_bounds
 from judgelake.tasks.reports.correlations import CEILING, correlate_judges
 from judgelake.tasks.sources.ingestion import ingest_benchmark
+from judgelake.tasks.stats.missing_bounds import MissingBounds
 from judgelake.tasks.suite.suite import ReportSettings, read_suite
 from judgelake.tasks.warehouse.warehouse import select_file
 from tests.lakes import (
@@ -449,3 +450,16 @@ def test_the_retest_s_golden_coefficients(
         ("mt_bench_eval", 0.8357), ("mt_bench_eval", 0.8763), ("mt_bench_eval", 0.8412),
         ("vicuna_eval", 0.7992), ("vicuna_eval", 0.8043), ("vicuna_eval", 0.8221),
     ]  # fmt: skip
+
+
+def test_the_bounds_of_a_mean_of_models_leave_in_or_out_who_has_no_coefficient_today() -> None:
+    """A judge that is constant on a model has one there only if a missing score differs."""
+    one, other = MissingBounds(0.98, 0.98, 0, True), MissingBounds(-1.0, 1.0, 1, True)
+    found = average_bounds([one, other], [True, False])
+    assert (found.low, found.high) == pytest.approx((-0.01, 0.99))
+    low = MissingBounds(0.0, 0.1, 1, True)
+    # without the second: .98; with it: .49 to .54
+    found = average_bounds([one, low], [True, False])
+    assert (found.low, found.high) == pytest.approx((0.49, 0.98))
+    found = average_bounds([one, low], [True, True])
+    assert (found.low, found.high) == pytest.approx((0.49, 0.54))

@@ -282,12 +282,17 @@ def test_agreement_counts_the_first_sample_of_the_same_criterion(lake: Lake) -> 
 
 
 def test_the_span_of_a_scale_is_read_from_its_ends_or_from_two_ratings(lake: Lake) -> None:
+    """`once` has one rating alone, and its record's ends; `lave` one alone, and those it declares."""
+    append_records(lake, "judges", [judge_row("lave", A, reading_signature="reader:r|scale:1-3")])
+    digest = digest_of(ITEMS[0], "m1 says")
+    append_records(lake, "cases", [case_row(A, "i0", digest)])
+    append_records(lake, "verdicts", [verdict_row(A, "i0", digest, 3)])
     verdicts = [recorded("i0", 5), recorded("i1", 2), recorded("i0", 5, judge="once")]
     verdicts += [recorded("i1", 5, judge="once")]
     people = [rating("i0", 1.0), rating("i1", 2.0, "p2", scale_low=1.0, scale_high=3.0)]
     ingest(lake, ITEMS, ANSWERS, people, recorded_verdicts=verdicts)
     assert rows(lake, "select rater, span from core_rater_scales order by rater") == [
-        ("gpt", 4.0), ("human:p1", 1.0), ("human:p2", 2.0), ("once", None)
+        ("gpt", 4.0), ("human:p1", 1.0), ("human:p2", 2.0), ("lave", 2.0), ("once", 4.0)
     ]  # fmt: skip
 
 

@@ -445,6 +445,7 @@ def comparison_row(
         "difference": None,
         "difference_low": None,
         "difference_high": None,
+        "difference_reason": None,
         "p_holm": None,
         "is_best": False,
     }

@@ -84,6 +84,15 @@ def test_a_coefficient_that_few_clusters_carry_has_a_wider_interval() -> None:
         assert (found.low, found.high) == pytest.approx(ends, abs=1e-12)
 
 
+def test_a_value_beside_all_of_its_resamples_lies_in_its_interval() -> None:
+    """Resamples that lose a rare level have a larger tau-c, all of them."""
+    sizes = np.full(100, 5)
+    for drawn in (np.linspace(0.6, 0.7, 50), np.linspace(0.3, 0.4, 50)):
+        found = find_interval(0.5, drawn, None, sizes, "tau_c")
+        assert found.low <= 0.5 <= found.high
+        assert found.reason is None
+
+
 def test_a_perfect_judge_has_an_interval_that_goes_down() -> None:
     # ten clusters all agree; of which a share of 1 - .025^(1/10) may disagree in the population:
     # rows that say the opposite take 2 from the coefficient

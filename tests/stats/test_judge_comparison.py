@@ -167,7 +167,35 @@ def test_undefined_resamples_count_against_a_difference() -> None:
     drawn = np.array([0.5, 0.6, 0.7, 0.55, 0.65, 0.6, math.nan, math.nan])
     defined = correct_pairs([Resampled(0.6, drawn, 30, 20)])
     assert defined.p_holm == pytest.approx(3 / 9)
-    assert np.isfinite(defined.half).all()
+    assert np.isnan(defined.half).all()  # two of eight may lie anywhere
+    assert defined.reasons == ["the difference is undefined in more than 5 % of the resamples"]
+
+
+def test_a_few_undefined_resamples_widen_an_interval() -> None:
+    rng = np.random.default_rng(21)
+    drawn = rng.normal(0.6, 0.1, 1_000)
+    drawn_in_part = np.where(np.arange(1_000) < 40, math.nan, drawn)
+    whole, part = (
+        correct_pairs([Resampled(0.6, draws, 30, 20)]) for draws in (drawn, drawn_in_part)
+    )
+    assert part.half[0] > 1.1 * whole.half[0]
+    assert part.reasons == [None]
+
+
+def test_a_pair_whose_values_have_no_interval_has_none_either() -> None:
+    """Almost all rows in one cluster, and few models."""
+    rng = np.random.default_rng(22)
+    x, y, _ = plant_judges([0.1, 1.0, 3.0], 300, rng)
+    clusters = np.minimum(np.arange(300), 290) // 290 + np.arange(300) // 291 * np.arange(300)
+    clusters = np.unique(clusters, return_inverse=True)[1].astype(np.int64)
+    weights = draw_cluster_weights(int(clusters.max()) + 1, 200, rng)
+    column = compare_correlations(x, y, clusters, weights)["pearson"]
+    assert {own.reason for own in column.own} == {"almost all rows are in one or two clusters"}
+    for difference in column.differences:
+        assert math.isnan(difference.low)
+        assert math.isnan(difference.high)
+        assert difference.reason == "almost all rows are in one or two clusters"
+        assert difference.p_holm == 1.0
 
 
 def test_pairs_are_corrected_together_step_by_step() -> None:

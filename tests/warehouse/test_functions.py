@@ -245,6 +245,23 @@ def test_ratings_count_clusters_and_missing_rows(connection: duckdb.DuckDBPyConn
         assert counts == [(2, 1, 1), (3, 2, 1), (1, 1, 1)]
 
 
+def test_elo_says_where_its_order_depends_on_how_often_a_model_was_compared(
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
+    duels = (
+        "(select 'a' as one, if(n < 300, 'b', 'c') as other, n % 2 as preference_b, n as c "
+        "from range(310) as numbers (n)) as duels"
+    )
+    found = ask(connection, f"select elo_ci(one, other, preference_b, c) from {duels}")
+    assert {rated["reason"] for rated in found} == {
+        "models were compared 10 to 310 times, too few for Elo with K = 4 to settle: its order "
+        "depends on how often a model was compared"
+    }
+    even = duels.replace("n < 300", "n < 155")
+    found = ask(connection, f"select elo_ci(one, other, preference_b, c, k := 32) from {even}")
+    assert {rated["reason"] for rated in found} == {None}
+
+
 @pytest.mark.parametrize(
     ("call", "reason"),
     [

@@ -73,14 +73,17 @@ def list_concerns(
     runs: Sequence[Record],
     names: Mapping[str, str],
     min_coverage: float,
+    reordered: Sequence[Record] = (),
 ) -> list[str]:
     """Sentences, the gravest first. `min_coverage`: the share of cases with a score below which
-    a judge is named.
+    a judge is named; `reordered`: benchmarks and raters whose models Bradley-Terry and Elo order
+    differently.
     """
     return [
         *_name_last_run(runs),
         *_name_uncovered(coverage, names, min_coverage),
         *_name_put_aside(quarantine),
+        *_name_reordered(reordered, names),
     ]
 
 
@@ -123,4 +126,16 @@ def _name_put_aside(quarantine: Sequence[Record]) -> Iterator[str]:
         yield (
             f"{n:,} input {'row' if n == 1 else 'rows'} of `{benchmark}` did not pass and "
             f"{'is' if n == 1 else 'are'} in no number; “Quarantine” has the reasons."
+        )
+
+
+def _name_reordered(reordered: Sequence[Record], names: Mapping[str, str]) -> Iterator[str]:
+    raters: dict[str, list[str]] = {}
+    for row in reordered:
+        raters.setdefault(row["benchmark"], []).append(names.get(row["rater"], row["rater"]))
+    for benchmark, of in raters.items():
+        listed = ", ".join(f"`{rater}`" for rater in of)
+        yield (
+            f"Bradley-Terry and Elo order the models of `{benchmark}` differently by the choices "
+            f"of {listed}; the ranking to read is Bradley-Terry's."
         )

@@ -82,6 +82,12 @@ select * from rpt_quarantine
 where $benchmarks::varchar[] is null or list_contains($benchmarks::varchar[], benchmark)
 order by benchmark, n desc, source_file, reason, column_name
 """
+_REORDERED = """
+select distinct benchmark, rater from rpt_rankings
+where orders_differ and category = '*'
+    and ($benchmarks::varchar[] is null or list_contains($benchmarks::varchar[], benchmark))
+order by benchmark, rater
+"""
 _RUNS = """
 select run_id, suite, epoch_us(started_at) as started_us, epoch_us(ended_at) as ended_us,
     outcome, n_calls, n_replies_reused, prompt_tokens, completion_tokens, n_failed
@@ -260,7 +266,8 @@ def render_report(
         *(("quarantine",) if quarantine else ()),
         *(("runs",) if runs else ()),
     }
-    concerns = list_concerns(coverage, quarantine, runs, short, min_coverage)
+    reordered = _select(connection, _REORDERED, chosen)
+    concerns = list_concerns(coverage, quarantine, runs, short, min_coverage, reordered)
     made_at = made_at.replace(tzinfo=UTC) if made_at.tzinfo is None else made_at.astimezone(UTC)
     summary = write_summary(suite_name, made_at, notice, parts, concerns, changes)
     page = _template(short).render(

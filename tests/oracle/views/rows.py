@@ -4,6 +4,7 @@ answers, judges and duels, brought into the shapes that several views share.
 Nothing is taken from the views that are recomputed, nor from judgelake's statistics.
 """
 
+import re
 from functools import cached_property
 from typing import Any
 
@@ -178,6 +179,8 @@ class Tables:
                 and np.corrcoef(rating, score)[0, 1] ** 2 > 0.999999
             ):
                 spans[key] = round(float(np.polyfit(score, rating, 1)[0]), 4)
+            elif len(set(rating)) == 1 and (declared := self._declared_span(key)) is not None:
+                spans[key] = declared
         for (benchmark, criterion, annotator), rows in self.ratings.groupby(
             ["benchmark", "criterion", "annotator"]
         ):
@@ -185,6 +188,18 @@ class Tables:
                 (rows.scale_high - rows.scale_low).max()
             )
         return spans
+
+    def _declared_span(self, key: tuple[str, str, str]) -> float | None:
+        """What a judge that gave one rating alone declares, or its record."""
+        benchmark, criterion, name = key
+        (judge,) = self.judges[self.judges.judge == name].itertuples()
+        if judge.kind == "recorded":
+            kept = self.read("stg_recorded_verdicts")
+            kept = kept[(kept.benchmark == benchmark) & (kept.criterion == criterion)]
+            kept = kept[kept.judge == judge.alias]
+            return float((kept.scale_high - kept.scale_low).max())
+        ends = re.search(r"(?:^|\|)scale:([0-9.]+)-([0-9.]+)(?:\||$)", judge.reading_signature)
+        return float(ends[2]) - float(ends[1]) if ends else None
 
     @cached_property
     def aliases(self) -> dict[str, str]:

@@ -104,11 +104,15 @@ def test_concerns_are_what_is_short_put_aside_or_broken_off() -> None:
     )  # fmt: skip
     quarantine = [{"benchmark": "vqa", "n": 2}, {"benchmark": "vqa", "n": 1}]
     runs = [{"run_id": "r2", "outcome": "stopped"}, {"run_id": "r1", "outcome": "failed"}]
-    said = list_concerns(coverage, quarantine, runs, {"metric:m|v": "m"}, 0.98)
+    reordered = [{"benchmark": "duels", "rater": rater} for rater in ("human:p", "chirp@1/2")]
+    names = {"metric:m|v": "m", "chirp@1/2": "chirp"}
+    said = list_concerns(coverage, quarantine, runs, names, 0.98, reordered)
     assert said == [
         "The last run, `r2`, ended as `stopped`: figures may rest on a part of the cases.",
         "`m` on `vqa` scored 50.0 % of 100 cases: 50 `unparsed`.",
         "3 input rows of `vqa` did not pass and are in no number; “Quarantine” has the reasons.",
+        "Bradley-Terry and Elo order the models of `duels` differently by the choices of `human:p`, "
+        "`chirp`; the ranking to read is Bradley-Terry's.",
     ]
     assert list_concerns(pivot_coverage([]), [], [{"run_id": "r", "outcome": "done"}], {}, 1) == []
 
