@@ -4,7 +4,6 @@ a row written to the lake.
 
 import argparse
 import dataclasses
-import json
 import shutil
 import sys
 import textwrap
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from judgelake.tasks.backends.prices import read_table
+from judgelake.tasks.errors import show_controls
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.storage import open_place
 from judgelake.tasks.planning.cases import find_work
@@ -28,6 +28,7 @@ from judgelake.tasks.suite.suite import (
     suite_of_answerers,
     suite_of_collection,
 )
+from judgelake.tasks.warehouse.catalog import show_json
 
 Planned = Literal["judges", "answers", "collection"]
 _ANY_WIDTH = 10_000
@@ -60,7 +61,7 @@ def run_plan(options: argparse.Namespace) -> int:
     of: Planned = "collection" if options.collection else "answers" if options.answers else "judges"
     suite, estimate = plan_suite(options.suite, options.lake, scope, tuple(options.retry), of)
     text = (
-        json.dumps(as_plain(estimate, suite), indent=2)
+        show_json(as_plain(estimate, suite), indent=2)
         if options.format == "json"
         else as_text(estimate, suite, shutil.get_terminal_size((_ANY_WIDTH, 40)).columns)
     )
@@ -165,7 +166,7 @@ def as_text(estimate: CostEstimate, suite: Suite, width: int = _ANY_WIDTH) -> st
     lines += _describe_notes(estimate.judges)
     wrapped = (
         textwrap.fill(line, width, subsequent_indent="  ") if len(line) > width else line
-        for line in [*lines, *_describe_money(estimate, suite)]
+        for line in map(show_controls, [*lines, *_describe_money(estimate, suite)])
     )
     return "\n".join(wrapped)
 
@@ -175,7 +176,8 @@ def _describe_notes(judges: Sequence[JudgeEstimate]) -> list[str]:
     about: dict[str, list[str]] = {}
     for estimate in judges:
         for note in estimate.notes:
-            about.setdefault(note, []).append(estimate.judge)
+            # a note names items, whose ids may hold line breaks
+            about.setdefault(" ".join(note.split()), []).append(estimate.judge)
     return [
         note if len(names) == len(judges) else f"{note} ({', '.join(names)})"
         for note, names in about.items()

@@ -10,6 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from judgelake.flows.sql_table import show_records, show_table
+from judgelake.tasks.errors import show_controls
 from judgelake.tasks.lake.processes import own_folder
 from judgelake.tasks.lake.storage import LakePath, open_place
 from judgelake.tasks.sources.ingestion import check_source
@@ -76,7 +77,7 @@ def _text(value: object) -> str:
             str(part["uri"]) if isinstance(part, dict) and "uri" in part else str(part)
             for part in value
         )
-    return "" if value is None else str(value).replace("\n", " ")
+    return "" if value is None else show_controls(str(value)).replace("\n", " ")
 
 
 def _cell(text: str) -> str:

@@ -8,14 +8,14 @@ import functools
 import itertools
 import re
 import shutil
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 import duckdb
 
 from judgelake.flows.sql_table import show_records, show_table
-from judgelake.tasks.errors import QueryError
+from judgelake.tasks.errors import QueryError, show_controls
 from judgelake.tasks.warehouse.catalog import markdown_line, plain_cell, quote_formula, show_json
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def write_rows(relation: "Relation", form: str, out: TextIO, query: str = "") ->
         _FOR_PROGRAMS[form](relation, out)
         return
     if relation.columns == _OF_A_PLAN:
-        out.writelines(f"{plan.rstrip()}\n" for _, plan in relation.fetchall())
+        out.writelines(f"{show_controls(plan.rstrip())}\n" for _, plan in relation.fetchall())
         return
     names, width = relation.columns, terminal_width()
     rows = list(itertools.islice(relation.iter_rows(_SHOWN_ROWS + 1), _SHOWN_ROWS + 1))
@@ -83,22 +83,25 @@ class _UnixLines:
 
 
 def _write_csv(relation: "Relation", out: TextIO, *, is_raw: bool = False) -> None:
-    """Text that a spreadsheet takes for a formula gets an apostrophe before it, and control
-    characters are shown, unless `is_raw`.
+    """In names and cells, text that a spreadsheet takes for a formula gets an apostrophe before
+    it, and control characters are shown, unless `is_raw`.
     """
+
+    def write(values: Iterable[object]) -> None:
+        writer.writerow(
+            value if is_raw and isinstance(value, str) else quote_formula(plain_cell(value))
+            for value in values
+        )
+
     writer = csv.writer(_UnixLines(out), lineterminator="\r\n")
     rows = iter(relation.iter_rows(_BATCH_ROWS))
     first = next(
         rows, None
     )  # an error here comes before the first printed line, so it can be retried
-    writer.writerow(relation.columns)
+    write(relation.columns)
     try:
         for row in itertools.chain([] if first is None else [first], rows):
-            cells = (
-                value if is_raw and isinstance(value, str) else quote_formula(plain_cell(value))
-                for value in row
-            )
-            writer.writerow(cells)
+            write(row)
     except duckdb.IOException as error:
         raise QueryError(f"sql: only a part of the rows is printed: {error}; run again") from None
 
@@ -111,8 +114,7 @@ def _write_json(relation: "Relation", out: TextIO) -> None:
 
 def _write_markdown(relation: "Relation", out: TextIO) -> None:
     rows = relation.fetchall()
-    out.write(markdown_line(relation.columns) + markdown_line(["---"] * len(relation.columns)))
-    for row in rows:
+    for row in (relation.columns, ["---"] * len(relation.columns), *rows):
         out.write(markdown_line([plain_cell(value) for value in row]))
 
 

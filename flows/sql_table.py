@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
+from judgelake.tasks.errors import show_controls
 from judgelake.tasks.warehouse.catalog import plain_cell
 
 _NARROWEST = 16
@@ -82,6 +83,7 @@ def show_records(
     names: Sequence[str], rows: Sequence[Sequence[object]], width: int, *, is_cut: bool = False
 ) -> str:
     """Each row as lines of a name and a value, no value shortened."""
+    names = [_show_name(name) for name in names]
     room = max(map(measure, names)) + 2
     lines = []
     for number, row in enumerate(rows, 1):
@@ -147,8 +149,13 @@ def _read_column(name: str, values: Sequence[object], chosen: Collection[str]) -
     cells = tuple(cell.translate(_BREAKS) for cell in round_numbers(values))
     use = _CHOSEN if name in chosen else _rate_use(values, given, cells)
     is_figure = use > _SAID_BELOW and any(isinstance(value, float) for value in given)
-    name = name.translate(_BREAKS)
+    name = _show_name(name)
     return _Column(name, (name,), cells, is_number, is_figure, is_text, use)
+
+
+def _show_name(name: str) -> str:
+    """A column's name on one line; a pivot makes names of values."""
+    return show_controls(name).translate(_BREAKS)
 
 
 def _rate_use(values: Sequence[object], given: Sequence[object], cells: Sequence[str]) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from judgelake.tasks.errors import ExitCode
+from judgelake.tasks.errors import ExitCode, show_controls
 from judgelake.tasks.lake.lake import open_lake
 from judgelake.tasks.runs.status import HeldLease, LakeStatus, OpenRun, read_status
 
@@ -14,7 +14,7 @@ from judgelake.tasks.runs.status import HeldLease, LakeStatus, OpenRun, read_sta
 def run_status(options: argparse.Namespace) -> int:
     """Print the status of the lake; returns the exit code."""
     status = read_status(open_lake(options.lake))
-    text = status.as_json() if options.format == "json" else "\n".join(describe_status(status))
+    text = status.as_json() if options.format == "json" else show_controls("\n".join(describe_status(status)))
     sys.stdout.write(f"{text}\n")
     return ExitCode.DONE
 

@@ -142,7 +142,7 @@ _SHAPES = re.compile(
 _SHORTEST = 8
 _MARK = "[key]"
 # what a terminal takes for a command: ESC and its like, but no tab, line feed or carriage return
-_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+CONTROLS = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
 
 
 def redact(text: str) -> str:
@@ -156,7 +156,7 @@ def redact(text: str) -> str:
 
 def show_controls(text: str) -> str:
     """`text` with control characters as `\\x1b`, so that it changes nothing in a terminal."""
-    return _CONTROLS.sub(lambda control: f"\\x{ord(control[0]):02x}", text)
+    return re.sub(CONTROLS, lambda control: f"\\x{ord(control[0]):02x}", text)
 
 
 def _list_secrets() -> set[str]:

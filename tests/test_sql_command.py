@@ -138,6 +138,27 @@ def test_text_gives_a_terminal_no_command(
     assert not {"\x1b", "\x9b", "\x7f"} & {*shown.decode()}
 
 
+PIVOTS = "pivot (select 'a' as item, {name} as model) on model using count(*) group by item"
+"""A pivot makes names of values."""
+
+
+@pytest.mark.parametrize("form", ["table", "records", "csv", "json", "markdown"])
+def test_a_column_s_name_gives_a_terminal_no_command(
+    answers: duckdb.DuckDBPyConnection, form: str
+) -> None:
+    shown = show(answers, form, PIVOTS.format(name="chr(27) || '[2Jgone' || chr(155)"))
+    assert b"gone" in shown
+    assert not {"\x1b", "\x9b"} & {*shown.decode()}
+    plan = show(answers, form, "explain select 1 as \"\x1b[2Jgone\"")
+    assert b"\x1b" not in plan
+
+
+def test_a_column_s_name_gives_a_spreadsheet_no_formula(answers: duckdb.DuckDBPyConnection) -> None:
+    query = PIVOTS.format(name="'=cmd|''/c calc''!A0'")
+    assert show(answers, "csv", query) == b"item,'=cmd|'/c calc'!A0\na,1\n"
+    assert show(answers, "csv-raw", query) == b"item,=cmd|'/c calc'!A0\na,1\n"
+
+
 def test_an_error_gives_a_terminal_no_command() -> None:
     assert "\x1b" not in redact("no column \x1b[2J; \x9b31m")
 

@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from judgelake.tasks.errors import show_controls
 from judgelake.tasks.papers.cells import Cell, FilledTable
 from judgelake.tasks.papers.registry import Line, PaperTable
 from judgelake.tasks.warehouse.catalog import markdown_line, plain_cell, quote_formula
@@ -54,6 +55,7 @@ def write_list(
     table: PaperTable, names: Sequence[str], rows: Sequence[Sequence[object]], form: str
 ) -> str:
     """A table whose rows are whatever a query found, as Markdown, LaTeX or CSV."""
+    names = [show_controls(name) for name in names]
     cells = [[str(plain_cell(value)) for value in row] for row in rows]
     if form == "markdown":
         lines = [markdown_line(names), markdown_line(["---"] * len(names))]
@@ -61,8 +63,8 @@ def write_list(
         return title + "".join([*lines, *map(markdown_line, cells)])
     if form == "csv":
         out = io.StringIO()
-        quoted = [[quote_formula(cell) for cell in row] for row in cells]
-        csv.writer(out, lineterminator="\n").writerows([names, *quoted])
+        quoted = ([quote_formula(cell) for cell in row] for row in [names, *cells])
+        csv.writer(out, lineterminator="\n").writerows(quoted)
         return out.getvalue()
     body = [f"{' & '.join(map(_tex, row))} \\\\" for row in [names, *cells]]
     return _frame_latex(f"{len(names) * 'l'}", [body[0], "\\midrule", *body[1:]], table.caption)

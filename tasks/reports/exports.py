@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from judgelake.tasks.digests import digest_json, digest_packages
-from judgelake.tasks.errors import QueryError
+from judgelake.tasks.errors import CONTROLS, QueryError
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.snapshot import Snapshot
 from judgelake.tasks.lake.storage import LakePath, has_file, read_file, whole_file
@@ -34,6 +34,22 @@ _INSTANT = "%Y-%m-%dT%H:%M:%S.%fZ"
 _FORMULA = f"^([{re.escape(''.join(FORMULA_SIGNS))}])"
 _QUOTED = r"'\1"
 _NESTED = ("STRUCT", "MAP")
+# letter by letter, for `regexp_replace` computes nothing, where a text has a control character
+_SHOWN = """
+    case
+        when regexp_matches({text}, {controls}) then list_aggregate(
+            list_transform(
+                string_split({text}, ''),
+                lambda sign: case
+                    when regexp_full_match(sign, {controls}) then format({form}, unicode(sign))
+                    else sign
+                end
+            ),
+            'string_agg', ''
+        )
+        else {text}
+    end
+"""
 
 
 def report_views() -> list[str]:
@@ -137,7 +153,7 @@ def _choose(types: Mapping[str, str], benchmarks: Sequence[str]) -> str:
 
 def _as_text(types: Mapping[str, str], *, for_spreadsheets: bool = False) -> str:
     """The columns, with nested values as JSON and instants in ISO 8601, UTC; for spreadsheets, text
-    that they take for a formula has an apostrophe before it.
+    that they take for a formula has an apostrophe before it, and control characters are shown.
     """
     return ", ".join(
         f'{_text_of(name, kind, for_spreadsheets=for_spreadsheets)} as "{name}"'
@@ -147,12 +163,19 @@ def _as_text(types: Mapping[str, str], *, for_spreadsheets: bool = False) -> str
 
 def _text_of(name: str, kind: str, *, for_spreadsheets: bool) -> str:
     if kind.endswith("]") or kind.startswith(_NESTED):
-        return f'to_json("{name}")'
+        text = f'to_json("{name}")'
+        return _show_controls(f"{text}::varchar", r"\u{:04x}") if for_spreadsheets else text
     if kind == "TIMESTAMP WITH TIME ZONE":
         return f"strftime(\"{name}\", '{_INSTANT}')"
     if for_spreadsheets and kind == "VARCHAR":
-        return f'regexp_replace("{name}", {quote_text(_FORMULA)}, {quote_text(_QUOTED)})'
+        quoted = f'regexp_replace("{name}", {quote_text(_FORMULA)}, {quote_text(_QUOTED)})'
+        return _show_controls(quoted, r"\x{:02x}")
     return f'"{name}"'
+
+
+def _show_controls(text: str, form: str) -> str:
+    """The SQL of `text` in which each control character is written in a `form` of its number."""
+    return _SHOWN.format(text=text, controls=quote_text(CONTROLS), form=quote_text(form))
 
 
 def _write_markdown(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from judgelake.flows.cli import make_parser
-from judgelake.flows.plan_command import run_plan
+from judgelake.flows.plan_command import as_text, plan_suite, run_plan
 from judgelake.tasks.backends.openai.settings import StandinSettings
 from judgelake.tasks.engine.shard import ShardOrder, run_judge_shard
 from judgelake.tasks.errors import SuiteError
@@ -74,6 +74,15 @@ def test_without_a_lake_the_sources_are_read_and_no_lake_is_made(
         10,
     ]
     assert not lake.exists()
+
+
+def test_an_item_s_id_gives_a_terminal_no_command(suite_file: Path) -> None:
+    suite, estimate = plan_suite(suite_file, str(suite_file.parent / "lake"), Scope())
+    note = "no score: 1 of 2 items (i\x1b[2J\x9b31m\r\ni): the item has no image"
+    judges = tuple(replace(judge, notes=(note,)) for judge in estimate.judges)
+    shown = as_text(replace(estimate, judges=judges), suite)
+    assert r"(i\x1b[2J\x9b31m i): the item has no image" in shown
+    assert not {"\x1b", "\x9b", "\r"} & {*shown}
 
 
 def test_what_was_judged_is_present_though_the_answers_have_changed_since(

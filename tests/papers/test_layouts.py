@@ -117,6 +117,7 @@ def test_lists_quote_what_data_bring() -> None:
     rows = [("=1+1", ["a", "b|c"], None)]
     assert "'=1+1" in write_list(table, ["x", "y", "z"], rows, "csv")
     assert "b\\|c" in write_list(table, ["x", "y", "z"], rows, "markdown")
+    assert write_list(table, ["=x", "\x1b[2J", "z"], rows, "csv").startswith("'=x,\\x1b[2J,z\n")
     assert "\\midrule" in write_list(table, ["x_1", "y", "z"], rows, "latex")
 
 

@@ -131,6 +131,23 @@ def test_csv_gives_a_spreadsheet_no_formula(
     }
 
 
+def test_no_file_gives_a_terminal_a_command(
+    connection: duckdb.DuckDBPyConnection, tmp_path: Path
+) -> None:
+    escape = "'=é' || chr(27) || '[2Jgone' || chr(155) || chr(127) || chr(13) || chr(10)"
+    connection.execute(
+        f"create or replace view rpt_b as select {escape} as text, [{escape}] as texts"
+    )
+    export_tables(connection, tmp_path, ["b"])
+    _, row = read_csv(tmp_path / "rpt_b.csv")
+    assert row[0] == "'=é\\x1b[2Jgone\\x9b\\x7f\r\n"
+    assert json.loads(row[1]) == ["=é\x1b[2Jgone\x9b\x7f\r\n"]
+    for form in ("csv", "md"):
+        text = (tmp_path / f"rpt_b.{form}").read_text(encoding="utf-8")
+        assert "gone" in text
+        assert not {"\x1b", "\x9b", "\x7f"} & {*text}
+
+
 def test_rows_are_sorted_by_their_columns(
     connection: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:

@@ -2,13 +2,14 @@
 what changed or is wrong.
 
 Pure: what the page's first screen shows in, text out. Names come from models and data, so they
-stand as code and without what Markdown would take for markup.
+stand as code and without what Markdown would take for markup, with control characters shown.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from judgelake.tasks.errors import show_controls
 from judgelake.tasks.reports.page.concerns import Changes
 from judgelake.tasks.reports.page.parts import BenchmarkPart, keep_finite
 from judgelake.tasks.reports.page.trust import Trust
@@ -35,7 +36,7 @@ def write_summary(
     said = [*map(_plain_but_code, concerns), *_say_changes(changes)]
     if said:
         lines += ["## What changed, or is wrong", "", *(f"- {line}" for line in said), ""]
-    return "\n".join(lines)
+    return show_controls("\n".join(lines))
 
 
 def _describe(part: BenchmarkPart) -> Iterator[str]:

@@ -56,6 +56,15 @@ def test_a_summary_says_whom_to_trust_who_leads_and_names_are_no_markup(
     ]
 
 
+def test_a_summary_gives_a_terminal_no_command() -> None:
+    row = {"figure": "mean", "judge": "j\x1b[2J", "benchmark": "b", "model": "m", "has_moved": True,
+           "base_value": 0.25, "value": 0.75, "difference": 0.5, "tested": "paired"}  # fmt: skip
+    changes = Changes(DAY, "run1", [row])
+    text = write_summary("s", DAY, "\x9b31m", [], ["`j\x1b[2J` lacks scores."], changes)
+    assert text.count(r"`j\x1b") == 2
+    assert not {"\x1b", "\x9b"} & {*text}
+
+
 def test_a_summary_names_what_moved() -> None:
     row = {"figure": "mean", "judge": "j", "benchmark": "b", "model": "m", "has_moved": True,
            "base_value": 0.25, "value": 0.75, "difference": 0.5, "tested": "paired"}  # fmt: skip
