@@ -14,7 +14,11 @@ from judgelake.tasks.runs.status import HeldLease, LakeStatus, OpenRun, read_sta
 def run_status(options: argparse.Namespace) -> int:
     """Print the status of the lake; returns the exit code."""
     status = read_status(open_lake(options.lake))
-    text = status.as_json() if options.format == "json" else show_controls("\n".join(describe_status(status)))
+    text = (
+        status.as_json()
+        if options.format == "json"
+        else show_controls("\n".join(describe_status(status)))
+    )
     sys.stdout.write(f"{text}\n")
     return ExitCode.DONE
 

@@ -149,7 +149,7 @@ def test_a_column_s_name_gives_a_terminal_no_command(
     shown = show(answers, form, PIVOTS.format(name="chr(27) || '[2Jgone' || chr(155)"))
     assert b"gone" in shown
     assert not {"\x1b", "\x9b"} & {*shown.decode()}
-    plan = show(answers, form, "explain select 1 as \"\x1b[2Jgone\"")
+    plan = show(answers, form, 'explain select 1 as "\x1b[2Jgone"')
     assert b"\x1b" not in plan
 
 

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 
 from judgelake.tasks.backends.openai.batch_book import Batch, BatchBook, Refusals
 from judgelake.tasks.backends.openai.settings import OpenAISettings
-from judgelake.tasks.engine.ledger import FLUSH_REPLIES, Ledger
+from judgelake.tasks.engine.ledger import Ledger
 from judgelake.tasks.engine.shard import ShardResult, sum_up
+from judgelake.tasks.errors import redact
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.lake.processes import own_folder
 from judgelake.tasks.lake.stop_flag import StopFlag
@@ -190,7 +191,7 @@ class _Collector:
         """Put the replies among the lines into the lake; returns what was refused, and how many
         requests got neither.
         """
-        from judgelake.tasks.backends.openai.batch import read_line
+        from judgelake.tasks.backends.openai.batch_lines import read_line
 
         answered, refusals = self._book.list_answered(batch), Refusals()
         for line in lines:
@@ -208,7 +209,7 @@ class _Collector:
                 answered.add(key)
                 request = Request(batch.model, (), draw=draw, endpoint=batch.endpoint)
                 self._ledger.keep_reply(digest, request, _mark(answer, batch))
-                if self._ledger.tally.n_calls % FLUSH_REPLIES == 0:
+                if self._ledger.is_full:
                     await self._ledger.flush_patiently()
         await self._ledger.flush_patiently()
         return refusals, len(set(batch.requests) - answered - refusals.keys())
@@ -217,18 +218,20 @@ class _Collector:
         """Print a line on standard error, but only once for the same words."""
         if words not in self._reported:
             self._reported.add(words)
-            sys.stderr.write(f"judgelake: batches: {words}\n")
+            sys.stderr.write(redact(f"judgelake: batches: {words}\n"))
 
 
 def _fetch(api: "BatchApi", news: "BatchNews", folder: Path) -> Iterator[bytes]:
     """The lines of a batch's answers, then those of its errors."""
+    from judgelake.tasks.backends.openai.batch_lines import cut_lines
+
     for file_id in (news.output_file, news.error_file):
         if file_id is None:
             continue
         file = folder / "lines.jsonl"
         api.download(file_id, file)
         with file.open("rb") as opened:
-            yield from (line for line in opened if line.strip())
+            yield from cut_lines(opened)
 
 
 def _mark(reply: Reply, batch: Batch) -> Reply:

@@ -1,5 +1,5 @@
-"""The ledger of a shard: it collects replies and verdicts and writes them to the lake every 10 s or
-2,000 replies, replies always before the verdicts on them.
+"""The ledger of a shard: it collects replies and verdicts and writes them to the lake every 10 s,
+2,000 replies or 64 MiB, replies always before the verdicts on them.
 
 Which requests are sent is decided in `tasks.engine.engine`, which verdict of a case counts in SQL.
 
@@ -146,6 +146,10 @@ def _find_wrong(verdict: Verdict, unit: Unit) -> str | None:
 FLUSH_SECONDS = 10.0
 FLUSH_REPLIES = 2000
 """A killed run loses at most the replies of so many seconds, or so many of them."""
+FLUSH_BYTES = 64 * 2**20
+"""So much may wait in memory; one reply may have half of it."""
+_LOGPROB_BYTES = 100
+"""What a token with its log-probability takes in memory, about."""
 PATIENCE_S = 180.0
 """How long writing to the lake is retried before the replies are spilled to a local folder."""
 _LONGEST_PAUSE_S = 30.0
@@ -278,6 +282,7 @@ class Ledger:
         retry: tuple[str, ...] = (),
         prices: Mapping[str, Price | None] = NO_PRICES,
         flush_replies: int = FLUSH_REPLIES,
+        flush_bytes: int = FLUSH_BYTES,
         patience: Callable[[], float] = lambda: PATIENCE_S,
         snapshot: Snapshot | None = None,
     ) -> None:
@@ -290,7 +295,7 @@ class Ledger:
         self._recent: dict[Key, Reply] = {}
         self._replies: list[dict[str, object]] = []
         self._verdicts: list[dict[str, object]] = []
-        self._flush_replies = flush_replies
+        self._flush_replies, self._flush_bytes, self._n_bytes = flush_replies, flush_bytes, 0
         self._patience, self._n_spilled = patience, 0
         self._earliest = _find_latest(connection, judge_id, unit) + timedelta(microseconds=1)
         self._full = asyncio.Event()
@@ -331,8 +336,7 @@ class Ledger:
         self.tally.completion_tokens += reply.completion_tokens or 0
         self.tally.cost_usd += cost or 0.0
         self.tally.n_unpriced += cost is None
-        if len(self._replies) >= self._flush_replies:
-            self._full.set()
+        self._weigh(self._replies[-1], sum(map(len, reply.top_logprobs)))
 
     def keep_verdicts(self, case: Case, verdicts: list[Verdict], digests: list[str]) -> None:
         """Add a judge's verdicts on a case: one row for each of its criteria."""
@@ -358,6 +362,19 @@ class Ledger:
                 for level, share in levels.items()
             ]
             self._verdicts.append(about | concluded | dict(verdict.made or {}))
+            self._weigh(self._verdicts[-1])
+
+    def _weigh(self, row: Mapping[str, object], n_logprobs: int = 0) -> None:
+        """Count what a new row takes in memory."""
+        texts = sum(len(value) for value in row.values() if isinstance(value, str))
+        self._n_bytes += texts + _LOGPROB_BYTES * n_logprobs
+        if len(self._replies) >= self._flush_replies or self._n_bytes >= self._flush_bytes:
+            self._full.set()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so much waits that it is to be written now."""
+        return self._full.is_set()
 
     def leave_open(self, pending: Sequence[Pending]) -> None:
         """Count a case that waits for a batch at the provider. Cases left over because the budget
@@ -375,12 +392,13 @@ class Ledger:
     async def _flush(self) -> None:
         async with self._writing:
             # verdicts that come during the write may be on replies that it does not include
-            n_verdicts = len(self._verdicts)
+            n_verdicts, n_bytes = len(self._verdicts), self._n_bytes
             keys = [(str(row["request_digest"]), int(str(row["draw"]))) for row in self._replies]
             await self._write("replies", self._replies, len(keys), frame_replies)
             self._stored.add(keys)
             for key in keys:
                 self._recent.pop(key, None)
+            self._n_bytes -= n_bytes
             self._full.clear()
             table = TABLE_OF[self._unit]
             await self._write(
@@ -450,7 +468,7 @@ class Ledger:
         )
 
     async def flush_regularly(self, seconds: float, on_tick: Callable[[Tally], None]) -> None:
-        """Flush every `seconds` or when 2,000 replies wait, until cancelled; `on_tick` is called
+        """Flush every `seconds` or when the ledger is full, until cancelled; `on_tick` is called
         about every second.
         """
         waited = 0.0

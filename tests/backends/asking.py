@@ -52,6 +52,7 @@ async def scripted_endpoint(handler: Handler) -> AsyncIterator[str]:
     app = web.Application()
     app.router.add_post("/v1/chat/completions", handler)
     app.router.add_post("/v1/completions", handler)
+    app.router.add_get("/v1/batches/{id}", handler)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
     await runner.setup()
     try:

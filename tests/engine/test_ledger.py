@@ -303,6 +303,32 @@ def test_enough_replies_are_flushed_at_once(lake: Lake, monkeypatch: pytest.Monk
     assert written == ["replies:3", "verdicts:3"]
 
 
+def test_long_texts_are_flushed_at_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replies, and verdicts on replies that an earlier run paid for, count by what they hold."""
+    written, ledger = record_writes(monkeypatch), make_ledger(lake, flush_bytes=10_000)
+
+    async def keep_long() -> None:
+        flushing = asyncio.create_task(ledger.flush_regularly(3600, lambda _: None))
+        for at in range(2):
+            ledger.keep_reply(f"{at:064}", make_request(at), Reply("x" * 5000))
+        await wait_until(lambda: len(written) == 2)
+        keep(ledger, 1)
+        await asyncio.sleep(0.05)
+        assert len(written) == 2
+        logprobs = ((("x", -0.5),) * 20,) * 5
+        ledger.keep_reply("b" * 64, make_request(3), Reply("x", top_logprobs=logprobs))
+        await wait_until(lambda: len(written) == 4)
+        keep(ledger, 4, Verdict("ok", rating=3, score_0_1=1.0, rationale="x" * 10_000))
+        await wait_until(lambda: len(written) == 6)
+        flushing.cancel()
+
+    run(keep_long())
+    assert written == [
+        "replies:2", "verdicts:0", "replies:2", "verdicts:1", "replies:1", "verdicts:1"
+    ]  # fmt: skip
+    assert not ledger.is_full
+
+
 def test_few_replies_are_flushed_when_their_time_comes(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:

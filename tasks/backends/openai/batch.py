@@ -2,7 +2,8 @@
 provider; a later run collects the replies.
 
 A request that is in an open batch already is not asked again. The lake's rows are written in
-`tasks.backends.openai.batch_book`; replies are collected in `tasks.engine.collecting`.
+`tasks.backends.openai.batch_book`, the lines of files in `tasks.backends.openai.batch_lines`;
+replies are collected in `tasks.engine.collecting`.
 
 Calls are few, so the openai package sends them (its errors carry the key and stop here).
 """
@@ -16,28 +17,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import openai
-import orjson
 from openai.types import Batch as ProviderBatch
 
 from judgelake.tasks.backends.base import make_reason, request_digest
 from judgelake.tasks.backends.openai.adapting import Adaptation, learn
 from judgelake.tasks.backends.openai.batch_book import Batch, BatchBook, Key
-from judgelake.tasks.backends.openai.client import HttpAnswer, is_filtered
+from judgelake.tasks.backends.openai.batch_lines import ROUTE, write_line
+from judgelake.tasks.backends.openai.client import MOST_BYTES, TooLongError
 from judgelake.tasks.backends.openai.endpoints import (
     OPENAI_URL,
     Endpoint,
     find_endpoint,
     sent_model,
 )
-from judgelake.tasks.backends.openai.format import (
-    EncodeImage,
-    decode_reply,
-    encode_request,
-    read_error,
-)
+from judgelake.tasks.backends.openai.format import EncodeImage, encode_request, read_error
 from judgelake.tasks.backends.openai.holding import BY_SCHEMA, Holding
 from judgelake.tasks.backends.openai.limits import BackOff
 from judgelake.tasks.errors import BackendError
@@ -45,13 +41,14 @@ from judgelake.tasks.lake.processes import own_folder
 from judgelake.tasks.types import QUEUED, Failure, Pending, Reply, Request
 
 T = TypeVar("T")
-ROUTE: Literal["/v1/chat/completions"] = "/v1/chat/completions"
 KEY = "judgelake_batch"
 """The entry of a batch's metadata that holds our key."""
 # states in which OpenAI changes a batch no more
 ENDED = ("completed", "failed", "expired", "cancelled")
 # our clock and the provider's may differ; an hour is far more than they do
 _CLOCKS_APART_S = 3600.0
+# what is said of a body that has been read and unpacked no longer holds
+_OF_THE_BODY = ("content-encoding", "content-length", "transfer-encoding")
 # the most batches that OpenAI lists in one answer
 _PAGE = 100
 
@@ -84,6 +81,37 @@ class BatchNews(NamedTuple):
     reason: str | None
 
 
+class _BoundedClient(openai.DefaultHttpxClient):
+    """Reads no more of an answer than `MOST_BYTES`, unpacked, and leaves a file that is streamed to
+    its reader; goes nowhere else, as no live request does.
+    """
+
+    def __init__(self, *, trust_env: bool) -> None:
+        super().__init__(trust_env=trust_env, follow_redirects=False)
+
+    def send(self, request: Any, *, stream: bool = False, **more: Any) -> Any:
+        response = super().send(request, stream=True, **more)
+        if stream and response.is_success:
+            return response
+        parts, size = [], 0
+        with contextlib.closing(response):
+            for part in response.iter_bytes():
+                parts.append(part[: MOST_BYTES - size])
+                size += len(part)
+                if size > MOST_BYTES:
+                    if response.is_success:
+                        raise TooLongError
+                    break  # the beginning of an error says what it is
+        headers = [
+            (name, value)
+            for name, value in response.headers.items()
+            if name.lower() not in _OF_THE_BODY
+        ]
+        return type(response)(
+            response.status_code, headers=headers, content=b"".join(parts), request=request
+        )
+
+
 class BatchApi:
     """One account's files and batches; raises BatchError."""
 
@@ -109,7 +137,7 @@ class BatchApi:
             base_url=endpoint.base_url,
             timeout=timeout_s,
             max_retries=0,  # a batch that was perhaps made must be looked for first
-            http_client=openai.DefaultHttpxClient(trust_env=not endpoint.is_loopback),
+            http_client=_BoundedClient(trust_env=not endpoint.is_loopback),
             default_headers=headers,  # type: ignore[arg-type]  # Omit takes a header away
             default_query=dict(part.split("=") for part in endpoint.query.split("&"))
             if endpoint.query
@@ -171,9 +199,8 @@ class BatchApi:
 
     def ask(self, batch_id: str) -> BatchNews:
         """How a batch stands."""
-        return _read_news(
-            self._try(f"ask after {batch_id}", lambda: self._client.batches.retrieve(batch_id))
-        )
+        found = self._try(f"ask after {batch_id}", lambda: self._client.batches.retrieve(batch_id))
+        return _read_news(found, self._endpoint.key)
 
     def download(self, file_id: str, to: Path) -> None:
         """Fetch a file of answers, which may be larger than memory should hold."""
@@ -218,6 +245,8 @@ class BatchApi:
             raise self._fail(
                 what, f"{error.status_code} {read_error(response.content)}", error.status_code
             ) from None
+        except TooLongError as error:
+            raise self._fail(what, str(error), None) from None
         except (openai.APIError, OSError) as error:
             raise self._fail(what, f"{type(error).__name__}: {error}", None) from None
 
@@ -228,53 +257,12 @@ class BatchApi:
         )
 
 
-def _read_news(batch: ProviderBatch) -> BatchNews:
+def _read_news(batch: ProviderBatch, key: str) -> BatchNews:
     errors = (batch.errors.data if batch.errors else None) or []
-    reason = "; ".join(dict.fromkeys(error.message for error in errors if error.message)) or None
+    words = "; ".join(dict.fromkeys(error.message for error in errors if error.message))
+    reason = make_reason(words, key) if words else None
     code = next((error.code for error in errors if error.code), None)
     return BatchNews(batch.status, batch.output_file_id, batch.error_file_id, code, reason)
-
-
-# timeout, conflict, rate limit: asked again, the request may succeed
-_PASSING = (408, 409, 429)
-_ID = "request-"
-
-
-def write_line(place: int, body: bytes) -> bytes:
-    """The line of the request at `place` (from 0) of a file."""
-    head = orjson.dumps({"custom_id": f"{_ID}{place}", "method": "POST", "url": ROUTE})
-    return head[:-1] + b',"body":' + body + b"}\n"
-
-
-def read_line(line: bytes) -> tuple[int, Reply | str | None]:
-    """Which request a line of an output or error file is about, and what came: a reply, a refusal's
-    body, None where it was not answered.
-
-    Raises ValueError where it is no such line.
-    """
-    record: dict[str, Any] = orjson.loads(line)
-    try:
-        place = int(str(record["custom_id"]).removeprefix(_ID))
-        response = record.get("response")
-        if response is None:
-            return place, None  # expired, cancelled, or the provider's own failure
-        status, content = int(response["status_code"]), orjson.dumps(response["body"])
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"a line without {error}: {line[:200].decode(errors='replace')}") from None
-    return place, _read_answer(HttpAnswer(status, {}, content))
-
-
-def _read_answer(answer: HttpAnswer) -> Reply | str | None:
-    if is_filtered(answer):
-        return Reply("", "content_filter", refusal=make_reason(read_error(answer.content)))
-    if answer.status in _PASSING or answer.status >= 500:
-        return None
-    if not 200 <= answer.status < 300:
-        return answer.content.decode()
-    try:
-        return decode_reply(answer.content)
-    except ValueError as error:
-        return str(error)
 
 
 class FileLimits(NamedTuple):

@@ -86,6 +86,9 @@ class WireError(Exception):
 class TooLongError(WireError):
     """The body of an answer is longer than any reply; nothing of it is kept."""
 
+    def __init__(self) -> None:
+        super().__init__(f"the answer is longer than {MOST_BYTES / 2**20:g} MiB")
+
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
@@ -125,8 +128,7 @@ class Wire:
                 async for part in response.content.iter_any():
                     size += len(part)
                     if size > MOST_BYTES:  # unpacked, so that no answer fills the memory
-                        longest = f"{MOST_BYTES / 2**20:g} MiB"
-                        raise TooLongError(f"the answer is longer than {longest}")
+                        raise TooLongError
                     parts.append(part)
                 content = b"".join(parts)
                 # an answer may repeat the request's headers, in an error or in a reply; from here

@@ -3,28 +3,34 @@ and again only where nothing came.
 """
 
 import asyncio
+import contextlib
 import inspect
+import io
 import pickle
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import orjson
 import pytest
+from aiohttp import web
 
 from judgelake.flows.status_command import describe_status
 from judgelake.tasks.backends.base import request_digest
+from judgelake.tasks.backends.openai import batch, client
 from judgelake.tasks.backends.openai.batch import (
     OPENAI_LIMITS,
     BatchApi,
     BatchBackend,
     BatchError,
     FileLimits,
-    read_line,
 )
 from judgelake.tasks.backends.openai.batch_book import BatchBook
+from judgelake.tasks.backends.openai.batch_lines import cut_lines, read_line
+from judgelake.tasks.backends.openai.endpoints import find_endpoint
 from judgelake.tasks.backends.openai.limits import BackOff
 from judgelake.tasks.backends.openai.settings import OpenAISettings
 from judgelake.tasks.engine.collecting import CollectOrder, collect_batches
@@ -35,7 +41,7 @@ from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.runs.status import read_status
 from judgelake.tasks.suite.judges import JudgeSettings
 from judgelake.tasks.types import QUEUED, Failure, Image, Message, Pending, Reply, Request
-from tests.backends.asking import rating_request
+from tests.backends.asking import completion, rating_request, scripted_endpoint
 from tests.backends.batch_server import BatchServer, Json, batch_server, rate
 from tests.lakes import append_records, judge_row, lave_judge, make_lake, query
 
@@ -458,6 +464,95 @@ def test_what_a_line_means(response: Json | None, outcome: str | None) -> None:
 def test_a_line_that_is_none_is_a_value_error(line: bytes) -> None:
     with pytest.raises(ValueError):
         read_line(line)
+
+
+@pytest.fixture
+def _low_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (client, batch):
+        monkeypatch.setattr(module, "MOST_BYTES", 2**20)
+
+
+@pytest.mark.usefixtures("_low_limit")
+def test_an_answer_of_any_length_is_left_at_the_limit(lake: Lake, server: BatchServer) -> None:
+    """In a batch as live: the request fails in the same words, and its neighbours are read."""
+
+    def answer(body: Json) -> tuple[int, Json]:
+        is_long = body["messages"][-1]["content"] == REQUESTS[1].messages[-1].text
+        return (200, completion("x" * 2**21)) if is_long else rate(body)
+
+    queue(lake, server, "run-1")
+    server.answer = answer
+    server.finish()
+    assert collect(lake, server, "run-2").n_calls == 3
+    assert left(lake) == [REQUESTS[1]]
+    (reason,) = reasons(queue(lake, server, "run-2", left(lake)))
+    assert reason == f"{urlsplit(server.base_url).netloc}, {MODEL}: the answer is longer than 1 MiB"
+    assert len(server.batches) == 1
+
+
+@pytest.mark.usefixtures("_low_limit")
+def test_the_request_of_a_long_line_is_known_wherever_the_line_names_it() -> None:
+    spelled = '"custom_id": "request-9"' + "x" * 2**21
+    answered = {"response": {"status_code": 200, "body": completion(spelled)}}
+    short = {"custom_id": "request-5", "response": None}
+    lines = [
+        {"custom_id": "request-3", **answered},
+        {**answered, "custom_id": "request-4"},
+        answered,
+        short,
+    ]
+    file = io.BytesIO(b"".join(orjson.dumps(line) + b"\n" for line in lines))
+    said = {"error": {"message": "the answer is longer than 1 MiB"}}
+    refusal = orjson.dumps(said).decode()
+    assert [*map(read_line, cut_lines(file))] == [(3, refusal), (4, refusal), (5, None)]
+
+
+def test_a_long_refusal_is_kept_in_its_words() -> None:
+    said = {"error": {"message": "no", "input": "x" * 2**20}}
+    line = {"custom_id": "request-1", "response": {"status_code": 400, "body": said}}
+    assert read_line(orjson.dumps(line)) == (1, "no")
+
+
+@pytest.mark.usefixtures("_low_limit")
+@pytest.mark.parametrize("status", [200, 302, 500])
+def test_nothing_beyond_the_limit_is_read_of_what_is_said_of_a_batch(status: int) -> None:
+    sent = 0
+
+    async def answer(asked: web.Request) -> web.StreamResponse:
+        nonlocal sent
+        response = web.StreamResponse(status=status, headers={"Location": "/other"})
+        response.enable_compression()
+        await response.prepare(asked)
+        with contextlib.suppress(ConnectionError):
+            for _ in range(256):
+                await response.write(b"x" * 2**20)
+                sent += 1
+        return response
+
+    async def ask() -> str:
+        async with scripted_endpoint(answer) as base_url:
+            api = BatchApi(find_endpoint(MODEL, base_url, "OPENAI_API_KEY"), 60.0, 1)
+            with contextlib.closing(api), pytest.raises(BatchError) as raised:
+                await asyncio.to_thread(api.ask, "batch_1")
+            return raised.value.words
+
+    words = asyncio.run(ask())
+    assert ("is longer than 1 MiB" in words) == (status == 200)
+    assert sent < 256
+
+
+def test_a_provider_s_words_give_a_terminal_no_command(
+    lake: Lake, server: BatchServer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    queue(lake, server, "run-1")
+    words = "\x1b[2Jtoo many\x9b31m\r\ngone Bearer sk-0123456789abcdef"
+    failed = {"object": "list", "data": [{"code": "x", "message": words}]}
+    server.finish("failed", errors=failed)
+    collect(lake, server, "run-2")
+    said = capfd.readouterr().err
+    assert said.endswith(r" failed: \x1b[2Jtoo many\x9b31m gone Bearer ***" + "\n")
+    (row,) = query(lake, "select reason from stg_batches")
+    assert row["reason"] == r"\x1b[2Jtoo many\x9b31m gone Bearer ***"
 
 
 def test_the_key_shows_in_no_error(
