@@ -78,3 +78,14 @@ def test_a_wide_table_fits_into_a_terminal(
     shown = capsys.readouterr().out
     assert max(map(len, shown.splitlines())) <= 80
     assert " ".join(shown.split()).count("none of Yes, No") == 9
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_text_gives_a_terminal_no_command(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, is_terminal: bool
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
+    _show("items", pl.DataFrame({"text": ["\x1b[2Jgone\x9b31m"], "uris": [["a\x1b[2J"]]}))
+    shown = capsys.readouterr().out
+    assert r"\x1b[2Jgone\x9b31m" in shown
+    assert not {"\x1b", "\x9b"} & {*shown}

@@ -2,11 +2,12 @@
 token: an answer must not end the user's turn, or put another image into the prompt.
 
 A character that no text has is put into the spelling before the tokenizer sees it, and its tokens
-are taken out again: the model reads the spelling letter by letter.
+are taken out again: the model reads the spelling letter by letter. What a tokenizer's normaliser
+makes a spelling of (`＜end＞`) is found by the ids that it gives.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -37,14 +38,27 @@ class ControlTokens:
         # The longest spelling first: one may begin another.
         words = "|".join(re.escape(mark) for mark in sorted(marks, key=len, reverse=True))
         self._marks = re.compile(words) if words else None
+        self._ids = self._find_ids(marks)
         self._break_ids = self._find_break_ids()
         self._break_one = lru_cache(None)(self._find_broken)
 
     def break_spelling(self, text: str) -> str:
-        """`text` in which no control token is spelled."""
+        """`text` in which no control token is spelled; raises ValueError where it cannot be."""
         if self._marks is None:
             return text
-        return self._marks.sub(lambda mark: self._break_one(mark[0]), text.replace(_BREAK, ""))
+        text = self._marks.sub(lambda mark: self._break_one(mark[0]), text.replace(_BREAK, ""))
+        for part in (_BREAK.join, _BLANK.join, lambda _: _BLANK):
+            places = self._find_control(text)
+            if not places:
+                return text
+            for start, end in reversed(places):
+                text = text[:start] + part(text[start:end]) + text[end:]
+        if self._find_control(text):
+            raise ValueError(
+                "the text gives control tokens of the model's tokenizer; expected one that can be "
+                "kept apart from them; use a model with a fast tokenizer"
+            )
+        return text
 
     def break_messages(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         """The messages in whose texts no control token is spelled."""
@@ -67,14 +81,33 @@ class ControlTokens:
         return places
 
     def tokenise(self, text: str) -> list[int]:
-        """The ids of a text without any control token."""
+        """The ids of a text without any control token; raises ValueError as `break_spelling`."""
         ids = self._tokenise(self.break_spelling(text))
         return [ids[at] for at in self.find_kept(ids)]
+
+    def _find_control(self, text: str) -> list[tuple[int, int]]:
+        """Where the tokenizer makes control tokens of a text; (0, 0) where it says no places."""
+        is_fast = self._tokenizer.is_fast
+        encoded = self._tokenizer(text, add_special_tokens=False, return_offsets_mapping=is_fast)
+        ids = encoded["input_ids"]
+        places = encoded["offset_mapping"] if is_fast else [(0, 0)] * len(ids)
+        found = (place for number, place in zip(ids, places, strict=True) if number in self._ids)
+        return sorted(set(found))
+
+    def _find_ids(self, marks: Iterable[str]) -> set[int]:
+        """The ids of the control tokens. `<unk>`, which any sign gives that the tokenizer has not
+        learnt, is among them only where it begins or ends texts as well.
+        """
+        tokenizer = self._tokenizer
+        harmless = {tokenizer.unk_token_id} - {tokenizer.bos_token_id, tokenizer.eos_token_id}
+        return {tokenizer.convert_tokens_to_ids(mark) for mark in marks} - harmless
 
     def _find_broken(self, mark: str) -> str:
         broken = mark[0] + _BREAK + mark[1:]
         number = self._tokenizer.convert_tokens_to_ids(mark)
-        return broken if number not in self._tokenise(broken) else mark[0] + _BLANK + mark[1:]
+        if number not in self._tokenise(broken):
+            return broken
+        return mark[0] + _BLANK + mark[1:] if len(mark) > 1 else _BLANK
 
     def _find_break_ids(self) -> tuple[int, ...]:
         """The tokens of the break between two letters; none where they cannot be known apart."""
