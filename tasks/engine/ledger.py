@@ -336,7 +336,9 @@ class Ledger:
         self.tally.completion_tokens += reply.completion_tokens or 0
         self.tally.cost_usd += cost or 0.0
         self.tally.n_unpriced += cost is None
-        self._weigh(self._replies[-1], sum(map(len, reply.top_logprobs)))
+        self._n_bytes += len(reply.text) + _LOGPROB_BYTES * sum(map(len, reply.top_logprobs))
+        if len(self._replies) >= self._flush_replies or self._n_bytes >= self._flush_bytes:
+            self._full.set()
 
     def keep_verdicts(self, case: Case, verdicts: list[Verdict], digests: list[str]) -> None:
         """Add a judge's verdicts on a case: one row for each of its criteria."""
@@ -361,15 +363,11 @@ class Ledger:
                 {"level": level, "probability": round_single(share)}
                 for level, share in levels.items()
             ]
-            self._verdicts.append(about | concluded | dict(verdict.made or {}))
-            self._weigh(self._verdicts[-1])
-
-    def _weigh(self, row: Mapping[str, object], n_logprobs: int = 0) -> None:
-        """Count what a new row takes in memory."""
-        texts = sum(len(value) for value in row.values() if isinstance(value, str))
-        self._n_bytes += texts + _LOGPROB_BYTES * n_logprobs
-        if len(self._replies) >= self._flush_replies or self._n_bytes >= self._flush_bytes:
-            self._full.set()
+            concluded |= verdict.made or {}
+            self._verdicts.append(about | concluded)
+            self._n_bytes += sum(len(part) for part in concluded.values() if isinstance(part, str))
+            if self._n_bytes >= self._flush_bytes:
+                self._full.set()
 
     @property
     def is_full(self) -> bool:

@@ -18,9 +18,11 @@ import orjson
 import pytest
 from aiohttp import web
 
-from judgelake.flows.status_command import describe_status
+from judgelake.flows.cli import make_parser
+from judgelake.flows.status_command import describe_status, run_status
 from judgelake.tasks.backends.base import request_digest
 from judgelake.tasks.backends.openai import batch, client
+from judgelake.tasks.backends.openai.adapting import Adaptation
 from judgelake.tasks.backends.openai.batch import (
     OPENAI_LIMITS,
     BatchApi,
@@ -553,6 +555,18 @@ def test_a_provider_s_words_give_a_terminal_no_command(
     assert said.endswith(r" failed: \x1b[2Jtoo many\x9b31m gone Bearer ***" + "\n")
     (row,) = query(lake, "select reason from stg_batches")
     assert row["reason"] == r"\x1b[2Jtoo many\x9b31m gone Bearer ***"
+
+
+def test_a_batch_s_id_gives_a_terminal_no_command(
+    lake: Lake, capsys: pytest.CaptureFixture[str]
+) -> None:
+    book = BatchBook(lake, "a" * 16, "run-1")
+    planned = book.plan("judge", MODEL, "http://x/v1", [("d" * 64, 0)], 1, Adaptation())
+    book.submit(planned, None, "batch_\x1b[2J\x9b31m")
+    assert run_status(make_parser().parse_args(["status", "--lake", str(lake.root)])) == 0
+    shown = capsys.readouterr().out
+    assert r"batch_\x1b[2J\x9b31m" in shown
+    assert not {"\x1b", "\x9b"} & {*shown}
 
 
 def test_the_key_shows_in_no_error(
