@@ -1,4 +1,4 @@
-"""Which columns a part of source `table` reads, and which settings would be ignored. What the
+"""Which columns a part of source `table` reads, and which settings would be ignored there. What the
 sections are is `settings`.
 """
 
@@ -18,6 +18,22 @@ _LISTS: Mapping[str, Kind] = {
     "regions": "elements",
 }
 
+GIVES_ITEMS = ("prompt", "references", "images")
+"""Columns of which one makes a part give items."""
+_OF_ITEMS = ("task", "regions", "category", "split", "cluster")
+_OF_ANSWERS = ("answer_id", "model", "style", "sample")
+_ABOUT_ANSWERS = (
+    "human_ratings",
+    "feedback_preferences",
+    "judge_verdicts",
+    "metric_scores",
+    "failure_labels",
+)
+_ABOUT_PAIRS = ("preferences", "judge_duels")
+_ABOUT_ITEMS = (*_ABOUT_ANSWERS, *_ABOUT_PAIRS, "choice_sets", "item_labels", "rubrics")
+_ABOUT_OTHERS = ("captions", "models", "benchmark_scores")
+_MAPPED = ("rating", "choice", "chosen")
+"""Values of a section that its own `values` map."""
 _COLUMN_NAMES = ("annotators", "criteria", "scores", "columns")
 """Settings that list columns by their names alone."""
 _WORDS = (
@@ -65,11 +81,19 @@ def refuse_ignored(part: Any) -> None:
             f"the first piece); add it",
         )
         need(
-            not is_list or (value.element is None and value.values is None),
+            not is_list or value.values is None,
             root,
-            f"{named}holds a list, of which neither `element` nor `values` can be taken; remove "
-            f"them",
+            f"{named}holds a list, whose texts `values` does not map; remove it",
         )
+    for section, settings in _sections(part):
+        for name in _MAPPED:
+            value = getattr(settings, name, None)
+            need(
+                value is None or value.values is None or settings.values is None,
+                section,
+                f"{name}: has `values` within it and beside it; expected one of them; move all "
+                f"texts into one",
+            )
     for root, values in _value_maps(part):
         for text in [text for text in values.values() if text is not None]:
             need(
@@ -80,17 +104,97 @@ def refuse_ignored(part: Any) -> None:
             )
 
 
+def refuse_unused(part: Any) -> None:
+    """Raises ValueError for settings that are about what the part does not give."""
+    gives_items = any(name in part.columns for name in GIVES_ITEMS)
+    needs = "expected `prompt`, `references` or `images` among `columns`; add it, or remove this"
+    for name in _OF_ITEMS:
+        of_items = f"{name}: describes an item, and this part gives none; {needs}"
+        need(gives_items or name not in part.columns, "columns", of_items)
+    need(
+        gives_items or part.task == "vqa",
+        "task",
+        f"describes items, and this part gives none; {needs}",
+    )
+    gives_answers = any(answer.text is not None for answer in part.every_answer)
+    names_answers = _names_answers(part)
+    needs = "expected `answer`, or a section such as `human_ratings`; add it, or remove this"
+    for name in _OF_ANSWERS:
+        of_answers = f"{name}: describes an answer, of which this part says nothing; {needs}"
+        is_used = gives_answers or names_answers
+        need(is_used or name not in part.columns, "columns", of_answers)
+    need(
+        not part.answers or gives_answers or names_answers,
+        "answers",
+        "have no `text`, and no section is about them; expected either; add it, or remove them",
+    )
+    _refuse_beside_id(part)
+    is_about_items = any(getattr(part, section) for section in _ABOUT_ITEMS)
+    uses_id = gives_items or gives_answers or is_about_items
+    need(
+        uses_id or any(getattr(part, section) for section in _ABOUT_OTHERS),
+        "columns",
+        "give no row of any table; expected `prompt`, `references`, `images` or `answer` among "
+        "them, or a section such as `human_ratings`; add what the file holds",
+    )
+    need(
+        uses_id or "item_id" not in part.columns,
+        "columns",
+        "item_id: names an item, and nothing in this part is about items; remove it",
+    )
+    need(
+        not part.models or "model" in part.models,
+        "models",
+        "have no `model`; expected the column of its name; add it",
+    )
+
+
+def _names_answers(part: Any) -> bool:
+    """Whether a section is about the answers that a part describes."""
+    about_sets = any(choices.answers is None for choices in part.choice_sets)
+    about_pairs = any(
+        None in (pair.answer_a, pair.answer_b)
+        for section in _ABOUT_PAIRS
+        for pair in getattr(part, section)
+    )
+    return about_sets or about_pairs or any(getattr(part, name) for name in _ABOUT_ANSWERS)
+
+
+def _refuse_beside_id(part: Any) -> None:
+    """Raises ValueError for what neither is stored nor becomes a part of an answer's id."""
+    for answer in part.every_answer:
+        if answer.text is not None:
+            continue
+        vain = ["style", "sample"] if answer.answer_id is not None or answer.model is None else []
+        if answer.answer_id is not None and not part.answers:
+            vain.append("model")  # in a list it is what sections call the answer by
+        why = "`answer_id` is given" if answer.answer_id is not None else "it has no `model`"
+        for name in vain:
+            need(
+                getattr(answer, name) is None,
+                "answers" if part.answers else "columns",
+                f"{name}: says nothing about an answer without text of which {why}; remove it",
+            )
+
+
 def _value_maps(part: Any) -> Iterator[tuple[str, Mapping[str, str | None]]]:
     """(top key, value map) of every value map anywhere in the settings."""
     for key, value in _values(part):
         if value.values:
             yield key.partition(".")[0], value.values
+    for section, settings in _sections(part):
+        values = getattr(settings, "values", None)
+        if isinstance(values, Mapping):
+            yield section, values
+
+
+def _sections(part: Any) -> Iterator[tuple[str, Any]]:
+    """(key, settings) of every section of a part."""
     for section in dataclasses.fields(part):
         inner = getattr(part, section.name)
         for settings in inner if isinstance(inner, tuple) else ():
-            values = getattr(settings, "values", None)
-            if isinstance(values, Mapping):
-                yield section.name, values
+            if dataclasses.is_dataclass(settings):
+                yield section.name, settings
 
 
 def find_kinds(uses: Iterable[Use]) -> dict[str, Kind]:
@@ -117,12 +221,10 @@ def list_mapped(part: Any) -> Iterator[Use]:
         kind = "text" if value.pattern else _LISTS.get(name, "text")
         is_word = name in _WORDS and len(value.columns) == 1
         yield from (Use(key, path, kind, is_word) for path in value.paths)
-    for section in dataclasses.fields(part):
-        inner = getattr(part, section.name)
-        for settings in inner if isinstance(inner, tuple) else ():
-            for name in _COLUMN_NAMES if dataclasses.is_dataclass(settings) else ():
-                columns = getattr(settings, name, ())
-                yield from (Use(f"{section.name}.{name}", path, "text") for path in columns)
+    for section, settings in _sections(part):
+        for name in _COLUMN_NAMES:
+            columns = getattr(settings, name, ())
+            yield from (Use(f"{section}.{name}", path, "text") for path in columns)
 
 
 def _values(settings: Any, section: str = "") -> Iterator[tuple[str, Value]]:

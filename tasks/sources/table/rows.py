@@ -9,6 +9,7 @@ import polars as pl
 from judgelake.schemas.values import Image, Region
 from judgelake.tasks.sources.frames import Rejected, frame_schema
 from judgelake.tasks.sources.readers.record_paths import FILE, LOCATOR
+from judgelake.tasks.sources.table.columns import GIVES_ITEMS
 from judgelake.tasks.sources.table.judges import (
     DuelCells,
     DuelSettings,
@@ -39,8 +40,6 @@ from judgelake.tasks.sources.table.values import (
     read_texts,
 )
 
-_GIVES_ITEMS = ("prompt", "references", "images")
-
 
 class RowMaker:
     """Makes the tables' rows of one part; what a column cannot take goes to `rejected`.
@@ -62,7 +61,7 @@ class RowMaker:
 
     def add(self, batch: pl.DataFrame) -> None:
         """Make the rows of one batch: a frame of the wanted paths and the two place columns."""
-        if any(name in self.part.columns for name in _GIVES_ITEMS):
+        if any(name in self.part.columns for name in GIVES_ITEMS):
             self._make("items", batch, self._item())
             self._reject_gaps(batch)
         for number, answer in enumerate(self.part.every_answer):

@@ -15,6 +15,7 @@ from judgelake.tasks.sources.table.columns import (
     list_mapped,
     list_uses,
     refuse_ignored,
+    refuse_unused,
 )
 from judgelake.tasks.sources.table.judges import (
     DuelSettings,
@@ -266,6 +267,8 @@ class PartSettings(RowSettings):
             named = all(pair.answer_a is not None and pair.answer_b is not None for pair in pairs)
             what = "name no pair; expected `answer_a` and `answer_b`; or list two `answers`"
             need(named or len(self.answers) > 1, key, what)
+        if self.file is not None:
+            refuse_unused(self)
 
     @property
     def every_answer(self) -> tuple[AnswerSettings, ...]:

@@ -52,12 +52,17 @@ class Condition:
         if isinstance(value, ArgsKwargs | cls):
             return value
         given = value if isinstance(value, dict) else {"in": value}
+        if not given:
+            raise PydanticCustomError(
+                FORM, "holds no condition; expected a text, a list or a comparison; write one"
+            )
         return {"comparisons": tuple(_read_comparison(*pair) for pair in given.items())}
 
     @classmethod
     def __get_pydantic_json_schema__(cls, _schema: Any, _handler: Any) -> dict[str, Any]:
         """As a suite writes it."""
-        texts = {"anyOf": [TEXT_SCHEMA, {"type": "array", "items": TEXT_SCHEMA}]}
+        several = {"type": "array", "items": TEXT_SCHEMA, "minItems": 1}
+        texts = {"anyOf": [TEXT_SCHEMA, several]}
         column = {
             "type": "object",
             "properties": {"column": TEXT_SCHEMA},
@@ -65,7 +70,12 @@ class Condition:
             "additionalProperties": False,
         }
         keys = {sign: {"anyOf": [*texts["anyOf"], column]} for sign in _SIGNS}
-        form = {"type": "object", "properties": keys, "additionalProperties": False}
+        form = {
+            "type": "object",
+            "properties": keys,
+            "additionalProperties": False,
+            "minProperties": 1,
+        }
         says = inspect.cleandoc(cls.__doc__ or "")
         return {"anyOf": [*texts["anyOf"], form], "description": says}
 
@@ -83,6 +93,8 @@ def _read_comparison(sign: str, value: Any) -> tuple[str, tuple[str, ...], str |
             raise PydanticCustomError(FORM, "expected a text, or {column: name}; correct it")
         return sign, (), value["column"]
     texts = tuple(value) if isinstance(value, list | tuple) else (value,)
+    if not texts:
+        raise PydanticCustomError(FORM, "holds no text; expected one at least; write it")
     if not all(isinstance(text, str) for text in texts):
         raise PydanticCustomError("string_type", "expected text")
     if sign not in ("in", "not in") and len(texts) != 1:

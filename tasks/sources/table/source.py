@@ -28,6 +28,7 @@ from judgelake.tasks.sources.readers.files import (
     read_batches,
 )
 from judgelake.tasks.sources.readers.record_paths import DTYPES, FILE, LOCATOR, Kind, flatten
+from judgelake.tasks.sources.table.columns import GIVES_ITEMS
 from judgelake.tasks.sources.table.rows import RowMaker
 from judgelake.tasks.sources.table.settings import PartSettings, TableSettings
 from judgelake.tasks.sources.table.shaping import (
@@ -426,7 +427,7 @@ def _is_plain(dtype: pl.DataType, kind: Kind) -> bool:
 def _tables(part: PartSettings) -> Iterator[str]:
     """The tables that a part gives, the first of which stands for a line that is no record."""
     given = {
-        "items": any(name in part.columns for name in ("prompt", "references", "images")),
+        "items": any(name in part.columns for name in GIVES_ITEMS),
         "answers": part.every_answer[0].text,
         "human_ratings": part.human_ratings,
         "human_preferences": part.preferences,

@@ -43,7 +43,7 @@ class Value:
     column]` (the first that is filled; as a list all of them), a pattern `"{a}-{b:012}"`, or
     `{from: <one of those>, values: {Yes: 1, No: 0}, split: "|"}`, `{constant: text}`. The key `"*"`
     of `values` stands for every other text. `element` takes one piece of a split (0 the first, -1
-    the last).
+    the last); a list has that piece of each of its texts.
     """
 
     columns: tuple[str, ...] = ()
@@ -67,9 +67,9 @@ class Value:
     @classmethod
     def __get_pydantic_json_schema__(cls, _schema: Any, _handler: Any) -> dict[str, Any]:
         """As a suite writes it."""
+        source = {"anyOf": [TEXT_SCHEMA, {"type": "array", "items": TEXT_SCHEMA}]}
         keys = {
-            "from": {"anyOf": [TEXT_SCHEMA, {"type": "array", "items": TEXT_SCHEMA}]},
-            "constant": TEXT_SCHEMA,
+            "from": source,
             "values": {
                 "type": "object",
                 "additionalProperties": {"anyOf": [TEXT_SCHEMA, {"type": "null"}]},
@@ -77,9 +77,11 @@ class Value:
             "split": TEXT_SCHEMA,
             "element": {"type": "integer"},
         }
-        forms = [{"required": ["from"]}, {"required": ["constant"]}]
-        form = {"type": "object", "properties": keys, "additionalProperties": False, "oneOf": forms}
-        return {"anyOf": [keys["from"], form], "description": inspect.cleandoc(cls.__doc__ or "")}
+        forms = [
+            {"type": "object", "properties": of, "required": [name], "additionalProperties": False}
+            for name, of in (("from", keys), ("constant", {"constant": TEXT_SCHEMA}))
+        ]
+        return {"anyOf": [source, *forms], "description": inspect.cleandoc(cls.__doc__ or "")}
 
     def mapped_by(self, values: Mapping[str, str | None] | None) -> "Value":
         """The same value, its texts mapped by `values` where there are any."""
@@ -131,6 +133,11 @@ def _read_keys(value: dict[str, Any]) -> dict[str, Any]:
             "expected either `from:` (a column) or `constant:` (a text); write one of them",
         )
     if "constant" in value:
+        if len(value) > 1:
+            others = " and ".join(f"`{key}`" for key in value if key != "constant")
+            raise PydanticCustomError(
+                FORM, f"{others} says nothing beside `constant`, which is the text itself; remove it"
+            )
         return {"constant": value["constant"] or ""}
     return _read_text(value["from"]) | {
         key: value[key] for key in ("values", "split", "element") if key in value
@@ -210,7 +217,7 @@ def read_texts(value: Value | None, lists: frozenset[str], nulls: tuple[str, ...
     if value is None:
         return plain_cell(pl.lit([], pl.List(pl.String)), "")
     if value.constant is not None or value.pattern is not None:
-        parts = pl.concat_list(_text(value, nulls))
+        parts = pl.concat_list(_whole_text(value, nulls))
     else:
         each = [_mark(pl.col(path), nulls) for path in value.columns if path not in lists]
         marked = _mark(pl.element(), nulls) if nulls else None
@@ -220,15 +227,17 @@ def read_texts(value: Value | None, lists: frozenset[str], nulls: tuple[str, ...
             if path in lists
         ]
         parts = pl.concat_list([*whole, *each]) if each or len(whole) > 1 else whole[0]
-    if value.split is not None:
+    if value.split is not None and value.element is not None:
+        parts = parts.list.eval(_take_piece(pl.element(), value.split, value.element, nulls))
+    elif value.split is not None:
         pieces = (
             parts.list.join("\x00", ignore_nulls=True)
             .str.replace_all(value.split, "\x00", literal=True)
             .str.split("\x00")
         )
-        parts = pieces.list.eval(pl.element().str.strip_chars()).list.eval(
-            pl.element().filter(pl.element() != "")
-        )
+        parts = pieces.list.eval(pl.element().str.strip_chars())
+    if value.split is not None:
+        parts = parts.list.eval(pl.element().filter(pl.element() != ""))
     return plain_cell(parts.list.drop_nulls().fill_null(pl.lit([], pl.List(pl.String))), value.name)
 
 
@@ -236,10 +245,15 @@ _CORRECT = "correct the value in the file"
 
 
 def _text(value: Value, nulls: tuple[str, ...]) -> pl.Expr:
-    if value.split is not None and value.element is not None:
-        pieces = _whole_text(value, nulls).str.split(value.split)
-        return _mark(pieces.list.get(value.element, null_on_oob=True).str.strip_chars(), nulls)
-    return _whole_text(value, nulls)
+    text = _whole_text(value, nulls)
+    if value.split is None or value.element is None:
+        return text
+    return _take_piece(text, value.split, value.element, nulls)
+
+
+def _take_piece(text: pl.Expr, split: str, element: int, nulls: tuple[str, ...]) -> pl.Expr:
+    piece = text.str.split(split).list.get(element, null_on_oob=True)
+    return _mark(piece.str.strip_chars(), nulls)
 
 
 def _whole_text(value: Value, nulls: tuple[str, ...]) -> pl.Expr:
