@@ -46,4 +46,6 @@ def ingest_answers(
             name: sum(getattr(summary, f"n_{name}") for summary in summaries)
             for name in ("items", "answers", "quarantined")
         }
+        notes = [f"{made.benchmark}: {note}" for made in summaries for note in made.notes]
+        facts |= {"notes": notes} if notes else {}
     return summaries

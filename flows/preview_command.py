@@ -39,11 +39,12 @@ def _preview(
 ) -> None:
     with own_folder("preview") as drawn:  # for a source that draws its own images
         root = Path(drawn) if benchmark.source == "demo" else suite.images or images
-        tables, _, sample = check_source(benchmark, root, limit, suite.limits.images)
+        tables, _, sample, notes = check_source(benchmark, root, limit, suite.limits.images)
     counts = ", ".join(f"{name} {frame.height:,}" for name, frame in tables.items() if frame.height)
     sys.stdout.write(
         f"{benchmark.name} ({benchmark.source}): {counts or 'no rows'}; nothing was written\n"
     )
+    sys.stdout.writelines(f"note: {note}\n" for note in notes)
     if sample is not None and benchmark.sample is not None:
         line = describe_sample(benchmark.name, len(sample.items), sample.n_source, benchmark.sample)
         sys.stdout.write(f"{line}\n")

@@ -90,7 +90,7 @@ def read_alpaca_eval(settings: AlpacaEvalSettings) -> SourceFrames:
         for row in _scores(file, rejects)
     ]
     frames = {name: pl.DataFrame(rows, schema=frame_schema(name)) for name, rows in tables.items()}
-    return SourceFrames(**frames, rejected=tuple(rejects))
+    return SourceFrames(**frames, rejected=tuple(rejects), notes=())
 
 
 def _judge_of(file: Path) -> str:

@@ -44,8 +44,8 @@ class Rejected:
 
 @dataclass(frozen=True)
 class SourceFrames:
-    """The rows of one benchmark as read, not yet validated; each field but `rejected` is named as
-    its table.
+    """The rows of one benchmark as read, not yet validated; each field but `rejected` and `notes`
+    is named as its table. `notes`: lines on what the suite may not have meant.
     """
 
     items: pl.DataFrame = field(default_factory=lambda: _empty("items"))
@@ -67,11 +67,14 @@ class SourceFrames:
     models: pl.DataFrame = field(default_factory=lambda: _empty("models"))
     benchmark_scores: pl.DataFrame = field(default_factory=lambda: _empty("benchmark_scores"))
     rejected: tuple[Rejected, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def tables(self) -> Iterator[tuple[str, pl.DataFrame]]:
         """(table name, frame) of each."""
-        return (
-            (part.name, getattr(self, part.name))
-            for part in fields(self)
-            if part.name != "rejected"
-        )
+        return ((name, getattr(self, name)) for name in SOURCE_TABLES)
+
+
+SOURCE_TABLES = tuple(
+    part.name for part in fields(SourceFrames) if part.name not in ("rejected", "notes")
+)
+"""The tables of which a source may give rows."""

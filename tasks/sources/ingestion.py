@@ -23,14 +23,14 @@ from judgelake.tasks.lake.validation import (
     quarantine_conflicts,
     validate_rows,
 )
-from judgelake.tasks.sources.frames import SourceFrames
+from judgelake.tasks.sources.frames import SOURCE_TABLES, SourceFrames
 from judgelake.tasks.sources.registry import BenchmarkSettings, read_source, source_digest
 from judgelake.tasks.sources.sampling import Sample, draw_sample, find_drawn, frame_drawn
 from judgelake.tasks.warehouse.warehouse import open_warehouse, select_frame
 
 # answers whose references are Python texts at a time
 _SLICE = 20_000
-_INGESTED = (*(part.name for part in fields(SourceFrames) if part.name != "rejected"), "quarantine")
+_INGESTED = (*SOURCE_TABLES, "quarantine")
 _Reference = tuple[list[str], str, dict[str, str]]
 _ITEM: _Reference = (["item_id"], "items", {})
 _ANSWER: _Reference = (["item_id", "answer_id"], "answers", {})
@@ -77,13 +77,16 @@ _CAUSES: Mapping[str, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class IngestSummary:
-    """What one ingest did; `skipped` where the lake already held this very source."""
+    """What one ingest did; `skipped` where the lake already held this very source. `notes`: lines
+    on what the suite may not have meant.
+    """
 
     benchmark: str
     n_items: int
     n_answers: int
     n_quarantined: int
     skipped: bool = False
+    notes: tuple[str, ...] = ()
 
 
 def find_current(
@@ -155,7 +158,7 @@ def ingest_benchmark(
     ingest_id = digest_json([benchmark.name, benchmark.source, source, limit, now.isoformat()])[:16]
     taken = benchmark.sample
     before = find_drawn(snapshot, benchmark.name, taken.seed) if taken else set[str]()
-    checked, images, sample = check_source(
+    checked, images, sample, notes = check_source(
         benchmark, image_root, limit, image_limits, ingest_id, before
     )
     digest = _digest_inputs(source, images)
@@ -176,6 +179,7 @@ def ingest_benchmark(
         checked["items"].height,
         checked["answers"].height,
         checked["quarantine"].height,
+        notes=notes,
     )
     record = {
         "ingest_id": ingest_id,
@@ -197,12 +201,14 @@ def ingest_benchmark(
 
 class CheckedSource(NamedTuple):
     """Table name -> rows that keep the contract, and `quarantine`; `images` is the state of the
-    local image files, `sample` what was drawn where the benchmark has a sample.
+    local image files, `sample` what was drawn where the benchmark has a sample, `notes` lines on
+    what the suite may not have meant.
     """
 
     tables: dict[str, pl.DataFrame]
     images: str
     sample: Sample | None = None
+    notes: tuple[str, ...] = ()
 
 
 def check_source(
@@ -216,7 +222,8 @@ def check_source(
     """Read and check a source as an ingest would, and write nothing. `drawn`: the items that are in
     the benchmark's sample already.
     """
-    checked = _check(read_source(benchmark.settings, image_root), benchmark.name, ingest_id)
+    frames = read_source(benchmark.settings, image_root)
+    checked = _check(frames, benchmark.name, ingest_id)
     sample = None
     if benchmark.sample is not None:
         sample = draw_sample(checked["items"]["item_id"], benchmark.sample, drawn)
@@ -231,6 +238,7 @@ def check_source(
         checked | {"items": images.items, "quarantine": pl.concat([checked["quarantine"], faults])},
         stamp,
         sample,
+        frames.notes,
     )
 
 

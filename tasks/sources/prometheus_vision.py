@@ -177,7 +177,7 @@ def read_prometheus_vision(settings: PrometheusVisionSettings) -> SourceFrames:
         for name, row in _rows(case, parsed, case.image, settings.judge).items():
             tables[name].append(row | {"source_file": case.place[0], "locator": case.place[1]})
     frames = {name: pl.DataFrame(rows, schema=frame_schema(name)) for name, rows in tables.items()}
-    return SourceFrames(**frames, rejected=tuple(rejects))
+    return SourceFrames(**frames, rejected=tuple(rejects), notes=())
 
 
 def _read_cases(settings: PrometheusVisionSettings, rejects: Rejects) -> Iterator[_FeedbackRow]:

@@ -19,6 +19,25 @@ benchmarks:
     human_ratings: {rating: r, annotator: {constant: p}, values: {Yes: 1, No: 0}, scale: [0, 1]}
   other: {source: table, file: survey.csv, columns: {item_id: id, prompt: q}}
 """
+NOTHING = """
+name: t
+benchmarks:
+  survey: {source: table, file: survey.csv, columns: {item_id: id, prompt: q}, where: {r: No}}
+"""
+
+
+def test_preview_and_ingest_name_a_condition_that_keeps_no_row(tmp_path: Path) -> None:
+    (tmp_path / "suite.yaml").write_text(NOTHING)
+    (tmp_path / "survey.csv").write_text("id,q,r\n1,Why?,Yes\n2,Who?,Yes\n")
+    told = f"{tmp_path / 'survey.csv'}: the condition `where: r` kept none of 2 rows"
+    arguments = (str(tmp_path / "suite.yaml"), "--lake", str(tmp_path / "lake"))
+    with shell_in(tmp_path) as shell:
+        code, text = shell.run("ingest", "--preview", *arguments)
+        assert code == 0, text
+        assert f"survey (table): no rows; nothing was written\nnote: {told}\n" in text
+        code, text = shell.run("ingest", *arguments)
+        assert code == 0, text
+        assert f"0 items, 0 answers, 0 quarantined, survey: {told} in" in text
 
 
 def test_preview_shows_rows_and_quarantine_and_writes_nothing(tmp_path: Path) -> None:

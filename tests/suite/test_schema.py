@@ -78,6 +78,9 @@ def test_suites_that_come_with_the_project_are_valid(file: Path) -> None:
         START + "limits: {concurrency: many}\n",
         START + "report: {tests: [wiliams]}\n",
         TABLE + "    columns: {answer: {frm: a}}\n",
+        TABLE + "    columns: {prompt: {constant: a, split: b}}\n",
+        TABLE + "    columns: {prompt: a}\n    where: {b: {}}\n",
+        TABLE + "    columns: {prompt: a}\n    where: {b: []}\n",
         TABLE + "    human_ratings: {rating: r}\n",
     ],
 )

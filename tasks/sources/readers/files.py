@@ -4,15 +4,17 @@ lines are reported, the good ones go on.
 What the fields mean is `tasks.sources.table`; compression is `tasks.sources.readers.lines`.
 """
 
+import difflib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import orjson
 import pyarrow.parquet as pq
 
-from judgelake.tasks.errors import SourceError, nearest
+from judgelake.tasks.errors import SourceError
 from judgelake.tasks.settings import OneOrMany, SuitePath, frozen_settings
 from judgelake.tasks.sources.readers.delimited import (
     Cells,
@@ -26,7 +28,13 @@ from judgelake.tasks.sources.readers.lines import (
     read_raw_lines,
     read_whole,
 )
-from judgelake.tasks.sources.readers.record_paths import Record, explode_record, find_path, root_of
+from judgelake.tasks.sources.readers.record_paths import (
+    ABSENT,
+    Record,
+    explode_record,
+    find_path,
+    root_of,
+)
 
 Format = Literal["csv", "tsv", "jsonl", "json", "parquet", "blocks"]
 FORMATS: tuple[str, ...] = get_args(Format)
@@ -108,6 +116,39 @@ class RecordBatch(NamedTuple):
     locators: Sequence[str]
 
 
+@dataclass(frozen=True)
+class SeenPaths:
+    """Of the paths that `explode` and `json` name: those that a record had, and the keys of the
+    records that lack one.
+    """
+
+    found: set[str] = field(default_factory=set)
+    lacking: dict[str, set[str]] = field(default_factory=dict)
+
+    def note(self, path: str, record: Record, is_there: bool) -> None:
+        """Keep whether this record has the path."""
+        if is_there:
+            self.found.add(path)
+        else:
+            self.lacking.setdefault(path, set()).update(record)
+
+    def check(self, file: Path, settings: FileSettings) -> None:
+        """Raises SourceError for a path that no record has."""
+        for key in ("json", "explode"):
+            for path in getattr(settings, key):
+                if path in self.lacking and path not in self.found:
+                    what = f"{file}: no record has {path!r}, which `{key}` names, but"
+                    raise SourceError(f"{what} {list_present([path], self.lacking[path])}")
+
+
+def list_present(absent: Sequence[str], present: Iterable[str]) -> str:
+    """The names that are there, and the one that may be meant by the first of the `absent`."""
+    names = list(present)
+    close = difflib.get_close_matches(absent[0], names, n=1, cutoff=0.5)
+    hint = f"did you mean {close[0]!r}?" if close else "correct the suite or the file"
+    return f"{', '.join(map(repr, names))}; expected one of these; {hint}"
+
+
 def find_format(file: Path, settings: FileSettings) -> Format:
     """The format of a file by the settings, else by its suffix."""
     suffix = plain_suffix(file)
@@ -121,10 +162,14 @@ def find_format(file: Path, settings: FileSettings) -> Format:
 
 
 def read_batches(
-    file: Path, settings: FileSettings, wanted: Iterable[str], report_line: ReportLine
+    file: Path,
+    settings: FileSettings,
+    wanted: Iterable[str],
+    report_line: ReportLine,
+    seen: SeenPaths,
 ) -> Iterator[RecordBatch]:
-    """The file's records, batch by batch; `report_line` is called for each line that is not one.
-    Raises SourceError where nothing can be read.
+    """The file's records, batch by batch; `report_line` is called for each line that is not one,
+    and `seen` is filled. Raises SourceError where nothing can be read.
     """
     readers: Mapping[str, Callable[..., Iterator[tuple[Record, str]]]] = {
         "csv": _read_delimited,
@@ -136,9 +181,9 @@ def read_batches(
     }
     rows = readers[find_format(file, settings)](file, settings, tuple(wanted), report_line)
     if settings.json:
-        rows = _parse_cells(rows, settings.json, report_line)
+        rows = _parse_cells(rows, settings.json, report_line, seen)
     for path in settings.explode:
-        rows = _explode(rows, path)
+        rows = _explode(rows, path, report_line, seen)
     records: list[Record] = []
     locators: list[str] = []
     for record, locator in rows:
@@ -151,17 +196,17 @@ def read_batches(
 
 
 def check_columns(file: Path, place: str, columns: Sequence[str], wanted: Iterable[str]) -> None:
-    """Raises AbsentColumnsError where a wanted column is not among the `columns`: file, place, both
-    lists, the nearest name.
+    """Raises AbsentColumnsError where a wanted column is not among the `columns`: file, place, the
+    columns, the nearest name.
     """
     names = sorted({path if path in columns else root_of(path) for path in wanted})
     absent = [name for name in names if name not in columns]
     if absent:
+        lacking = " and no ".join(map(repr, absent))
         raise AbsentColumnsError(
-            f"{file}:{place}: has no {' and no '.join(map(repr, absent))}, but the columns "
-            f"{', '.join(map(repr, columns)) or 'of nothing'}; "
-            f"expected {', '.join(map(repr, names))}; correct the suite or the file: "
-            f"{nearest(absent[0], columns) if columns else 'it is empty'}",
+            f"{file}:{place}: has no {lacking}, but the columns {list_present(absent, columns)}"
+            if columns
+            else f"{file}:{place}: is empty; expected the columns {lacking}; correct the file",
             absent,
         )
 
@@ -308,7 +353,8 @@ def _read_parquet(
     with open_parquet(file) as parquet:
         names = parquet.schema_arrow.names
         roots = {
-            path if path in names else root_of(path) for path in (*wanted, *settings.explode)
+            path if path in names else root_of(path)
+            for path in (*wanted, *settings.explode, *settings.json)
         } & set(names)
         if not settings.explode:
             check_columns(file, "schema", names, wanted)
@@ -366,12 +412,13 @@ def _read_blocks(
 
 
 def _parse_cells(
-    rows: Iterator[tuple[Record, str]], columns: Names, report_line: ReportLine
+    rows: Iterator[tuple[Record, str]], columns: Names, report_line: ReportLine, seen: SeenPaths
 ) -> Iterator[tuple[Record, str]]:
     for record, locator in rows:
         parsed = dict(record)
         try:
             for column in columns:
+                seen.note(column, record, column in record)
                 text = record.get(column)
                 parsed[column] = orjson.loads(text) if text else None
         except orjson.JSONDecodeError as error:
@@ -386,7 +433,17 @@ def _parse_cells(
         yield parsed, locator
 
 
-def _explode(rows: Iterator[tuple[Record, str]], path: str) -> Iterator[tuple[Record, str]]:
+def _explode(
+    rows: Iterator[tuple[Record, str]], path: str, report_line: ReportLine, seen: SeenPaths
+) -> Iterator[tuple[Record, str]]:
+    find = find_path(path)
     for record, locator in rows:
-        for inner, place in explode_record(record, path):
-            yield inner, f"{locator}, {place}"
+        inner = find(record)
+        seen.note(path, record, inner is not ABSENT)
+        if isinstance(inner, list | Mapping):
+            for element, place in explode_record(record, path, inner):
+                yield element, f"{locator}, {place}"
+        elif inner is not ABSENT and inner is not None:
+            reason = "`explode` names it, and it is neither a list nor a map"
+            remedy = "correct the record; where the text is JSON, name its column under `json:`"
+            report_line(locator, path, str(inner)[:200], reason, remedy)

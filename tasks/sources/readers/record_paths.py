@@ -29,7 +29,8 @@ DTYPES: Mapping[Kind, pl.DataType] = {
 _STEP = re.compile(r"\[(\d+|\*|keys)\]|(?:^|\.)([^.\[\]]+)")
 _KEYS = object()
 """The step `[keys]`; a key of a record may be called so too."""
-_ABSENT: Any = object()
+ABSENT: Any = object()
+"""What `find_path` gives where a record lacks the path."""
 _ARROW = {
     "text": pa.large_string(),
     "texts": pa.large_list(pa.large_string()),
@@ -64,10 +65,10 @@ def flatten(records: Sequence[Record], wanted: Mapping[str, Kind]) -> Flattened:
     for path, kind in wanted.items():
         find = find_path(path)
         cells = [find(record) for record in records]
-        if any(cell is not _ABSENT for cell in cells):
+        if any(cell is not ABSENT for cell in cells):
             present.add(path)
-        if _ABSENT in cells:
-            cells = [None if cell is _ABSENT else cell for cell in cells]
+        if ABSENT in cells:
+            cells = [None if cell is ABSENT else cell for cell in cells]
         columns[path] = _column(path, kind, cells, misfits)
     return Flattened(columns, misfits, present)
 
@@ -81,7 +82,7 @@ def find_path(path: str) -> Callable[[Record], Any]:
         for number, name in _STEP.findall(path)
     ]
     if len(steps) < 2:
-        return lambda record: record.get(path, _ABSENT)
+        return lambda record: record.get(path, ABSENT)
     return lambda record: record[path] if path in record else _walk(record, steps)
 
 
@@ -90,20 +91,16 @@ def root_of(path: str) -> str:
     return re.split(r"[.\[]", path, maxsplit=1)[0]
 
 
-def explode_record(record: Record, path: str) -> Iterator[tuple[Record, str]]:
-    """One record an element of the list or map at `path`, with the element's place; its fields
-    stand over the record's own.
+def explode_record(record: Record, path: str, inner: Any) -> Iterator[tuple[Record, str]]:
+    """One record an element of the list or map `inner`, which is at `path`, with the element's
+    place; its fields stand over the record's own.
 
     A map's keys are the column `key`; elements that hold no fields are the column `value`.
     """
-    inner = find_path(path)(record)
     if isinstance(inner, Mapping):
         pairs = [({"key": key}, element, f"{path}[{key}]") for key, element in inner.items()]
     else:
-        pairs = [
-            ({}, element, f"{path}[{number}]")
-            for number, element in enumerate(inner if isinstance(inner, list) else [])
-        ]
+        pairs = [({}, element, f"{path}[{number}]") for number, element in enumerate(inner)]
     for extra, element, place in pairs:
         yield (
             {
@@ -118,25 +115,28 @@ def explode_record(record: Record, path: str) -> Iterator[tuple[Record, str]]:
 def _walk(value: Any, steps: Sequence[Any]) -> Any:
     for number, step in enumerate(steps):
         if step is _KEYS:
-            return list(value) if isinstance(value, Mapping) else _ABSENT
-        if step == "*":
+            if not isinstance(value, Mapping):
+                return ABSENT
+            value = list(value)
+        elif step == "*":
             if not isinstance(value, list):
-                return None if value is None else _ABSENT
+                return None if value is None else ABSENT
             inner = [_walk(element, steps[number + 1 :]) for element in value]
-            present = [element for element in inner if element is not _ABSENT]
+            present = [element for element in inner if element is not ABSENT]
+            gives_list = {"*", _KEYS} & set(steps[number + 1 :])
             return [
                 part
                 for element in present
-                for part in (element if {"*", _KEYS} & set(steps[number + 1 :]) else [element])
+                for part in (element if gives_list and isinstance(element, list) else [element])
             ]
-        if isinstance(step, int):
+        elif isinstance(step, int):
             if not isinstance(value, list) or step >= len(value):
-                return _ABSENT
+                return ABSENT
             value = value[step]
         elif isinstance(value, Mapping) and step in value:
             value = value[step]
         else:
-            return _ABSENT
+            return ABSENT
     return value
 
 

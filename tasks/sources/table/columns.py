@@ -87,9 +87,9 @@ def refuse_ignored(part: Any) -> None:
         )
     for section, settings in _sections(part):
         for name in _MAPPED:
-            value = getattr(settings, name, None)
+            inner = getattr(settings, name, None)
             need(
-                value is None or value.values is None or settings.values is None,
+                inner is None or inner.values is None or settings.values is None,
                 section,
                 f"{name}: has `values` within it and beside it; expected one of them; move all "
                 f"texts into one",

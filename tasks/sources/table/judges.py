@@ -288,6 +288,26 @@ def decide_duel(settings: DuelSettings, cells: DuelCells) -> dict[str, TableCell
     }
 
 
+def note_unordered(duels: pl.DataFrame | None) -> list[str]:
+    """A line on each judge that has two samples of every pair: without `shown_first` they may be
+    its two orders.
+    """
+    if duels is None:
+        return []
+    answers = ("answer_a", "answer_b")
+    pair = (pl.min_horizontal(answers).alias("one"), pl.max_horizontal(answers).alias("other"))
+    samples = duels.group_by("judge", "item_id", "criterion", *pair).agg(
+        n=pl.col("sample").n_unique()
+    )
+    twice = samples.group_by("judge").agg(pl.col("n").eq(2).all()).filter("n")
+    return [
+        f"the judge {judge!r} has two samples of every pair, and no `shown_first`: where these are "
+        f"the pair's two orders, write `shown_first: {{constant: a}}` and {{constant: b}} in place "
+        f"of `sample`"
+        for judge in twice["judge"].drop_nulls().sort()
+    ]
+
+
 def _status(given: pl.Expr, replied: pl.Expr, unread: pl.Expr) -> dict[str, TableCell]:
     """Status and reason of a verdict, with `unread` as the reason where there is a reply that holds
     none.

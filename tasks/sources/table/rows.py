@@ -58,6 +58,7 @@ class RowMaker:
         self.part, self.lists, self.nulls, self.text_nulls = part, lists, nulls, text_nulls
         self.frames: dict[str, list[pl.DataFrame]] = {}
         self.rejected: list[Rejected] = []
+        self.notes: list[str] = []
 
     def add(self, batch: pl.DataFrame) -> None:
         """Make the rows of one batch: a frame of the wanted paths and the two place columns."""

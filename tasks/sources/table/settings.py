@@ -11,6 +11,7 @@ from judgelake.tasks.settings import OneOrMany, frozen_settings
 from judgelake.tasks.sources.readers.files import Names
 from judgelake.tasks.sources.readers.record_paths import Kind, root_of
 from judgelake.tasks.sources.table.columns import (
+    Use,
     find_kinds,
     list_mapped,
     list_uses,
@@ -339,17 +340,25 @@ class PartSettings(RowSettings):
         return {path: kind for path, kind in kinds.items() if path not in settings.made_columns}
 
     def explain_columns(self, absent: Sequence[str]) -> list[str]:
-        """Which keys take these for columns, and how to write the text itself where that may be
-        meant.
+        """Which keys take these for columns, and what may be meant: the text itself, or a column of
+        a join.
         """
         return [
-            f"(`{use.key}` takes {use.path!r} for a column: write {{constant: {use.path}}} for the "
-            f"text itself)"
-            if use.is_word
-            else f"(`{use.key}` takes {use.path!r} for a column)"
+            self._explain(use)
             for use in list_uses(self)
             if use.path in absent or root_of(use.path) in absent
         ]
+
+    def _explain(self, use: Use) -> str:
+        if self.join and "." in use.path and root_of(use.path) not in self.join:
+            joins = ", ".join(map(repr, self.join))
+            return f"(`{use.key}` takes {use.path!r} for a column: the joins are {joins})"
+        if use.is_word:
+            return (
+                f"(`{use.key}` takes {use.path!r} for a column: write {{constant: {use.path}}} "
+                f"for the text itself)"
+            )
+        return f"(`{use.key}` takes {use.path!r} for a column)"
 
 
 @frozen_settings

@@ -5,10 +5,10 @@ Settings are `settings`, reading is `tasks.sources.readers.files`, mapping is `r
 finds the files and puts these together.
 """
 
-import difflib
 import glob
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -22,16 +22,20 @@ from judgelake.tasks.sources.readers.files import (
     AbsentColumnsError,
     FileSettings,
     RecordBatch,
+    SeenPaths,
     check_columns,
     find_format,
+    list_present,
     open_parquet,
     read_batches,
 )
 from judgelake.tasks.sources.readers.record_paths import DTYPES, FILE, LOCATOR, Kind, flatten
 from judgelake.tasks.sources.table.columns import GIVES_ITEMS
+from judgelake.tasks.sources.table.judges import note_unordered
 from judgelake.tasks.sources.table.rows import RowMaker
 from judgelake.tasks.sources.table.settings import PartSettings, TableSettings
 from judgelake.tasks.sources.table.shaping import (
+    Condition,
     RowSettings,
     group_rows,
     join_rows,
@@ -40,7 +44,7 @@ from judgelake.tasks.sources.table.shaping import (
     parse_columns,
 )
 
-VERSION = 2
+VERSION = 3
 # a larger cell is an embedded file or a broken quotation, not a text
 _MOST_BYTES = 1 << 20
 # The variable parts of a path: `{name}`, which becomes a column, and `*`.
@@ -71,14 +75,18 @@ def read_table(settings: TableSettings) -> SourceFrames:
     """The rows that the suite maps from its files; what cannot be read is rejected with its
     place.
     """
-    makers = [_read_part(part) for part in settings.every_part]
+    parts = settings.every_part
+    makers = [_read_part(part) for part in parts]
     rejected = tuple(row for maker in makers for row in maker.rejected)
     names = {name for maker in makers for name in maker.frames}
     frames = {
         name: pl.concat([frame for maker in makers for frame in maker.frames.pop(name, [])])
         for name in names
     }
-    return SourceFrames(**frames, rejected=rejected)
+    notes = [note for maker in makers for note in maker.notes]
+    if not any(duels.shown_first for part in parts for duels in part.judge_duels):
+        notes += note_unordered(frames.get("recorded_duels"))
+    return SourceFrames(**frames, rejected=rejected, notes=tuple(notes))
 
 
 def find_files(settings: FileSettings, newest: str | None = None) -> list[InputFile]:
@@ -159,19 +167,20 @@ def _read_part(part: PartSettings) -> RowMaker:
     lists = frozenset(path for path, kind in mapped.items() if kind != "text")
     maker = RowMaker(part, lists, nulls, text_nulls)
     table = next(iter(_tables(part)), "items")
-    joined = {name: _read_join(part, name, table, maker.rejected) for name in part.join}
+    joined = {name: _read_join(part, name, table, maker) for name in part.join}
     try:
         rows = _Rows(part, part.wanted_of_file(), table, maker.rejected, joined)
         for frame in rows.read(files, mapped):
             maker.add(frame)
+        maker.notes.extend(rows.list_notes())
     except AbsentColumnsError as error:
         raise SourceError(" ".join([str(error), *part.explain_columns(error.absent)])) from None
     return maker
 
 
-def _read_join(part: PartSettings, name: str, table: str, rejected: list[Rejected]) -> pl.DataFrame:
+def _read_join(part: PartSettings, name: str, table: str, maker: RowMaker) -> pl.DataFrame:
     settings, mapped = part.join[name], part.mapped_of_join(name)
-    rows = _Rows(settings, part.wanted_of_join(name), table, rejected)
+    rows = _Rows(settings, part.wanted_of_join(name), table, maker.rejected)
     try:
         frames = list(rows.read(find_files(settings), mapped))
     except AbsentColumnsError as error:
@@ -179,6 +188,7 @@ def _read_join(part: PartSettings, name: str, table: str, rejected: list[Rejecte
         raise SourceError(
             " ".join([str(error), *(keys or [f"(`join.{name}` reads it)"])])
         ) from None
+    maker.notes.extend(rows.list_notes())
     return pl.concat(frames)
 
 
@@ -196,6 +206,7 @@ class _Rows:
         self.settings, self.joined = settings, joined
         self.table, self.rejected = table, rejected
         self.reader = _FileReader(settings, wanted, table, rejected)
+        self.n_asked, self.n_kept = Counter[str](), Counter[str]()
         here = set(wanted)
         self.early = {
             column: condition
@@ -232,12 +243,30 @@ class _Rows:
             n_before += frame.height
 
     def _shape(self, frame: pl.DataFrame) -> pl.DataFrame:
-        frame = keep_rows(frame, self.early, self._report)
+        frame = self._keep(frame, self.early)
         frame = parse_columns(frame, self.settings.parse, self._report)
         for name, there in self.joined.items():
             join = self.settings.join[name]  # type: ignore[attr-defined]  # only a part has joins
             frame = join_rows(frame, name, join, there, self._report)
-        return keep_rows(frame, self.late, self._report)
+        return self._keep(frame, self.late)
+
+    def _keep(self, frame: pl.DataFrame, where: Mapping[str, Condition]) -> pl.DataFrame:
+        for column, condition in where.items():
+            n_rejected = len(self.rejected)
+            kept = keep_rows(frame, {column: condition}, self._report)
+            self.n_asked[column] += frame.height
+            self.n_kept[column] += kept.height + len(self.rejected) - n_rejected
+            frame = kept
+        return frame
+
+    def list_notes(self) -> Iterator[str]:
+        """A line on each condition that kept no row."""
+        for column, n_rows in self.n_asked.items():
+            if n_rows and not self.n_kept[column]:
+                yield (
+                    f"{self.settings.file}: the condition `where: {column}` kept none of "
+                    f"{n_rows:,} rows"
+                )
 
     def _report(self, rows: pl.DataFrame, column: str, reason: str, remedy: str) -> None:
         for file, locator, value in rows.select(FILE, LOCATOR, column).iter_rows():
@@ -260,7 +289,7 @@ class _FileReader:
 
     def __init__(
         self,
-        part: FileSettings,
+        part: RowSettings,
         wanted: Mapping[str, Kind],
         table: str,
         rejected: list[Rejected],
@@ -268,11 +297,13 @@ class _FileReader:
         self.part, self.wanted, self.rejected = part, wanted, rejected
         self.present: set[str] = set()
         self.keys: set[str] = set()
+        self.seen = SeenPaths()
         self.table = table
 
     def read(self, file: InputFile) -> Iterator[pl.DataFrame]:
         inner = {path: kind for path, kind in self.wanted.items() if path not in file.columns}
         self.present.update(file.columns)
+        self._check_new(file.path, file.columns)
 
         def report_line(
             locator: str, column: str | None, value: str | None, reason: str, remedy: str
@@ -286,7 +317,7 @@ class _FileReader:
         if frames is None:
             frames = (
                 self._flatten(file, batch, inner)
-                for batch in read_batches(file.path, self.part, inner, report_line)
+                for batch in read_batches(file.path, self.part, inner, report_line, self.seen)
             )
         for frame in frames:
             constants = [
@@ -298,15 +329,23 @@ class _FileReader:
 
     def check_present(self, file: Path) -> None:
         """Raises AbsentColumnsError where no record of any file has a wanted path."""
+        self.seen.check(file, self.part)
         absent = sorted(set(self.wanted) - self.present) if self.keys else []
         if absent:
-            close = difflib.get_close_matches(absent[0], sorted(self.keys), n=1, cutoff=0.5)
-            hint = f"did you mean {close[0]!r}?" if close else "correct the suite"
             raise AbsentColumnsError(
                 f"{file}: no record has {' or '.join(map(repr, absent))}, but "
-                f"{', '.join(map(repr, sorted(self.keys)))}; "
-                f"expected {', '.join(map(repr, sorted(self.wanted)))}; {hint}",
+                f"{list_present(absent, sorted(self.keys))}",
                 absent,
+            )
+
+    def _check_new(self, file: Path, columns: Collection[str]) -> None:
+        """Raises SourceError where a column that the suite adds is there already."""
+        taken = next((name for name in self.part.made_columns if name in columns), None)
+        if taken is not None:
+            key = "row_number" if taken == self.part.row_number else "parse"
+            raise SourceError(
+                f"{file}: `{key}` names a new column {taken!r}, and the file has one of that name; "
+                f"expected a name of its own; rename it in the suite"
             )
 
     def _flatten(
@@ -315,6 +354,7 @@ class _FileReader:
         flat = flatten(batch.records, wanted)
         self.present |= flat.present
         self.keys.update(key for record in batch.records[:100] for key in record)
+        self._check_new(file.path, self.keys)
         frame = pl.DataFrame({**flat.columns, LOCATOR: pl.Series(batch.locators, dtype=pl.String)})
         for bad in flat.misfits:
             remedy = (
@@ -342,6 +382,7 @@ class _FileReader:
             return None
         with open_parquet(file.path) as parquet:
             names = parquet.schema_arrow.names
+            self._check_new(file.path, names)
             if any(path not in names for path in wanted):
                 if all(
                     path not in names and not re.search(r"[.\[]", path)

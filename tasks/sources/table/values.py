@@ -136,7 +136,9 @@ def _read_keys(value: dict[str, Any]) -> dict[str, Any]:
         if len(value) > 1:
             others = " and ".join(f"`{key}`" for key in value if key != "constant")
             raise PydanticCustomError(
-                FORM, f"{others} says nothing beside `constant`, which is the text itself; remove it"
+                FORM,
+                f"expected nothing beside `constant`, which is the text itself, but {others}; "
+                "remove it",
             )
         return {"constant": value["constant"] or ""}
     return _read_text(value["from"]) | {
