@@ -138,7 +138,7 @@ class SeenPaths:
             for path in getattr(settings, key):
                 if path in self.lacking and path not in self.found:
                     what = f"{file}: no record has {path!r}, which `{key}` names, but"
-                    raise SourceError(f"{what} {list_present([path], self.lacking[path])}")
+                    raise SourceError(f"{what} {list_present([path], sorted(self.lacking[path]))}")
 
 
 def list_present(absent: Sequence[str], present: Iterable[str]) -> str:
