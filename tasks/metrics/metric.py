@@ -157,6 +157,7 @@ class Metric:
     counting: Counting | None = None
     undefined: str = "the item has no reference answers"
     sees_image: bool = False
+    reads_references: bool = True
 
 
 @dataclass(frozen=True)

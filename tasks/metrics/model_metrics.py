@@ -58,6 +58,7 @@ def build_clip_score(options: ClipScoreSettings, _documents: str = "") -> Metric
         ALL_TASKS,
         partial(_score_clip, options),
         sees_image=True,
+        reads_references=False,
     )
 
 

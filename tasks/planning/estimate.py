@@ -19,7 +19,7 @@ from judgelake.tasks.engine.shard import make_starter
 from judgelake.tasks.judging.cases import read_cases
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.planning.cases import count_work
-from judgelake.tasks.planning.lacks import list_lacks
+from judgelake.tasks.planning.lacks import list_lacks, list_unscored
 from judgelake.tasks.planning.prompt_lengths import (
     Counted,
     ImageSizes,
@@ -76,7 +76,8 @@ class JudgeEstimate:
 @dataclass(frozen=True)
 class CostEstimate:
     """A whole suite: its judges in the order in which they are asked, and the scores that metrics
-    have left, which ask nobody. `n_unanswered`: answers that its answerers have still to generate,
+    have left, which ask nobody; `unscored`: a line on the items that these cannot score for want of
+    something. `n_unanswered`: answers that its answerers have still to generate,
     on which nothing is counted. `samples`: a line on each random sample that it is about.
     """
 
@@ -84,6 +85,7 @@ class CostEstimate:
     n_scores: int
     n_unanswered: int = 0
     samples: tuple[str, ...] = ()
+    unscored: tuple[str, ...] = ()
 
 
 class Past(NamedTuple):
@@ -115,7 +117,8 @@ def estimate_suite(
 ) -> CostEstimate:
     """The cost estimate of what `suite` (already narrowed) has left in `lake`."""
     connection = open_warehouse(lake, lazy=True)
-    n_scores = sum(len(rehearsed.row_ids) for rehearsed in find_pending(connection, suite, scope))
+    scores = find_pending(connection, suite, scope)
+    unscored = tuple(list_unscored(connection, scores))
     every = tuple(suite.benchmarks)
     left = [
         _rehearse_judge(connection, lake, judge, judge.identify(every), suite, scope, retry)
@@ -133,7 +136,8 @@ def estimate_suite(
             _note_waiting(replace(estimate, notes=(*part.lacks, *estimate.notes)), part, pending)
             for estimate, part in zip(judges, left, strict=True)
         ),
-        n_scores,
+        sum(len(pending.row_ids) for pending in scores),
+        unscored=unscored,
     )
 
 

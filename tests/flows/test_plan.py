@@ -142,7 +142,8 @@ def test_it_says_why_cases_are_fewer_than_answers_what_items_lack_and_which_key(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Five questions: of one both models say the same, one has no reference, two no rubric, one is
-    a caption's (`queries/left_out.sql`, `queries/lacking_cases.sql`).
+    a caption's; none has an image (`queries/left_out.sql`, `queries/lacking_cases.sql`,
+    `queries/lacking_scores.sql`).
     """
     records: list[dict[str, Any]] = [
         {"id": f"q{n}", "q": "What?", "task": "caption" if n == 4 else "vqa", "m1": "x", "m2": "y"}
@@ -169,6 +170,8 @@ judges:
   lave: {protocol: lave, backend: openai, model: openai/gpt-4o-mini, api_key_variable: NO_SUCH_KEY}
   looks: {protocol: prometheus, backend: standin}
   reads: {protocol: prometheus, backend: standin, image: absent}
+  partly: {protocol: harmonic, backend: standin}
+metrics: [exact_match, bleu_4, clip_score]
 """)
     lines = plan(capsys, tmp_path / "suite.yaml", "--lake", tmp_path / "lake").splitlines()
     lave = (
@@ -185,10 +188,19 @@ judges:
     assert "NO_SUCH_KEY is not set" in key
     (rubrics,) = [line for line in lines if "the item has no rubric" in line]
     assert rubrics.startswith("no score: 2 of 5 items (q2, q3)")
-    assert rubrics.endswith("(reads)")
-    (images,) = [line for line in lines if "the item has no image" in line]
-    assert images.endswith("(looks)")
-    assert images.startswith("no score: 5 of 5 items (")
+    assert rubrics.endswith("(looks, reads)")
+    found = [line for line in lines if "the item has no image" in line]
+    of_metric, of_criteria, of_prometheus = sorted(found)
+    every = "5 of 5 items (q0, q1, q2, ...): the item has no image"
+    assert of_metric == f"no score of clip_score: {every}"
+    assert of_prometheus == f"no score: {every}; the judge looks at one (looks)"
+    # clarity, fluency and conciseness see the text alone
+    assert of_criteria == (
+        f"no score of correctness, completeness, overall: {every}; the judge looks at one (partly)"
+    )
+    unreferred = "1 of 4 items (q1): the item has no reference answers"
+    assert f"no score of exact_match: {unreferred}" in lines
+    assert f"no score of bleu_4: {unreferred.replace('of 4', 'of 5')}" in lines
 
 
 @pytest.mark.parametrize("width", [80, 120])

@@ -11,10 +11,10 @@ import pytest
 from judgelake.tasks.errors import SourceError, SuiteError
 from tests.sources.tables import list_rejected, read, write_bytes, write_lines, write_suite
 
-ITEM = {"item_id": "id", "prompt": "q"}
-RATING = {"rating": "r", "annotator": {"constant": "p"}, "scale": [1, 5]}
+ITEM: dict[str, Any] = {"item_id": "id", "prompt": "q"}
+RATING: dict[str, Any] = {"rating": "r", "annotator": {"constant": "p"}, "scale": [1, 5]}
 CHOICE = {"from": "c", "values": {"A": "a"}}
-PAIR = {"answer_a": "x", "answer_b": "y", "annotator": "who"}
+PAIR: dict[str, Any] = {"answer_a": "x", "answer_b": "y", "annotator": "who"}
 
 
 @pytest.mark.parametrize(
