@@ -13,7 +13,7 @@ from tests.sources.tables import list_rejected, read, write_bytes, write_lines, 
 
 ITEM: dict[str, Any] = {"item_id": "id", "prompt": "q"}
 RATING: dict[str, Any] = {"rating": "r", "annotator": {"constant": "p"}, "scale": [1, 5]}
-CHOICE = {"from": "c", "values": {"A": "a"}}
+CHOICE: dict[str, Any] = {"from": "c", "values": {"A": "a"}}
 PAIR: dict[str, Any] = {"answer_a": "x", "answer_b": "y", "annotator": "who"}
 
 
@@ -69,7 +69,7 @@ def test_a_setting_without_effect_is_refused_with_its_key(
     [
         {"columns": {"model": "m", "style": "s"}, "human_ratings": RATING},
         {"answers": [{"model": "m"}, {"model": "n"}], "preferences": {"choice": CHOICE, "annotator": "w"}},
-        {"answers": [{"model": "m", "answer_id": "i"}], "human_ratings": {**RATING, "answer": "m"}},
+        {"answers": [{"model": "m", "answer_id": "i"}], "human_ratings": RATING | {"answer": "m"}},
         {"captions": {"image": "i", "text": "t"}},
         {"models": {"model": "m"}},
     ],
