@@ -20,6 +20,7 @@ from dataclasses import replace
 
 import orjson
 
+from judgelake.tasks.judging.reading import check_reply, forgive_cut
 from judgelake.tasks.judging.token_reading import are_probabilities, walk_tokens, weigh_labels
 from judgelake.tasks.types import (
     AnswerForm,
@@ -89,7 +90,7 @@ def _hold(asked: Request, reply: Reply | Failure) -> Request | None:
     answer = asked.answer
     if answer is None or asked.form != "free" or isinstance(reply, Failure):
         return None
-    if reply.refusal or reply.finish_reason == "content_filter":
+    if isinstance(check_reply(forgive_cut(reply)[0]), Verdict):
         return None
     before = reply.text[: _find_marker(reply.text, answer.opening)].strip()
     opening = f"{before}{answer.opening}" if before else answer.opening.lstrip()
@@ -109,7 +110,8 @@ def _find_marker(text: str, opening: str) -> int:
 
 def _as_free(request: Request, reply: Reply | Failure) -> Reply | Failure:
     """The reply as the protocol's reader takes it; one whose endpoint did not hold the model to the
-    form stays as it is.
+    form stays as it is. A cut after a whole answer is none; other ends stay, for readers refuse
+    some.
     """
     answer = request.answer
     if answer is None or request.form == "free" or isinstance(reply, Failure):
@@ -118,17 +120,23 @@ def _as_free(request: Request, reply: Reply | Failure) -> Reply | Failure:
     offset = _find_value(reply.text, answer.name) if values else 0
     position = walk_tokens(reply.text, reply.top_logprobs, offset)
     label = (str(values.get(answer.name, "")) if values else reply.text).strip()
-    if request.form == "forced" and position is not None and label not in answer.labels:
+    if (
+        request.form == "forced"
+        and label not in answer.labels
+        and position is not None
+        and are_probabilities(position)
+    ):
         mass = weigh_labels(position, answer.labels)  # a reply that went on past its answer
         label = max(mass, key=mass.__getitem__) if any(mass.values()) else ""
     if label not in answer.labels:
         return reply
     opening = answer.opening if answer.marked else ""
     explanation = str(values.get(answer.explained, ""))
+    _, was_cut = forgive_cut(reply)
     return replace(
         reply,
         text=f"{explanation}{opening}{label}",
-        finish_reason="stop",
+        finish_reason="stop" if was_cut else reply.finish_reason,
         top_logprobs=() if position is None else (_weigh(position, answer.labels),),
     )
 
@@ -165,10 +173,13 @@ def _add_probabilities(
     if verdict.status != "ok" or verdict.probabilities is not None or isinstance(reply, Failure):
         return verdicts
     labels = request.answer.labels if request.answer else ()
+    if not all(map(are_probabilities, reply.top_logprobs)):
+        return verdicts
     mass = {
         label: math.exp(min(0.0, value))
         for position in reply.top_logprobs
         for label, value in position
+        if value > -math.inf  # nan neither
     }
     if not mass or not set(mass) <= set(labels):
         return verdicts

@@ -204,12 +204,66 @@ def test_the_likeliest_answer_counts_where_a_begun_reply_goes_on_past_it() -> No
     [
         (Failure("no answer within 9 s"), "failed"),
         (Reply("", "content_filter"), "filtered"),
+        (Reply("It is", "error"), "unparsed"),
+        (Reply("It is", ""), "unparsed"),
         (Reply("", refusal="I cannot help"), "refused"),
     ],
 )
 def test_what_cannot_be_gone_on_with_is_not_held_to_an_answer(reply: Any, status: str) -> None:
     asked, (verdict,) = finish(start("lave", "forced"), reply)
     assert (len(asked), verdict.status) == (1, status)
+
+
+@pytest.mark.parametrize(
+    ("end", "status"),
+    [
+        ("stop", "ok"),
+        ("length", "ok"),  # the answer is whole
+        ("max_tokens", "ok"),
+        ("error", "unparsed"),
+        ("abort", "unparsed"),
+        ("tool_calls", "unparsed"),
+        ("", "unparsed"),
+        ("content_filter", "filtered"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("protocol", "form", "options", "text"),
+    [
+        ("lave", "structured", {}, '{"rationale": "x", "rating": "3"}'),
+        ("prometheus", "structured", {}, '{"feedback": "x", "score": "3"}'),
+        ("lave", "forced", {"rationale": False}, "3"),
+    ],
+)
+def test_an_answer_in_its_form_counts_where_its_reply_ended_well(
+    protocol: str, form: AnswerForm, options: dict[str, Any], text: str, end: str, status: str
+) -> None:
+    _, (verdict, *_) = finish(start(protocol, form, **options), Reply(text, end))
+    assert verdict.status == status
+    assert (verdict.rating is not None) == (status == "ok")
+
+
+def test_an_answer_that_was_cut_off_is_none() -> None:
+    _, (verdict,) = finish(start("lave", "structured"), Reply('{"rationale": "x", "rati', "length"))
+    assert verdict.status == "truncated"
+
+
+def test_what_is_no_probability_gives_none_and_chooses_nothing() -> None:
+    odd = (("3", 5.0), ("2", -0.1))
+    judge = start("lave", "forced", rationale=False)
+    _, (verdict,) = finish(judge, Reply("3", top_logprobs=(odd,)))
+    assert (verdict.status, verdict.rating, verdict.probabilities) == ("ok", 3, None)
+    judge = start("lave", "forced", rationale=False)
+    _, (verdict,) = finish(judge, Reply("perhaps 3", top_logprobs=(odd,)))
+    assert verdict.status == "unparsed"
+    # -inf and nan are the share of none; 1e-7 is a rounded 0
+    kept = (("3", 1e-7), ("2", -math.inf), ("1", math.nan))
+    judge = start("lave", "forced", rationale=False)
+    _, (verdict,) = finish(judge, Reply("3", top_logprobs=(kept,)))
+    assert (verdict.probabilities, verdict.captured_mass) == ({"3": 1.0}, 1.0)
+    judge = start("lave", "forced", rationale=False)
+    _, (verdict,) = finish(judge, Reply("3", top_logprobs=((("3", -math.inf),),)))
+    assert (verdict.rating, verdict.probabilities) == (3, None)
 
 
 def test_the_expected_rating_is_taken_of_a_weighted_reading() -> None:
