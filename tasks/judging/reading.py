@@ -457,7 +457,8 @@ def check_reply(reply: Reply | Failure) -> Reply | Verdict:
         status: Status = "truncated" if ended in _CUT_OFF else "filtered"
         reason = "the model repeated itself and was stopped" if ended == REPEATS else None
         return Verdict(status, rationale=reply.text or None, reason=reason)
-    reason = f"the endpoint ended the reply with {reply.finish_reason[:40]!r}; expected 'stop'"
+    end = f"ended the reply with {reply.finish_reason[:40]!r}" if ended else "gave no finish_reason"
+    reason = f"the endpoint {end}; expected 'stop'"
     return Verdict("unparsed", rationale=reply.text or None, reason=reason)
 
 

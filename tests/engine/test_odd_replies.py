@@ -133,8 +133,8 @@ def test_any_field_of_any_type_costs_no_other_reply(tmp_path: Path) -> None:
     assert len([stored[key] for key in stored]) == n
 
 
-def test_an_end_of_another_type_is_never_scored() -> None:
-    for odd in (5, True, [], {"a": 1}, ["stop"]):
+def test_an_end_of_another_type_or_none_is_never_scored() -> None:
+    for odd in (5, True, [], {"a": 1}, ["stop"], None, ""):
         body = replace_at(WHOLE, ("choices", 0, "finish_reason"), odd)
         reply = decode_reply(json.dumps(body).encode())
         assert read_verdict(reply, LaveOptions()).status == "unparsed"

@@ -134,6 +134,7 @@ def test_long_runs_take_linear_time(run: str) -> None:
         (Reply("So rating=3", finish_reason="STOP"), None),
         (Reply("So rating=3", finish_reason="error"), "unparsed"),
         (Reply("So rating=3", finish_reason="tool_calls"), "unparsed"),
+        (Reply("So rating=3", finish_reason=""), "unparsed"),
     ],
 )
 def test_why_a_reply_is_not_read(reply: Reply, status: str | None) -> None:
@@ -149,10 +150,17 @@ def test_what_an_unread_reply_says_is_its_rationale(reply: Reply) -> None:
         assert checked.rationale == rationale
 
 
-def test_an_unknown_end_is_named() -> None:
-    checked = check_reply(Reply("So rating=3", finish_reason="error"))
+@pytest.mark.parametrize(
+    ("end", "reason"),
+    [
+        ("error", "the endpoint ended the reply with 'error'; expected 'stop'"),
+        ("", "the endpoint gave no finish_reason; expected 'stop'"),
+    ],
+)
+def test_an_unknown_end_is_named(end: str, reason: str) -> None:
+    checked = check_reply(Reply("So rating=3", finish_reason=end))
     assert isinstance(checked, Verdict)
-    assert checked.reason == "the endpoint ended the reply with 'error'; expected 'stop'"
+    assert checked.reason == reason
 
 
 # ---- read_two_numbers

@@ -182,7 +182,7 @@ def decode_reply(content: bytes, latency_ms: float | None = None) -> Reply:
     cached = usage.prompt_tokens_details
     return Reply(
         text=choice.message.content or "",
-        finish_reason=choice.finish_reason or "stop",
+        finish_reason=choice.finish_reason or "",
         top_logprobs=tuple(_alternatives(position) for position in positions),
         resolved_model=completion.model or "",
         prompt_tokens=usage.prompt_tokens,

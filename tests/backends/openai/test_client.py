@@ -563,8 +563,9 @@ def test_no_more_than_concurrency_are_in_flight() -> None:
             Reply("", refusal="I will not"),
         ),
         (completion("2", finish_reason="eos"), Reply("2", finish_reason="eos")),
-        (completion("2", finish_reason=None), Reply("2")),
-        ({"choices": [{"message": {"content": "2"}}]}, Reply("2")),
+        (completion("2", finish_reason=None), Reply("2", finish_reason="")),
+        (completion("2", finish_reason=""), Reply("2", finish_reason="")),
+        ({"choices": [{"message": {"content": "2"}}]}, Reply("2", finish_reason="")),
         (
             completion(
                 "2",
