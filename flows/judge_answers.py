@@ -1,7 +1,7 @@
 """Flow `judge-answers`: judges and scores what has no verdict or score yet, as shards on Dask."""
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import NamedTuple
@@ -19,6 +19,7 @@ from judgelake.tasks.engine.shard import ShardOrder, ShardResult
 from judgelake.tasks.engine.shares import mark_done
 from judgelake.tasks.lake.lake import Lake, open_lake
 from judgelake.tasks.lake.leases import SteadyClock
+from judgelake.tasks.lake.stop_flag import StopFlag
 from judgelake.tasks.planning.cases import Work, register_judges
 from judgelake.tasks.planning.trials import passes_trial
 from judgelake.tasks.reports.scored_rows import check_against
@@ -129,35 +130,78 @@ def _judge_once(judging: _Judging, stage: Suite, standin: str | None) -> list[Sh
         ]
     with logged_step(lake, run_id, run_options, "judge") as facts:
         planned = [(work, _shard_orders(judging, work, standin)) for work in works]
-        tried = [(work, orders) for work, orders in planned if work.has_trial]
-        trials = _submit(orders[0] for _, orders in tried)
-        others = _submit(
-            order for work, orders in planned if not work.has_trial for order in orders
+        others = _submit(order for work, orders in planned if not work.n_trial for order in orders)
+        tried, passed = _try_out(
+            judging, [(work, orders) for work, orders in planned if work.n_trial]
         )
-        results = trials()
-        passed = [orders[1:] for work, orders in tried if orders[1:] and _passes(judging, work)]
-        rest = _submit(order for orders in passed for order in orders)
-        results += others() + rest()
+        rest = _submit(passed)
+        results = tried + others() + rest()
         facts |= count_shards(results)
     return results
 
 
 def _submit(orders: Iterable[ShardOrder]) -> Callable[[], list[ShardResult]]:
-    """Have shards judged; the function that is returned waits for their results."""
+    """Have shards judged; the function that is returned waits for their results, in the order of
+    `orders`.
+    """
     submitted, wanted = [], list(orders)
     for slot in (ENDPOINT_SLOT, GPU_SLOT):
         with dask.annotate(resources={slot: 1}):
-            submitted.append(
-                steps.judge_shard.map([order for order in wanted if order.judge.slot == slot])
-            )
-    return lambda: [result for shards in submitted for result in shards.result()]
+            places = [at for at, order in enumerate(wanted) if order.judge.slot == slot]
+            shards = steps.judge_shard.map([wanted[at] for at in places])
+            submitted.append((places, shards))
+
+    def wait() -> list[ShardResult]:
+        found = {
+            at: result
+            for places, shards in submitted
+            for at, result in zip(places, shards.result(), strict=True)
+        }
+        return [found[at] for at in range(len(wanted))]
+
+    return wait
+
+
+def _try_out(
+    judging: _Judging, tried: Sequence[tuple[Work, Sequence[ShardOrder]]]
+) -> tuple[list[ShardResult], list[ShardOrder]]:
+    """Try judges on the replies that each work wants, one shard after the other; the results, and
+    the orders that remain of those that go on. A judge that is asked by batch is tried live.
+    """
+    results: list[ShardResult] = []
+    passed: list[ShardOrder] = []
+    left = [(work, [*orders], work.n_trial) for work, orders in tried]
+    while left:
+        asked = [
+            replace(orders[0], judge=orders[0].judge.live, trial=n_missing)
+            for _, orders, n_missing in left
+        ]
+        found = _submit(asked)()
+        results += found
+        trials, left = zip(left, found, strict=True), []
+        for (work, orders, n_missing), result in trials:
+            if not _passes(judging, work):
+                continue
+            if result.n_tried >= n_missing:
+                passed += orders
+            elif _asks_no_more(judging, result):
+                passed += orders[1:]
+            elif orders[1:]:  # too few cases of this shard brought a reply
+                left.append((work, orders[1:], n_missing - result.n_tried))
+    return results, passed
+
+
+def _asks_no_more(judging: _Judging, result: ShardResult) -> bool:
+    """Whether the run's other shards ask nothing either, so that they need no trial."""
+    stopped = StopFlag(judging.lake, judging.run_id).is_set()
+    return stopped or result.over_budget or bool(result.refusal)
 
 
 def _passes(judging: _Judging, work: Work) -> bool:
-    """Whether the rest of a judge's cases follow its trial; if not, they are marked as done."""
+    """Whether a judge goes on after a part of its trial; if not, its shards are marked as done."""
     passes = passes_trial(judging.lake, work.identity, judging.run_id, judging.retry)
     if not passes:
-        for file in work.shards[1:]:
+        for file in work.shards:
             mark_done(file)
     return passes
 
@@ -183,10 +227,7 @@ def _shard_orders(judging: _Judging, work: Work, standin: str | None) -> list[Sh
         status for status in judging.retry if status != "failed"
     )  # the replies that a failed case has already got are used again
     fixed = (lake, judging.run_id, judge, work.identity, suite.limits)
-    orders = [
+    return [
         ShardOrder(*fixed, file, images, standin, retried, slots=judging.slots["ENDPOINT"])
         for file in work.shards
     ]
-    if work.has_trial:  # a judge that is asked by batch is tried live
-        orders[0] = replace(orders[0], judge=judge.live)
-    return orders

@@ -29,6 +29,7 @@ from judgelake.tasks.engine.engine import collect_less, judge_cases
 from judgelake.tasks.engine.ledger import FLUSH_SECONDS, PATIENCE_S, Ledger, Tally, load_replies
 from judgelake.tasks.engine.shares import find_share, follow_share, mark_done
 from judgelake.tasks.engine.spill import take_in_spilled
+from judgelake.tasks.engine.trial import CappedBackend, TrialKeeper, try_judge
 from judgelake.tasks.errors import BackendError, LakeError
 from judgelake.tasks.judging.answer_form import ask_in_form
 from judgelake.tasks.judging.cases import find_missing_image, read_cases
@@ -95,6 +96,7 @@ def _encode(tally: Tally) -> bytes:
 
 _PART_CASES = 100
 """Cases between two looks whether the budget is reached or an endpoint refuses."""
+TRIAL_PROGRESS = ".trial.progress.json"
 _HURRIED_S = 3.0
 """How long writing to a failing lake is tried again once the run was asked to stop."""
 
@@ -107,7 +109,8 @@ class ShardOrder:
     `retry`: statuses of verdicts whose requests are sent again although the lake has their replies.
     `slots`: how many shards may ask at a time, over which the limits (see `tasks.engine.shares`)
     and what is left of the budget are divided. Unless it `asks`, a case whose replies are not in
-    the lake is left as it is.
+    the lake is left as it is. `trial`: after so many replies that count the rest of the cases is
+    left to another order; 0 where it is no trial.
     """
 
     lake: Lake
@@ -121,11 +124,12 @@ class ShardOrder:
     retry: tuple[str, ...] = ()
     slots: int = 1
     asks: bool = True
+    trial: int = 0
 
     @property
     def progress_file(self) -> LakePath:
-        """The file that shows how many cases the shard has judged."""
-        return self.cases_file.with_suffix(".progress.json")
+        """The file that shows how many cases the order has judged."""
+        return self.cases_file.with_suffix(TRIAL_PROGRESS if self.trial else ".progress.json")
 
 
 @dataclass(frozen=True)
@@ -133,7 +137,8 @@ class ShardResult:
     """What a shard did; `statuses` are (status, count) pairs. `cost_usd` is without the
     `n_unpriced` calls whose price is not known.
 
-    `refusal`: why an endpoint took none of its requests.
+    `refusal`: why an endpoint took none of its requests. `n_tried`: the replies of a trial that
+    count.
     """
 
     n_calls: int
@@ -146,6 +151,7 @@ class ShardResult:
     over_budget: bool = False
     n_open: int = 0
     refusal: str = ""
+    n_tried: int = 0
 
 
 def run_judge_shard(order: ShardOrder) -> ShardResult:
@@ -170,9 +176,12 @@ async def _run(order: ShardOrder) -> ShardResult:
         remaining_cases(order, snapshot).iter_slices(_PART_CASES),
     )
     cases = itertools.chain.from_iterable(map(read_cases, parts))
-    start = make_starter(order.judge, order.identity)
+    start, stops = make_starter(order.judge, order.identity), (flag.is_set, flag.is_halting)
+    tried = TrialKeeper(ledger)
     judging = asyncio.create_task(
-        judge_cases(cases, start, backend, ledger, flag.is_set, flag.is_halting)
+        try_judge(cases, start, CappedBackend(backend), tried, order.trial, *stops)
+        if order.trial
+        else judge_cases(cases, start, backend, ledger, *stops)
     )
     flushing = asyncio.create_task(ledger.flush_regularly(FLUSH_SECONDS, progress.tick))
     following = asyncio.create_task(
@@ -191,7 +200,8 @@ async def _run(order: ShardOrder) -> ShardResult:
                 await routing.submit()
         finally:
             await backend.close()
-    mark_done(order.cases_file)
+    if not 0 < order.trial <= tried.n_replies:
+        mark_done(order.cases_file)
     for outcome in outcomes:
         if isinstance(outcome, Exception):
             raise outcome
@@ -201,9 +211,8 @@ async def _run(order: ShardOrder) -> ShardResult:
         if routing.refusal
         else ""
     )
-    return replace(
-        sum_up(ledger.tally, over_budget=budget is not None and budget.reached), refusal=refusal
-    )
+    result = sum_up(ledger.tally, over_budget=budget is not None and budget.reached)
+    return replace(result, refusal=refusal, n_tried=tried.n_replies)
 
 
 def _make_ledger(order: ShardOrder, flag: StopFlag, snapshot: Snapshot) -> Ledger:

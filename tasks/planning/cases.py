@@ -13,19 +13,18 @@ import duckdb
 import polars as pl
 
 from judgelake.tasks.backends.endpoint import ONE_EACH, Slot
+from judgelake.tasks.engine.shard import TRIAL_PROGRESS
 from judgelake.tasks.engine.shares import mark_open
-from judgelake.tasks.judging.cases import make_case
 from judgelake.tasks.lake.lake import Lake, append_records, append_rows
 from judgelake.tasks.lake.leases import SteadyClock
 from judgelake.tasks.lake.parquet import write_frame
 from judgelake.tasks.lake.snapshot import Snapshot
-from judgelake.tasks.lake.storage import LakePath, read_file, write_whole
+from judgelake.tasks.lake.storage import LakePath, read_file, remove_file, write_whole
 from judgelake.tasks.planning.collection import keep_images
 from judgelake.tasks.planning.juries import keep_votes
 from judgelake.tasks.planning.matchups import draw_matchups
 from judgelake.tasks.planning.scores import find_pending, name_ingests
 from judgelake.tasks.planning.trials import is_paused, size_trial
-from judgelake.tasks.suite.judges import JudgeSettings
 from judgelake.tasks.suite.suite import Scope, Suite, identify_all
 from judgelake.tasks.types import COLLECTED, Identity, Unit, Wants
 from judgelake.tasks.warehouse.warehouse import (
@@ -185,9 +184,9 @@ _SHARDS_A_GPU = 4
 @dataclass(frozen=True)
 class Work:
     """What one judge or metric has left: `shards` are files that hold the `n_pending` cases;
-    empty before they are written. Where it `has_trial`, the first shard shows whether the judge can
-    be read, and the others wait for that. `n_paused` cases are left of a judge that is paused; none
-    of them is pending.
+    empty before they are written. The judge's next `n_trial` replies show whether it can be read,
+    and all others wait for that; 0 where it needs no trial. `n_paused` cases are left of a judge
+    that is paused; none of them is pending.
 
     `matchups` are pairs drawn for it that the lake does not hold yet.
     """
@@ -196,7 +195,7 @@ class Work:
     n_wanted: int
     n_pending: int
     shards: tuple[LakePath, ...] = ()
-    has_trial: bool = False
+    n_trial: int = 0
     n_paused: int = 0
     matchups: pl.DataFrame | None = None
 
@@ -367,18 +366,16 @@ def _write(
     _record_cases(connection, lake, work, run_id)
     frame = select_frame(connection, "select * from pending", "pending")
     judge = suite.judges[identity.alias]
-    n_tried = _count_tried(connection, judge, identity, frame)
+    n_trial = size_trial(connection, judge, identity, frame)
     n_shards = slots[judge.slot]
     if judge.slot == "GPU" and n_shards > 1:
         n_shards *= _SHARDS_A_GPU
-    rows = size_shards(frame.height - n_tried, n_shards)
-    cuts = [0, *(n_tried + cut for cut in _cut(frame.slice(n_tried), rows))]
-    start = lake.work_folder(run_id) / identity.alias
-    shards = tuple(_write_shards(start, frame, sorted({*cuts})))
+    cuts = _cut(frame, size_shards(frame.height, n_shards))
+    shards = tuple(_write_shards(lake.work_folder(run_id) / identity.alias, frame, cuts))
     if slots["ENDPOINT"] > 1:
         for shard in shards:
             mark_open(shard)
-    return replace(work, shards=shards, has_trial=n_tried > 0, matchups=None)
+    return replace(work, shards=shards, n_trial=n_trial, matchups=None)
 
 
 def _record_cases(
@@ -403,25 +400,12 @@ def size_shards(n_cases: int, n_shards: int) -> int:
     return min(CASES_PER_SHARD, max(LEAST_CASES_PER_SHARD, -(-n_cases // n_shards)))
 
 
-def _count_tried(
-    connection: duckdb.DuckDBPyConnection,
-    judge: JudgeSettings,
-    identity: Identity,
-    frame: pl.DataFrame,
-) -> int:
-    """How many of the pending cases are the judge's trial; cases with equal requests count once."""
-    if frame.is_empty():
-        return 0
-    first = make_case(frame.row(0, named=True))
-    n_groups = size_trial(connection, judge, identity, first)
-    return int(_number_groups(frame).search_sorted(n_groups)) if n_groups else 0
-
-
 def _write_shards(place: LakePath, frame: pl.DataFrame, cuts: list[int]) -> Iterator[LakePath]:
     """The slices between `cuts`, in files whose names begin with that of `place`."""
     for number, (start, end) in enumerate(itertools.pairwise(cuts)):
         path = place.with_name(f"{place.name}-{number:04d}.parquet")
         write_frame(path, frame.slice(start, end - start))
+        remove_file(path.with_suffix(TRIAL_PROGRESS))  # of an earlier round of the run
         yield path
 
 

@@ -2,24 +2,26 @@
 it. Where most of them cannot, the judge is paused.
 
 The lake keeps the pause as the verdicts that it rests on: it ends where the judge or its reading
-changes, or where the verdicts do. Cutting the trial's cases off is `tasks.planning.cases`.
+changes, or where the verdicts do. Asking few at a time is `tasks.engine.trial`.
 """
 
 from typing import NamedTuple
 
 import duckdb
+import polars as pl
 
 from judgelake.tasks.backends.openai.batch_book import count_open
 from judgelake.tasks.engine.shard import make_starter
+from judgelake.tasks.engine.trial import TRIAL_REPLIES, UNREADABLE, asks_something
 from judgelake.tasks.errors import show_controls
+from judgelake.tasks.judging.cases import read_cases
 from judgelake.tasks.lake.lake import Lake
-from judgelake.tasks.planning.rehearsal import rehearse
 from judgelake.tasks.suite.judges import JudgeSettings
-from judgelake.tasks.types import Case, Identity
+from judgelake.tasks.types import Identity
 from judgelake.tasks.warehouse.warehouse import open_warehouse, select_file
 
-TRIAL_REPLIES = 20
-UNREADABLE = ("unparsed", "truncated")
+_SAMPLED, _SEED = 500, 0
+"""Cases that show whether a judge asks anything at all."""
 _SHOWN_CHARS = 600
 """Of the reply that a message shows: its end, where most protocols want the verdict."""
 
@@ -74,15 +76,14 @@ def size_trial(
     connection: duckdb.DuckDBPyConnection,
     judge: JudgeSettings,
     identity: Identity,
-    first: Case,
+    pending: pl.DataFrame,
 ) -> int:
-    """How many cases with different requests a judge is tried on before the rest: as many as bring
-    the replies that are missing of 20; 0 where it needs no trial.
+    """How many replies a judge is tried on before the rest is asked: those that are missing of 20;
+    0 where it needs no trial, or asks nothing about 500 of the `pending` cases.
 
-    `first` is one of its cases, whose requests count over all turns. A paused judge that is asked
-    again is tried anew.
+    A paused judge that is asked again is tried anew.
     """
-    if judge.endpoint.on_unreadable == "go on":
+    if judge.endpoint.on_unreadable == "go on" or pending.is_empty():
         return 0
     counts = count_readable(connection, identity)
     # replies that an open batch will bring must not be paid for twice
@@ -90,17 +91,16 @@ def size_trial(
         connection, [identity.judge_id]
     ).height:
         return 0
-    missing = TRIAL_REPLIES if counts.is_bad else TRIAL_REPLIES - sum(counts)
-    try:
-        asked = len(rehearse([make_starter(judge, identity)(first)], lambda _: {}).asked)
-    except Exception:  # its shard reports that
+    start = make_starter(judge, identity)
+    sample = pending.sample(min(_SAMPLED, pending.height), shuffle=True, seed=_SEED)
+    if not any(asks_something(start(case)) for case in read_cases(sample)):
         return 0
-    return -(-missing // asked) if asked else 0
+    return TRIAL_REPLIES if counts.is_bad else TRIAL_REPLIES - sum(counts)
 
 
 def passes_trial(lake: Lake, identity: Identity, run_id: str, retry: tuple[str, ...]) -> bool:
-    """Whether a judge goes on after its trial in this run. Where unreadable replies were asked for
-    again, earlier ones do not count.
+    """Whether a judge goes on after a part of its trial in this run. Where unreadable replies were
+    asked for again, earlier ones do not count.
     """
     connection = open_warehouse(lake, lazy=True)
     return not count_readable(connection, identity, run_id if is_retried(retry) else None).is_bad

@@ -2,6 +2,9 @@
 how the judge is asked again.
 """
 
+import itertools
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -68,6 +71,45 @@ def test_twenty_replies_pause_one_judge_and_the_other_goes_on(tmp_path: Path) ->
         assert "paused" not in said
         assert shell.count(lake, in_full + "'ok'") == 2 * CASES
         assert server.calls[LIVE] == 2 * (n_paid - 20) + 20
+
+
+def test_a_first_item_without_references_leaves_the_trial_to_the_next(tmp_path: Path) -> None:
+    with batch_server() as server, shell_in(tmp_path) as shell:
+        server.live = mumble
+        write_suite_without_metrics(tmp_path, server)
+        file = tmp_path / "annotations.json"
+        given = json.loads(file.read_text())
+        given["annotations"][0]["answers"] = []
+        file.write_text(json.dumps(given))
+        code, said = run(shell, tmp_path)
+        assert (code, server.calls[LIVE]) == (3, 20), said
+        assert "judge lave: paused, 20 of its 20 replies cannot be read" in said
+
+
+def test_failures_are_made_up_for_before_a_judge_goes_on(tmp_path: Path) -> None:
+    """Three of five requests fail, and nothing else can be read."""
+    numbers = itertools.count()
+
+    def mostly_fail(body: Json) -> tuple[int, Json]:
+        number = next(numbers)
+        broken = 500, {"error": {"message": f"no {number}"}}
+        return mumble(body) if number % 5 < 2 else broken
+
+    with batch_server() as server, shell_in(tmp_path) as shell:
+        server.live = mostly_fail
+        write_suite_without_metrics(tmp_path, server)
+        code, said = run(shell, tmp_path)
+        assert code == 3, said
+        assert "judge lave: paused, 20 of its 20 replies cannot be read" in said
+        assert 46 <= server.calls[LIVE] <= 50
+
+
+def write_suite_without_metrics(folder: Path, server: BatchServer) -> None:
+    """Each request of its judge is sent once."""
+    write_benchmark(folder, ITEMS)
+    file = write_suite(folder, server.base_url)
+    text = file.read_text().replace("max_attempts: 3", "max_attempts: 1")
+    file.write_text(re.sub("^metrics: .*\n", "", text, flags=re.M))
 
 
 def test_by_batch_twenty_are_asked_live_first(tmp_path: Path) -> None:

@@ -4,14 +4,13 @@ run does is in `tests/flows/test_trials.py`.
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
 from judgelake.tasks.backends.openai.settings import OpenAISettings, StandinSettings
 from judgelake.tasks.errors import ExitCode
-from judgelake.tasks.judging.harmonic import HarmonicOptions
-from judgelake.tasks.judging.lave import LaveOptions
+from judgelake.tasks.judging.chirp_grading import ChirpGradingOptions
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.planning.cases import Work, find_work, write_work
 from judgelake.tasks.planning.estimate import estimate_suite
@@ -20,14 +19,11 @@ from judgelake.tasks.planning.trials import (
     count_readable,
     describe_pause,
     passes_trial,
-    size_trial,
 )
 from judgelake.tasks.runs import summary
 from judgelake.tasks.runs.record import record_run
 from judgelake.tasks.suite.judges import JudgeSettings
 from judgelake.tasks.suite.suite import Scope, identify_all
-from judgelake.tasks.types import Identity
-from tests.judging.judging_by_hand import make_case
 from tests.lakes import (
     answer,
     append_records,
@@ -84,22 +80,30 @@ def sizes(work: Work) -> list[int]:
     return [len(read_shards([file])) for file in work.shards]
 
 
-def test_a_new_judge_is_tried_on_twenty_requests(lake: Lake) -> None:
-    """Forty rows make twenty requests."""
+def test_a_new_judge_is_tried_on_twenty_replies(lake: Lake) -> None:
     work = plan(lake)
-    assert (work.has_trial, sizes(work)) == (True, [40, 20])
-    assert len({row["item_id"] for row in read_shards(list(work.shards[:1]))}) == 20
-    work = plan(lake, suite=GOES_ON)
-    assert (work.has_trial, sizes(work)) == (False, [60])
+    assert (work.n_trial, sizes(work)) == (20, [60])
+    assert plan(lake, suite=GOES_ON).n_trial == 0
 
 
 def test_a_trial_brings_the_replies_that_are_missing_of_twenty(lake: Lake) -> None:
     add_verdicts(lake, {"ok": 3, "unparsed": 5})
-    work = plan(lake)
-    assert (work.has_trial, sizes(work)) == (True, [22, 30])  # 12 of c, 10 of them in b, too
+    assert plan(lake).n_trial == 12
     add_verdicts(lake, {"ok": 12}, start=8)
-    work = plan(lake)
-    assert (work.has_trial, sizes(work)) == (False, [40])
+    assert plan(lake).n_trial == 0
+
+
+def test_a_first_case_that_asks_nothing_hides_no_trial(tmp_path: Path) -> None:
+    """LAVE asks nothing about an item without references; of 200 cases one in a hundred asks."""
+    lake = make_lake(tmp_path)
+    items = [item(f"i{n:03}", f"Photo {n:03}?", () if n % 100 else ("red",)) for n in range(1, 201)]
+    ingest(lake, items, [answer(row["item_id"], "a cat") for row in items])
+    suite = make_suite(lave_judge(), tried=True)
+    assert plan(lake, suite=suite).n_trial == 20
+    judge = JudgeSettings(
+        "s", "chirp_grading", StandinSettings(), ChirpGradingOptions(method="string_match")
+    )
+    assert plan(lake, suite=make_suite(judge, tried=True)).n_trial == 0
 
 
 @pytest.mark.parametrize(
@@ -132,14 +136,14 @@ def test_another_reading_or_another_judge_is_not_paused(lake: Lake) -> None:
     add_verdicts(lake, {"unparsed": 20})
     assert plan(lake).is_paused
     shots = make_suite(lave_judge(shots=3), benchmarks=("b",), tried=True)
-    assert plan(lake, suite=shots).has_trial
+    assert plan(lake, suite=shots).n_trial == 20
 
 
 def test_whoever_asks_for_the_unreadable_again_gets_a_new_trial(lake: Lake) -> None:
     add_verdicts(lake, {"unparsed": 25})
     for status in ("unparsed", "truncated"):
         work = plan(lake, retry=(status,))
-        assert (work.is_paused, work.has_trial, sizes(work)[0] >= 10) == (False, True, True)
+        assert (work.is_paused, work.n_trial, sizes(work)[0] >= 10) == (False, 20, True)
     assert plan(lake, retry=("refused",)).is_paused
     assert not passes_trial(lake, ONE, "run", ())
     # the retried run: of its own replies most were read
@@ -173,26 +177,6 @@ def test_replies_count_once_and_so_do_cases_of_several_replies(lake: Lake) -> No
     assert count_readable(warehouse(lake), ONE, "another run") == TrialCounts(0, 0)
 
 
-def test_a_judge_of_five_requests_a_case_is_tried_on_four_cases(lake: Lake) -> None:
-    judge = JudgeSettings("h", "harmonic", StandinSettings(), HarmonicOptions(image="absent"))
-    case = make_case(task="caption", criteria=("correctness",))
-    asked = len(next(_start(judge, case)))
-    identity = judge.identify(("b",))
-    assert size_trial(warehouse(lake), judge, identity, case) == -(-20 // asked)
-    assert size_trial(warehouse(lake), *_judge_of("stop"), make_case()) == 20
-    assert size_trial(warehouse(lake), *_judge_of("go on"), make_case()) == 0
-
-
-def test_requests_of_later_turns_count_for_the_trial(lake: Lake) -> None:
-    """Five criteria rated, and five reasons asked for in a second turn: two cases make twenty."""
-    options = HarmonicOptions(image="absent", reason=True)
-    judge = JudgeSettings("h", "harmonic", StandinSettings(), options)
-    case = make_case(task="caption", criteria=("correctness",))
-    n_first = len(next(_start(judge, case)))
-    asked = size_trial(warehouse(lake), judge, judge.identify(("b",)), case)
-    assert asked == -(-20 // (2 * n_first))
-
-
 def test_an_estimate_says_that_a_judge_is_paused(lake: Lake) -> None:
     """Its cases that were never asked are no verdicts that the lake has."""
     add_verdicts(lake, {"ok": 2, "unparsed": 12})
@@ -204,17 +188,6 @@ def test_an_estimate_says_that_a_judge_is_paused(lake: Lake) -> None:
     (one,) = estimate_suite(lake, SUITE, Scope(), ("unparsed",)).judges
     assert (one.n_pending, one.n_paused) == (58, 0)
     assert not [note for note in one.notes if "paused" in note]
-
-
-def _start(judge: JudgeSettings, case: Any) -> Any:
-    from judgelake.tasks.engine.shard import make_starter
-
-    return make_starter(judge, judge.identify(("b",)))(case)
-
-
-def _judge_of(then: Literal["stop", "go on"]) -> tuple[JudgeSettings, Identity]:
-    judge = JudgeSettings("l", "lave", StandinSettings(on_unreadable=then), LaveOptions())
-    return judge, judge.identify(("b",))
 
 
 def test_a_judge_that_is_asked_by_batch_is_tried_live_and_stays_itself() -> None:
