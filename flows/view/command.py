@@ -9,7 +9,6 @@ import secrets
 import signal
 import socket
 import sys
-import tempfile
 import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from judgelake.tasks.errors import ExitCode, LakeError, SuiteError
 from judgelake.tasks.lake.lake import Lake, open_lake
+from judgelake.tasks.lake.processes import own_folder, remove_abandoned_folders
 from judgelake.tasks.lake.storage import has_file, list_folders
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def run_view(options: argparse.Namespace) -> int:
     """
     from judgelake.flows.view.server import make_app
 
+    remove_abandoned_folders()
     lake, token = open_lake(options.lake), secrets.token_urlsafe(24)
     with _listen(options.port) as listener:
         port = listener.getsockname()[1]
@@ -55,7 +56,7 @@ def _address_file(address: str) -> Iterator[Path]:
     """A page that leads to the address and that this user alone can read: other users see the
     command line of a browser, which therefore names the file.
     """
-    with tempfile.TemporaryDirectory(prefix="judgelake-view-") as folder:
+    with own_folder("view") as folder:
         file = Path(folder) / "open.html"
         file.write_text(f'<meta http-equiv="refresh" content="0; url={address}">\n')
         yield file

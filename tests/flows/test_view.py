@@ -394,6 +394,22 @@ def test_the_port_may_be_chosen_and_a_taken_one_is_refused(served: Served) -> No
     assert f"--port {port}: cannot be listened on (Address already in use)" in output
 
 
+def test_the_next_view_removes_what_a_killed_one_left(served: Served, tmp_path: Path) -> None:
+    with shell_in(tmp_path) as shell:
+        shell.variables["TMPDIR"] = str(tmp_path)
+        words = ("view", "--lake", str(served.lake.root), "--no-browser")
+        killed = shell.start(*words)
+        assert wait_until(lambda: [*tmp_path.glob("judgelake-view-*/open.html")], killed)
+        killed.kill()
+        killed.wait(HANG_S)
+        (left,) = tmp_path.glob("judgelake-view-*")
+        following = shell.start(*words)
+        assert wait_until(lambda: "Ctrl-C" in shell.output.read_text(), following)
+        assert not left.exists()
+        following.kill()
+        following.wait(HANG_S)
+
+
 def test_open_names_the_report_or_what_there_is(served: Served, tmp_path: Path) -> None:
     lake = str(served.lake.root)
     with shell_in(tmp_path) as shell:
