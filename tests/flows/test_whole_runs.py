@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from judgelake.tasks.standin.process import start_standin
+from tests.backends.batch_server import batch_server
 from tests.flows.harness import read_requests, shell_in, write_benchmark, write_suite
 
 pytestmark = [pytest.mark.full, pytest.mark.usefixtures("one_prefect")]
@@ -96,6 +97,25 @@ def test_stages_one_by_one_and_narrowed(tmp_path: Path) -> None:
         code, output = shell.run("judge", suite, "--lake", str(lake), "--judge", "nobody")
         assert code == 1
         assert "--judge nobody" in output
+
+
+def test_judging_an_empty_lake_or_in_vain_ends_with_its_code(tmp_path: Path) -> None:
+    write_benchmark(tmp_path, 2)
+    with batch_server() as server, shell_in(tmp_path) as shell:
+        server.live = lambda _: (500, {"error": {"message": "boom"}})
+        suite = write_suite(tmp_path, server.base_url)
+        suite.write_text(suite.read_text().replace("max_attempts: 3", "max_attempts: 1"))
+        words = (str(suite), "--lake", str(tmp_path / "lake"))
+        code, output = shell.run("judge", *words)
+        assert code == 1, output
+        assert "has no answers of small; " in output
+        assert f"run ingest first: judgelake ingest {suite}" in output
+        assert shell.run("ingest", *words)[0] == 0
+        code, output = shell.run("judge", *words, "--judge", "lave")
+        assert code == 3, output
+        assert "coverage: lave has 0.0 % of its scores on small; expected 98.0 %" in output
+        assert "4 failed, most with: " in output
+        assert "500 boom; run again to ask for them" in output
 
 
 def test_failures_are_rows_with_a_reason_and_are_tried_again(tmp_path: Path) -> None:
