@@ -27,6 +27,7 @@ from judgelake.tasks.stats.few_clusters import (
     find_interval,
     split_left_out,
 )
+from judgelake.tasks.stats.kernel_choice import use_kernels
 from judgelake.tasks.stats.ordered_rows import OrderedRows, order_rows, recentre
 from judgelake.tasks.stats.resampling import draw_cluster_weights
 
@@ -163,6 +164,10 @@ _LARGEST_CHUNK = 128
 _MANY_LEVELS = 8_000
 """From here on levels are merged in pairs: counts of all of them would not fit the cache."""
 _MERGES_BYTES = 300 << 20
+_NS_A_ROW = 50
+"""What a row of a resample takes in numpy; a pair of cells takes one. Which cell of a pair has the
+larger x and y takes as long as 50 resamples.
+"""
 
 
 class Correlation(NamedTuple):
@@ -294,6 +299,66 @@ def correlate_rows(x: Floats, y: Floats) -> dict[str, float]:
 
 def sum_resamples(rows: OrderedRows, weights: AnyWeights) -> Sums:
     """Sums for each resample of the weights, (resamples, clusters)."""
+    ns_each = rows.cell_levels.size**2 + _NS_A_ROW * rows.clusters_by_x.size
+    is_large = use_kernels(ns_each * (len(weights) + 50))
+    sums = _sum_compiled(rows, weights) if is_large else _sum_plainly(rows, weights)
+    (
+        n,
+        y_squares,
+        y_cubes,
+        y_levels,
+        x_squares,
+        x_cubes,
+        x_levels,
+        cell_squares,
+        concordant,
+        rank_product,
+    ) = sums[:10]
+    return Sums(
+        n=n,
+        x_squares=x_squares,
+        y_squares=y_squares,
+        cell_squares=cell_squares,
+        x_cubes=x_cubes,
+        y_cubes=y_cubes,
+        fewest_levels=np.minimum(x_levels, y_levels),
+        concordant=concordant,
+        rank_product=rank_product,
+        moments=Moments(*sums[10:]),
+    )
+
+
+def _sum_plainly(rows: OrderedRows, weights: AnyWeights) -> Floats:
+    """The fifteen sums of `tasks.stats.kernels.correlation.sum_all`, (15, resamples)."""
+    drawn = weights.T[rows.present].astype(np.float64)
+    by_x, by_y = (
+        drawn[clusters] * times[:, None]
+        for clusters, times in (
+            (rows.clusters_by_x, rows.times_by_x),
+            (rows.clusters_by_y, rows.times_by_y),
+        )
+    )
+    cells = np.add.reduceat(by_x, rows.cell_starts[:-1])
+    x = np.add.reduceat(cells, rows.group_starts[:-1])
+    y = np.add.reduceat(by_y, rows.level_starts[:-1])
+    x_levels = np.repeat(np.arange(len(x)), np.diff(rows.group_starts))
+    y_levels, n = rows.cell_levels, x.sum(axis=0)
+    is_below = (x_levels[:, None] > x_levels) & (y_levels[:, None] > y_levels)
+    # twice the mid-rank less the mean one
+    x_places, y_places = (2 * side.cumsum(axis=0) - side - n for side in (x, y))
+    moments = np.zeros((5, len(weights)))
+    for counts, of_cluster in zip(drawn, rows.sum_moments(), strict=True):
+        moments += of_cluster[:, None] * counts
+    powers = [power for side in (y, x) for power in (side**2, side**3, side > 0)]
+    products = [
+        cells**2,
+        cells * (is_below.astype(np.float64) @ cells),
+        cells * x_places[x_levels] * y_places[y_levels],
+    ]
+    return np.vstack([n, *(terms.sum(axis=0) for terms in powers + products), moments])
+
+
+def _sum_compiled(rows: OrderedRows, weights: AnyWeights) -> Floats:
     from judgelake.tasks.stats.kernels.correlation import sum_all
     from judgelake.tasks.stats.kernels.merging import order_merges
 
@@ -329,30 +394,7 @@ def sum_resamples(rows: OrderedRows, weights: AnyWeights) -> Sums:
         rows.sum_moments(),
         sums,
     )
-    (
-        n,
-        y_squares,
-        y_cubes,
-        y_levels,
-        x_squares,
-        x_cubes,
-        x_levels,
-        cell_squares,
-        concordant,
-        rank_product,
-    ) = sums[:10]
-    return Sums(
-        n=n,
-        x_squares=x_squares,
-        y_squares=y_squares,
-        cell_squares=cell_squares,
-        x_cubes=x_cubes,
-        y_cubes=y_cubes,
-        fewest_levels=np.minimum(x_levels, y_levels),
-        concordant=concordant,
-        rank_product=rank_product,
-        moments=Moments(*sums[10:]),
-    )
+    return sums
 
 
 def _check_rows(where: str, x: Floats, y: Floats, clusters: Indices, weights: AnyWeights) -> None:

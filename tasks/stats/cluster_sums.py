@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from judgelake.tasks.stats.kernel_choice import use_kernels
+
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
@@ -23,6 +25,8 @@ AnyWeights = NDArray[np.integer[Any]]
 _CHUNK_BYTES = 32 << 20
 # rows x resamples from which on a second thread saves time
 _WORTH_TWO_THREADS = 1 << 22
+_NS_A_ROW = 10
+"""What adding a row to a resample takes in numpy, and more than the bytes that it holds."""
 _Part = TypeVar("_Part")
 
 
@@ -58,6 +62,8 @@ def count_cells(cells: Indices, n_cells: int, clusters: Indices, weights: AnyWei
     """How many rows of each cell a resample holds: (cells, resamples). `cells` and `clusters` have
     one code a row.
     """
+    if not use_kernels(_NS_A_ROW * cells.size * len(weights)):
+        return sum_groups(weights.T[clusters].astype(np.float64), cells, n_cells)
     from judgelake.tasks.stats.kernels.counts import add_rows
 
     by_cluster = np.ascontiguousarray(weights.T)
@@ -89,14 +95,17 @@ def run_in_threads(work: Callable[[_Part], None], parts: Sequence[_Part]) -> Non
 
 def sum_columns(table: "csr_array", weights: AnyWeights) -> Floats:
     """Weighted sums of the columns of `table`, (quantities, clusters): (quantities, resamples)."""
-    from judgelake.tasks.stats.kernels.counts import add_columns
-
-    by_cluster = np.ascontiguousarray(weights.T)
     starts, columns, values = (
         table.indptr.astype(np.int64),
         table.indices.astype(np.int64),
         table.data.astype(np.float64),
     )
+    if not use_kernels(_NS_A_ROW * values.size * len(weights)):
+        quantities = np.repeat(np.arange(table.shape[0]), np.diff(starts))
+        return sum_groups(values[:, None] * weights.T[columns], quantities, table.shape[0])
+    from judgelake.tasks.stats.kernels.counts import add_columns
+
+    by_cluster = np.ascontiguousarray(weights.T)
     summed = np.zeros((table.shape[0], len(weights)))
 
     def add_part(part: tuple[int, int]) -> None:

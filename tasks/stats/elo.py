@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from judgelake.tasks.stats.cluster_sums import (
     AnyWeights,
     Floats,
-    Indices,
     check_clusters,
     draw_once,
     run_in_threads,
@@ -25,11 +24,15 @@ from judgelake.tasks.stats.comparisons import (
     count_meetings,
     summarise_ratings,
 )
+from judgelake.tasks.stats.elo_passes import Matches, rate_passes
+from judgelake.tasks.stats.kernel_choice import use_kernels
 
 ORDERS = 200
 """Orders over which a rating is averaged: what is left of their spread is a fourteenth, far inside
 the band.
 """
+_NS_A_MATCH = 200
+"""What a match of a pass takes in numpy."""
 
 
 class EloScale(NamedTuple):
@@ -74,18 +77,6 @@ class EloRatings(NamedTuple):
     band_name: str
 
 
-class _Matches(NamedTuple):
-    """Kinds of comparison (two models, a's share) and each cluster's run of them; the last kind
-    changes nothing.
-    """
-
-    model_a: NDArray[np.uint32]
-    model_b: NDArray[np.uint32]
-    share_a: Floats
-    kinds: NDArray[np.uint16] | NDArray[np.uint32]
-    starts: Indices
-
-
 def permute_elo(
     comparisons: Comparisons, scale: EloScale, permutations: int, rng: np.random.Generator
 ) -> EloRatings:
@@ -108,8 +99,6 @@ def bootstrap_elo(
 def _rate(
     comparisons: Comparisons, scale: EloScale, weights: AnyWeights, rng: np.random.Generator
 ) -> Floats:
-    from judgelake.tasks.stats.kernels.elo import LANES
-
     if not (scale.k > 0 and scale.scale > 0 and math.isfinite(scale.initial)):
         raise ValueError(
             f"elo: {scale}; expected a finite initial rating, K and scale above 0; FastChat's "
@@ -120,11 +109,32 @@ def _rate(
     matches = _fold_matches(comparisons, weights.shape[1])
     # A seed a pass: the same whatever passes go together and in whichever thread.
     seeds = rng.integers(2**64, size=len(weights), dtype=np.uint64)
-    ratings = np.full((len(weights), comparisons.n_models), scale.initial)
+    if use_kernels(_NS_A_MATCH * matches.kinds.size * len(weights)):
+        ratings = _rate_compiled(matches, scale, weights, seeds, comparisons.n_models)
+    else:
+        # two models more, whom the last kind is played by
+        first = np.full((len(weights), comparisons.n_models + 2), scale.initial)
+        slope = math.log(10) / scale.scale
+        rated = rate_passes(matches, weights, seeds, first, scale.k, slope)
+        ratings = np.ascontiguousarray(rated[:, : comparisons.n_models])
+    _drop_absent(ratings, comparisons, scale.initial, weights)
+    return ratings
+
+
+def _rate_compiled(
+    matches: Matches,
+    scale: EloScale,
+    weights: AnyWeights,
+    seeds: NDArray[np.uint64],
+    n_models: int,
+) -> Floats:
+    from judgelake.tasks.stats.kernels.elo import LANES
+
+    ratings = np.full((len(weights), n_models), scale.initial)
     sizes = np.diff(matches.starts)
     firsts = range(0, len(weights), LANES)
 
-    def rate_passes(starts: range) -> None:
+    def rate_lanes(starts: range) -> None:
         orders = np.empty((LANES, 0), dtype=matches.kinds.dtype)
         for first in starts:
             part = slice(first, first + LANES)
@@ -133,11 +143,10 @@ def _rate(
             if orders.shape[1] < longest:
                 orders = np.empty((LANES, longest), dtype=matches.kinds.dtype)
             ratings[part] = _rate_lanes(
-                matches, scale, drawn, seeds[part], orders, longest, comparisons.n_models
+                matches, scale, drawn, seeds[part], orders, longest, n_models
             )
 
-    run_in_threads(rate_passes, [firsts[0::2], firsts[1::2]] if len(firsts) > 1 else [firsts])
-    _drop_absent(ratings, comparisons, scale.initial, weights)
+    run_in_threads(rate_lanes, [firsts[0::2], firsts[1::2]] if len(firsts) > 1 else [firsts])
     return ratings
 
 
@@ -154,7 +163,7 @@ def _drop_absent(
 
 
 def _rate_lanes(
-    matches: _Matches,
+    matches: Matches,
     scale: EloScale,
     drawn: AnyWeights,
     seeds: NDArray[np.uint64],
@@ -182,7 +191,7 @@ def _rate_lanes(
     return ratings.reshape(-1, LANES)[:n_models, : len(seeds)].T
 
 
-def _fold_matches(comparisons: Comparisons, n_clusters: int) -> _Matches:
+def _fold_matches(comparisons: Comparisons, n_clusters: int) -> Matches:
     """Sort by cluster; a comparison is its kind, so that a pass reads a short code for each."""
     m = comparisons.n_models
     by_cluster = np.argsort(comparisons.clusters, kind="stable")
@@ -194,7 +203,7 @@ def _fold_matches(comparisons: Comparisons, n_clusters: int) -> _Matches:
     starts = np.concatenate(
         [[0], np.cumsum(np.bincount(comparisons.clusters, minlength=n_clusters))]
     )
-    return _Matches(
+    return Matches(
         # The last kind is played by two models that nobody sees: it fills the shorter lanes.
         np.append(pair // m, m).astype(np.uint32),
         np.append(pair % m, m + 1).astype(np.uint32),

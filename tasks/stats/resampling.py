@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from judgelake.tasks.stats.kernel_choice import use_kernels
+
 Weights = NDArray[np.uint16]
 """(resamples, clusters): how often each resample draws each cluster."""
 
 # resamples drawn at a time, which bounds memory
 _RESAMPLES_AT_ONCE = 64
-_FEW = 200
-"""Clusters up to which draws are counted without compiled code."""
+_NS_A_DRAW = 20
+"""What a draw takes in numpy."""
 
 
 class Interval(NamedTuple):
@@ -56,7 +58,7 @@ def draw_cluster_weights(n_clusters: int, resamples: int, rng: np.random.Generat
 def _count(drawn: NDArray[np.uint32], n_clusters: int) -> NDArray[np.uint16]:
     """(clusters, resamples): how often each resample drew each cluster."""
     resamples = drawn.shape[0]
-    if n_clusters <= _FEW:  # numba takes longer to be imported than numpy to count them
+    if not use_kernels(_NS_A_DRAW * drawn.size):
         places = drawn + np.arange(resamples)[:, None] * n_clusters
         counted = np.bincount(places.ravel(), minlength=resamples * n_clusters)
         return counted.reshape(resamples, n_clusters).T.astype(np.uint16)
@@ -92,21 +94,21 @@ def draw_keyed_weights(keys: Keys, resamples: int, seed: int) -> Weights:
             f"draw_keyed_weights: {resamples} resamples; expected 0 or more; count again"
         )
     by_cluster = np.zeros((keys.size, resamples), dtype=np.uint16)
-    starts = _mix(keys + _mix(np.array([seed % (1 << 64)], dtype=np.uint64)))
-    if keys.size > _FEW:
+    starts = mix_bits(keys + mix_bits(np.array([seed % (1 << 64)], dtype=np.uint64)))
+    if use_kernels(_NS_A_DRAW * by_cluster.size):
         from judgelake.tasks.stats.kernels.counts import draw_poisson
 
-        draw_poisson(starts, _STEP, _POISSON, _PLACES, by_cluster)
+        draw_poisson(starts, STEP, _POISSON, _PLACES, by_cluster)
         return by_cluster.T
-    steps = np.arange(1, resamples + 1, dtype=np.uint64) * _STEP
+    steps = np.arange(1, resamples + 1, dtype=np.uint64) * STEP
     for counts, start in zip(by_cluster, starts, strict=True):
-        uniform = (_mix(start + steps) >> np.uint64(11)) * 2.0**-53
+        uniform = (mix_bits(start + steps) >> np.uint64(11)) * 2.0**-53
         counts[:] = np.searchsorted(_POISSON, uniform, side="right")
     return by_cluster.T
 
 
 # SplitMix64 (Steele, Lea & Flood 2014, "Fast splittable pseudorandom number generators")
-_STEP = np.uint64(0x9E3779B97F4A7C15)
+STEP = np.uint64(0x9E3779B97F4A7C15)
 # the distribution function of Poisson's law of mean 1 at 0, 1, ...; 53 bits reach no further
 _POISSON = np.cumsum(np.exp(-1) / np.cumprod([1.0, *range(1, 18)]))
 _POISSON[-1] = 1.0
@@ -117,7 +119,8 @@ _ENDS = np.searchsorted(_POISSON, np.arange(1, 4097) / 4096 - 2.0**-53, side="ri
 _PLACES = np.where(_BEGINS == _ENDS, _BEGINS, _UNSURE).astype(np.uint8)
 
 
-def _mix(bits: Keys) -> Keys:
+def mix_bits(bits: Keys) -> Keys:
+    """SplitMix64's number of each state."""
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return bits ^ (bits >> np.uint64(31))

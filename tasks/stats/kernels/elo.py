@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from judgelake.tasks.stats.elo_passes import LN2_HIGH, LN2_LOW, LOG2_E, ROUNDER
 from judgelake.tasks.stats.kernels.compiled import compile_loop
 
 # orders computed side by side, so that the processor's vectors are used
@@ -25,11 +26,6 @@ _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
 # shift and mask for the high and the low 32 bits
 _HALF, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
-_LOG2_E = 1 / math.log(2)
-# ln 2 in two parts (Cody & Waite 1980), and the number that rounds a double to an integer held in
-# its low bits.
-_LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
-_ROUNDER = 6755399441055744.0
 _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10, _C11, _C12, _C13 = (
     1 / math.factorial(i) for i in range(3, 14)
 )
@@ -99,9 +95,9 @@ def update_ratings(
             gap[lane] = slope * (ratings[b] - ratings[a])
         for lane in range(LANES):
             x = min(max(gap[lane], -700.0), 700.0)
-            rounded = x * _LOG2_E + _ROUNDER
-            q = rounded - _ROUNDER
-            f = (x - q * _LN2_HIGH) - q * _LN2_LOW
+            rounded = x * LOG2_E + ROUNDER
+            q = rounded - ROUNDER
+            f = (x - q * LN2_HIGH) - q * LN2_LOW
             power[lane] = rounded
             high = _C8 + f * (_C9 + f * (_C10 + f * (_C11 + f * (_C12 + f * _C13))))
             f_power[lane] = 1.0 + f * (
