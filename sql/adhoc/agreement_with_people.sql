@@ -4,23 +4,33 @@
 -- option benchmark: only this benchmark (`*` is all together)
 -- option criterion: only this criterion (`*` is all together)
 -- option pairs = mixed: a judge and a person, or two people, which is what a judge can reach: mixed, people or both
+with names as (
+    select
+        judge,
+        any_value(alias) as alias
+    from core_judges
+    group by judge
+)
+
 select
-    benchmark,
-    criterion,
-    judge_a as rater_a,
-    judge_b as rater_b,
-    n,
-    agreement,
-    kappa,
-    reason
-from rpt_agreement
+    found.benchmark,
+    found.criterion,
+    coalesce(a.alias, found.judge_a) as rater_a,
+    coalesce(b.alias, found.judge_b) as rater_b,
+    found.n,
+    found.agreement,
+    found.reason,
+    found.kappa
+from rpt_agreement as found
+left join names as a on found.judge_a = a.judge
+left join names as b on found.judge_b = b.judge
 where
     case $pairs
-        when 'mixed' then starts_with(judge_a, 'human:') <> starts_with(judge_b, 'human:')
-        when 'people' then starts_with(judge_a, 'human:') and starts_with(judge_b, 'human:')
-        else starts_with(judge_a, 'human:') or starts_with(judge_b, 'human:')
+        when 'mixed' then starts_with(found.judge_a, 'human:') <> starts_with(found.judge_b, 'human:')
+        when 'people' then starts_with(found.judge_a, 'human:') and starts_with(found.judge_b, 'human:')
+        else starts_with(found.judge_a, 'human:') or starts_with(found.judge_b, 'human:')
     end
-    and task = '*' and category = '*' and style = '*'
-    and benchmark = coalesce($benchmark::varchar, case when benchmark <> '*' then benchmark end)
-    and criterion = coalesce($criterion::varchar, case when criterion <> '*' then criterion end)
-order by benchmark asc, criterion asc, kappa desc nulls last, rater_a asc, rater_b asc
+    and found.task = '*' and found.category = '*' and found.style = '*'
+    and found.benchmark = coalesce($benchmark::varchar, case when found.benchmark <> '*' then found.benchmark end)
+    and found.criterion = coalesce($criterion::varchar, case when found.criterion <> '*' then found.criterion end)
+order by found.benchmark asc, found.criterion asc, found.kappa desc nulls last, rater_a asc, rater_b asc

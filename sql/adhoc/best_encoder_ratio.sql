@@ -2,10 +2,18 @@
 -- grain: one row per benchmark x rater (single people left out) x size of the language model: its best model by mean Elo (CHIRP, section 6.3)
 -- option benchmark: only this benchmark
 -- option criterion = overall: the criterion of the comparisons
-with rated as (
+with names as (
+    select
+        judge,
+        any_value(alias) as alias
+    from core_judges
+    group by judge
+),
+
+rated as (
     select
         rankings.benchmark,
-        rankings.rater,
+        coalesce(names.alias, rankings.rater) as rater,
         rankings.criterion,
         rankings.model,
         rankings.mean as elo,
@@ -13,6 +21,7 @@ with rated as (
         models.vision_encoder_parameters_b
     from rpt_rankings as rankings
     inner join models on rankings.benchmark = models.benchmark and rankings.model = models.model
+    left join names on rankings.rater = names.judge
     where
         rankings.method = 'elo'
         and rankings.category = '*'

@@ -1,28 +1,38 @@
 -- question: On which questions does a rater prefer A to B, B to C and yet C to A?
 -- grain: one row per question x rater x criterion x circle of three models, each preferred to the next and the last to the first
 -- option benchmark: only this benchmark
--- option rater: only this rater, a judge or `human:<annotator>`
+-- option rater: only this rater, a judge by alias or `human:<annotator>`
 -- option n = 50: how many rows
-with preferred as (
+with names as (
+    select
+        judge,
+        any_value(alias) as alias
+    from core_judges
+    group by judge
+),
+
+preferred as (
     select distinct
-        benchmark,
-        item_id,
-        rater,
-        criterion,
-        case choice when 'a' then model_a else model_b end as winner,
-        case choice when 'a' then model_b else model_a end as loser
-    from core_choices
+        choices.benchmark,
+        choices.item_id,
+        choices.rater,
+        coalesce(names.alias, choices.rater) as alias,
+        choices.criterion,
+        case choices.choice when 'a' then choices.model_a else choices.model_b end as winner,
+        case choices.choice when 'a' then choices.model_b else choices.model_a end as loser
+    from core_choices as choices
+    left join names on choices.rater = names.judge
     where
-        status = 'ok'
-        and choice in ('a', 'b')
-        and ($benchmark::varchar is null or benchmark = $benchmark)
-        and ($rater::varchar is null or rater = $rater)
+        choices.status = 'ok'
+        and choices.choice in ('a', 'b')
+        and ($benchmark::varchar is null or choices.benchmark = $benchmark)
+        and ($rater::varchar is null or coalesce(names.alias, choices.rater) = $rater)
 )
 
 select
     one.benchmark,
     one.item_id,
-    one.rater,
+    one.alias as rater,
     one.criterion,
     one.winner as first_model,
     two.winner as second_model,

@@ -2,7 +2,15 @@
 -- grain: one row per benchmark x criterion x rater, `human` being all people together; models of equal or unknown size are left out
 -- option benchmark: only this benchmark
 -- option size = llm_parameters_b: llm_parameters_b or vision_encoder_parameters_b
-with sizes as (
+with names as (
+    select
+        judge,
+        any_value(alias) as alias
+    from core_judges
+    group by judge
+),
+
+sizes as (
     select
         benchmark,
         model,
@@ -15,11 +23,13 @@ compared as (
         duels.benchmark,
         duels.criterion,
         duels.rater,
+        coalesce(names.alias, duels.rater) as alias,
         duels.cluster,
         case when b.size > a.size then duels.preference_b else 1 - duels.preference_b end as preference
     from duels_with_people as duels
     inner join sizes as a on duels.benchmark = a.benchmark and duels.model_a = a.model
     inner join sizes as b on duels.benchmark = b.benchmark and duels.model_b = b.model and a.size <> b.size
+    left join names on duels.rater = names.judge
     where $benchmark::varchar is null or duels.benchmark = $benchmark
 ),
 
@@ -28,6 +38,7 @@ shares as (
         benchmark,
         criterion,
         rater,
+        any_value(alias) as alias,
         win_rate_ci(preference, cluster) as share
     from compared
     group by benchmark, criterion, rater
@@ -36,7 +47,7 @@ shares as (
 select
     benchmark,
     criterion,
-    rater,
+    alias as rater,
     share.value as share,
     share.low as low,
     share.high as high,

@@ -29,12 +29,13 @@ select
     said.alias as judge,
     scores.judge_criterion,
     scores.human_criterion,
-    scores.judge_score,
-    scores.human_score,
     answers.prompt,
     answers.text,
     said.rationale,
-    list_transform(answers.images, lambda image: image['uri']) as images
+    list_transform(answers.images, lambda image: image['uri']) as images,
+    scores.judge_score,
+    scores.human_score,
+    scores.judge_score - scores.human_score as difference
 from core_rated_scores as scores
 inner join said
     on

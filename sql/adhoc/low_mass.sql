@@ -26,7 +26,7 @@ with weighed as (
 
 select
     weighed.benchmark,
-    judges.judge,
+    any_value(judges.alias) as judge,
     weighed.criterion,
     count(*) as n,
     count(*) filter (where weighed.status <> 'ok') as n_without_score,

@@ -4,6 +4,7 @@
 with verdicts as (
     select
         judges.judge,
+        judges.alias,
         verdicts.judge_id,
         verdicts.reading,
         verdicts.benchmark,
@@ -21,8 +22,10 @@ with verdicts as (
 select
     a.benchmark,
     a.criterion,
-    a.judge as judge_a,
-    b.judge as judge_b,
+    any_value(a.alias) as judge_a,
+    any_value(b.alias) as judge_b,
+    a.reading as reading_a,
+    b.reading as reading_b,
     count(*) as n,
     count(a.score) as n_scored_a,
     count(b.score) as n_scored_b,
@@ -41,5 +44,5 @@ inner join verdicts as b
         and a.context_digest = b.context_digest
         and a.criterion = b.criterion
         and a.sample = b.sample
-group by a.benchmark, a.criterion, a.judge, b.judge
-order by a.benchmark asc, a.criterion asc, judge_a asc, judge_b asc
+group by a.benchmark, a.criterion, a.judge, b.judge, a.reading, b.reading
+order by a.benchmark asc, a.criterion asc, judge_a asc, judge_b asc, reading_a asc, reading_b asc

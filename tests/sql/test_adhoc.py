@@ -11,6 +11,7 @@ import duckdb
 import pytest
 from scipy import stats
 
+from judgelake.flows.sql_table import show_table
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.warehouse.catalog import find_recipe, list_recipes
 from judgelake.tasks.warehouse.warehouse import materialise, open_warehouse, run_sql
@@ -821,3 +822,97 @@ def test_circles(tmp_path: Path) -> None:
             connection, "circles", "item_id, rater, first_model, second_model, third_model"
         ) == [("i0", "human:p1", *models)]
         assert ask(connection, "circles", rater="human:p2") == []
+
+
+@pytest.fixture(scope="module")
+def twins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Two judges of answers under one alias, each at two readings, and two of pairs under another,
+    whose names in a report have their ids and readings: `twin@aaaaaaaaaaaaaaaa/r1`.
+    """
+    lake, models = make_lake(tmp_path_factory.mktemp("twins")), ("m1", "m2", "m3")
+    texts = {(i, model): f"{model} {i}" for i in ITEMS for model in models}
+    digests = {key: digest_of(ITEMS[key[0]], text) for key, text in texts.items()}
+    answers = [answer(i, text, model) for (i, model), text in texts.items()]
+    ratings = [rating(i, float(model == "m1"), "p1", model) for i, model in texts]
+    sizes: Row = {"family": None, "vision_encoder_parameters_b": 1.0, "training_loss": None}
+    sized = [{"model": f"m{n}", "llm_parameters_b": float(n), **sizes} for n in (1, 2, 3)]
+    chosen = [preference("i0", "m1", "m2", "a"), preference("i1", "m1", "m2", "b")]
+    ingest(lake, list(ITEMS.values()), answers, ratings, human_preferences=chosen, models=sized)
+    judges = [judge_row("twin", judge, reading=r) for judge in (A, B) for r in ("r1", "r2")]
+    pairing = ["e" * 16, "f" * 16]
+    append_records(lake, "judges", [*judges, *(judge_row("pair", judge) for judge in pairing)])
+    keys = [(judge, i, digest) for judge in (A, B) for (i, _), digest in digests.items()]
+    append_records(lake, "cases", [case_row(*key) for key in keys])
+    verdicts = [
+        verdict_row(*key, 2 + n % 2, reading=reading, captured_mass=0.5)
+        for n, key in enumerate(keys)
+        for reading in ("r1", "r2")
+    ]
+    append_records(lake, "verdicts", verdicts)
+    for judge in pairing:
+        for first, second in (("m1", "m2"), ("m2", "m3"), ("m3", "m1")):  # the first one wins
+            winner, loser = digests["i0", first], digests["i0", second]
+            a, b = sorted((winner, loser))
+            choice = "a" if winner == a else "b"
+            case = case_row(judge, "i0", a, other_digest=b, shown_first="a", criterion="overall")
+            append_records(lake, "cases", [case])
+            duelled = duel_row(judge, "i0", a, b, "a", choice, criterion="overall")
+            append_records(lake, "duels", [duelled])
+    with open_warehouse(lake, lazy=True) as connection:
+        materialise(connection)
+        yield connection
+
+
+@pytest.mark.parametrize("name", list_recipes())
+def test_a_recipe_calls_a_judge_by_its_alias(twins: duckdb.DuckDBPyConnection, name: str) -> None:
+    rows = ask(twins, name)
+    assert [row for row in rows if re.search(r"(twin|pair)@", str(row))] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "alias"),
+    [
+        ("low_mass", "judge", "twin"),
+        ("readings_side_by_side", "judge_a, judge_b", "twin"),
+        ("largest_differences", "judge", "twin"),
+        ("agreement_with_people", "rater_a, rater_b", "pair"),
+        ("larger_models", "rater", "pair"),
+        ("circles", "rater", "pair"),
+    ],
+)
+def test_an_alias_is_found(
+    twins: duckdb.DuckDBPyConnection, name: str, columns: str, alias: str
+) -> None:
+    assert alias in {cell for row in ask(twins, name, columns) for cell in row}
+
+
+def test_circles_of_a_judge_by_its_alias(twins: duckdb.DuckDBPyConnection) -> None:
+    assert len(ask(twins, "circles", rater="pair")) == 2
+
+
+ABOUT = {
+    "largest_differences": ("item_id", "model", "judge", "difference"),
+    "low_mass": ("share_below", "median"),
+    "readings_side_by_side": ("judge_a", "judge_b", "pearson"),
+    "agreement_with_people": ("rater_a", "rater_b", "kappa"),
+    "closest_to_people": ("judge", "value"),
+    "disagreements": ("spread",),
+    "missing_scores": ("reason", "n"),
+    "rankings_side_by_side": ("place_by_judge", "place_by_people"),
+    "length_and_score": ("rater", "spearman"),
+}
+"""Recipe -> the columns that it is about."""
+
+
+@pytest.mark.parametrize("name", ABOUT)
+def test_80_columns_show_what_a_recipe_is_about(
+    given: duckdb.DuckDBPyConnection, name: str
+) -> None:
+    recipe = find_recipe(name)
+    cursor = run_sql(given, recipe.text, name, recipe.fill_options([]))
+    names = [column for column, *_ in cursor.description or ()]
+    shown = show_table(names, cursor.fetchall(), 80)
+    if shown.startswith("-- row"):  # records have every column
+        return
+    constant = re.findall(r"(\w+) = ", shown)
+    assert {*ABOUT[name]} <= {*heads(shown), *constant}, shown
