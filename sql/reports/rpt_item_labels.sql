@@ -1,5 +1,6 @@
 -- grain: one row per benchmark x label x labeller: share of the items looked at of which it holds (ground truths that are wrong, for one), with
--- the normal interval, as CHIRP reports it (cut at 0 and 1; too narrow near them), and Wilson's at 95 %
+-- the normal interval, as CHIRP reports it (cut at 0 and 1; too narrow near them), and Wilson's at 95 %.
+-- Both take items as independent: where several share an image they are too narrow
 with counted as (
     select
         benchmark,

@@ -28,11 +28,11 @@ def derive_views() -> Mapping[str, str]:
 def derive_grain(table: Table) -> str:
     """What one row of such a view is."""
     if table.origin == "attempt":
-        case = table.grain.removeprefix("attempt at ")
+        case = table.grain.removeprefix("attempt at ").removeprefix("a ").removeprefix("an ")
         return f"one row per {case}: `ok` first, else the latest attempt"
     if table.origin == "ingest":
         return f"one row per {table.grain}, of current ingests"
-    return f"one row per suite x {table.grain}: the last report's"
+    return f"one row per suite x {table.grain.removeprefix('suite x ')}: the last report's"
 
 
 def _of_ingest(table: Table) -> str:

@@ -2,6 +2,7 @@
 have.
 """
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from judgelake.schemas.tables import TABLES
 from judgelake.tasks.lake.lake import Lake, open_lake
 from judgelake.tasks.warehouse.staging import derive_views
-from judgelake.tasks.warehouse.views import read_folder
+from judgelake.tasks.warehouse.views import read_folder, read_grain, view_texts
 from judgelake.tasks.warehouse.warehouse import open_warehouse, select_frame
 from tests.lakes import append_records
 
@@ -75,3 +76,9 @@ def _without_attempt(keys: tuple[str, ...]) -> tuple[str, ...]:
     """The keys of a case: which of its attempts is current is for the view to decide."""
     assert keys[-1] == "judged_at"
     return keys[:-1]
+
+
+@pytest.mark.parametrize("view", view_texts())
+def test_a_grain_reads_as_english(view: str) -> None:
+    grain = read_grain(view)
+    assert re.search(r"\bper (an?|the|one)\b|\b(\w+) x \2\b", grain) is None, grain
