@@ -68,7 +68,11 @@ def _ask(
     if held:
         for place, reply in zip(held, (yield [*held.values()]), strict=True):
             asked[place], replies[place] = held[place], reply
-    return [_as_free(request, reply) for request, reply in zip(asked, replies, strict=True)]
+    markers = [request.answer.opening if request.answer else "" for request in requests]
+    return [
+        _as_free(request, reply, marker)
+        for request, reply, marker in zip(asked, replies, markers, strict=True)
+    ]
 
 
 def _put(request: Request, form: AnswerForm) -> Request:
@@ -108,10 +112,10 @@ def _find_marker(text: str, opening: str) -> int:
     return len(text) if place < 0 else place
 
 
-def _as_free(request: Request, reply: Reply | Failure) -> Reply | Failure:
+def _as_free(request: Request, reply: Reply | Failure, marker: str) -> Reply | Failure:
     """The reply as the protocol's reader takes it; one whose endpoint did not hold the model to the
     form stays as it is. A cut after a whole answer is none; other ends stay, for readers refuse
-    some.
+    some. The answer's marker begins a line, whatever the explanation ends with.
     """
     answer = request.answer
     if answer is None or request.form == "free" or isinstance(reply, Failure):
@@ -131,11 +135,14 @@ def _as_free(request: Request, reply: Reply | Failure) -> Reply | Failure:
     if label not in answer.labels:
         return reply
     opening = answer.opening if answer.marked else ""
-    explanation = str(values.get(answer.explained, ""))
+    said = f"{values.get(answer.explained, '')}{opening}"
+    before = said.removesuffix(marker)
+    if before and before != said:
+        said = f"{before.rstrip(' ,:;')}\n{marker.lstrip()}"
     _, was_cut = forgive_cut(reply)
     return replace(
         reply,
-        text=f"{explanation}{opening}{label}",
+        text=f"{said}{label}",
         finish_reason="stop" if was_cut else reply.finish_reason,
         top_logprobs=() if position is None else (_weigh(position, answer.labels),),
     )

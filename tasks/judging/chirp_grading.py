@@ -16,12 +16,12 @@ from judgelake.tasks.judging.chirp import (
     EXTRACTOR,
     CaseAsker,
     FinalReply,
-    Grade,
     Style,
     Turns,
     clean,
-    read_grade,
 )
+from judgelake.tasks.judging.chirp_reading import Grade, settle_grade
+from judgelake.tasks.judging.claims import give_reason
 from judgelake.tasks.judging.protocol import Protocol
 from judgelake.tasks.judging.templates import digest_prompts, render_prompt
 from judgelake.tasks.metrics.vqa_accuracy import normalise_official, strip_official
@@ -145,7 +145,7 @@ def call_signature(options: ChirpGradingOptions, models: Models) -> dict[str, ob
 
 def reading_signature(_options: ChirpGradingOptions) -> dict[str, object]:
     """How replies are read: partially correct is kept as a rating of 0.5 and scores 0."""
-    return {"reader": "chirp-grade", "version": 2, "partially": "incorrect"}
+    return {"reader": "chirp-grade", "version": 3, "partially": "incorrect"}
 
 
 def judge(case: Case, options: ChirpGradingOptions, models: Models) -> Judge:
@@ -241,13 +241,11 @@ def _text_fields(case: Case) -> dict[str, object]:
 def _read(final: FinalReply | Verdict) -> Verdict:
     if isinstance(final, Verdict):
         return final
-    grade = read_grade(final.text)
+    settled = settle_grade(final.text)
+    grade = next((grade for grade in RATINGS if settled.mark and grade == settled.mark.value), None)
     if grade is None:
-        return Verdict(
-            "unparsed",
-            rationale=final.rationale,
-            reason="the reply does not clearly say correct or incorrect",
-        )
+        reason = give_reason("the reply does not clearly say correct or incorrect", settled)
+        return Verdict("unparsed", rationale=final.rationale, reason=reason)
     return _make_verdict(grade, final.rationale)
 
 

@@ -15,8 +15,9 @@ from judgelake.tasks.judging.chirp import (
     Style,
     Turns,
     clean,
-    read_choice,
 )
+from judgelake.tasks.judging.chirp_reading import settle_choice
+from judgelake.tasks.judging.claims import give_reason
 from judgelake.tasks.judging.protocol import Protocol
 from judgelake.tasks.judging.templates import digest_prompts, render_prompt
 from judgelake.tasks.settings import SuitePath, frozen_settings
@@ -133,7 +134,7 @@ def call_signature(options: ChirpOptions, models: Models) -> dict[str, object]:
 
 def reading_signature(_options: ChirpOptions) -> dict[str, object]:
     """How replies are read."""
-    return {"reader": "chirp-choice", "version": 2}
+    return {"reader": "chirp-choice", "version": 3}
 
 
 def judge(case: Case, options: ChirpOptions, models: Models) -> Judge:
@@ -148,14 +149,12 @@ def judge(case: Case, options: ChirpOptions, models: Models) -> Judge:
 
 def read_verdict(final: FinalReply, case: Case, options: ChirpOptions) -> Verdict:
     """A verdict in terms of a and b, whichever was shown first."""
-    shown = read_choice(final.text, options.ties)
-    if shown is None:
+    settled = settle_choice(final.text, options.ties)
+    if settled.mark is None:
         wanted = "1, 2 or Tie" if options.ties else "1 or 2"
-        return Verdict(
-            "unparsed",
-            rationale=final.rationale,
-            reason=f"the reply does not clearly choose {wanted}",
-        )
+        reason = give_reason(f"the reply does not clearly choose {wanted}", settled)
+        return Verdict("unparsed", rationale=final.rationale, reason=reason)
+    shown = settled.mark.value
     first: Choice = "b" if case.shown_first == "b" else "a"
     choice: Choice = (
         "tie" if shown == "tie" else first if shown == "first" else "a" if first == "b" else "b"

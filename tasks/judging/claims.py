@@ -1,8 +1,10 @@
 """Whether a verdict in a reply is the judge's own, and what holds where a reply gives several.
 
-A verdict that is denied, supposed, asked or reported of somebody else is none. Where two verdicts
-of the judge's own differ and nothing says that the second corrects the first, a person would
-hesitate, and there is none either. Finding verdicts is the readers' matter.
+A verdict counts where its sentence begins with it or with words that lead in to a verdict, and
+where nothing but a reason follows it. Everything else (a denial, a supposition, somebody else's
+words) is not read, whatever its wording. Where two verdicts of the judge's own differ and no
+sentence between them takes the first back, a person would hesitate, and there is none either.
+Finding verdicts is the readers' matter.
 """
 
 import re
@@ -14,150 +16,151 @@ LONGEST_CHARS = 100_000
 MOST_MARKS = 50
 """A reply that gives more verdicts than that repeats itself without end."""
 _BEFORE_CHARS, _AFTER_CHARS = 240, 120
+_EMPHASIS = str.maketrans("", "", "*_`#")
 
-# where the sentence before a verdict begins; a colon at a line's end leads on to the next line
-_SENTENCE_END = re.compile(r"[.!?](?=[\s\"'”’)*_]|$)|(?<![:,])\n|\n(?=[ \t]*\n)")
-_MARKDOWN = str.maketrans("", "", "*_`#")
-_QUOTES = "\"'“”„‘’«»"
+# what is in the text and not meant: a comment, struck text
+_STRUCK = re.compile(
+    r"<!--.*?(?:-->|\Z)|~~[^~\n]+~~|<(s|del|strike)>[^<\n]*</\1>", re.DOTALL | re.IGNORECASE
+)
+# a chat template's tokens
+_END_TOKENS = re.compile(r"\s*(?:(?:</s>|<\|[^|<>\s]{1,30}\|>|<(?:eos|end_of_turn)>)\s*)+\Z")
+_THOUGHT, _THOUGHT_ENDS = "<think>", "</think>"
 
-# words that may stand between a denial or a report and the verdict that it is about
-_BETWEEN = (
-    r"(?:[ ,:\"'“‘(]+(?:say|says|saying|said|give|gives|given|giving|assign|award|conclude"
-    r"|concluding"
-    r"|write|writing|put|output|choose|pick|select|call|reply|respond|answer|be|been|it|this"
-    r"|that|a|an"
-    r"|the|as|with|to|for|by|of|at|on|in|go|good|conscience|simply|just|yet|really|honestly|fairly"
-    r"|confidently|me|you|us|score|rating|final|result|verdict|overall|justify|deserve"
-    r"|deserves|merit"
-    r"|warrant|support|accept|agree|claim|state|stating|any|end|ending|here|possibly|think|believe"
-    r"|consider|considered|so|i|we|judge|would|will|should|could|recommend|merits|earns|gets"
-    r"|justifies|warrants|supports|reach|reached|mean|means"
-    r"|imply|come|arrive|enough|have|has|get|earn|receive|must|want|wanted|need|ever|literally|only"
-    r"|also|words|word|text|phrase|string|line|marker|follows|and|case|grade|hand|out|is|was"
-    r"|were))*"
-    r"[ ,:\"'“‘(\-–—]*$"
+# what a sentence that corrects a verdict begins with
+CORRECTION = (
+    r"(?:(?:oh|ah|hmm+|well|but|or|though|no|ok|okay)\b[ ,.:;!…—–-]*)*"
+    r"(?:actually|correction|correcting|corrected|wait|scratch that|never ?mind|oops|sorry"
+    r"|apologies"
+    r"|i apologi[sz]e|i take (?:that|it) back"
+    r"|on (?:second thoughts?|(?:further )?(?:reflection|consideration)|reconsideration)"
+    r"|(?:let me|i must|i should) (?:correct|change|fix|redo|revise|rethink|reconsider|re-?check)"
+    r"|(?:reconsidering|re-?evaluating|re-?checking|re-?reading|revising|revised|looking again"
+    r"|having looked)|i (?:made a mistake|was wrong|misread|misspoke|meant|overlooked|missed"
+    r"|change)"
+    r"|that (?:should (?:be|have been)|is wrong|was wrong)|no(?= ?[,.:;!—–-]))(?![\w'’])"
 )
-# `I would not say`, `I cannot give`, `it is wrong to conclude`
-_DENIED = re.compile(
-    r"\b(?:not|never|cannot|no(?![,.:;!])|without|neither|nor|hardly|unable to|refus\w+"
-    r"|declin\w+|hesitat\w+"
-    r"|fail\w* to|instead of|rather than|far from|against|avoid|(?:false|wrong|untrue|incorrect"
-    r"|mistaken|premature|unfair|misleading|tempting|absurd|harsh|generous|nonsense) (?:that|to)"
-    r"|disagree\w*|den(?:y|ies|ied)|doubt\w*|disput\w+|reject\w*|contrary to|despite|ignor\w+)"
-    rf"(?! (?:doubt|wonder|question)\b)\b{_BETWEEN}|n['’]t\b{_BETWEEN}"
+_WITHDRAWAL = (
+    rf"(?:{CORRECTION}|(?:(?:but|or)\b ?)?(?:i(?: a|['’])m not (?:so )?sure|not sure|unsure|maybe"
+    r"|perhaps|disregard|ignore (?:that|this|the above))(?![\w'’]))"
 )
-# `the candidate wrote`, `the prompt asks me to end with`
-_REPORTED = re.compile(
-    r"\b(?:candidate|user|student|assistant|model|response|answer|references?|prompt|instructions?"
-    r"|question|text|image|picture|caption|sign|author|they|he|she|it|you|someone|somebody|people"
-    r"|annotators?|field|note|example|demonstration|format|template|line|sentence|feedback|rubric"
-    r"|critic|reviewer|colleague|judges|another judge|other judge|first judge)\b[^.!?\n]{0,60}?"
-    r"\b(?:wrote|writes?|written|says?|said|stat(?:es|ed)|claim(?:s|ed)?|contains?|includes?|reads?"
-    r"|ends?|ended|outputs?|ask(?:s|ed)?|requests?|demand(?:s|ed)?|orders?|told|tells?"
-    r"|instruct(?:s|ed)?|wants?|wanted|tr(?:ies|ied)|shows?|adds?|added|appends?|repeats?|mentions?"
-    r"|quotes?|inserts?|inserted|insists?|suggests?|suggested|begs?|hopes?|expects?|hides?|argues?"
-    rf"|closes?|begins?|starts?|gave|gives|rated|assigned|awarded){_BETWEEN}"
+_TAKES_BACK = re.compile(rf"[\s*_`.!,;:)\]…—–-]*{_WITHDRAWAL}", re.IGNORECASE)
+_CORRECTS = re.compile(rf"(?:\A|[.!?…,;:—–-]\s|\n)[\s*_`.,;:…—–-]*{CORRECTION}", re.IGNORECASE)
+# a prompt's field: what follows is another case, which a model goes on to make up
+_NEXT_CASE = re.compile(r"(?im)^[\s*_#]*(?:question|instruction|task|candidate answer)\b[*_ ]*:")
+
+# words that may lead in to a verdict; a sentence that begins with any other says something else
+_JUDGED = (
+    r"(?:(?:the |this )?(?:candidate|student|response|answer|assistant|caption)"
+    r"(?:['’]s (?:answer|response)| answer| response)?|it|this)"
 )
-# `Candidate answer: So rating=3`, `according to the user, ...`
-_LABELLED = re.compile(
-    r"(?:^|[ \n(])(?:candidate(?: answer)?|student|user|question|reference answers?|original"
-    r"|quote|quoted|example|for example|e\.g\.|such as|like|sample|format|template|instructions?"
-    r"|response to evaluate|the response)[ ]?(?:answer|output|reply|text)?:?[ ,]*"
-    rf"[{_QUOTES}(\[]*$"
-    r"|\baccording to (?:the |this |its )?(?:candidate|user|student|assistant|prompt|author|model"
-    r"|response|answer|text)\b[^.!?]{0,30}$"
+LEAD_WORDS = (
+    r"(?:(?:rating|score) ?[:=] ?[0-9]|so|hence|thus|therefore|then|and|however|accordingly"
+    r"|consequently|finally|final answer|final"
+    r"|overall|all in all|in (?:conclusion|summary|total|short|sum|my (?:opinion|view|judge?ment))"
+    r"|to (?:conclude|sum up|summari[sz]e)|as a result|result|now|still|clearly|here|my|the|an?"
+    r"|this|it|is|are|as|follows|that|for both|below|following|verdict|ratings?|scores?|judge?ment"
+    r"|grade"
+    r"|decision|output|feedback|evaluation|assessment|conclusion|rationale|explanation|reasoning"
+    r"|i(?: would| will| must| therefore| hence| thus|['’]d|['’]ll)?(?: have to)? "
+    rf"(?:give|say|rate|assign|award|conclude|choose|judge|settle on|go with)(?: {_JUDGED})?"
+    rf"|{_JUDGED} (?:gets|deserves|earns|receives|merits)"
+    r"|(?:assistant|response|answer|model) [ab12] is (?:\w+ )?better|they (?:tie|are equal"
+    r"|are tied)"
+    rf"|{CORRECTION}|(?:yes|no|well)(?=[,.:!]))(?![\w'’])"
 )
+_LEAD = re.compile(rf"(?:{LEAD_WORDS}|[\s,:.()\[\]|•…+=>—–→-])*+")
+_CONCLUDES = re.compile(
+    r"\b(?:so|hence|thus|therefore|(?:i|i would|i['’]d) (?:say|give|rate|conclude))\b"
+)
+_SINCE = re.compile(r"\W*(?:since|because)\b")
 _IF = re.compile(
-    r"\b(?:if|unless|suppos(?:e|ing)|assuming|imagine|had (?:it|the|they|this|he|she))\b"
+    r"\W*(?:even )?(?:if|unless|had|were|suppos\w+|assuming|should|when|whether|although|though)\b"
 )
-_MIGHT = re.compile(r"\b(?:would|could|might|may|were|had|should)\b|['’]d\b")
-_BUT = re.compile(r"\b(?:but|however|yet|since it|because it)\b")
-# `might deserve`, `would be`; `I would say` is a judge's polite form
-_SUPPOSED = re.compile(rf"(?:\b(?:could|might|may)|(?<!\bi )(?<!\bi['’])\bwould){_BETWEEN}")
-_CONCLUDES = re.compile(r"[,;–—-][ ]*(?:(?:and|hence|thus|therefore|so)[ ,]*)*$")
-# `rating=1 or rating=3`
-_EITHER = re.compile(r"\b(?:or|either|between|versus|vs\.?)$|[0-9]\W{0,4}and$")
-_SO = re.compile(r"(?i)so\b")
+# where a sentence ends; `e.g.` ends none, nor does a line that ends with a colon or a comma
+SENTENCE_END = re.compile(
+    r"[.!?…。！？;\n](?:(?<=[。！？;])|(?<=\n)(?<![:,\n]\n)|(?<=[.!?…])(?<!\be\.g\.)(?<!\bi\.e\.)"
+    r"(?<!\bcf\.)(?<!\bvs\.)[\"'”’»)\]]*(?=\s|$))"
+)
+# what stood before was only the form
+_FORM_WORDS = ("example", "placeholder", "template", "format")
+_FORM = re.compile(
+    r"\b(?:only|just|merely) an? (?:\w+ )?(?:example|placeholder|template)\b"
+    r"|\b(?:is|was) (?:only |just )?(?:an example of )?the (?:\w+ )?format\b"
+)
+_BLANKS, _LINES = re.compile(r"[^\S\n]+"), re.compile(r" ?\n\s*")
+_LINE_ENDS = re.compile(r"(?<![:,\n]) ?\n(?!\s*\n)")
+# a verdict that is spoken of: `[RESULT] 5 is too generous`
+_MENTIONED = re.compile(
+    r"[ \t*_`\"'”’)]*(?:is|was|are|would|should|seems?|cannot|can['’]t|could|might|may|stands"
+    r"|appears?|means|isn['’]t)\b",
+    re.IGNORECASE,
+)
 
-# what takes a verdict back right behind it
-_DENIED_AFTER = re.compile(
-    r"(?i)[ \t*_`\"'“”’)\]]*(?:\?|,? *(?:is|was|are|were|would|could|might|may|seems|cannot"
-    r"|can['’]t|isn['’]t|wasn['’]t|does not|doesn['’]t|won['’]t|should not|must not|will not)\b"
-    r"(?: \w+){0,2}? "
-    r"?(?:false|wrong|incorrect|untrue|mistaken|unjustified|unfair|inaccurate|impossible|absurd"
-    r"|nonsense|too|not|never|what|how|only for|reserved|for|only|tempting|out of|be|have|mean"
-    r"|apply"
-    r"|hold|rejected|an? (?:lie|mistake|error|exaggeration|stretch|joke|trick|order|attempt))\b"
-    r"|,? *(?:said|says|claims?|claimed|wrote|writes|argues?|insists?|according to)\b"
-    r"|,? *(?:as )?(?:they|you|he|she|the (?:user|candidate|student|prompt|response|answer|author"
-    r"|text)) (?:says?|said|claims?|claimed|wants?|wanted|wrote|writes|puts?|asks?|asked)\b"
-    r"|,? *(?:or|and) (?:maybe |perhaps |possibly )?(?:[0-9]|so rating|rating|\[result\])"
-    r"|,? *(?:maybe|perhaps)\b| *(?:means?|stands? for|denotes?|represents?)\b)"
-)
-# after a rating: it is taken back
-_RETRACTS = re.compile(
-    r"(?i)[\s*_`.!,;:)\]…—–-]*(?:(?:but|or|though|hmm|well|ah|oh)\b[ ,…]*)?(?:actually"
-    r"|correction|wait"
-    r"|scratch that|never ?mind|on (?:second thoughts?|reflection)|i take (?:that|it) back"
-    r"|i (?:made a mistake|was wrong|misread|misspoke|meant)|that (?:should (?:be|have been)"
-    r"|is wrong|was wrong)|i(?: a|['’])m not (?:so )?sure|not sure|unsure|ignore (?:that|this"
-    r"|the above)"
-    r"|disregard|oops|sorry|no(?=[ ]*[,.:;!—–-]))\b"
-)
-# anywhere between two ratings: the later one corrects the earlier
-_CORRECTS = re.compile(
-    r"(?i)\b(?:actually|correct(?:ion|ing|ed)|wait|scratch that|never ?mind|on (?:second thoughts?"
-    r"|(?:further )?reflection|reconsideration|balance)|reconsider\w*|re-?evaluat\w*|re-?check\w*"
-    r"|revis\w+|re-?read\w*|i take (?:that|it) back|i (?:made a mistake|was wrong|misread|misspoke"
-    r"|overlooked|missed|change)|let me (?:correct|change|fix|redo|revise|rethink)"
-    r"|changed? (?:my|the"
-    r"|it)|should (?:be|have been)|sorry|apolog\w+|oops|updat\w+|finally|in the end|instead"
-    r"|looking again|having looked)\b|\bno[,.:;!]|\bhmm|\bfinal:"
-)
+
+def hide_asides(text: str) -> str:
+    """The text, its thoughts (`<think>`), comments, struck words and end tokens made blanks: every
+    other sign stays in its place.
+    """
+    if "<" not in text and "~~" not in text:
+        return text
+    hidden = _STRUCK.sub(lambda match: " " * len(match[0]), text)
+    start = len(hidden) - len(hidden.lstrip())
+    if hidden.startswith(_THOUGHT, start):
+        end = hidden.find(_THOUGHT_ENDS, start)
+        end = len(hidden) if end < 0 else end + len(_THOUGHT_ENDS)
+        hidden = " " * end + hidden[end:]
+    tail = max(0, len(hidden) - _BEFORE_CHARS)
+    tokens = _END_TOKENS.search(hidden, tail)
+    return hidden if tokens is None else hidden[: tokens.start()].ljust(len(hidden))
 
 
 class Mark(NamedTuple):
     """A verdict that a text gives from `start` to `end`; `value` is None where it is none of those
-    asked for.
+    asked for. `fault`: what is wrong with what follows it, if anything is.
     """
 
-    value: int | str | None
+    value: int | str | tuple[float, ...] | None
     start: int
     end: int
     is_own: bool = True
+    fault: str = ""
 
 
-def is_own(text: str, start: int, end: int) -> bool:
-    """Whether what stands from `start` to `end` is said by the judge itself, as a fact."""
-    whole = text[max(0, start - _BEFORE_CHARS) : start]
-    before = whole.rstrip(" \t\n")
-    is_apart = whole.count("\n", len(before)) > 1 and not before.endswith((":", ","))
-    ends = [match.end() for match in _SENTENCE_END.finditer(before, 0, max(0, len(before) - 1))]
-    if is_apart or before.endswith((".", "!", "?")):
-        ends.append(len(before))
-    sentence = before[ends[-1] if ends else 0 :].translate(_MARKDOWN).lower()
-    sentence = " ".join(sentence.split())
-    if _DENIED_AFTER.match(text, end, end + _AFTER_CHARS):
+def is_own(text: str, start: int, end: int, after: int = 0, *, joins_lines: bool = False) -> bool:
+    """Whether what stands from `start` to `end` is said by the judge itself, as a fact.
+
+    `after`: where the verdict before it ends. `joins_lines`: a line without a full stop leads on to
+    the next.
+    """
+    if _MENTIONED.match(text, end, end + _AFTER_CHARS):
         return False
-    if not sentence:
+    begin = max(after, start - _BEFORE_CHARS)
+    before = _BLANKS.sub(" ", text[begin:start].translate(_EMPHASIS)).lower()
+    if joins_lines:
+        before = _LINE_ENDS.sub(" ", before)
+    before = _LINES.sub("\n", before)
+    breaks = [match.end() for match in SENTENCE_END.finditer(before)]
+    sentence = before[breaks[-1] if breaks else 0 :]
+    if not breaks and begin > after:
+        sentence = f"x {sentence}"  # its beginning is further away, and leads in to nothing
+    return is_lead(sentence, text[start : start + 3])
+
+
+def is_lead(sentence: str, verdict: str = "") -> bool:
+    """Whether nothing but words that lead in to a verdict stand before it in its sentence, in small
+    letters; or, after a comma, words that conclude (`the animal differs, so`).
+    """
+    if _LEAD.fullmatch(sentence):
         return True
-    hypothesis = _IF.search(sentence)
-    supposed = (
-        hypothesis is not None
-        and _MIGHT.search(sentence) is not None
-        and not _BUT.search(sentence, hypothesis.end())
-    )
-    if _CONCLUDES.search(sentence) and (_SO.match(text, start) or sentence.endswith("so,")):
-        # `it would be complete if it named the dog, so rating=2` supposes nothing of the rating
-        return not (supposed and _IF.match(sentence))
-    if supposed:
+    if _IF.match(sentence):
         return False
-    return not (
-        _EITHER.search(sentence)
-        or _DENIED.search(sentence)
-        or _REPORTED.search(sentence)
-        or _LABELLED.search(sentence)
-        or _SUPPOSED.search(sentence)
+    clause = sentence[sentence.rfind(",") + 1 :]
+    if clause == sentence or not _LEAD.fullmatch(clause):
+        return False
+    return (
+        verdict.startswith("so ")
+        or _CONCLUDES.search(clause) is not None
+        or _SINCE.match(sentence) is not None
     )
 
 
@@ -168,14 +171,16 @@ class Settled(NamedTuple):
     reason: str = ""
 
 
+NOT_OWN = "its only verdict is denied, supposed or somebody else's words"
+
+
 def settle(text: str, marks: Sequence[Mark]) -> Settled:
     """The last of the judge's own verdicts, where it stands unchallenged. `marks` are in order."""
     if len(marks) > MOST_MARKS:
         return Settled(None, f"it gives more than {MOST_MARKS} verdicts")
     own = [mark for mark in marks if mark.is_own]
     if not own:
-        reason = "its only verdict is denied, supposed or somebody else's words" if marks else ""
-        return Settled(None, reason)
+        return Settled(None, NOT_OWN if marks else "")
     last = own[-1]
     if any(mark.start > last.start and mark.value != last.value for mark in marks):
         return Settled(None, f"another verdict than its own {last.value} stands behind it")
@@ -184,6 +189,8 @@ def settle(text: str, marks: Sequence[Mark]) -> Settled:
         return Settled(None, f"it gives both {differing[-1].value} and {last.value}")
     if takes_back(text, last.end):
         return Settled(None, f"it takes its {last.value} back")
+    if last.fault:
+        return Settled(None, last.fault)
     return Settled(last) if last.value is not None else Settled(None)
 
 
@@ -193,10 +200,17 @@ def give_reason(expected: str, settled: Settled) -> str:
 
 
 def corrects(text: str, start: int, end: int) -> bool:
-    """Whether the words from `start` to `end` say that what follows replaces what stood before."""
-    return _CORRECTS.search(text, max(start, end - 2 * _BEFORE_CHARS), end) is not None
+    """Whether a sentence from `start` to `end` says that what follows replaces what was before."""
+    between = text[max(start, end - 2 * _BEFORE_CHARS) : end]
+    return _CORRECTS.search(between) is not None and _NEXT_CASE.search(between) is None
 
 
 def takes_back(text: str, end: int) -> bool:
     """Whether the words right behind a verdict withdraw it."""
-    return _RETRACTS.match(text, end, end + _AFTER_CHARS) is not None
+    return _TAKES_BACK.match(text, end, end + _AFTER_CHARS) is not None
+
+
+def is_form(text: str) -> bool:
+    """Whether the text says that what stands before it is an example."""
+    small = text.lower()
+    return any(word in small for word in _FORM_WORDS) and _FORM.search(small) is not None

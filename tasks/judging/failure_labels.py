@@ -111,7 +111,7 @@ def call_signature(options: FailureLabelsOptions, models: Models) -> dict[str, o
 
 def reading_signature(_options: FailureLabelsOptions) -> dict[str, object]:
     """How replies are read: the names after the last marker."""
-    return {"reader": "category-list", "version": 2}
+    return {"reader": "category-list", "version": 3}
 
 
 def judge(case: Case, options: FailureLabelsOptions, models: Models) -> Judge:

@@ -11,7 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from judgelake.tasks.judging.opening import opens_with_number, read_opening_rating
+from judgelake.tasks.judging.claims import give_reason
+from judgelake.tasks.judging.opening import (
+    opens_with_number,
+    read_opening_rating,
+    settle_opening_rating,
+)
 from judgelake.tasks.judging.reading import check_reply, forgive_cut
 from judgelake.tasks.judging.token_reading import find_opening, read_token_shares, round_single
 from judgelake.tasks.types import (
@@ -128,7 +133,8 @@ def read_reply(reply: Reply | Failure, reading: HarmonicReading) -> Verdict:
     if opening is None and (
         reading.smoothing == "none" or opens_with_number(replied.text) or not replied.text.strip()
     ):
-        reason = "the reply does not begin with a rating from 1 to 5"
+        settled = settle_opening_rating(replied.text, LEVELS, cut_off=cut_off)
+        reason = give_reason("the reply does not begin with a rating from 1 to 5", settled)
         return Verdict(
             "truncated" if cut_off else "unparsed", rationale=replied.text, reason=reason
         )

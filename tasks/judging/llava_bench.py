@@ -100,7 +100,7 @@ def call_signature(options: LlavaBenchOptions, models: Models) -> dict[str, obje
 
 def reading_signature(_options: LlavaBenchOptions) -> dict[str, object]:
     """How replies are read: two numbers, the higher one wins."""
-    return {"reader": "two-numbers", "version": 2, "scale": f"{LOW:g}-{HIGH:g}"}
+    return {"reader": "two-numbers", "version": 3, "scale": f"{LOW:g}-{HIGH:g}"}
 
 
 def judge(case: Case, options: LlavaBenchOptions, models: Models) -> Judge:

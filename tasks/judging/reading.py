@@ -16,11 +16,12 @@ from judgelake.tasks.judging.claims import (
     MOST_MARKS,
     Mark,
     Settled,
-    corrects,
+    hide_asides,
     is_own,
     settle,
     takes_back,
 )
+from judgelake.tasks.judging.number_tail import read_tail
 from judgelake.tasks.types import REPEATS, Failure, Reply, Status, Verdict
 
 # matched against the reversed text, so one match gives all that may follow a rating
@@ -37,12 +38,9 @@ _MOST_MARKERS = 4 * MOST_MARKS
 """Many may be passed over, as words of the prompt; a reply with more of them repeats itself."""
 _TOO_LONG = f"it is longer than {LONGEST_CHARS:,} characters"
 # possessive (`*+`), so that long runs of blanks take linear time
-_GAP = r"[\s*_:=]*+(?:(?:score|rating)\b[\s*_:=]*+)?+[(\[]?[ \t]*+"
-# `gap` to `other`: what stands around the number decides whether it is a score of the scale
+_GAP = r"[\s*_:=]*+(?:(?:score|rating)\b[\s*_:=]*+)?+[(\[<]?[ \t*_]*+"
 _SCORE = re.compile(
-    rf"(?P<gap>{_GAP})(?P<sign>[-+−]?)(?P<value>\d+(?:[.,]\d+)*+)(?P<tail>[^\W_]|%|)"
-    r"(?P<list>(?:[ \t]*[,;|][ \t]*|[ \t]+)[0-9](?![\w.)]))?"
-    r"(?:[ \t]?(?P<link>/|out[ \t]of\b|[-–—~]|to\b|or\b|and\b)[ \t]?(?P<other>\d{1,9}))?",
+    rf"(?P<gap>{_GAP})(?P<value>[-+−]?\d+(?:\.0+(?![\d.]))?+)(?P<on>[^\W_]|[.,]\d|%|)",
     re.IGNORECASE,
 )
 # `[RESULT] four` and `[RESULT] between 3 and 4` are scores that no digit gives
@@ -131,6 +129,7 @@ def settle_rating_at_end(text: str, marker: str, levels: Iterable[int]) -> Settl
     """The mark of that rating, or why there is none."""
     if len(text) > LONGEST_CHARS:
         return Settled(None, _TOO_LONG)
+    text = hide_asides(text)
     backwards = _TAIL.match(
         text[::-1]
     )  # a search forwards takes quadratic time on long runs of dots or blanks
@@ -149,16 +148,18 @@ def settle_rating_at_end(text: str, marker: str, levels: Iterable[int]) -> Settl
     ):
         return Settled(None)
     says_so = match.re is pattern and match["so"] is not None
-    earlier = [
-        Mark(int(other["value"]), other.start(), other.end(), is_own(text, *other.span()))
-        for other in marks
-        if other.end() < match.start()
-        and len(other["value"]) <= 2
-        and (other["so"] or not says_so)
-        and not _is_quoted(text, *other.span())
-    ]
-    own = last is None or is_own(text, *match.span())
-    return settle(text, [*earlier, Mark(int(match["value"]), match.start(), end, own)])
+    # the number alone on a line has no marker: the line before leads in to it, or has ended
+    found, after = [], 0
+    for other in [*(other for other in marks if other.end() < match.start()), match]:
+        is_earlier = other is not match
+        if is_earlier and (len(other["value"]) > 2 or _is_quoted(text, *other.span())):
+            continue
+        if not is_earlier or other["so"] or not says_so:
+            alone = other.re is _ALONE
+            own = is_own(text, *other.span("value" if alone else 0), after, joins_lines=alone)
+            found.append(Mark(int(other["value"]), other.start(), other.end(), own))
+        after = other.end()
+    return settle(text, found)
 
 
 @cache
@@ -188,7 +189,7 @@ def _breaks_off(before: str, after: str, number: str) -> bool:
     """Whether a number alone on the last line is that of a list's next point, of which nothing
     came.
     """
-    return after.startswith(".") and str(int(number) - 1) in _LIST_NUMBER.findall(before)
+    return not after.strip(".") and str(int(number) - 1) in _LIST_NUMBER.findall(before)[-1:]
 
 
 def read_result_marker(text: str, levels: Iterable[int]) -> RatingRead | None:
@@ -211,63 +212,69 @@ def settle_result_marker(text: str, levels: Iterable[int]) -> Settled:
     allowed = set(levels)
     top = max(allowed, default=0)
 
-    def read_score(marker: re.Match[str]) -> tuple[int | None, int] | None:
-        score = _SCORE.match(text, marker.end())
-        if score is not None and not _is_list_number(text, score):
-            rating = _read_level(score, top)
-            return (rating if rating in allowed else None, score.end("value"))
-        if score is None and _gives_other_score(text, marker.end()):
-            return None, marker.end()
+    def read_score(seen: str, marker: re.Match[str]) -> _Valued | None:
+        score = _SCORE.match(seen, marker.end())
+        if score is not None and not _is_list_number(seen, score):
+            rating, end = _read_level(score), score.end("value")
+            if rating not in allowed:
+                return _Valued(None, end)
+            return _Valued(rating, end, read_tail(seen, end, rating, top).fault)
+        if score is None and _gives_other_score(seen, marker.end()):
+            return _Valued(None, marker.end())
         return None
 
     return _settle_markers(text, read_score)
 
 
+class _Valued(NamedTuple):
+    """What a marker gives, where that ends, and what is wrong with what follows, if anything is."""
+
+    value: int | str | None
+    end: int
+    fault: str = ""
+
+
 def _settle_markers(
-    text: str, read_value: Callable[[re.Match[str]], tuple[int | str | None, int] | None]
+    text: str, read_value: Callable[[str, re.Match[str]], _Valued | None]
 ) -> Settled:
-    """What the markers in `text` give: `read_value` has a marker's value and end, None where it is
-    passed over.
+    """What the markers in `text` give: `read_value` has what one gives, None where it is passed
+    over.
     """
     if len(text) > LONGEST_CHARS:
         return Settled(None, _TOO_LONG)
     if not _MARKER_WORD.search(text):  # most of a long reply is searched once, and quickly
         return Settled(None)
-    markers = [*islice(_MARKER.finditer(text), _MOST_MARKERS + 1)]
+    seen = hide_asides(text)
+    markers = [*islice(_MARKER.finditer(seen), _MOST_MARKERS + 1)]
     if len(markers) > _MOST_MARKERS:
         return Settled(None, f"it has more than {_MOST_MARKERS} markers")
-    marks, wrapped = [], _is_wrapped(text)
+    marks, wrapped, after = [], _is_wrapped(seen), 0
     for marker in markers:
-        value = read_value(marker)
-        if value is None or (not wrapped and _is_quoted(text, marker.start(), value[1])):
+        found = read_value(seen, marker)
+        if found is None or (not wrapped and _is_quoted(seen, marker.start(), found.end)):
             continue
-        own = is_own(text, marker.start(), value[1])
-        marks.append(Mark(value[0], marker.start(), value[1], own))
-    return settle(text, marks)
+        own = is_own(seen, marker.start(), found.end, after)
+        marks.append(Mark(found.value, marker.start(), found.end, own, found.fault))
+        after = found.end
+    return settle(seen, marks)
 
 
-def _read_level(score: re.Match[str], top: int) -> int:
+def _read_level(score: re.Match[str]) -> int:
     """The level that a score is, -1 for none."""
-    value, link = score["value"], score["link"]
-    plain = (
-        not score["sign"]
-        and not score["list"]
-        and not score["tail"]
-        and value.isascii()
-        and value.isdigit()
-        and len(value) <= 2
+    whole = score["value"].partition(".")[0]
+    return (
+        int(whole)
+        if not score["on"] and whole.isascii() and whole.isdigit() and len(whole) <= 2
+        else -1
     )
-    on_scale = link is None or (
-        (link == "/" or (link[0] in "oO" and len(link) > 2)) and int(score["other"]) == top
-    )
-    return int(value) if plain and on_scale else -1
 
 
 def _is_list_number(text: str, score: re.Match[str]) -> bool:
     """Whether the number after a marker opens a list on the next line."""
     return (
         "\n" in score["gap"]
-        and re.match(r"[.)][ \t]+\S", text[score.end() : score.end() + 20]) is not None
+        and re.match(r"[.)][ \t]+\S", text[score.end("value") : score.end("value") + 20])
+        is not None
     )
 
 
@@ -295,12 +302,12 @@ def settle_marked_choice(text: str, choices: Iterable[str]) -> Settled:
     """The mark of that choice, or why there is none."""
     spelled = {_spell(choice): choice for choice in choices}
 
-    def read_choice(marker: re.Match[str]) -> tuple[str | None, int] | None:
-        match = _CHOICE.match(text, marker.end())
+    def read_choice(seen: str, marker: re.Match[str]) -> _Valued | None:
+        match = _CHOICE.match(seen, marker.end())
         if match is None or (match["open"] and match["more"]):
             return None
-        alone = not match["more"] and _LINE_ENDS.match(text, match.end())
-        return (spelled.get(_spell(match["value"])) if alone else None, match.end())
+        alone = not match["more"] and _LINE_ENDS.match(seen, match.end())
+        return _Valued(spelled.get(_spell(match["value"])) if alone else None, match.end())
 
     return _settle_markers(text, read_choice)
 
@@ -373,35 +380,28 @@ def read_two_numbers(text: str, low: float, high: float) -> TwoNumbers | None:
     """
     if len(text) > LONGEST_CHARS:
         return None
-    end = text.rstrip()
-    last_line = _NOT_BLANK.match(text, end.rfind("\n") + 1)
-    matches = [
-        _match_pair(_NOT_BLANK.search(text)),
-        *_take(_PAIR_OF_LINES.finditer(text)),
-        *_take(_PAIR_IN_PARENTHESES.finditer(text)),
-        _match_pair(last_line) if "\n" in end else None,
-    ]
-    pairs = sorted(
-        _ScorePair(*match.span(), TwoNumbers(float(match[1]), float(match[2])))
-        for match in matches
-        if match is not None
-    )
-    pairs = [pair for pair in pairs if is_own(text, pair.start, pair.end)]
-    if not pairs or len(matches) > MOST_MARKS:
+    seen = hide_asides(text)
+    end = seen.rstrip()
+    small = seen.lower()
+    matches = [_match_pair(_NOT_BLANK.search(seen))]
+    if ":" in seen:
+        matches += _take(_PAIR_OF_LINES.finditer(seen))
+    if "(" in seen and any(word in small for word in ("score", "rating", "output")):
+        matches += _take(_PAIR_IN_PARENTHESES.finditer(seen))
+    if "\n" in end:
+        matches.append(_match_pair(_NOT_BLANK.match(seen, end.rfind("\n") + 1)))
+    if len(matches) > MOST_MARKS:
         return None
-    scores = pairs[-1].scores
-    differing = [pair for pair in pairs if pair.scores != scores]
-    if takes_back(text, pairs[-1].end) or (
-        differing and not corrects(text, differing[-1].end, len(text))
-    ):
-        return None
-    return scores if all(low <= score <= high for score in scores) else None
-
-
-class _ScorePair(NamedTuple):
-    start: int
-    end: int
-    scores: TwoNumbers
+    spans = {
+        match.span(): TwoNumbers(float(match[1]), float(match[2])) for match in matches if match
+    }
+    marks, after = [], 0
+    for (start, end_), scores in sorted(spans.items()):
+        marks.append(Mark(scores, start, end_, is_own(seen, start, end_, after)))
+        after = end_
+    mark = settle(seen, marks).mark
+    scores = None if mark is None else TwoNumbers(*mark.value)
+    return scores if scores and all(low <= score <= high for score in scores) else None
 
 
 def _take(matches: Iterable[re.Match[str]]) -> list[re.Match[str]]:
@@ -410,6 +410,11 @@ def _take(matches: Iterable[re.Match[str]]) -> list[re.Match[str]]:
 
 # the five labels, from A much better to B much better
 _ARENA_LABEL = re.compile(r"\[\[[*_]{0,3}(A>>B|A>B|A=B|B>A|B>>A)[*_]{0,3}\]\]")
+_NO_FACT = re.compile(
+    r"\b(?:not|never|would|could|might|if|says?|said|claims|claimed|wrote|writes?|asks?|told|wants?"
+    r"|example|format|output|others?)\b|n['’]t\b",
+    re.IGNORECASE,
+)
 _PREFERENCES = {"A>>B": 0.0, "A>B": 0.25, "A=B": 0.5, "B>A": 0.75, "B>>A": 1.0}
 
 
@@ -420,20 +425,24 @@ def read_arena_label(text: str) -> float | None:
     """
     if len(text) > LONGEST_CHARS:
         return None
-    matches = _take(_ARENA_LABEL.finditer(text))
-    labels = [
-        match
-        for match in matches
-        if is_own(text, *match.span()) and not _is_quoted(text, *match.span())
-    ]
-    if not labels or len(matches) > MOST_MARKS:
-        return None
-    differing = [match for match in labels if match[1] != labels[-1][1]]
-    if takes_back(text, labels[-1].end()) or (
-        differing and not corrects(text, differing[-1].end(), len(text))
-    ):
-        return None
-    return _PREFERENCES[labels[-1][1]]
+    seen = hide_asides(text)
+    marks, after = [], 0
+    for match in _take(_ARENA_LABEL.finditer(seen)):
+        if not _is_quoted(seen, *match.span()):
+            line = max(seen.rfind("\n", 0, match.start()) + 1, after)
+            own = is_own(seen, *match.span(), line) or _names_label(seen[line : match.start()])
+            marks.append(Mark(match[1], *match.span(), own))
+            after = match.end()
+    mark = settle(seen, marks).mark
+    return None if mark is None else _PREFERENCES[str(mark.value)]
+
+
+def _names_label(line: str) -> bool:
+    """Whether the words before a label on its line end with a colon and say, as a fact, what the
+    label stands for: `Assistant A is slightly better:`.
+    """
+    bare = line.strip(" \t*_")
+    return bare.endswith(":") and _NO_FACT.search(bare) is None
 
 
 # finish reasons of OpenAI, and of Anthropic's, Mistral's, Google's and Hugging Face's servers

@@ -285,7 +285,8 @@ def test_what_cannot_be_smoothed_is_unparsed(given_reply: Reply, reason: str) ->
             reply("0.8", "0", ".", "8", finish_reason="length"),
             "truncated",
         ),  # a digit may be missing
-        (reply("0.8 is", "0", ".", "8", " is", finish_reason="length"), "ok"),
+        (reply("0.8 - the", "0", ".", "8", " -", " the", finish_reason="length"), "ok"),
+        (reply("0.8 is", "0", ".", "8", " is", finish_reason="length"), "truncated"),
         (reply("The score", "The", " score", finish_reason="length"), "truncated"),
     ],
 )

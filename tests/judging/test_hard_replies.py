@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from judgelake.tasks.judging import lave, prometheus
-from judgelake.tasks.judging.chirp import read_choice, read_grade
+from judgelake.tasks.judging.chirp_reading import read_choice, read_grade
 from judgelake.tasks.judging.claims import LONGEST_CHARS
 from judgelake.tasks.judging.failure_labels import read_categories
 from judgelake.tasks.judging.opening import read_opening_rating, read_opening_score

@@ -78,7 +78,7 @@ def read(text: str) -> int | None:
         # a list that breaks off
         ("It fails twice:\n1. It names a dog.\n2.", None),
         ("1. It names a cat.\n\n3.", 3),
-        ("1) It names a dog.\n2", 2),
+        ("1) It names a dog.\n2", None),
         # other scripts' digits
         ("So rating=３", None),
         ("So rating=٣", None),

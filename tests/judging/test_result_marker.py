@@ -123,7 +123,8 @@ def test_it_never_raises_and_never_invents(text: str) -> None:
 )
 def test_the_last_marker_counts_or_contradicts_another(text: str, rating: int, marker: str) -> None:
     found = read_result_marker(f"{text}\n{marker.format(rating)}", LEVELS)
-    assert found is not None or re.search(r"(?i)\[result\]|overall score is", text)
+    leads_on = r"(?i)\[result\]|overall score is|[:,][\s*_`#]*\Z"  # as `the candidate wrote:` does
+    assert found is not None or re.search(leads_on, text)
     assert found is None or found.rating == rating
 
 

@@ -97,7 +97,7 @@ CERTAIN = -0.001
 def test_the_position_of_the_rating_is_found_however_the_text_is_cut_into_tokens(
     before: str, marker: str, digit: str, after: str, end: tuple[str, ...], data: st.DataObject
 ) -> None:
-    text = f"{before} {marker}{digit}{after}".strip()
+    text = f"{before}\n{marker}{digit}{after}".strip()
     read = read_rating_at_end(text, "rating", (1, 2, 3))
     assert read is not None
     head, tail = text[: read.offset], text[read.offset + 1 :]
