@@ -32,7 +32,7 @@ Shown = Literal["first", "second", "tie"]
 Grade = Literal["correct", "partially correct", "incorrect"]
 
 _AROUND = " \t\r\n.,!()[]{}\"'“”‘’"
-_AROUND_LINE = " \t\r.,!()[]{}"
+_AROUND_LINE = " \t\r.,;!()[]{}"
 """Around a verdict that is the whole reply; on a line of several, quotation marks make it
 somebody's words.
 """
@@ -102,7 +102,9 @@ _WHY = (
     r"|given|although|though|even though|despite|for (?:its|the|being|having))\b.*| [-—–] .*"
     r"|: (?:see|it|its|this|because|as|since)\b.*)?"
 )
-_DOUBTS = re.compile(r"\b(?:if|unless|perhaps|maybe|depends)\b|\b(?:or|nor)\b(?= [12]| the other)")
+_DOUBTS = re.compile(
+    r"\A\W*or\b|\b(?:if|unless|perhaps|maybe|depends)\b|\b(?:or|nor)\b(?= [12]| the other)"
+)
 _ONLY = re.compile(r"\b(?:only|partly|if|but|unless|except|not)\b")
 
 _CHOICE_ALONE = re.compile(
@@ -270,7 +272,7 @@ def _settle(text: str, form: _Form) -> tuple[Settled, str]:
     sentences = _find_sentences(seen, form.words)
     if len(sentences) > _MOST_SENTENCES:
         return Settled(None, f"more than {_MOST_SENTENCES} of its sentences could be verdicts"), ""
-    declared, stated = [*_read_ends(seen, form)], []
+    declared, stated = [*_read_ends(seen, form)], list[_Said]()
     for begin, end in sentences:
         for match, is_declared in _read_sentence(seen, begin, end, form):
             said = _say(seen, begin, end, match, form)

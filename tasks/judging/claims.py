@@ -41,7 +41,7 @@ CORRECTION = (
 )
 _WITHDRAWAL = (
     rf"(?:{CORRECTION}|(?:(?:but|or)\b ?)?(?:i(?: a|['’])m not (?:so )?sure|not sure|unsure|maybe"
-    r"|perhaps|disregard|ignore (?:that|this|the above))(?![\w'’]))"
+    r"|perhaps|or not|disregard|ignore (?:that|this|the above))(?![\w'’]))"
 )
 _TAKES_BACK = re.compile(rf"[\s*_`.!,;:)\]…—–-]*{_WITHDRAWAL}", re.IGNORECASE)
 _CORRECTS = re.compile(rf"(?:\A|[.!?…,;:—–-]\s|\n)[\s*_`.,;:…—–-]*{CORRECTION}", re.IGNORECASE)
@@ -119,7 +119,7 @@ class Mark(NamedTuple):
     asked for. `fault`: what is wrong with what follows it, if anything is.
     """
 
-    value: int | str | tuple[float, ...] | None
+    value: int | str | None
     start: int
     end: int
     is_own: bool = True
@@ -141,6 +141,8 @@ def is_own(text: str, start: int, end: int, after: int = 0, *, joins_lines: bool
     before = _LINES.sub("\n", before)
     breaks = [match.end() for match in SENTENCE_END.finditer(before)]
     sentence = before[breaks[-1] if breaks else 0 :]
+    if not breaks and after and sentence.strip(" ,:") in ("", "and"):
+        return False  # the second of a list: `between rating=2 and rating=3`
     if not breaks and begin > after:
         sentence = f"x {sentence}"  # its beginning is further away, and leads in to nothing
     return is_lead(sentence, text[start : start + 3])

@@ -21,14 +21,13 @@ _SCALE = re.compile(
     re.IGNORECASE,
 )
 _CLOSES = re.compile(r"[)\]>\"'”’»]*(?:[ \t]+(?:stars?|points?)\b[)\]]*)?")
-_REASONS = (
-    r"(?:because|since|as|for|given|with|due|considering|the|this|it|its|both|there|all|every|each"
-    r"|although|though|while|but|overall)\b"
-)
+# `4 because`, `4, the bench is missing`, `4 The bench is missing`; not `4 the bench`
+_REASONS = r"(?:because|since|as|for|given|with|due|considering|although|though|while|but)\b"
+_BEGINS = r"(?:the|this|it|its|both|there|all|every|each|overall)\b"
 _FOLLOWS = re.compile(
-    rf"[ \t]*+(?:\Z|[.!](?=\s|\Z|[A-Z\[(\"'“])|[。！]|[:;—–][ \t]|-[ \t]|\("
-    rf"|\[|,?(?<=[ \t,])[ \t]*{_REASONS})",
-    re.IGNORECASE,
+    rf"[ \t]*+(?:\Z|[.!](?=\s|\Z|[A-Z\[(\"'“])|[。！]|[:;—–][ \t]|-[ \t]|\(|\["
+    rf"|,?(?<=[ \t,])[ \t]*(?i:{_REASONS})|,[ \t]+{_BEGINS}"
+    rf"|(?<=[ \t])(?=[A-Z])(?i:{_BEGINS}))"
 )
 # what makes no reason: `4 (or 5)`, `5 - if it named the dog`, `4 (on a scale of ten)`
 _HEDGED = re.compile(
@@ -119,8 +118,9 @@ def _is_a_score(before: str, after: str) -> bool:
     """Whether a number between these parts of its line may be a score."""
     if before.lstrip().startswith(">"):
         return False
-    ends = _CLAUSE_ENDS.match(after) is not None
-    if ends and (_ARTICLE.search(before) or _SCORE_IS.search(before)):
+    if _ARTICLE.search(before) and not _COUNTED.match(after):
+        return True
+    if _SCORE_IS.search(before) and _CLAUSE_ENDS.match(after):
         return True
     alone = _LABELLED.fullmatch(before) is not None and not after.strip(" \t.!)")
     return alone or (not before.strip(" \t-") and _LEVEL_NAMED.match(after) is not None)

@@ -381,27 +381,27 @@ def read_two_numbers(text: str, low: float, high: float) -> TwoNumbers | None:
     if len(text) > LONGEST_CHARS:
         return None
     seen = hide_asides(text)
-    end = seen.rstrip()
+    filled = seen.rstrip()
     small = seen.lower()
     matches = [_match_pair(_NOT_BLANK.search(seen))]
     if ":" in seen:
         matches += _take(_PAIR_OF_LINES.finditer(seen))
     if "(" in seen and any(word in small for word in ("score", "rating", "output")):
         matches += _take(_PAIR_IN_PARENTHESES.finditer(seen))
-    if "\n" in end:
-        matches.append(_match_pair(_NOT_BLANK.match(seen, end.rfind("\n") + 1)))
+    if "\n" in filled:
+        matches.append(_match_pair(_NOT_BLANK.match(seen, filled.rfind("\n") + 1)))
     if len(matches) > MOST_MARKS:
         return None
-    spans = {
-        match.span(): TwoNumbers(float(match[1]), float(match[2])) for match in matches if match
-    }
-    marks, after = [], 0
-    for (start, end_), scores in sorted(spans.items()):
-        marks.append(Mark(scores, start, end_, is_own(seen, start, end_, after)))
-        after = end_
+    marks: list[Mark] = []
+    for start, end, first, second in sorted({(*m.span(), m[1], m[2]) for m in matches if m}):
+        after = marks[-1].end if marks else 0
+        value = f"{float(first):g} {float(second):g}"
+        marks.append(Mark(value, start, end, is_own(seen, start, end, after)))
     mark = settle(seen, marks).mark
-    scores = None if mark is None else TwoNumbers(*mark.value)
-    return scores if scores and all(low <= score <= high for score in scores) else None
+    if mark is None:
+        return None
+    scores = TwoNumbers(*map(float, str(mark.value).split()))
+    return scores if all(low <= score <= high for score in scores) else None
 
 
 def _take(matches: Iterable[re.Match[str]]) -> list[re.Match[str]]:
@@ -430,7 +430,9 @@ def read_arena_label(text: str) -> float | None:
     for match in _take(_ARENA_LABEL.finditer(seen)):
         if not _is_quoted(seen, *match.span()):
             line = max(seen.rfind("\n", 0, match.start()) + 1, after)
-            own = is_own(seen, *match.span(), line) or _names_label(seen[line : match.start()])
+            own = is_own(seen[line:], match.start() - line, match.end() - line) or _names_label(
+                seen[line : match.start()]
+            )
             marks.append(Mark(match[1], *match.span(), own))
             after = match.end()
     mark = settle(seen, marks).mark

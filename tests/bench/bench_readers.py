@@ -11,7 +11,7 @@ from tests.judging.test_hard_replies import OTHERS, READERS
 PIECES = (
     "a", " ", "\n", "The answer is short. ", "Response 1 is better. ", "Response 1 is ", '"', "`", "'a ", "> a\n", "[RESULT] ",
     "[RESULT] 5 ", "So rating=3 ", "1 ", "1", "*", ".", "Assistant 1: 9\n", "scores (8, 9) ", "Categories: synonym\n", "a, ",
-    "verdict: ", "correct ", "final answer is 1, ", "not ", "8 9\n", "yes no ",
+    "verdict: ", "and so correct, but ", "correct ", "final answer is 1, ", "not ", "8 9\n", "yes no ",
 )  # fmt: skip
 
 

@@ -5,16 +5,19 @@
 """
 
 import re
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from judgelake.tasks.judging import lave, prometheus
-from judgelake.tasks.judging.chirp_reading import read_choice, read_grade
+from judgelake.tasks.judging import chirp_pairs, lave, prometheus
+from judgelake.tasks.judging.chirp import FinalReply
+from judgelake.tasks.judging.chirp_reading import read_choice, read_grade, settle_grade
 from judgelake.tasks.judging.claims import LONGEST_CHARS
 from judgelake.tasks.judging.failure_labels import read_categories
+from judgelake.tasks.judging.harmonic_reading import HarmonicReading, read_reply
 from judgelake.tasks.judging.opening import read_opening_rating, read_opening_score
 from judgelake.tasks.judging.reading import (
     read_marked_choice,
@@ -144,6 +147,67 @@ def test_the_reason_says_what_is_wrong(text: str, reason: str) -> None:
     )
     assert verdict.status == "unparsed"
     assert f": {reason}" in str(verdict.reason)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("Verdict: 1\n\nVerdict: 2", "it gives both first and second"),
+        ("Response 1 is better. No, wait.", "its only verdict is denied, supposed or somebody"),
+        ("Final answer: tie", "it says tie, which was not asked for"),
+        ("Response 1 is better. " * 99, "it gives more than 50 verdicts"),
+    ],
+)
+def test_the_reason_of_an_unread_choice_says_what_is_wrong(text: str, reason: str) -> None:
+    case, options = make_case(criterion="overall"), chirp_pairs.ChirpOptions()
+    verdict = chirp_pairs.read_verdict(FinalReply(text, text), case, options)
+    assert verdict.status == "unparsed"
+    assert f"the reply does not clearly choose 1 or 2: {reason}" in str(verdict.reason)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("Grade: correct\nGrade: incorrect", "it gives both correct and incorrect"),
+        ("No, the answer is correct.", "it says both no and correct"),
+        ("Correct; the second clause is wrong.", "what follows speaks against its correct"),
+        ("Verdict: correct\n\n(This was the output format.)", "it calls its correct an example"),
+    ],
+)
+def test_the_reason_of_an_unread_grade_says_what_is_wrong(text: str, reason: str) -> None:
+    assert settle_grade(text).reason == reason
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("4 dogs.", "more than a reason follows its 4"),
+        ("4 out of 10", "its 4 is out of 10"),
+        ("4\nRating: 2", "another number than its 4 stands where a score could"),
+        ("4. Scratch that.", "it takes its 4 back"),
+        ("1. It is clear.\n2. It is short.", "its 1 is the number of a list's first point"),
+    ],
+)
+def test_the_reason_of_an_unread_opening_rating_says_what_is_wrong(text: str, reason: str) -> None:
+    reading = HarmonicReading("none", 1.0, 0.5, 1.0, drawn=False)
+    verdict = read_reply(Reply(text), reading)
+    assert verdict.status == "unparsed"
+    assert verdict.reason == f"the reply does not begin with a rating from 1 to 5: {reason}"
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_no_reader_is_slow_on_any_text(name: str) -> None:
+    """At the greatest length that is read, the least of three: 50 ms a MB is meant, which
+    `bench_readers` measures, and three times as much is allowed on a loaded machine.
+    """
+    for piece in (*PIECES, "final answer is 1, ", '"', "'a ", "correct ", "and so correct, but "):
+        text = (piece * LONGEST_CHARS)[:LONGEST_CHARS]
+        times = []
+        for _ in range(3):
+            began = time.process_time()
+            READERS[name](text)
+            times.append(time.process_time() - began)
+        assert min(times) < 3 * 0.05 * LONGEST_CHARS / 2**20, piece
 
 
 def test_the_marker_of_lave_is_broken_in_data() -> None:
