@@ -223,15 +223,9 @@ class _Collector:
 
 def _fetch(api: "BatchApi", news: "BatchNews", folder: Path) -> Iterator[bytes]:
     """The lines of a batch's answers, then those of its errors."""
-    from judgelake.tasks.backends.openai.batch_lines import cut_lines
-
     for file_id in (news.output_file, news.error_file):
-        if file_id is None:
-            continue
-        file = folder / "lines.jsonl"
-        api.download(file_id, file)
-        with file.open("rb") as opened:
-            yield from cut_lines(opened)
+        if file_id is not None:
+            yield from api.read_lines(file_id, folder)
 
 
 def _mark(reply: Reply, batch: Batch) -> Reply:

@@ -25,8 +25,8 @@ from openai.types import Batch as ProviderBatch
 from judgelake.tasks.backends.base import make_reason, request_digest
 from judgelake.tasks.backends.openai.adapting import Adaptation, learn
 from judgelake.tasks.backends.openai.batch_book import Batch, BatchBook, Key
-from judgelake.tasks.backends.openai.batch_lines import ROUTE, write_line
-from judgelake.tasks.backends.openai.client import MOST_BYTES, TooLongError
+from judgelake.tasks.backends.openai.batch_lines import ROUTE, cut_lines, write_line
+from judgelake.tasks.backends.openai.client import MOST_BYTES, TooLongError, mask_key
 from judgelake.tasks.backends.openai.endpoints import (
     OPENAI_URL,
     Endpoint,
@@ -199,11 +199,24 @@ class BatchApi:
 
     def ask(self, batch_id: str) -> BatchNews:
         """How a batch stands."""
-        found = self._try(f"ask after {batch_id}", lambda: self._client.batches.retrieve(batch_id))
-        return _read_news(found, self._endpoint.key)
+
+        def look() -> BatchNews:
+            return _read_news(self._client.batches.retrieve(batch_id), self._endpoint.key)
+
+        return self._try(f"ask after {batch_id}", look)
+
+    def read_lines(self, file_id: str, folder: Path) -> Iterator[bytes]:
+        """The lines of a file of answers, which is fetched into a folder since it may be larger
+        than memory should hold.
+        """
+        file, key = folder / "lines.jsonl", self._endpoint.key.encode()
+        self.download(file_id, file)
+        with file.open("rb") as opened:
+            for line in cut_lines(opened):
+                yield mask_key(line, key)
 
     def download(self, file_id: str, to: Path) -> None:
-        """Fetch a file of answers, which may be larger than memory should hold."""
+        """Fetch a file."""
 
         def fetch() -> None:
             with self._client.files.with_streaming_response.content(file_id) as response:
@@ -249,6 +262,8 @@ class BatchApi:
             raise self._fail(what, str(error), None) from None
         except (openai.APIError, OSError) as error:
             raise self._fail(what, f"{type(error).__name__}: {error}", None) from None
+        except AttributeError:  # the package gives a text for what it expected as JSON
+            raise self._fail(what, "the answer is not what OpenAI's is", None) from None
 
     def _fail(self, what: str, words: str, status: int | None) -> BatchError:
         return BatchError(

@@ -66,7 +66,7 @@ def read_line(line: bytes) -> tuple[int, Reply | str | None]:
     """
     record: dict[str, Any] = orjson.loads(line)
     try:
-        place = int(str(record["custom_id"]).removeprefix(_ID))
+        place = _find_place(str(record["custom_id"]))
         response = record.get("response")
         if response is None:
             return place, None  # expired, cancelled, or the provider's own failure
@@ -74,6 +74,13 @@ def read_line(line: bytes) -> tuple[int, Reply | str | None]:
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"a line without {error}: {line[:200].decode(errors='replace')}") from None
     return place, _read_answer(HttpAnswer(status, {}, content))
+
+
+def _find_place(name: str) -> int:
+    number = name.removeprefix(_ID)
+    if number == name or not number.isdecimal():
+        raise ValueError(f"{name[:40]!r} names no request")
+    return int(number)
 
 
 def _read_answer(answer: HttpAnswer) -> Reply | str | None:

@@ -99,6 +99,13 @@ class HttpAnswer:
     content: bytes
 
 
+def mask_key(content: bytes, key: bytes) -> bytes:
+    """An answer without the key: it may repeat the request's headers, in an error or in a reply.
+    From here on nothing knows the key.
+    """
+    return content.replace(key, b"***") if len(key) >= _LEAST_KEY_CHARS else content
+
+
 class Wire:
     """Sends bodies over kept connections; how long an answer may take is for the caller to say."""
 
@@ -130,11 +137,7 @@ class Wire:
                     if size > MOST_BYTES:  # unpacked, so that no answer fills the memory
                         raise TooLongError
                     parts.append(part)
-                content = b"".join(parts)
-                # an answer may repeat the request's headers, in an error or in a reply; from here
-                # on nothing knows the key
-                if len(self._key) >= _LEAST_KEY_CHARS:
-                    content = content.replace(self._key, b"***")
+                content = mask_key(b"".join(parts), self._key)
                 return HttpAnswer(response.status, headers, content)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise WireError(_describe(error)) from None

@@ -461,7 +461,11 @@ def test_what_a_line_means(response: Json | None, outcome: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", [b"{", b"{}", b"7", b'{"custom_id": "x"}', b'{"custom_id": "request-1", "response": 3}']
+    "line",
+    [
+        *(b"{", b"{}", b"7", b'{"custom_id": "x"}', b'{"custom_id": "request-1", "response": 3}'),
+        *(b'{"custom_id": "request--1"}', b'{"custom_id": "7"}', b'{"custom_id": "request-"}'),
+    ],
 )
 def test_a_line_that_is_none_is_a_value_error(line: bytes) -> None:
     with pytest.raises(ValueError):
@@ -580,3 +584,31 @@ def test_the_key_shows_in_no_error(
         raised.value.__context__
     )
     assert pickle.loads(pickle.dumps(raised.value)).status == 401
+
+
+def test_the_key_shows_in_no_reply_and_no_refusal(
+    lake: Lake, server: BatchServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A provider may repeat the headers of a request."""
+    key = "sk-verysecret-0123456789"
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    queue(lake, server, "run-1")
+    server.answer = lambda _: (200, completion(f"you sent Bearer {key}"))
+    server.finish()
+    assert collect(lake, server, "run-2").n_calls == len(REQUESTS)
+    texts = {row["text"] for row in query(lake, "select text from stg_replies")}
+    assert texts == {"you sent Bearer ***"}
+
+
+def test_an_answer_that_is_no_json_says_where_it_came_from() -> None:
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(text="<html>maintenance</html>", content_type="text/html")
+
+    async def ask() -> str:
+        async with scripted_endpoint(answer) as base_url:
+            api = BatchApi(find_endpoint(MODEL, base_url, "OPENAI_API_KEY"), 60.0, 1)
+            with contextlib.closing(api), pytest.raises(BatchError) as raised:
+                await asyncio.to_thread(api.ask, "batch_1")
+            return raised.value.words
+
+    assert "cannot ask after batch_1: the answer is not what OpenAI's is" in asyncio.run(ask())
