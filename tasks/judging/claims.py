@@ -22,6 +22,7 @@ _EMPHASIS = str.maketrans("", "", "*_`#")
 _STRUCK = re.compile(
     r"<!--.*?(?:-->|\Z)|~~[^~\n]+~~|<(s|del|strike)>[^<\n]*</\1>", re.DOTALL | re.IGNORECASE
 )
+HAS_ASIDES = re.compile("<|~~")
 # a chat template's tokens
 _END_TOKENS = re.compile(r"\s*(?:(?:</s>|<\|[^|<>\s]{1,30}\|>|<(?:eos|end_of_turn)>)\s*)+\Z")
 _THOUGHT, _THOUGHT_ENDS = "<think>", "</think>"
@@ -101,7 +102,7 @@ def hide_asides(text: str) -> str:
     """The text, its thoughts (`<think>`), comments, struck words and end tokens made blanks: every
     other sign stays in its place.
     """
-    if "<" not in text and "~~" not in text:
+    if not HAS_ASIDES.search(text):
         return text
     hidden = _STRUCK.sub(lambda match: " " * len(match[0]), text)
     start = len(hidden) - len(hidden.lstrip())
@@ -189,7 +190,7 @@ def settle(text: str, marks: Sequence[Mark]) -> Settled:
     differing = [mark for mark in own if mark.value not in (None, last.value)]
     if differing and not corrects(text, differing[-1].end, last.start):
         return Settled(None, f"it gives both {differing[-1].value} and {last.value}")
-    if takes_back(text, last.end):
+    if _TAKES_BACK.match(text, last.end, last.end + _AFTER_CHARS):
         return Settled(None, f"it takes its {last.value} back")
     if last.fault:
         return Settled(None, last.fault)

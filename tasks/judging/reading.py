@@ -12,6 +12,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from judgelake.tasks.judging.claims import (
+    HAS_ASIDES,
     LONGEST_CHARS,
     MOST_MARKS,
     Mark,
@@ -129,7 +130,8 @@ def settle_rating_at_end(text: str, marker: str, levels: Iterable[int]) -> Settl
     """The mark of that rating, or why there is none."""
     if len(text) > LONGEST_CHARS:
         return Settled(None, _TOO_LONG)
-    text = hide_asides(text)
+    if HAS_ASIDES.search(text):  # most texts have none, and go one function less
+        text = hide_asides(text)
     backwards = _TAIL.match(
         text[::-1]
     )  # a search forwards takes quadratic time on long runs of dots or blanks

@@ -70,7 +70,7 @@ FILTER_CODES = ("content_filter", "content_policy_violation")
 _SPARE_FILES = 128
 
 
-_LEAST_KEY_CHARS = 12
+LEAST_KEY_CHARS = 12
 """A shorter key may be a word of an answer."""
 MOST_BYTES = 32 * 2**20
 """Bytes of an answer that are read: 16,000 tokens with twenty alternatives each take half."""
@@ -97,13 +97,6 @@ class HttpAnswer:
     status: int
     headers: Mapping[str, str]
     content: bytes
-
-
-def mask_key(content: bytes, key: bytes) -> bytes:
-    """An answer without the key: it may repeat the request's headers, in an error or in a reply.
-    From here on nothing knows the key.
-    """
-    return content.replace(key, b"***") if len(key) >= _LEAST_KEY_CHARS else content
 
 
 class Wire:
@@ -137,7 +130,11 @@ class Wire:
                     if size > MOST_BYTES:  # unpacked, so that no answer fills the memory
                         raise TooLongError
                     parts.append(part)
-                content = mask_key(b"".join(parts), self._key)
+                content = b"".join(parts)
+                # an answer may repeat the request's headers, in an error or in a reply; from here
+                # on nothing knows the key
+                if len(self._key) >= LEAST_KEY_CHARS:
+                    content = content.replace(self._key, b"***")
                 return HttpAnswer(response.status, headers, content)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise WireError(_describe(error)) from None
