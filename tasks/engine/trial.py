@@ -3,6 +3,7 @@ read, or could not be. Whether the judge then goes on is `tasks.planning.trials`
 """
 
 import asyncio
+import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from judgelake.tasks.backends.base import Backend
@@ -12,6 +13,7 @@ from judgelake.tasks.types import Case, Failure, Judge, Pending, Reply, Request,
 TRIAL_REPLIES = 20
 """So many replies show whether a judge can be read; no more of its requests are out before."""
 UNREADABLE = ("unparsed", "truncated")
+_NOT_ASKED = Failure("not asked, for the replies before it cannot be read")
 
 
 class CappedBackend:
@@ -88,13 +90,55 @@ async def try_judge(
     One case begins, then twice as many each time. So what a case asks in later turns is known
     before many have begun, and at most one case asks more than is wanted.
     """
+    start_few = functools.partial(ask_few_first, start)
     queue, n_cases = iter(cases), 1
     while (n_missing := n_wanted - keeper.n_replies) > 0 and not should_stop():
         n_begun = max(1, min(n_cases, n_missing // keeper.most_asked))
         if not (part := [*_take(queue, start, n_begun)]):
             return
-        await judge_cases(part, start, backend, keeper, should_stop, should_halt)
+        await judge_cases(part, start_few, backend, keeper, should_stop, should_halt)
         n_cases *= 2
+
+
+def ask_few_first(start: Callable[[Case], Judge], case: Case) -> Judge:
+    """The judge of a case, 20 of a turn's requests at a time until a verdict rests on them.
+
+    Where most such verdicts cannot be read, the case ends with what the protocol concludes from the
+    replies that came; the other requests count as failed, so a later run may ask them.
+    """
+    judge, turns = start(case), list[list[Reply | Failure]]()
+    while True:
+        try:
+            requests = judge.send(turns[-1]) if turns else next(judge)
+        except StopIteration as end:
+            return list[Verdict](end.value)
+        replies: list[Reply | Failure] = []
+        n_next = TRIAL_REPLIES
+        while len(replies) < len(requests):
+            replies += yield requests[len(replies) : len(replies) + n_next]
+            if n_left := len(requests) - len(replies):
+                verdicts = _conclude(start(case), [*turns, [*replies, *[_NOT_ASKED] * n_left]])
+                n_ok = sum(verdict.status == "ok" for verdict in verdicts)
+                n_unread = sum(verdict.status in UNREADABLE for verdict in verdicts)
+                if n_unread > n_ok:
+                    return verdicts
+                n_next = n_left if n_ok else TRIAL_REPLIES
+        turns.append(replies)
+
+
+def _conclude(judge: Judge, turns: Sequence[list[Reply | Failure]]) -> list[Verdict]:
+    """The verdicts of a judge that has not begun; none where it asks further, or fails, which the
+    case itself reports.
+    """
+    try:
+        next(judge)
+        for replies in turns:
+            judge.send(replies)
+    except StopIteration as end:
+        return list(end.value)
+    except Exception:
+        return []
+    return []
 
 
 def _take(queue: Iterator[Case], start: Callable[[Case], Judge], n_asking: int) -> Iterator[Case]:

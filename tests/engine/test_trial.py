@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 from judgelake.tasks.engine.trial import TRIAL_REPLIES, CappedBackend, TrialKeeper, try_judge
+from judgelake.tasks.judging.harmonic import HarmonicOptions
+from judgelake.tasks.judging.harmonic import judge as harmonic_judge
 from judgelake.tasks.types import (
     Case,
     Failure,
@@ -18,7 +20,7 @@ from judgelake.tasks.types import (
     Status,
     Verdict,
 )
-from tests.judging.judging_by_hand import make_case
+from tests.judging.judging_by_hand import MODELS, make_case
 
 CASES = [replace(make_case(), item_id=f"i{number:03}") for number in range(200)]
 Rule = Callable[[str], Reply | Failure]
@@ -141,11 +143,47 @@ def test_later_turns_count_before_many_cases_have_begun(first: int) -> None:
     assert 20 <= endpoint.n_asked <= 22
 
 
-def test_a_case_of_many_requests_has_twenty_out() -> None:
-    endpoint = Endpoint()
-    kept, tried = run(lambda case: ask(case, 100), endpoint)
+def judge_harmonic(case: Case, sampling: int = 20) -> Judge:
+    """A case of five times as many requests."""
+    options = HarmonicOptions(image="absent", sampling=sampling, temperature=1.0)
+    return harmonic_judge(replace(case, task="caption"), options, MODELS)
+
+
+def test_a_case_of_many_requests_that_can_be_read_is_asked_to_its_end() -> None:
+    endpoint = Endpoint(lambda _: Reply("Rating: 4"))
+    kept, tried = run(judge_harmonic, endpoint)
     assert (endpoint.n_asked, endpoint.most_out) == (100, 20)
-    assert (tried.n_replies, len(kept.statuses)) == (100, 1)
+    assert (tried.n_replies, kept.statuses) == (100, ["ok"] * 6)
+
+
+def test_a_case_of_many_requests_ends_after_twenty_that_cannot_be_read() -> None:
+    endpoint = Endpoint(lambda _: Reply("I would rather not say."))
+    kept, tried = run(judge_harmonic, endpoint)
+    assert (endpoint.n_asked, tried.n_replies) == (20, 20)
+    # the overall score, which comes last, has the status of the first criterion
+    assert kept.statuses == ["unparsed", *["failed"] * 4, "unparsed"]
+    assert [len(digests) for _, digests in kept.rest_on] == [20]
+
+
+def test_a_case_whose_first_requests_fail_is_read_by_the_next() -> None:
+    """The second criterion's twenty draws are the first that have a verdict."""
+    numbers = iter(range(1000))
+    endpoint = Endpoint(lambda _: Failure("500") if next(numbers) == 3 else Reply("no"))
+    kept, _ = run(judge_harmonic, endpoint)
+    assert endpoint.n_asked == 40
+    assert kept.statuses == ["failed", "unparsed", *["failed"] * 4]
+
+
+def test_more_draws_than_twenty_go_out_until_a_verdict_rests_on_them() -> None:
+    endpoint = Endpoint(lambda _: Reply("no"))
+    run(lambda case: judge_harmonic(case, 30), endpoint)
+    assert endpoint.n_asked == 40
+
+
+def test_a_case_that_asks_further_is_asked_twenty_at_a_time() -> None:
+    endpoint = Endpoint()
+    kept, _ = run(lambda case: ask(case, 50, 1), endpoint)
+    assert (endpoint.n_asked, endpoint.most_out, kept.statuses) == (51, 20, ["ok"])
 
 
 def test_a_case_of_five_requests_is_one_of_four() -> None:

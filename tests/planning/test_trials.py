@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from judgelake.tasks.backends.openai.settings import OpenAISettings, StandinSettings
+from judgelake.tasks.engine.shard import ShardOrder, run_judge_shard
 from judgelake.tasks.errors import ExitCode
 from judgelake.tasks.judging.chirp_grading import ChirpGradingOptions
+from judgelake.tasks.judging.harmonic import HarmonicOptions
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.planning.cases import Work, find_work, write_work
 from judgelake.tasks.planning.estimate import estimate_suite
@@ -24,6 +26,8 @@ from judgelake.tasks.runs import summary
 from judgelake.tasks.runs.record import record_run
 from judgelake.tasks.suite.judges import JudgeSettings
 from judgelake.tasks.suite.suite import Scope, identify_all
+from tests.backends.asking import completion
+from tests.backends.batch_server import batch_server
 from tests.lakes import (
     answer,
     append_records,
@@ -128,6 +132,25 @@ def test_a_judge_of_which_most_replies_cannot_be_read_is_paused(
     (found,) = find_work(lake, GOES_ON, Scope())
     assert found.n_pending > 0
     assert not found.is_paused
+
+
+def test_twenty_requests_of_one_case_pause_a_judge_that_asks_a_hundred(tmp_path: Path) -> None:
+    lake = make_lake(tmp_path)
+    ingest(lake, ITEMS, [answer(row["item_id"], "a cat") for row in ITEMS])
+    options = HarmonicOptions(image="absent", sampling=20, temperature=1.0)
+    with batch_server() as server:
+        server.live = lambda _: (200, completion("I would rather not say."))
+        endpoint = OpenAISettings(model="openai/gpt-4o-mini", base_url=server.base_url)
+        judge = JudgeSettings("harmonic", "harmonic", endpoint, options)
+        suite = make_suite(judge, tried=True)
+        work = plan(lake, suite=suite)
+        order = ShardOrder(
+            lake, "run", judge, work.identity, suite.limits, work.shards[0], suite.image_root(lake.root), trial=work.n_trial,
+        )  # fmt: skip
+        assert run_judge_shard(order).n_tried == 20
+        assert server.calls["POST /v1/chat/completions"] == 20
+    assert not passes_trial(lake, work.identity, "run", ())
+    assert plan(lake, suite=suite).is_paused
 
 
 def test_another_reading_or_another_judge_is_not_paused(lake: Lake) -> None:
