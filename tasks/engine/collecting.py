@@ -177,7 +177,7 @@ class _Collector:
             self._print_once(f"{batch.name} failed: {reason}")
             return
         with own_folder("batch") as folder:
-            refusals, n_free = await self._keep(batch, _fetch(api, news, Path(folder)))
+            refusals, n_free = await self._keep(batch, _fetch(api, batch, news, Path(folder)))
         short = (
             f"{news.status}: {n_free:,} of {len(batch.requests):,} requests were not answered"
             if n_free
@@ -221,11 +221,11 @@ class _Collector:
             sys.stderr.write(redact(f"judgelake: batches: {words}\n"))
 
 
-def _fetch(api: "BatchApi", news: "BatchNews", folder: Path) -> Iterator[bytes]:
+def _fetch(api: "BatchApi", batch: Batch, news: "BatchNews", folder: Path) -> Iterator[bytes]:
     """The lines of a batch's answers, then those of its errors."""
     for file_id in (news.output_file, news.error_file):
         if file_id is not None:
-            yield from api.read_lines(file_id, folder)
+            yield from api.read_lines(file_id, len(batch.requests), folder)
 
 
 def _mark(reply: Reply, batch: Batch) -> Reply:

@@ -205,25 +205,44 @@ class BatchApi:
 
         return self._try(f"ask after {batch_id}", look)
 
-    def read_lines(self, file_id: str, folder: Path) -> Iterator[bytes]:
-        """The lines of a file of answers, which is fetched into a folder since it may be larger
-        than memory should hold.
+    def read_lines(self, file_id: str, n_requests: int, folder: Path) -> Iterator[bytes]:
+        """The lines of a file of answers to so many requests, which is fetched into a folder since
+        it may be larger than memory should hold.
         """
         file, key = folder / "lines.jsonl", self._endpoint.key.encode()
-        self.download(file_id, file)
+        self.download(file_id, file, n_requests)
         with file.open("rb") as opened:
             for line in cut_lines(opened):
                 # as of a live answer: it may repeat the request's headers
                 yield line.replace(key, b"***") if len(key) >= LEAST_KEY_CHARS else line
 
-    def download(self, file_id: str, to: Path) -> None:
-        """Fetch a file."""
+    def download(self, file_id: str, to: Path, n_requests: int) -> None:
+        """Fetch a file of answers to so many requests; no more of it than they may have, and one
+        that is too long.
+        """
+        most_bytes = (n_requests + 1) * MOST_BYTES
 
-        def fetch() -> None:
-            with self._client.files.with_streaming_response.content(file_id) as response:
-                response.stream_to_file(to)
+        def fetch() -> bool:
+            size = 0
+            with (
+                self._client.files.with_streaming_response.content(file_id) as response,
+                to.open("wb") as opened,
+            ):
+                for part in response.iter_bytes():
+                    size += len(part)
+                    if size > most_bytes:
+                        return False
+                    opened.write(part)
+            return True
 
-        self._try(f"fetch {file_id}", fetch)
+        if not self._try(f"fetch {file_id}", fetch):
+            raise self._fail(
+                f"fetch {file_id}",
+                f"it is longer than {most_bytes / 2**20:,g} MiB; expected at most "
+                f"{MOST_BYTES / 2**20:g} MiB a request; look at it at the provider, where it stays; "
+                f"its requests are asked again once it is deleted and they are 48 hours old",
+                None,
+            )
 
     def _try(
         self, what: str, call: Callable[[], T], before_again: Callable[[], T | None] = lambda: None

@@ -497,6 +497,47 @@ def test_an_answer_of_any_length_is_left_at_the_limit(lake: Lake, server: BatchS
 
 
 @pytest.mark.usefixtures("_low_limit")
+def test_a_file_longer_than_its_answers_may_be_is_left_at_the_provider(
+    lake: Lake, server: BatchServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """An answer takes at most 1 MiB here; four may, and one that is too long."""
+    queue(lake, server, "run-1")
+    server.finish()
+    (batch,) = server.batches.values()
+    file_id = batch["output_file_id"]
+    name, content = server.files[file_id]
+    server.files[file_id] = name, content + b"x" * 2**19 + b"\n" * (9 * 2**19)
+    assert collect(lake, server, "run-2").n_calls == 0
+    said = capfd.readouterr().err
+    assert f"cannot fetch {file_id}: it is longer than 5 MiB; expected at most 1 MiB" in said
+    assert said.endswith("48 hours old; batch_1 stays open, and the next run asks again\n")
+    assert server.calls["GET /v1/files/{id}/content"] == 1
+    api = BatchApi(find_endpoint(MODEL, server.base_url, "OPENAI_API_KEY"), 10.0, 1)
+    with contextlib.closing(api), pytest.raises(BatchError):
+        api.download(file_id, tmp_path / "lines", len(REQUESTS))
+    assert (tmp_path / "lines").stat().st_size <= 5 * 2**20
+    assert states(lake) == {"submitted": 1}
+    server.files[file_id] = name, content
+    assert collect(lake, server, "run-3").n_calls == len(REQUESTS)
+    assert set(server.requests.values()) == {1}
+
+
+@pytest.mark.full
+def test_requests_of_a_deleted_file_are_asked_again_after_two_days(
+    lake: Lake, server: BatchServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue(lake, server, "run-1")
+    server.finish()
+    server.faults["GET /v1/files/{id}/content"] = [404, 404]
+    with pytest.raises(BackendError, match="cannot fetch"):
+        collect(lake, server, "run-2")
+    monkeypatch.setattr("judgelake.tasks.engine.collecting._GONE_AFTER", timedelta(0))
+    collect(lake, server, "run-3")
+    assert states(lake) == {"failed": 1}
+    assert queue(lake, server, "run-3") == [QUEUED] * len(REQUESTS)
+
+
+@pytest.mark.usefixtures("_low_limit")
 def test_the_request_of_a_long_line_is_known_wherever_the_line_names_it() -> None:
     spelled = '"custom_id": "request-9"' + "x" * 2**21
     answered = {"response": {"status_code": 200, "body": completion(spelled)}}
