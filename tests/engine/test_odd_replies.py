@@ -5,20 +5,29 @@ kept or refused, and no other reply is lost with it.
 import asyncio
 import contextlib
 import copy
+import dataclasses
+import functools
 import json
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from aiohttp import web
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgelake.tasks.backends.base import request_digest
+from judgelake.tasks.backends.openai.client import OpenAIBackend
 from judgelake.tasks.backends.openai.format import decode_reply, decode_scores
+from judgelake.tasks.engine.engine import judge_cases
 from judgelake.tasks.engine.ledger import Ledger, load_replies
-from judgelake.tasks.judging.lave import LaveOptions, read_verdict
+from judgelake.tasks.judging.lave import LaveOptions, judge, read_verdict
 from judgelake.tasks.types import Case, Message, Reply, Request
+from tests.backends.asking import scripted_endpoint
+from tests.judging.judging_by_hand import MODELS, make_case
 from tests.lakes import make_lake, query
 
 JUDGE = "a" * 16
@@ -140,22 +149,79 @@ def test_an_end_of_another_type_or_none_is_never_scored() -> None:
         assert read_verdict(reply, LaveOptions()).status == "unparsed"
 
 
+NAMES = sorted({place[-1] for place in list_places(WHOLE) if isinstance(place[-1], str)})
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=9),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.integers(-(2**70), 2**70)
+    | st.floats()  # of them NaN and the infinities, which are no JSON, but which servers send
+    | st.text(st.characters(), max_size=20),  # of them lone surrogates
     lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(["content", "token", "logprob", "text", "a"]), inner)
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(NAMES) | st.text(max_size=3), inner, max_size=4)
     ),
-    max_leaves=6,
+    max_leaves=8,
 )
+PLACES = [(), *list_places(WHOLE)]
+ODD_BODIES = st.lists(st.tuples(st.sampled_from(PLACES), JSON), min_size=8, max_size=8)
 
 
-@settings(max_examples=150)
-@given(st.sampled_from(list(list_places(WHOLE))), JSON)
-def test_random_values_are_read_or_refused(place: tuple[str | int, ...], value: Any) -> None:
-    body = json.dumps(replace_at(WHOLE, place, value), allow_nan=True).encode()
-    for reply in decode_all(decode_reply, [body]):
-        assert read_verdict(reply, LaveOptions()).status in ("ok", "unparsed", "refused", "truncated", "filtered")  # fmt: skip
+def send_all(ledger: Ledger, cases: list[Case], bodies: Mapping[str, bytes]) -> None:
+    """Judge the cases as a shard does; the endpoint answers each by the body of its answer."""
+
+    async def answer(asked: web.Request) -> web.Response:
+        prompt = (await asked.json())["messages"][-1]["content"]
+        body = next(body for said, body in bodies.items() if f"{said}\n" in prompt)
+        return web.Response(body=body, content_type="application/json")
+
+    async def drive() -> None:
+        async with scripted_endpoint(answer) as base_url:
+            backend = OpenAIBackend("standin/rules", base_url, max_attempts=1)
+            start = functools.partial(judge, options=LaveOptions(), models=MODELS)
+            try:
+                await judge_cases(cases, start, backend, ledger, lambda: False)
+                await ledger.flush()
+            finally:
+                await backend.close()
+
+    asyncio.run(drive())
+
+
+@given(ODD_BODIES)
+def test_any_json_in_any_field_costs_no_other_reply(
+    odd: list[tuple[tuple[str | int, ...], Any]],
+) -> None:
+    """From the endpoint over the ledger to the lake; each odd body between two good ones."""
+    bodies = {"good 0": json.dumps(WHOLE).encode()}
+    for number, (place, value) in enumerate(odd, 1):
+        body = replace_at(WHOLE, place, value) if place else value
+        bodies |= {f"odd {number}": json.dumps(body).encode(), f"good {number}": bodies["good 0"]}
+    cases = [
+        replace(make_case(said), item_id=f"i{number}", content_digest=f"{number:016}")
+        for number, said in enumerate(bodies)
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        lake = make_lake(Path(folder))
+        ledger = Ledger(lake, "run-1", JUDGE, "r1")
+        send_all(ledger, cases, bodies)
+        verdicts = query(lake, "select item_id, status, reply_digests from stg_verdicts")
+        stored = load_replies(lake, JUDGE)
+        assert {row["item_id"] for row in verdicts} == {case.item_id for case in cases}
+        assert len(stored) == sum(row["status"] != "failed" for row in verdicts)
+        for row in verdicts:
+            (digest,) = row["reply_digests"]
+            case = cases[int(row["item_id"][1:])]
+            kept = ledger.find_reply(digest, 0)
+            assert (kept is None) == (row["status"] == "failed")
+            assert kept is None or find_words(stored[digest, 0]) == find_words(kept)
+            if case.answer.startswith("good"):
+                assert (row["status"], kept and kept.text) == ("ok", "So rating=3")
+
+
+def find_words(reply: Reply) -> tuple[object, ...]:
+    """All of a reply but its log-probabilities and latency, which the lake rounds."""
+    return dataclasses.astuple(replace(reply, top_logprobs=(), latency_ms=None))
 
 
 @pytest.mark.parametrize("decode", [decode_reply, decode_score])
