@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pytest
 from scipy import stats
@@ -18,6 +19,8 @@ from judgelake.tasks.metrics.settings import name_metric
 from judgelake.tasks.reports.build import build_report
 from judgelake.tasks.reports.exports import is_fresh, page_path
 from judgelake.tasks.suite.suite import ReportSettings, Suite
+from judgelake.tasks.warehouse.database import SHARED
+from judgelake.tasks.warehouse.views import load_views
 from tests.conftest import copy_packages
 from tests.lakes import (
     Row,
@@ -179,6 +182,23 @@ def test_a_row_names_what_it_was_computed_from(planted: Lake) -> None:
         50,
         0,
     ]
+
+
+def test_a_report_opens_one_warehouse_of_its_own(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside the database that the process's short statements share."""
+    plant(lake)
+    SHARED.connect().close()
+    opened: list[duckdb.DuckDBPyConnection] = []
+
+    def note(connection: duckdb.DuckDBPyConnection) -> None:
+        opened.append(connection)
+        load_views(connection)
+
+    monkeypatch.setattr("judgelake.tasks.warehouse.database.load_views", note)
+    build_report(lake, SUITE)
+    assert len(opened) == 1
 
 
 def test_the_same_seed_gives_the_same_intervals_and_another_seed_others(planted: Lake) -> None:
