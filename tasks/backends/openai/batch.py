@@ -239,8 +239,8 @@ class BatchApi:
             raise self._fail(
                 f"fetch {file_id}",
                 f"it is longer than {most_bytes / 2**20:,g} MiB; expected at most "
-                f"{MOST_BYTES / 2**20:g} MiB a request; look at it at the provider, where it stays; "
-                f"its requests are asked again once it is deleted and they are 48 hours old",
+                f"{MOST_BYTES / 2**20:g} MiB a request; look at it at the provider, where it "
+                f"stays; its requests are asked again once it is deleted and they are 48 hours old",
                 None,
             )
 
