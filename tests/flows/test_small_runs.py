@@ -1,5 +1,5 @@
-"""A small run: its workers are in its own process, nothing of it listens to other machines, and what
-it starts does not wait for one another. By the order of events; how long it takes is
+"""A small run: its workers are in its own process, nothing of it listens to other machines, and
+what it starts does not wait for one another. By the order of events; how long it takes is
 `tests/bench/bench_small_run.py`.
 """
 
@@ -141,8 +141,10 @@ def test_a_run_imports_while_its_server_starts(
     write_benchmark(tmp_path, 4)
     suite = read_suite(write_suite(tmp_path, "http://127.0.0.1:1/v1"))
     options = Namespace(scheduler=None, retry=[], wait_for_workers=False)
-    stages, given = ("ingest", "judge", "report"), (RunOptions(None, "json"), Server())
-    assert run_left._run_flow(options, suite, make_lake(tmp_path), "run", Scope(), stages, *given) is end  # fmt: skip
+    stages, lake = ("ingest", "judge", "report"), make_lake(tmp_path)
+    how = RunOptions(None, "json")
+    ended = run_left._run_flow(options, suite, lake, "run", Scope(), stages, how, Server())
+    assert ended is end
     modules = run_left._list_late(suite, stages)
     assert events[:4] == ["server begins", *modules[:2], "server answers"]
     assert sorted(events[4:]) == sorted(["flow", *modules[2:]])
