@@ -8,7 +8,7 @@ a fault is not read. What follows a number is in `tasks.judging.number_tail`.
 import re
 from typing import NamedTuple
 
-_LONGEST_CHARS = 10_000
+_LONGEST_CHARS, _LONGEST_PIECE = 10_000, 800
 """Of what may follow a verdict, in which no person would look for it any more."""
 PRAISE, BLAME = "✅✔☑👍🏆🎉🥇", "❌✗✘👎"
 _SIGNS = re.compile(f"[{PRAISE}{BLAME}]\ufe0f?")
@@ -46,7 +46,8 @@ _OPENERS = re.compile(
     r"|justification(?=:)|[0-9][.)](?= ))\b[ ,:–—-]*)*+"
 )
 _SUBJECT = re.compile(
-    r"(?:xown|xother|xreference|it|its|it['’]s|they|their|both|neither|each|being|having|see"
+    r"(?:xown|xother|xreference|it|its|it['’]s|they|their|both|neither|each|being|having"
+    r"|see (?:the |its )?(?:xreference|image)"
     r"|the (?:two|responses|assistants|answers|image|picture|photo|question))\b"
     r"(?! (?:for|in|on|at|by|if|or|with|to)\b)(?: \S+|['’]s )"
 )
@@ -57,7 +58,7 @@ _REMARK = re.compile(
     r"|more (?:accurate|complete|detailed|relevant|precise|helpful|informative|truthful"
     r"|correct|details?))"
     r"(?: (?:one|response|answer|assistant|choice|feedback))?(?: overall)?(?: than xother)?"
-    r"|xown|(?:and )?not xother|over (?:xother|both)|overall"
+    r"|xown|see xreference|(?:and )?not xother|over (?:xother|both)|overall"
     r"|(?:explanation|reason(?:ing|s)?|rationale|justification)"
     r"|(?:with )?(?:(?:high|full) confidence|confidence:? (?:high|(?:[6-9][0-9]|100) ?%))"
     r"|(?:the )?(?:worse|weaker|runner-up:?|second|loser:?) xother"
@@ -74,7 +75,8 @@ _STANCE = re.compile(
     r"|verdict|grade[ds]?|judge[ds]?|decision|preference|liar|lying"
     r"|as (?:xown|xother|it|he|she|they) (?:says?|states?|puts|notes)|partly|partially"
     r"|partial|half|unsure|sure|not so|or (?:xown|xother|[12ab]\b)"
-    r"|is (?:xother|[12]\b)|who (?:wins|is)|other way|[12] (?:less|more)\b)\b"
+    r"|is (?:xother|[12]\b)|who (?:wins|is)|other way|choose|pick|select"
+    r"|(?<!than )xother (?:is|was|does|did)$|[12] (?:less|more)\b)\b"
     r"|\?|[0-9]{1,3} ?%"
 )
 _EVEN = re.compile(
@@ -130,6 +132,7 @@ _AGREES = re.compile(
     r"|as well|both|likewise|so (?:does|is)|all|correspond\w*|in line|among|one of|supported"
     r"|confirm\w*|means?|like|as xreference)\b"
 )
+_AS_REFERENCE = re.compile(r"\bxown\b.*\b(?:that|which|what|as) xreference \w+$")
 _DENIAL = re.compile(_DENIES)
 _SAME = re.compile(r"\b(?:same|match(?:es)?|agrees?|identical|equivalent|synonym\w*)\b")
 
@@ -151,6 +154,8 @@ def find_fault(behind: str, sides: Sides) -> str:
     pieces = [aside[1], *_PIECES.split(named[aside.end() :])] if aside else _PIECES.split(named)
     speaker = "xown"
     for piece in pieces:
+        if len(piece) > _LONGEST_PIECE:
+            return f"more than a reason follows its {sides.value}"
         words = " ".join(_PARENTHESES.sub(", ", piece).strip(_EDGES + "\n").split())
         if not words or _REMARK.fullmatch(words):
             continue
@@ -217,7 +222,8 @@ def _contrasts(words: str, value: str) -> bool:
     """
     if value == "correct":
         return "xown" in words and "xreference" in words and _AGREES.search(words) is None
-    return value == "incorrect" and words.startswith("both ") and _DENIAL.search(words) is None
+    says_same = words.startswith("both ") or _AS_REFERENCE.search(words) is not None
+    return value == "incorrect" and says_same and _DENIAL.search(words) is None
 
 
 def _is_against(speaker: str, praises: bool, ranks: bool, sides: Sides) -> bool:
