@@ -82,7 +82,8 @@ _LIST_ITEM = re.compile(r"^ ?[12][.)](?: |$)", re.MULTILINE)
 # a sentence or a line that hands the word to somebody else, or breaks off
 _HANDS_ON = re.compile(
     r"\b(?:following|below|as follows|this (?:sentence|line|text)|these words|last (?:words|line)"
-    r"|next line|instruct\w*|demands?|wants?|told|is false)\b(?!.*[,:] )"
+    r"|next line|instruct\w*|demands?|wants?|told|is false|begs?|suppos\w*|imagine"
+    r"|pretend)\b(?!.*[,:] )"
 )
 _BREAKS_OFF = re.compile(
     r"\b(?:not?|never|wrong|false|bad|examples?|sample|format|template|placeholder|injected"
