@@ -252,8 +252,9 @@ def test_real_grades_are_read_without_a_misreading(data_folder: Path) -> None:
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
     read = Counter((read_grade(row["gpt-4"] or ""), row["Acceptable?"]) for row in rows)
     # GPT-4's replies beside its verdict as the file has it: 1,388 of 1,490 are read (it was asked
-    # for yes or no; 58 go on to limit their grade or to speak against it), and no grade is
-    # another's
+    # for yes or no), and no grade is another's. Of 58 that state a grade, 31 go on with words that
+    # are not known to be a reason, 19 with `but` or `however`, 8 with words that seem to speak
+    # against it: most of them are harmless
     assert {key: count for key, count in read.items() if key[0] is not None} == {
         ("correct", "Yes"): 710,
         ("incorrect", "No"): 673,
