@@ -392,7 +392,9 @@ def _weigh(seen: str, declared: list[_Said], stated: list[_Said], form: Form) ->
     behind = _leave_out(seen, last.end, stated)
     if is_form(last.why + behind):
         return Settled(None, f"it calls its {last.value} an example")
-    fault = find_fault(behind, form.sides(last.value))
+    sides = form.sides(last.value)
+    stated = any(name.lastindex for name in sides.names.finditer(seen[last.place : last.end]))
+    fault = find_fault(behind, sides, stated=stated)
     return Settled(None, fault) if fault else Settled(Mark(last.value, last.place, last.end))
 
 

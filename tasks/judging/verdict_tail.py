@@ -140,9 +140,25 @@ _DENIAL = re.compile(_DENIES)
 _SAME = re.compile(r"\b(?:same|match(?:es)?|agrees?|identical|equivalent|synonym\w*)\b")
 
 
-def find_fault(behind: str, sides: Sides) -> str:
+# a later sentence that takes a stated grade back
+_RETRACTS = re.compile(
+    r"(?:half|parts?|partly|only|hardly|not|no|never|n?or|well|hm+|oh|psst|lol"
+    r"|(?:in|on|by) no|the (?:reverse|opposite|contrary|above|claim|truth|joke|rest))\b"
+    r"|.*\bno longer\b"
+    r"|.*\b(?:disagree\w*|reverse|opposite|kidding|jok\w+|placeholder|not so|disregard|sarcas\w*"
+    r"|ironic\w*|verdict|graded?|claim(?:s|ed)|demand\w*|instruct\w*|pretend\w*|begs?|supposed"
+    r"|(?:this|that|above|it) is (?:false|untrue|wrong|not (?:true|so|right))"
+    r"|i(?: am|['’]m| was| take| mean| would| do| did| say| lied?| think)|correction|corrected)\b"
+)
+
+# of one or two words: a quotation, or an entry of a numbered list with what it means
+_NAMED_FACT = re.compile(r"“|\A\s*[0-9]{1,2}\s*\Z|[(:]")
+
+
+def find_fault(behind: str, sides: Sides, *, stated: bool = False) -> str:
     """What is wrong with what follows a verdict; empty where nothing is. `behind`: the text after
-    it, of which names are in capitals or small letters as `sides` has them.
+    it, of which names are in capitals or small letters as `sides` has them. `stated`: a sentence
+    of its own says of the response that it is correct or not, so that later ones may be any facts.
     """
     if not behind.strip(_EDGES + ".\n"):
         return ""
@@ -151,6 +167,8 @@ def find_fault(behind: str, sides: Sides) -> str:
     if not fits_signs(behind, sides.value):
         return f"a sign that follows speaks against its {sides.value}"
     named = sides.names.sub(lambda name: _name(name, sides), _SIGNS.sub(" ", behind)).lower()
+    if stated and sides.is_grade:
+        return _find_retraction(named, sides)
     if sides.value == "correct" and _LIMITS.search(named):
         return f"what follows limits its {sides.value}"
     aside = _ASIDE.match(named)
@@ -174,6 +192,23 @@ def find_fault(behind: str, sides: Sides) -> str:
         evens = sides.value != "tie" and not sides.is_grade and _EVEN.search(words) is not None
         if not speaks or evens or _STANCE.search(words):
             return f"more than a reason follows its {sides.value}"
+    return ""
+
+
+def _find_retraction(named: str, sides: Sides) -> str:
+    """What is wrong with sentences behind one that states a grade."""
+    speaker = "xreference"
+    for piece in _PIECES.split(named):
+        words = " ".join(_PARENTHESES.sub(", ", piece).strip(_EDGES + "\n").split())
+        if not words or _REMARK.fullmatch(words):
+            continue
+        if _RETRACTS.match(words) or (len(words.split()) < 3 and not _NAMED_FACT.search(piece)):
+            return f"more than a reason follows its {sides.value}"
+        speaker, contradicts = _follow(words, speaker, sides)
+        if contradicts:
+            return f"what follows speaks against its {sides.value}"
+        if sides.value == "correct" and "xown" in words and _LIMITS.search(words):
+            return f"what follows limits its {sides.value}"
     return ""
 
 

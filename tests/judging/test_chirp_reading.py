@@ -251,14 +251,13 @@ def test_real_grades_are_read_without_a_misreading(data_folder: Path) -> None:
     with (data_folder / "nq301" / "NQ301_gpt-4.tsv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
     read = Counter((read_grade(row["gpt-4"] or ""), row["Acceptable?"]) for row in rows)
-    # GPT-4's replies beside its verdict as the file has it: 1,388 of 1,490 are read (it was asked
-    # for yes or no), and no grade is another's. Of 58 that state a grade, 31 go on with words that
-    # are not known to be a reason, 19 with `but` or `however`, 8 with words that seem to speak
-    # against it: most of them are harmless
+    # GPT-4's replies beside its verdict as the file has it: 1,434 of 1,490 are read (it was asked
+    # for yes or no), and no grade is another's. Twelve state a grade and go on with words that
+    # seem to speak against it or to limit it
     assert {key: count for key, count in read.items() if key[0] is not None} == {
-        ("correct", "Yes"): 710,
-        ("incorrect", "No"): 673,
-        ("partially correct", "Yes"): 4,
+        ("correct", "Yes"): 733,
+        ("incorrect", "No"): 693,
+        ("partially correct", "Yes"): 7,
         ("partially correct", "No"): 1,
     }
 
