@@ -145,7 +145,7 @@ def call_signature(options: ChirpGradingOptions, models: Models) -> dict[str, ob
 
 def reading_signature(_options: ChirpGradingOptions) -> dict[str, object]:
     """How replies are read: partially correct is kept as a rating of 0.5 and scores 0."""
-    return {"reader": "chirp-grade", "version": 3, "partially": "incorrect"}
+    return {"reader": "chirp-grade", "version": 4, "partially": "incorrect"}
 
 
 def judge(case: Case, options: ChirpGradingOptions, models: Models) -> Judge:

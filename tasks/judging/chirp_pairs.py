@@ -134,7 +134,7 @@ def call_signature(options: ChirpOptions, models: Models) -> dict[str, object]:
 
 def reading_signature(_options: ChirpOptions) -> dict[str, object]:
     """How replies are read."""
-    return {"reader": "chirp-choice", "version": 3}
+    return {"reader": "chirp-choice", "version": 4}
 
 
 def judge(case: Case, options: ChirpOptions, models: Models) -> Judge:

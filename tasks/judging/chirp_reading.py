@@ -2,19 +2,21 @@
 is graded correct.
 
 A reader never raises and never gives a verdict that the reply does not hold. A sentence is a
-verdict only where the whole of it has the form of one: an opening word (`so`, `overall`), the
-verdict, and perhaps a reason. Text in quotation marks, code or a block quote is a quotation. A
-declared verdict (alone on the first or last line, or after `Final answer:` and the like) counts
-before a mere statement, and the last of several counts where it corrects the others.
+verdict only where the whole of it has one of the forms of `tasks.judging.chirp_forms`, and where
+`tasks.judging.verdict_tail` finds no fault with what follows. Text in quotation marks, code or a
+block quote is a quotation. A declared verdict (alone on the first or last line, or after `Final
+answer:` and the like) counts before a mere statement, and the last of several counts where it
+corrects the others.
 """
 
+import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Literal, NamedTuple
 
+from judgelake.tasks.judging.chirp_forms import CHOICE, GRADES, Form
 from judgelake.tasks.judging.claims import (
-    CORRECTION,
     LONGEST_CHARS,
     MOST_MARKS,
     NOT_OWN,
@@ -24,19 +26,22 @@ from judgelake.tasks.judging.claims import (
     corrects,
     hide_asides,
     is_form,
+    is_lead,
     takes_back,
 )
 from judgelake.tasks.judging.reading import read_yes_no
+from judgelake.tasks.judging.verdict_tail import BLAME, PRAISE, find_fault, fits_signs
 
 Shown = Literal["first", "second", "tie"]
 Grade = Literal["correct", "partially correct", "incorrect"]
 
-_AROUND = " \t\r\n.,!()[]{}\"'“”‘’"
-_AROUND_LINE = " \t\r.,;!()[]{}"
+_SIGNS = f"{PRAISE}{BLAME}\ufe0f"
+_AROUND = " \t\r\n.,!()[]{}$\"'“”‘’" + _SIGNS
+_AROUND_LINE = " \t\r.,;!()[]{}$" + _SIGNS
 """Around a verdict that is the whole reply; on a line of several, quotation marks make it
 somebody's words.
 """
-_LONGEST_WHOLE, _LONGEST_SENTENCE, _BEHIND_CHARS = 80, 600, 100
+_LONGEST_WHOLE, _LONGEST_SENTENCE, _LONGEST_OBJECT = 80, 600, 4000
 _MOST_SENTENCES, _MOST_CLAUSES, _MOST_QUOTES = 400, 8, 2000
 """A verdict is short; of more sentences with its words, the reply repeats itself."""
 # text in quotation marks or code, also if never closed, and Markdown's block quotes; an
@@ -52,19 +57,16 @@ _QUOTED = {
 }
 # a form of boxes: what is not ticked is not said
 _UNTICKED = re.compile(r"^[ \t]*(?:[-+*][ \t]*)?(?:\[[ \t]?\]|[☐⬜◻])[^\n]*", re.MULTILINE)
-_TICKED = re.compile(r"^[ \t]*(?:[-+*][ \t]*)?(?:\[[xX✓✔]\]|[☑☒✅✔])[ \t]*", re.MULTILINE)
-_BOXES = ("[x]", "[X]", "[✓]", "[✔]", "☑", "☒", "✅", "✔", "☐", "⬜", "◻", "[ ]", "[]")
+_TICKED = re.compile(r"^[ \t]*(?:[-+*][ \t]*)?(?:\[[xX✓✔]\]|[☑☒])[ \t]*", re.MULTILINE)
+_BOXES = ("[x]", "[X]", "[✓]", "[✔]", "☑", "☒", "☐", "⬜", "◻", "[ ]", "[]")
+_DASH = re.compile(r"\A[-+•][ \t]+")
 _BULLET = re.compile(r"\A(?:[-+•]|[0-9]{1,2}[.)])[ \t]+")
 
-# words that open a sentence and leave its verdict as it is
-_OPEN = (
-    r"(?:(?:so|however|hence|thus|therefore|overall|all in all|all told|and|yes|no|well|finally"
-    r"|still"
-    r"|in (?:conclusion|summary|total|short|sum|my (?:opinion|view|judge?ment))|to (?:conclude"
-    r"|sum up"
-    r"|summari[sz]e)|clearly|as a result|it is clear that|i (?:think|believe|conclude|find"
-    rf"|would say)(?: that)?|{CORRECTION})\b[ ,:.…—–-]*)*+"
-)
+# `\\boxed{2}`, `$\\boxed{\\text{Correct}}$`
+_BOXED = re.compile(r"\\boxed\{(?:\\text(?:bf|rm)?\{)?([^{}\n]{1,60})\}\}?")
+_TAGGED = re.compile(r"<(choice|winner|verdict|preference|grade|answer)>([^<>]{1,60})</\1>")
+_FENCE = re.compile(r"```(?:json)?\s*(\{.*\})\s*```|(\{.*\})", re.DOTALL)
+_REASON_KEYS = frozenset({"reason", "reasons", "reasoning", "rationale", "explanation"})
 # after these a clause of a longer sentence is a sentence of its own
 _JOINS = re.compile(
     r",? (?:and|but|so|yet|hence|thus|therefore)(?: still)?,? |, (?:still|overall),? "
@@ -73,130 +75,29 @@ _CONDITION = re.compile(
     r"\W*(?:(?:and|but|so|well),? )?(?:even )?(?:if|unless|had|were|suppos\w+|assuming|should|when"
     r"|whether|although|though|while|according|because|since)\b"
 )
-_OWN = (
-    r"(?:(?:better|best|preferred|winning|chosen|stronger) (?:assistant|answer|response|one|option)"
-    r"|verdict|winner|preference|choice|decision|grade|grading)"
-)
-_FINAL = (
-    r"(?:(?:final|overall|my) (?:answer|evaluation|selection|conclusion|judge?ment|assessment))"
-)
-"""A response may have one of its own: it is a verdict only where it begins a sentence."""
-# how a verdict follows the words that name it: `: 1`, `is 1`, `goes to response 1`
-_IS = r" ?(?::|=|\bis\b:?|\bgoes to\b) ?(?:the )?"
-_DECLARES = rf"(?:(?:my|the) )?(?:(?:final|overall) )?(?:{_OWN}|{_FINAL}){_IS}"
-_DECLARED = re.compile(rf"(?<!['’]s )\b{_OWN}{_IS}|^(?:the |my )?{_FINAL}{_IS}")
-# `response 1`, but not `response 1.5`, `response 1%`
-_LABEL = r"(?:assistant|response|answer|option) ?(?:number |no\.? |\#)?([12])(?![\w/%]|\.\d)"
-_OTHER = (
-    r"(?:the )?(?:assistant|response|answer|option|other|second|first)(?: [12]| one| response)?"
-)
-# words that make a statement stronger or weaker and leave its choice as it is
-_SURELY = (
-    r"(?:(?:clearly|slightly|overall|much|far|therefore|thus|definitely|still|strongly|personally"
-    r"|the|a) ){0,3}"
-)
-# a reason, a concession or a remark in parentheses may follow a choice
-_WHY = (
-    r"(?: \((?P<aside>[^()]*)\)?| over (?:the other|both)| overall)?(?P<why>,? (?:because|since|as"
-    r"|due"
-    r"|given|although|though|even though|despite|for (?:its|the|being|having))\b.*| [-—–] .*"
-    r"|: (?:see|it|its|this|because|as|since)\b.*)?"
-)
-_DOUBTS = re.compile(
-    r"\A\W*or\b|\b(?:if|unless|perhaps|maybe|depends)\b|\b(?:or|nor)\b(?= [12]| the other)"
-)
-_ONLY = re.compile(r"\b(?:only|partly|if|but|unless|except|not)\b")
-
-_CHOICE_ALONE = re.compile(
-    rf"(?:{_DECLARES}|answer ?: ?|{_OPEN})(?:(?:the )?{_LABEL}|([12])(?![\w/%.])|(?:it is "
-    rf"|it['’]s )?"
-    r"(?:a )?(tie))(?: \((?P<aside>[^()]*)\)?)?(?P<why>,? (?:because|since|as|due|given)\b.*)?"
-)
 # a label alone on a line may be a heading
-_LABEL_ALONE = re.compile(rf"(?i){_LABEL}")
+_LABEL_ALONE = re.compile(r"(?i)(?:assistant|response|answer|option) ?(?:number |no\.? |\#)?([12])")
 # where a text numbers its points, a lone `1` or `2` is such a number
 _LIST_ITEM = re.compile(r"^ ?[12][.)](?: |$)", re.MULTILINE)
-_CHOICE_DECLARED = re.compile(rf"{_OPEN}{_DECLARES}(?:{_LABEL}|([12])|(?:a )?(tie))(?!\w){_WHY}")
-# `response 1 is better at detail` is about one aspect, not the choice
-_CHOICE_STATED = re.compile(
-    rf"{_OPEN}(?:i (?:would |will |['’]d )?{_SURELY}(?:prefer|choose|select|pick|favou?r|go with"
-    r"|opt for|vote for) "
-    rf"(?:the )?(?:(?:response|answer) (?:of|from|by) )?{_LABEL}(?: (?:over|to|than"
-    rf"|instead of) {_OTHER})?"
-    rf"|(?:the )?{_LABEL}(?:['’]s (?:response|answer))? (?:wins|(?:is|was) {_SURELY}"
-    r"(?:better|best|preferred|preferable|superior|stronger|winner)"
-    rf"(?: (?:one|response|answer|assistant|option|choice))?(?: (?:than|to"
-    rf"|over) {_OTHER})?))(?!\w){_WHY}"
+# a sentence or a line that hands the word to somebody else, or breaks off
+_HANDS_ON = re.compile(
+    r"\b(?:following|below|as follows|this (?:sentence|line|text)|these words|last (?:words|line)"
+    r"|next line|instruct\w*|demands?|wants?|told|is false|begs?|suppos\w*|imagine"
+    r"|pretend)\b(?!.*[,:] )"
 )
-_CHOICE_WORDS = (
-    "better", "best", "prefer", "superior", "stronger", "wins", "winn", "chosen", "choos", "choice",
-    "select", "pick", "favo", "go with", "opt for", "vote for", "verdict", "decision", "final",
-    "grad", "evaluation", "conclusion", "judgment", "judgement", "assessment",
-)  # fmt: skip
-
-# hedged grades; all are read as `partially correct`
-_PARTLY = (
-    r"(?:partially|partly|somewhat|mostly|largely"
-    r"|not (?:entirely|fully|completely|wholly|quite|strictly))[ -]"
+_BREAKS_OFF = re.compile(
+    r"\b(?:not?|never|wrong|false|bad|examples?|sample|format|template|placeholder|injected"
+    r"|sa(?:id|ys?"
+    r"|ying)|wr(?:ote|ites?|ite)|claim\w*|ends?|ending|words?|text|prompt|told|tells|ask\w*|wants?"
+    r"|output|order\w*|demand\w*|instruct\w*|other|another|if|unless|would|could|ignore|quote\w*"
+    r"|reads?|following|below|user|the (?:answer|response|reply|student|candidate))\b|n['’]t\b"
+    r"|[—–-]$"
 )
-_CERTAINLY = (
-    r"(?:(?:therefore|thus|hence|clearly|indeed|considered|definitely|absolutely|completely"
-    r"|entirely"
-    r"|fully|totally|perfectly|100 ?%) )?"
+_NAMES_VERDICT = re.compile(
+    r"\b(?:choice|preference|winner|selection|grading|(?:better|preferred) (?:response|assistant"
+    r"|answer))\b|\Aanswer\b"
 )
-_GRADE = rf"(?:({_PARTLY})|{_CERTAINLY}(not )?)(incorrect|correct|wrong)(?![\w/'’-])"
-# a reason may follow: `Correct: see the references`, but not `Correct: blue`
-_GRADE_WHY = (
-    r"(?P<aside>)(?P<why>,? (?:because|since)\b.*|,? as (?!(?:far|long|to|regards|if|though)\b).*"
-    r"| [-—–] .*|: (?!(?:yes|no|true|false|[0-9]+)\b).*)?"
-)
-_CLAUSE = re.compile(
-    r": (?:see|it|its|this|both|all|he|she|they|as|because|since|the (?:response|answer|reply"
-    r"|student|candidate|assistant|references?|image|picture))\b"
-)
-_GRADE_IS = (
-    r"(?:(?:my|the) )?(?:(?:final|overall) )?(?:verdict|decision|grade|grading"
-    rf"|(?:final|overall|my) (?:evaluation|conclusion|judge?ment|assessment)){_IS}"
-    r"|(?:my |the )?(?:final|overall) answer ?[:=] ?"
-)
-_GRADE_ALONE = re.compile(
-    rf"(?:{_GRADE_IS}|(?:answer|result|evaluation) ?: ?|{_OPEN}){_GRADE}{_GRADE_WHY}"
-)
-_GRADE_DECLARED = re.compile(rf"{_OPEN}(?:{_GRADE_IS}){_GRADE}{_GRADE_WHY}")
-# `The response is therefore correct`; `the reference answer` and `my answer` are not what is graded
-_GRADE_STATED = re.compile(
-    rf"{_OPEN}(?:(?:the|this|that) |(?=candidate|student))(?:(?:(?:student|candidate)(?:['’]s)?"
-    rf"|(?:assistant|model|user|ai)['’]s) )?"
-    r"(?:final |given |provided |short )?(?:response|answer|reply|student|assistant"
-    r"|candidate) (?:is|was) "
-    rf"{_GRADE}{_GRADE_WHY}"
-)
-# what speaks against a grade right behind it
-_SAYS_WRONG = re.compile(
-    r"\A[\s.!…]*not[.!]|\b(?:is|are|was|were) (?:(?!not\b)\w+ )?(?:wrong|incorrect|false|inaccurate"
-    r"|not correct)\b"
-)
-_SAYS_RIGHT = re.compile(
-    r"\b(?:answer|response|reply|student|candidate|it) (?:is|was) (?:\w+ )?(?<!not )(?:correct"
-    r"|right)\b"
-)
-
-
-# a reason that leaves something out of `correct`
-_LIMITS = re.compile(r"\b(?:but|however|yet|except|although|though|partially|partly)\b")
-
-
-class _Form(NamedTuple):
-    """The forms of a verdict (alone on a line, declared, stated), words of which each has one, and
-    what a match gives. `opens`: the first sentence may be a verdict alone.
-    """
-
-    alone: re.Pattern[str]
-    declared: re.Pattern[str]
-    stated: re.Pattern[str]
-    words: tuple[str, ...]
-    give: Callable[["re.Match[str]"], str | None]
-    opens: bool
+_IT = re.compile(r"\b(?:it|this)(?: is|['’]s)\b(?! a tie)")
 
 
 class _Said(NamedTuple):
@@ -221,7 +122,7 @@ def read_choice(text: str, ties: bool) -> Shown | None:
 
 def settle_choice(text: str, ties: bool) -> Settled:
     """The mark of that choice, or why there is none."""
-    settled, _ = _settle(text, _CHOICE)
+    settled = _settle(text, CHOICE)
     if settled.mark is not None and settled.mark.value == "tie" and not ties:
         return Settled(None, "it says tie, which was not asked for")
     return settled
@@ -238,46 +139,87 @@ def read_grade(text: str) -> Grade | None:
 
 def settle_grade(text: str) -> Settled:
     """The mark of that grade, or why there is none."""
-    settled, behind = _settle(text, _GRADES)
-    if settled.mark is None:
-        return settled
-    value = str(settled.mark.value)
+    settled = _settle(text, GRADES)
+    value = settled.mark and settled.mark.value
     says_yes = read_yes_no(text)
     if (says_yes, value) in ((False, "correct"), (True, "incorrect")):
         return Settled(None, f"it says both {'yes' if says_yes else 'no'} and {value}")
-    against = {"correct": _SAYS_WRONG, "incorrect": _SAYS_RIGHT}.get(value)
-    if against is not None and against.search(behind[:_BEHIND_CHARS]):
-        return Settled(None, f"what follows speaks against its {value}")
     return settled
 
 
-def _settle(text: str, form: _Form) -> tuple[Settled, str]:
-    """The verdict that holds, or why there is none, and what follows the verdict."""
+def _settle(text: str, form: Form) -> Settled:
+    """The verdict that holds, or why there is none."""
     if len(text) > LONGEST_CHARS:
-        return Settled(None, f"it is longer than {LONGEST_CHARS:,} characters"), ""
+        return Settled(None, f"it is longer than {LONGEST_CHARS:,} characters")
     shown = hide_asides(text)
     if any(box in shown for box in _BOXES):
         shown = _TICKED.sub("", _UNTICKED.sub("", shown))
-    bare = re.sub(r"[*_`]", "", shown) if len(shown) <= _LONGEST_WHOLE else ""
-    whole = _match_alone(bare.strip(_AROUND).lower(), form)
-    if whole is not None and _is_clear(whole) and form.give(whole) is not None:
-        return Settled(Mark(form.give(whole), 0, len(text))), whole["why"] or ""
+    if 0 < shown.count("\\boxed{") <= MOST_MARKS:
+        shown = _BOXED.sub(r"\1", shown)
+    whole = _read_whole(shown.strip(), form)
+    if whole is not None:
+        return Settled(Mark(whole, 0, len(text)))
     for sign, pattern in _QUOTED.items():
         signs = shown.count(sign)
         if signs > _MOST_QUOTES:
-            return Settled(None, f"it has more than {_MOST_QUOTES} of the sign {sign}"), ""
+            return Settled(None, f"it has more than {_MOST_QUOTES} of the sign {sign}")
         if signs:
             shown = pattern.sub("“”", shown)
     seen = _lower(shown.replace("*", "").replace("_", "").replace("\r", ""))
     sentences = _find_sentences(seen, form.words)
     if len(sentences) > _MOST_SENTENCES:
-        return Settled(None, f"more than {_MOST_SENTENCES} of its sentences could be verdicts"), ""
-    declared, stated = [*_read_ends(seen, form)], list[_Said]()
+        return Settled(None, f"more than {_MOST_SENTENCES} of its sentences could be verdicts")
+    declared, stated = list[_Said](), list[_Said]()
+    for said, is_line in _read_ends(seen, form):
+        (declared if is_line else stated).append(said)
     for begin, end in sentences:
         for match, is_declared in _read_sentence(seen, begin, end, form):
             said = _say(seen, begin, end, match, form)
             (declared if is_declared else stated).append(said)
-    return _weigh(seen, declared, stated)
+    return _weigh(seen, declared, stated, form)
+
+
+def _read_whole(shown: str, form: Form) -> str | None:
+    """The verdict that the reply is as a whole, within whatever wraps it."""
+    if shown.startswith(("{", "```")) and len(shown) <= _LONGEST_OBJECT:
+        found = _FENCE.fullmatch(shown)
+        if found is not None:
+            return _read_object(found[1] or found[2], form)
+    if len(shown) > 2 * _LONGEST_WHOLE:
+        return None
+    tagged = _TAGGED.fullmatch(shown)
+    bare = re.sub(r"[*_`]", "", tagged[2] if tagged else shown)
+    return _read_alone(bare, form) if len(bare) <= _LONGEST_WHOLE else None
+
+
+def _read_alone(text: str, form: Form) -> str | None:
+    """The verdict that a short text is, unless what follows within it speaks against it."""
+    bare = text.strip(_AROUND).lower()
+    match = _match_alone({"one": "1", "two": "2"}.get(bare, bare), form)
+    value = form.give(match) if match is not None else None
+    if value is None or match is None or not fits_signs(text, value):
+        return None
+    return None if find_fault(match["why"] or "", form.sides(value)) else value
+
+
+def _read_object(text: str, form: Form) -> str | None:
+    """The verdict of a JSON object that has it under one key, and besides at most its reason."""
+    try:
+        pairs = json.loads(text, object_pairs_hook=list)
+    except (ValueError, RecursionError):
+        return None
+    keys = [str(pair[0]).lower() for pair in pairs if isinstance(pair, tuple)]
+    verdicts = [value for key, value in pairs if key.lower() in form.keys]
+    reasons = [value for key, value in pairs if key.lower() in _REASON_KEYS]
+    if len(verdicts) != 1 or len(verdicts) + len(reasons) != len(keys):
+        return None
+    if isinstance(verdicts[0], bool) or not isinstance(verdicts[0], str | int):
+        return None
+    value = _read_alone(str(verdicts[0]), form)
+    clear = value is not None and not any(
+        not isinstance(reason, str) or find_fault(reason, form.sides(value)) for reason in reasons
+    )
+    return value if clear else None
 
 
 def _lower(text: str) -> str:
@@ -288,7 +230,7 @@ def _lower(text: str) -> str:
     return "".join(sign if len(sign.lower()) > 1 else sign.lower() for sign in text)
 
 
-def _match_alone(text: str, form: _Form) -> "re.Match[str] | None":
+def _match_alone(text: str, form: Form) -> "re.Match[str] | None":
     return form.alone.fullmatch(" ".join(text.split(" ")))
 
 
@@ -316,14 +258,14 @@ def _find_sentences(seen: str, words: Iterable[str]) -> list[tuple[int, int]]:
 
 
 def _read_sentence(
-    seen: str, begin: int, end: int, form: _Form
+    seen: str, begin: int, end: int, form: Form
 ) -> Iterator[tuple["re.Match[str] | None", bool]]:
     """The verdicts that a sentence or its clauses give, and whether they are declared; None for one
     that is declared and not clear.
     """
     sentence = " ".join(seen[begin:end].split())
     asks = sentence.endswith("?")
-    sentence = _BULLET.sub("", sentence.strip(" #|"), count=1).strip(" .!…,;)(。！")
+    sentence = _BULLET.sub("", sentence.strip(" #|"), count=1).strip(" .!…,;)(。！$" + _SIGNS)
     clauses = [sentence]
     if not _CONDITION.match(sentence):
         clauses += [
@@ -336,48 +278,86 @@ def _read_sentence(
         if not asks and (match := pattern.fullmatch(clause))
     ]
     yield from matches
-    if len(_DECLARED.findall(sentence)) > sum(is_declared for _, is_declared in matches):
+    if len(form.declares.findall(sentence)) > sum(is_declared for _, is_declared in matches):
         yield None, True
 
 
-def _say(seen: str, begin: int, end: int, match: "re.Match[str] | None", form: _Form) -> _Said:
-    clear = match is not None and _is_clear(match) and not takes_back(seen, end)
-    value = form.give(match) if match is not None and clear else None
-    return _Said(begin, end, value, "" if match is None else match["why"] or "")
+def _say(seen: str, begin: int, end: int, match: "re.Match[str] | None", form: Form) -> _Said:
+    if match is None:
+        return _Said(begin, end, None, "")
+    why = match.groupdict().get("why") or match.groupdict().get("why_rightly") or ""
+    value = form.give(match)
+    if value is not None and (
+        takes_back(seen, end)
+        or _is_handed_on(seen, begin, form)
+        or not fits_signs(seen[begin:end], value)
+        or find_fault(why, form.sides(value))
+    ):
+        value = None
+    return _Said(begin, end, value, why)
 
 
-def _is_clear(match: "re.Match[str]") -> bool:
-    """Whether the reason and the remark behind a verdict leave it as it is."""
-    return not (_DOUBTS.search(match["why"] or "") or _ONLY.search(match["aside"] or ""))
-
-
-def _read_ends(seen: str, form: _Form) -> Iterator[_Said]:
-    """A verdict alone on the first or the last line, or, where the form has it, the first sentence.
-    A number of a list, and a label that heads a part of the text, are none.
+def _is_handed_on(seen: str, begin: int, form: Form) -> bool:
+    """Whether the sentence or line before a verdict says that its words are somebody else's, or
+    breaks off in the middle of a sentence.
     """
-    for begin, end in _list_ends(seen, form.opens):
+    before = seen[max(0, begin - _LONGEST_SENTENCE) : begin]
+    bare = before.rstrip(" \t\n|>")
+    if not bare:
+        return False
+    line = bare[bare.rfind("\n") + 1 :].strip(" \t>•+")
+    if "\n" not in before[len(bare) :]:  # on the same line
+        ends = [end.end() for end in islice(SENTENCE_END.finditer(line), _MOST_SENTENCES)]
+        ends = [end for end in ends if end < len(line)]
+        return _HANDS_ON.search(line[ends[-1] if ends else 0 :]) is not None
+    if line.endswith((":", ",", "：")):
+        return not is_lead(_NAMES_VERDICT.sub("verdict", line.strip("-# ")))
+    if line.endswith((".", "!", "?", "…", ";", ")", "”", "。", "！")):
+        sentence = line[max(line.rfind(". ", 0, -1), line.rfind("? "), line.rfind("! ")) + 1 :]
+        return _HANDS_ON.search(sentence) is not None
+    if line.startswith("#") and is_lead(_NAMES_VERDICT.sub("verdict", line.strip("-# "))):
+        return False
+    return _match_alone(line.strip(_AROUND_LINE), form) is None and bool(_BREAKS_OFF.search(line))
+
+
+def _read_ends(seen: str, form: Form) -> Iterator[tuple[_Said, bool]]:
+    """A verdict alone on the first or the last line or in the first sentence (True), or in the last
+    one (False). A number of a list, and a label that heads a part of the text, are none.
+    """
+    for begin, end, is_line in _list_ends(seen):
         line = seen[begin:end] if end - begin <= _LONGEST_SENTENCE else ""
-        bare = _BULLET.sub("", line.strip(" #"), count=1).strip(_AROUND_LINE)
+        bare = _DASH.sub("", line.strip(" #|\n"), count=1).strip(_AROUND_LINE + "\n")
         match = _match_alone(bare, form)
         if match is None or line.rstrip().endswith("?"):
             continue
-        if bare in ("1", "2") and _LIST_ITEM.search(seen):
+        is_first = not seen[:begin].strip()
+        if bare in ("1", "2") and (_LIST_ITEM.search(seen) or seen[:begin].rstrip().endswith("?")):
             continue
         if _LABEL_ALONE.fullmatch(bare) and _heads_a_part(seen):
             continue
-        yield _say(seen, begin, end, match, form)
+        if not is_first and _IT.search(bare):  # of what is said before
+            continue
+        if not is_first and not is_line and _LABEL_ALONE.match(bare):
+            continue
+        yield _say(seen, begin, end, match, form), is_line or is_first
 
 
-def _list_ends(text: str, opens: bool) -> Iterator[tuple[int, int]]:
-    """Where the first and the last line with words begin and end, and the first sentence."""
+def _list_ends(text: str) -> Iterator[tuple[int, int, bool]]:
+    """Where the first and the last line with words begin and end, and the first and last sentence;
+    and whether it is a line.
+    """
     last = len(text.rstrip())
     first = len(text) - len(text.lstrip())
     for place in dict.fromkeys(text.rfind("\n", 0, at) + 1 for at in (first, last) if last):
         end = text.find("\n", place)
-        yield place, len(text) if end < 0 else end
+        yield place, len(text) if end < 0 else end, True
     sentence = SENTENCE_END.search(text, first, first + _LONGEST_SENTENCE)
-    if opens and sentence is not None:
-        yield first, sentence.end()
+    if sentence is not None:
+        yield first, sentence.end(), False
+    line = max(text.rfind("\n", 0, last) + 1, last - _LONGEST_SENTENCE)
+    ends = [end.end() for end in SENTENCE_END.finditer(text, line, last) if end.end() < last]
+    if ends and last - ends[-1] <= _LONGEST_WHOLE and len(text[line : ends[-1]].split()) > 1:
+        yield ends[-1], last, False
 
 
 def _heads_a_part(seen: str) -> bool:
@@ -390,54 +370,39 @@ def _heads_a_part(seen: str) -> bool:
     return len({head[1] for head in heads if head}) == 2
 
 
-def _weigh(seen: str, declared: list[_Said], stated: list[_Said]) -> tuple[Settled, str]:
+def _weigh(seen: str, declared: list[_Said], stated: list[_Said], form: Form) -> Settled:
     """The last declared verdict, unless an earlier one differs that it does not correct, or a later
     statement does; without one, what all statements say.
     """
     if max(len(declared), len(stated)) > MOST_MARKS:
-        return Settled(None, f"it gives more than {MOST_MARKS} verdicts"), ""
-    said = sorted(declared or stated, key=lambda one: one.place)
+        return Settled(None, f"it gives more than {MOST_MARKS} verdicts")
+    said = sorted(declared or stated, key=lambda one: (one.place, one.end))
     if not said:
-        return Settled(None), ""
+        return Settled(None)
     last = said[-1]
     if last.value is None:
-        return Settled(None, NOT_OWN), ""
+        return Settled(None, NOT_OWN)
     others = [
         one for one in said if one.value not in (last.value, None if declared else last.value)
     ]
     later = [one for one in stated if one.place > last.place and one.value != last.value]
     if later or (others and not (declared and corrects(seen, others[-1].place, last.end))):
         other = (later or others)[-1].value
-        return Settled(None, f"it gives both {other} and {last.value}" if other else NOT_OWN), ""
-    behind = last.why + seen[last.end :]
-    if is_form(behind):
-        return Settled(None, f"it calls its {last.value} an example"), ""
-    return Settled(Mark(last.value, last.place, last.end)), behind
+        return Settled(None, f"it gives both {other} and {last.value}" if other else NOT_OWN)
+    behind = _leave_out(seen, last.end, stated)
+    if is_form(last.why + behind):
+        return Settled(None, f"it calls its {last.value} an example")
+    sides = form.sides(last.value)
+    stated = any(name.lastindex for name in sides.names.finditer(seen[last.place : last.end]))
+    fault = find_fault(behind, sides, stated=stated)
+    return Settled(None, fault) if fault else Settled(Mark(last.value, last.place, last.end))
 
 
-def _give_choice(match: "re.Match[str]") -> str | None:
-    named = match.re.groupindex.values()
-    number = next(
-        group for place, group in enumerate(match.groups(), 1) if group and place not in named
-    )
-    return {"1": "first", "2": "second"}.get(number, number)
-
-
-def _give_grade(match: "re.Match[str]") -> str | None:
-    part, denied, word = match.groups()[:3]
-    why = match["why"] or ""
-    if part:
-        return "partially correct"
-    if denied:
-        return "incorrect" if word == "correct" else None  # `not incorrect` says neither
-    if word == "correct" and (_LIMITS.search(why) or (why[:1] == ":" and not _CLAUSE.match(why))):
-        return None
-    return "correct" if word == "correct" else "incorrect"
-
-
-_CHOICE = _Form(
-    _CHOICE_ALONE, _CHOICE_DECLARED, _CHOICE_STATED, _CHOICE_WORDS, _give_choice, opens=False
-)
-_GRADES = _Form(
-    _GRADE_ALONE, _GRADE_DECLARED, _GRADE_STATED, ("correct", "wrong"), _give_grade, opens=True
-)
+def _leave_out(seen: str, place: int, stated: Iterable[_Said]) -> str:
+    """What follows `place`, without the statements in it, which say the same."""
+    parts = []
+    for one in sorted(stated, key=lambda one: one.place):
+        if one.place >= place:
+            parts.append(seen[place : one.place])
+            place = one.end
+    return "\n".join([*parts, seen[place:]])

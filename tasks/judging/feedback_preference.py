@@ -112,7 +112,7 @@ def call_signature(options: FeedbackPreferenceOptions, models: Models) -> dict[s
 
 def reading_signature(_options: FeedbackPreferenceOptions) -> dict[str, object]:
     """How replies are read: the last marked letter."""
-    return {"reader": "marked-choice", "version": 3}
+    return {"reader": "marked-choice", "version": 4}
 
 
 def judge(case: Case, options: FeedbackPreferenceOptions, models: Models) -> Judge:

@@ -23,6 +23,7 @@ from judgelake.tasks.judging.claims import (
     takes_back,
 )
 from judgelake.tasks.judging.number_tail import read_tail
+from judgelake.tasks.judging.verdict_tail import read_marked_tail
 from judgelake.tasks.types import REPEATS, Failure, Reply, Status, Verdict
 
 # matched against the reversed text, so one match gives all that may follow a rating
@@ -52,12 +53,12 @@ _NUMBER_WORD = re.compile(
 )
 # `more` finds a second choice behind the first: `A or B`
 _CHOICE = re.compile(
-    r"[\s*_:=]*+(?P<open>[(\[]?)[ \t]*+(?:(?:feedback|answer|response)[ \t]+)?(?P<value>[^\W_]+)"
-    r"(?P<more>[ \t]*(?:/|,|or\b|and\b)[ \t]*\w)?",
+    r"[\s*_:]*+(?P<open>[(\[\"'“‘`]|\$?\\boxed\{(?:\\text\{)?)?[ \t*_]*+"
+    r"(?:(?:feedback|answer|response)[ \t]+)?(?P<value>[^\W_]+)"
+    r"(?P<more>[ \t]*(?:/|,|or\b|and\b)[ \t]*(?:[^\W_]|feedback|tie|both|neither)\b)?"
+    r"(?(open)[\"'”’`})\]$*_]*)",
     re.IGNORECASE,
 )
-# a choice ends its sentence or line; `A is better` would be prose
-_LINE_ENDS = re.compile(r"[ \t*_`)\]]*(?:\[RESULT\]|[.,;:!][\s*_`)\]]|[.!]?[*_`\"'”’»]*(?:\n|\Z))")
 _OPENING, _CLOSING, _BEFORE_QUOTES = "\"'`“”„‘«", "\"'`”“’»", "([{:,—–-"
 # `yes` and `no` as whole words: not `no-one`, `yes/no`, `yes?`, `yes or no`, nor a letter with
 # a combining accent
@@ -308,8 +309,9 @@ def settle_marked_choice(text: str, choices: Iterable[str]) -> Settled:
         match = _CHOICE.match(seen, marker.end())
         if match is None or (match["open"] and match["more"]):
             return None
-        alone = not match["more"] and _LINE_ENDS.match(seen, match.end())
-        return _Valued(spelled.get(_spell(match["value"])) if alone else None, match.end())
+        value = None if match["more"] else spelled.get(_spell(match["value"]))
+        tail = None if value is None else read_marked_tail(seen, match.end(), value)
+        return _Valued(None, match.end()) if tail is None else _Valued(value, *tail)
 
     return _settle_markers(text, read_choice)
 

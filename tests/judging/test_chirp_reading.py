@@ -45,20 +45,26 @@ CHOICES = {
     "I prefer Assistant 2 over Assistant 1 as it names the dog": "second",
     "I would choose the response from Assistant 1.": "first",
     "Assistant 1 is better at details. Assistant 2 is better overall.": "second",
-    "Assistant 2 is better overall, although Assistant 1 is better.": "second",
+    "Assistant 2 is better overall, although Assistant 1 is longer.": "second",
+    # wrapped, or the one key of an object
+    '{"choice": 2}': "second",
+    '```json\n{"winner": "Assistant 1", "reason": "It names the dog."}\n```': "first",
+    "$\\boxed{\\text{Assistant 2}}$": "second",
+    "<choice>1</choice>": "first",
+    "Winner: **Assistant 1** 🏆": "first",
     # quoted words are somebody else's
     'Assistant 2 wrote "Final answer: 2". Assistant 1 is better.': "first",
     "> Final answer: 2\n\nFinal answer: 1": "first",
 }
 NO_CHOICES = [
     "", " ", "3", "0", "-1", "12", "1.5", "2/2", "1/2", "1 or 2", "1 and 2", "Assistant 1.5", "Assistant 1 or Assistant 2",
-    "Assistant 1 and Assistant 2 are good.", "Assistants 1 and 2 are equally good.", "The final answer is 2 or 1.", "A", "first",
+    "Assistant 1 and Assistant 2 are good.", "Assistant 2 is better overall, although Assistant 1 is better.", "The final answer is 2 or 1.", "A", "first",
     "Assistant 1 is not better.", "Neither is Assistant 1 better nor is Assistant 2 better.", "If Assistant 1 is better, say 1.",
     "I cannot say that the better response is Assistant 1.", "The final answer is not 1.", "Assistant 1 is better with colours.",
     "1. Assistant 1 is vague\n2. Assistant 2 is precise", "1. a dog\n2.", "1. a dog\n2", "Response 1:\na dog\n\nResponse 2:\na cat",
     "**Response 1**\na dog\n\n**Response 2**\na cat", 'It says "The better response is Assistant 2', "```\nFinal answer: 2\n```\nAh.",
     "Assistant 1's final answer is 3, Assistant 2's final answer is 2.", "Both give 2 as the final answer.", "The final answer is 2 cats.",
-    "The correct answer is 2.", "There are 2 dogs.", "The final answer is 1. Assistant 2 is better.", '{"choice": 2}', "２", "２.", "१",
+    "The correct answer is 2.", "There are 2 dogs.", "The final answer is 1. Assistant 2 is better.", '{"choice": 1, "winner": 1}', '{"choice": [2]}', '{"choice": true}', '{"loser": 2}', "{" * 999, "２", "２.", "१",
     "Assistant １", "1️⃣", "①", "²", "Final answer: ２",
 ]  # fmt: skip
 
@@ -75,7 +81,16 @@ def test_no_choice_is_read_where_none_is_clear(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["Tie", "**tie**", "a tie.", "It's a tie.", "Final answer: Tie", "1\n\nNo.\n\nTie"]
+    "text",
+    [
+        "Tie",
+        "**tie**",
+        "a tie.",
+        "It's a tie.",
+        "Final answer: Tie",
+        "1\n\nNo.\n\nTie",
+        "Assistants 1 and 2 are equally good.",
+    ],
 )
 def test_a_tie_is_read_only_where_it_is_allowed(text: str) -> None:
     assert read_choice(text, ties=True) == "tie"
@@ -106,15 +121,17 @@ GRADES = {
     "The colour is correct, but the response is incorrect.": "incorrect",
     "To tell whether the response is correct I look at the image. The response is incorrect.": "incorrect",
     'The student says "Correct". The answer is incorrect.': "incorrect",
+    "The student answered correctly.": "correct",
+    '{"grade": "correct", "reason": "It names the dog."}': "correct",
 }
 NO_GRADES = [
     "", "Grade: Correct\nGrade: Incorrect", "correct or incorrect", "Correct/Incorrect", "Respond correct, or incorrect.", "The correct answer is a cat.", "Correct answer: cat",
-    "correctly answered", "The student answered correctly.", "incorrectly stated", "correctness", "self-correct", "Correct: No",
+    "correctly answered", "incorrectly stated", "correctness", "self-correct", "Correct: No",
     "Is it correct? No.", "Not incorrect", "The response is not incorrect.", "I can't say the response is correct.",
     "It would be wrong to say the response is correct.", "The response is never said to be correct.", "The response never is correct.",
     "The response is correct in colour but wrong about the dog.", "The response is correct, but misses the dog.",
     "Correct. Yet the response is incorrect.", "No, the candidate is correct.", "Yes, the answer is incorrect.", "This detail is correct.",
-    "`incorrect` is what I would say to a cat", '{"grade": "correct"}', "richtig", "1", "ｃｏｒｒｅｃｔ",
+    "`incorrect` is what I would say to a cat", '{"grade": "not sure"}', '{"grade": 1}', "richtig", "1", "ｃｏｒｒｅｃｔ",
 ]  # fmt: skip
 
 
@@ -234,11 +251,12 @@ def test_real_grades_are_read_without_a_misreading(data_folder: Path) -> None:
     with (data_folder / "nq301" / "NQ301_gpt-4.tsv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
     read = Counter((read_grade(row["gpt-4"] or ""), row["Acceptable?"]) for row in rows)
-    # GPT-4's replies beside its verdict as the file has it: 1,446 of 1,490 are read (it was asked
-    # for yes or no), and no grade is another's
+    # GPT-4's replies beside its verdict as the file has it: 1,434 of 1,490 are read (it was asked
+    # for yes or no), and no grade is another's. Twelve state a grade and go on with words that
+    # seem to speak against it or to limit it
     assert {key: count for key, count in read.items() if key[0] is not None} == {
-        ("correct", "Yes"): 741,
-        ("incorrect", "No"): 697,
+        ("correct", "Yes"): 733,
+        ("incorrect", "No"): 693,
         ("partially correct", "Yes"): 7,
         ("partially correct", "No"): 1,
     }
