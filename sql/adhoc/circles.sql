@@ -3,15 +3,7 @@
 -- option benchmark: only this benchmark
 -- option rater: only this rater, a judge by alias or `human:<annotator>`
 -- option n = 50: how many rows
-with names as (
-    select
-        judge,
-        any_value(alias) as alias
-    from core_judges
-    group by judge
-),
-
-preferred as (
+with preferred as (
     select distinct
         choices.benchmark,
         choices.item_id,
@@ -21,7 +13,7 @@ preferred as (
         case choices.choice when 'a' then choices.model_a else choices.model_b end as winner,
         case choices.choice when 'a' then choices.model_b else choices.model_a end as loser
     from core_choices as choices
-    left join names on choices.rater = names.judge
+    left join core_judge_names as names on choices.rater = names.judge
     where
         choices.status = 'ok'
         and choices.choice in ('a', 'b')

@@ -3,20 +3,12 @@
 -- that both scored; of a judge with several criteria that of the same name counts, else `overall`, else the first
 -- option benchmark: only this benchmark
 -- option judge: only this judge or metric, by alias
-with names as (
-    select
-        judge,
-        any_value(alias) as alias
-    from core_judges
-    group by judge
-),
-
-chosen as (
+with chosen as (
     select
         scores.*,
         coalesce(names.alias, scores.judge) as alias
     from core_rated_scores as scores
-    left join names on scores.judge = names.judge
+    left join core_judge_names as names on scores.judge = names.judge
     where
         scores.model is not null
         and ($benchmark::varchar is null or scores.benchmark = $benchmark)
