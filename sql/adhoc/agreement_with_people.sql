@@ -1,6 +1,7 @@
 -- question: How often do judges and people say the same, beyond what chance gives?
 -- grain: one row per benchmark x criterion x two raters, of whom one or both are people (human:<annotator>), who labelled the same answers or
 -- chose between the same two; the highest kappa first
+-- about: rater_a, rater_b, kappa
 -- option benchmark: only this benchmark (`*` is all together)
 -- option criterion: only this criterion (`*` is all together)
 -- option pairs = mixed: a judge and a person, or two people, which is what a judge can reach: mixed, people or both

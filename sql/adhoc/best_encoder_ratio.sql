@@ -1,5 +1,6 @@
 -- question: With which vision encoder is each language model preferred, and how large is it for the language model?
 -- grain: one row per benchmark x rater (single people left out) x size of the language model: its best model by mean Elo (CHIRP, section 6.3)
+-- about: rater, llm_parameters_b, vision_encoder_parameters_b, ratio
 -- option benchmark: only this benchmark
 -- option criterion = overall: the criterion of the comparisons
 with rated as (

@@ -1,5 +1,6 @@
 -- question: On which questions does a rater prefer A to B, B to C and yet C to A?
 -- grain: one row per question x rater x criterion x circle of three models, each preferred to the next and the last to the first
+-- about: rater, first_model, second_model, third_model
 -- option benchmark: only this benchmark
 -- option rater: only this rater, a judge by alias or `human:<annotator>`
 -- option n = 50: how many rows

@@ -1,6 +1,7 @@
 -- question: Which judge is closest to people, and how sure is that?
 -- grain: one row per benchmark x people's criterion x judge, over all models; of a judge with several criteria
 -- that of the same name counts, else `overall`, else the first
+-- about: judge, value
 -- option benchmark: only this benchmark
 -- option coefficient = spearman: pearson, spearman, kendall_tau_b or kendall_tau_c
 -- option rule = mean: how several annotators are one: mean, lave or each

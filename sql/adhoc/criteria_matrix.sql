@@ -1,6 +1,7 @@
 -- question: Which of people's criteria does each score of a judge measure?
 -- grain: one row per benchmark x judge x its criterion x people's criterion: their correlation over all models;
 -- `place` 1 is the criterion of people that it agrees with most
+-- about: judge, judge_criterion, human_criterion, value
 -- option benchmark: only this benchmark
 -- option judge: only this judge or metric, by alias
 -- option coefficient = spearman: pearson, spearman, kendall_tau_b or kendall_tau_c

@@ -1,6 +1,7 @@
 -- question: How often does a judge call a right answer wrong, or a wrong one right?
 -- grain: one row per benchmark x people's criterion x judge or metric x its criterion x group of answers; an answer that half of
 -- the people or more call right is right; a false positive is a wrong answer that is called right
+-- about: judge, accuracy, false_positive_rate, false_negative_rate
 -- option benchmark: only this benchmark
 -- option judge: only this judge or metric, by alias
 -- option by = all: what a group is: all, model, style or task

@@ -1,5 +1,6 @@
 -- question: How often does each judge, and how often do people, prefer the larger of two models?
 -- grain: one row per benchmark x criterion x rater, `human` being all people together; models of equal or unknown size are left out
+-- about: rater, share
 -- option benchmark: only this benchmark
 -- option size = llm_parameters_b: llm_parameters_b or vision_encoder_parameters_b
 with sizes as (

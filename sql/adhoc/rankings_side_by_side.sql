@@ -1,6 +1,7 @@
 -- question: Do the judges put the models in the same order as people do?
 -- grain: one row per benchmark x people's criterion x judge x model: its mean score and place, by the judge and by people, over the answers
 -- that both scored; of a judge with several criteria that of the same name counts, else `overall`, else the first
+-- about: judge, model, place_by_judge, place_by_people
 -- option benchmark: only this benchmark
 -- option judge: only this judge or metric, by alias
 with chosen as (
