@@ -116,7 +116,7 @@ def put_answers(
         for item_id, model in texts
         for who in PEOPLE
     ]
-    labels = [
+    labels: list[Row] = [
         {"item_id": item_id, "answer_id": model, "labeller": "ann-1"}
         | {"category": category, "holds": bool(rng.integers(0, 2))}
         for item_id, model in texts
@@ -169,11 +169,11 @@ def put_verdicts(
         for judge, reading in JUDGED:
             low = item_id == ITEMS[0]["item_id"]
             given = 1 if low else int(rng.integers(1, 4))
-            more = {"reading": reading, "captured_mass": float(rng.uniform(0.5, 1)), **of}
+            more = of | {"reading": reading, "captured_mass": float(rng.uniform(0.5, 1))}
             key = (judge, item_id, digest)
             if model == MODELS[0] and not low:
-                reason = {"reason": REASONS[int(judge == LAVE)]}
-                verdicts += [verdict_row(*key, None, **more, **reason)]
+                more["reason"] = REASONS[int(judge == LAVE)]
+                verdicts += [verdict_row(*key, None, **more)]
                 continue
             verdicts += [verdict_row(*key, given, **more, run_id="20260301-0200-7f3a")]
             if model == MODELS[1]:
@@ -229,8 +229,11 @@ def put_replies(lake: Lake) -> None:
         for judge, model in ((LAVE, "gpt-4o-mini"), (PROMETHEUS, "prometheus-vision-13b")):
             for request, draw in itertools.product(range(4), range(2)):
                 snapshot = {"requested_model": model, "resolved_model": f"{model}-{request % 2}"}
-                said = {"text": f"So rating={draw + request % 2}", "draw": draw, **snapshot}
-                cost = {"cost_usd": 0.0123 * (request + 1), "latency_ms": 100.0 * (request + draw)}
+                said: Row = {"text": f"So rating={draw + request % 2}", "draw": draw, **snapshot}
+                cost: Row = {
+                    "cost_usd": 0.0123 * (request + 1),
+                    "latency_ms": 100.0 * (request + draw),
+                }
                 digest = f"{number}{request}{'ab'[judge == LAVE]}"
                 replies.append(reply_row(judge, digest, run_id=run, **said, **cost))
     append_records(lake, "runs", runs)
