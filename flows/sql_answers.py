@@ -33,7 +33,8 @@ def answer(
     with _explained("sql"):
         for statement in connection.extract_statements(query):
             refuse_writing(connection, statement)
-            _write_answer(connection, _bare(statement.query), None, form, out or sys.stdout)
+            text = _bare(statement.query)
+            _write_answer(connection, text, {}, form, out or sys.stdout, shown=text)
 
 
 def answer_recipe(
@@ -47,7 +48,8 @@ def answer_recipe(
     recipe = find_recipe(name)
     options = recipe.fill_options(given)
     with _explained(f"sql: the recipe {name}"):
-        _write_answer(connection, recipe.text, options, form, out or sys.stdout)
+        about = " ".join(recipe.about)
+        _write_answer(connection, recipe.text, options, form, out or sys.stdout, shown=about)
 
 
 def select_table(
@@ -124,33 +126,37 @@ def _explained(where: str) -> Iterator[None]:
 def _write_answer(
     connection: duckdb.DuckDBPyConnection,
     text: str,
-    options: Mapping[str, object] | None,
+    options: Mapping[str, object],
     form: str,
     out: TextIO,
+    *,
+    shown: str,
 ) -> None:
-    """Write the answer. Where part files of the snapshot are gone, query the lake as it is now: a
-    prompt may stay open for long.
+    """Write the answer; a table has the columns that `shown` names. Where part files of the
+    snapshot are gone, query the lake as it is now: a prompt may stay open for long.
     """
     try:
-        _try_writing(connection, text, options, form, out)
+        _try_writing(connection, text, options, form, out, shown=shown)
     except duckdb.IOException:
         if not renew(connection):
             raise
         _say("part files were replaced since the lake was opened: it is read anew")
-        _try_writing(connection, text, options, form, out)
+        _try_writing(connection, text, options, form, out, shown=shown)
 
 
 def _try_writing(
     connection: duckdb.DuckDBPyConnection,
     text: str,
-    options: Mapping[str, object] | None,
+    options: Mapping[str, object],
     form: str,
     out: TextIO,
+    *,
+    shown: str,
 ) -> None:
     make_figures(connection, text, _say)
     relation = connection.sql(text, params=dict(options) if options else None)
     if relation is not None:
-        write_rows(relation, form, out, "" if options is not None else text)
+        write_rows(relation, form, out, shown)
 
 
 def _say(line: str) -> None:

@@ -61,8 +61,9 @@ def show_table(
 
     Texts are shortened and long names broken first; then columns are folded, those of least use
     first (without a value, the same in every row, digests, nested values and times, counts that
-    hardly differ, mostly empty): never the last or a `chosen` one, and the first only where it is
-    the same in every row. `is_cut`: there are more rows than these.
+    hardly differ, mostly empty): never a `chosen` one; the last only where the chosen need its
+    room, and the first where they do or it is the same in every row. `is_cut`: there are more rows
+    than these.
     """
     columns = [
         _read_column(name, [row[at] for row in rows], chosen) for at, name in enumerate(names)
@@ -180,8 +181,10 @@ def _fold(columns: Sequence[_Column], width: int, *, few: bool) -> list[tuple[in
         return None
     columns = [_break_head(column) for column in columns]
     last = len(columns) - 1
-    kept = {at for at, column in enumerate(columns) if at == last or column.use == _CHOSEN}
-    kept |= {0} if columns[0].use > _SAID_BELOW else set()
+    chosen = {at for at, column in enumerate(columns) if column.use == _CHOSEN}
+    kept = {*chosen, last, *([0] if columns[0].use > _SAID_BELOW else [])}
+    if chosen and _least_width([columns[at] for at in kept]) > width:
+        kept = chosen
     main = next((at for at, column in enumerate(columns) if column.is_figure), None)
     all_figures = True
     # of equal use the leftmost comes first: keys come first in a view

@@ -1,17 +1,10 @@
 -- question: How often do judges and people say the same, beyond what chance gives?
 -- grain: one row per benchmark x criterion x two raters, of whom one or both are people (human:<annotator>), who labelled the same answers or
 -- chose between the same two; the highest kappa first
+-- about: rater_a, rater_b, kappa
 -- option benchmark: only this benchmark (`*` is all together)
 -- option criterion: only this criterion (`*` is all together)
 -- option pairs = mixed: a judge and a person, or two people, which is what a judge can reach: mixed, people or both
-with names as (
-    select
-        judge,
-        any_value(alias) as alias
-    from core_judges
-    group by judge
-)
-
 select
     found.benchmark,
     found.criterion,
@@ -22,8 +15,8 @@ select
     found.reason,
     found.kappa
 from rpt_agreement as found
-left join names as a on found.judge_a = a.judge
-left join names as b on found.judge_b = b.judge
+left join core_judge_names as a on found.judge_a = a.judge
+left join core_judge_names as b on found.judge_b = b.judge
 where
     case $pairs
         when 'mixed' then starts_with(found.judge_a, 'human:') <> starts_with(found.judge_b, 'human:')

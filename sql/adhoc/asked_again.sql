@@ -1,5 +1,6 @@
 -- question: What was asked more than once, and were the replies the same?
 -- grain: one row per judge x request with several replies, those that differ most first
+-- about: judge, n_replies, n_distinct_texts
 -- option n = 50: how many rows
 with names as (
     select

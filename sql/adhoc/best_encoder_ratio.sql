@@ -1,16 +1,9 @@
 -- question: With which vision encoder is each language model preferred, and how large is it for the language model?
 -- grain: one row per benchmark x rater (single people left out) x size of the language model: its best model by mean Elo (CHIRP, section 6.3)
+-- about: rater, llm_parameters_b, vision_encoder_parameters_b, ratio
 -- option benchmark: only this benchmark
 -- option criterion = overall: the criterion of the comparisons
-with names as (
-    select
-        judge,
-        any_value(alias) as alias
-    from core_judges
-    group by judge
-),
-
-rated as (
+with rated as (
     select
         rankings.benchmark,
         coalesce(names.alias, rankings.rater) as rater,
@@ -21,7 +14,7 @@ rated as (
         models.vision_encoder_parameters_b
     from rpt_rankings as rankings
     inner join models on rankings.benchmark = models.benchmark and rankings.model = models.model
-    left join names on rankings.rater = names.judge
+    left join core_judge_names as names on rankings.rater = names.judge
     where
         rankings.method = 'elo'
         and rankings.category = '*'

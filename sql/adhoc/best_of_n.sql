@@ -1,5 +1,6 @@
 -- question: Which answer of each item does a judge put first, and what do people say of it?
 -- grain: one row per item x judge x criterion with two scored answers or more; people's regret is what they gave their best one more
+-- about: item_id, judge, best, regret
 -- option benchmark: only this benchmark
 -- option judge: only this judge or metric, by alias
 -- option n = 50: how many rows, the largest regret first

@@ -1,5 +1,6 @@
 -- question: Which verdicts changed from one run, judge or model snapshot to the next?
 -- grain: one row per suite's judge x answer (or pair in one order) x criterion x sample x attempt that differs from the attempt before it
+-- about: judge, item_id, former_score, score, run_id
 -- option benchmark: only this benchmark
 -- option run: only changes that came with this run
 -- option n = 50: how many rows, the largest changes first

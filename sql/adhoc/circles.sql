@@ -1,17 +1,10 @@
 -- question: On which questions does a rater prefer A to B, B to C and yet C to A?
 -- grain: one row per question x rater x criterion x circle of three models, each preferred to the next and the last to the first
+-- about: rater, first_model, second_model, third_model
 -- option benchmark: only this benchmark
 -- option rater: only this rater, a judge by alias or `human:<annotator>`
 -- option n = 50: how many rows
-with names as (
-    select
-        judge,
-        any_value(alias) as alias
-    from core_judges
-    group by judge
-),
-
-preferred as (
+with preferred as (
     select distinct
         choices.benchmark,
         choices.item_id,
@@ -21,7 +14,7 @@ preferred as (
         case choices.choice when 'a' then choices.model_a else choices.model_b end as winner,
         case choices.choice when 'a' then choices.model_b else choices.model_a end as loser
     from core_choices as choices
-    left join names on choices.rater = names.judge
+    left join core_judge_names as names on choices.rater = names.judge
     where
         choices.status = 'ok'
         and choices.choice in ('a', 'b')

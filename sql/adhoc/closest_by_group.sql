@@ -1,6 +1,7 @@
 -- question: Which judge would you trust for short answers, which for long ones, and which for each task?
 -- grain: one row per benchmark x people's criterion x group of answers x judge: Spearman's correlation with people's mean over the answers of
 -- the group, all models together; of a judge with several criteria that of the same name counts, else `overall`, else the first
+-- about: group_name, judge, value
 -- option benchmark: only this benchmark
 -- option by = style: what a group is: style, task, category or model
 -- option chosen: only the group of this name, such as short

@@ -1,23 +1,16 @@
 -- question: Which judge is closest to people, and how sure is that?
 -- grain: one row per benchmark x people's criterion x judge, over all models; of a judge with several criteria
 -- that of the same name counts, else `overall`, else the first
+-- about: judge, value
 -- option benchmark: only this benchmark
 -- option coefficient = spearman: pearson, spearman, kendall_tau_b or kendall_tau_c
 -- option rule = mean: how several annotators are one: mean, lave or each
-with names as (
-    select
-        judge,
-        any_value(alias) as alias
-    from core_judges
-    group by judge
-),
-
-chosen as (
+with chosen as (
     select
         found.*,
         coalesce(names.alias, found.judge) as alias
     from rpt_correlation as found
-    left join names on found.judge = names.judge
+    left join core_judge_names as names on found.judge = names.judge
     where
         found.model = '*'
         and (found.task, found.category, found.style) = ('*', '*', '*')

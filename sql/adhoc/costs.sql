@@ -1,5 +1,6 @@
 -- question: What did each judge cost in calls, tokens and money, run by run?
 -- grain: one row per run x judge x model asked; `cost_usd` without the `n_unpriced` replies whose price was not known
+-- about: run_id, judge, n_calls, cost_usd
 -- option suite: only runs of this suite
 with names as (
     select

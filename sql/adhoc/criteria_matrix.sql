@@ -1,17 +1,10 @@
 -- question: Which of people's criteria does each score of a judge measure?
 -- grain: one row per benchmark x judge x its criterion x people's criterion: their correlation over all models;
 -- `place` 1 is the criterion of people that it agrees with most
+-- about: judge, judge_criterion, human_criterion, value
 -- option benchmark: only this benchmark
 -- option judge: only this judge or metric, by alias
 -- option coefficient = spearman: pearson, spearman, kendall_tau_b or kendall_tau_c
-with names as (
-    select
-        judge,
-        any_value(alias) as alias
-    from core_judges
-    group by judge
-)
-
 select
     found.benchmark,
     coalesce(names.alias, found.judge) as judge,
@@ -25,7 +18,7 @@ select
     found.high,
     found.n
 from rpt_correlation as found
-left join names on found.judge = names.judge
+left join core_judge_names as names on found.judge = names.judge
 where
     found.model = '*'
     and (found.task, found.category, found.style) = ('*', '*', '*')

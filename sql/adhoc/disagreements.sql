@@ -1,5 +1,6 @@
 -- question: On which answers do the judges disagree most?
 -- grain: one row per answer x criterion that several judges scored differently, the widest spread first
+-- about: spread, lowest_judge, highest_judge, text
 -- option benchmark: only this benchmark
 -- option metrics = no: whether metrics are judges, too: no or yes
 -- option n = 20: how many rows

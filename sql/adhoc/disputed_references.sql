@@ -1,5 +1,6 @@
 -- question: Which items have references that disagree among themselves?
 -- grain: one row per item with several distinct references (case and blanks around them left aside), the least agreed first
+-- about: item_id, share_of_most_frequent, given
 -- option benchmark: only this benchmark
 -- option task: only items of this task, such as vqa
 -- option n = 50: how many rows

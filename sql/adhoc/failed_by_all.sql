@@ -1,5 +1,6 @@
 -- question: Which items does every model fail?
 -- grain: one row per item x judge x criterion where the answers of two models or more all have a score, and none a higher one than at_most
+-- about: item_id, judge, highest, answers
 -- option benchmark: only this benchmark
 -- option judge: only this judge or metric, by alias
 -- option at_most = 0: the highest score that is a failure

@@ -1,6 +1,7 @@
 -- question: Which right answers does string matching miss, and what do the judges say of those?
 -- grain: one row per benchmark x labeller x category of failure x judge or metric x its criterion: the category's share of the cases, and the
 -- mean score of the answers of which it holds; category `*` is all cases, and one that never holds has no judge
+-- about: category, judge, share, mean
 -- option benchmark: only this benchmark
 -- option case_kind = missed: right answers that are missed, or wrong ones that pass: missed or reverse
 -- option judge: only this judge or metric, by alias

@@ -1,19 +1,12 @@
 -- question: How often does a judge call a right answer wrong, or a wrong one right?
 -- grain: one row per benchmark x people's criterion x judge or metric x its criterion x group of answers; an answer that half of
 -- the people or more call right is right; a false positive is a wrong answer that is called right
+-- about: judge, accuracy, false_positive_rate, false_negative_rate
 -- option benchmark: only this benchmark
 -- option judge: only this judge or metric, by alias
 -- option by = all: what a group is: all, model, style or task
 -- option at_least = 0.5: the score from 0 to 1 from which a judge calls an answer right
-with names as (
-    select
-        judge,
-        any_value(alias) as alias
-    from core_judges
-    group by judge
-),
-
-graded as (
+with graded as (
     select
         scores.benchmark,
         scores.human_criterion,
@@ -25,7 +18,7 @@ graded as (
     from core_rated_scores as scores
     inner join core_answers as answers
         on scores.benchmark = answers.benchmark and scores.item_id = answers.item_id and scores.answer_id = answers.answer_id
-    left join names on scores.judge = names.judge
+    left join core_judge_names as names on scores.judge = names.judge
     where $benchmark::varchar is null or scores.benchmark = $benchmark
 )
 

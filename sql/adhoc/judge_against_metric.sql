@@ -1,5 +1,6 @@
 -- question: Where do a judge and a reference metric part most?
 -- grain: one row per answer x judge x criterion x metric, both scores from 0 to 1, the largest difference first
+-- about: judge, score, metric, metric_score, text
 -- option benchmark: only this benchmark
 -- option judge: only this judge, by alias
 -- option metric: only this metric, by alias

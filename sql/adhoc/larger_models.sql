@@ -1,16 +1,9 @@
 -- question: How often does each judge, and how often do people, prefer the larger of two models?
 -- grain: one row per benchmark x criterion x rater, `human` being all people together; models of equal or unknown size are left out
+-- about: rater, share
 -- option benchmark: only this benchmark
 -- option size = llm_parameters_b: llm_parameters_b or vision_encoder_parameters_b
-with names as (
-    select
-        judge,
-        any_value(alias) as alias
-    from core_judges
-    group by judge
-),
-
-sizes as (
+with sizes as (
     select
         benchmark,
         model,
@@ -29,7 +22,7 @@ compared as (
     from duels_with_people as duels
     inner join sizes as a on duels.benchmark = a.benchmark and duels.model_a = a.model
     inner join sizes as b on duels.benchmark = b.benchmark and duels.model_b = b.model and a.size <> b.size
-    left join names on duels.rater = names.judge
+    left join core_judge_names as names on duels.rater = names.judge
     where $benchmark::varchar is null or duels.benchmark = $benchmark
 ),
 

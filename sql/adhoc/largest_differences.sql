@@ -1,5 +1,6 @@
 -- question: Where do a judge and people differ most, and which pictures are that?
 -- grain: one row per answer x judge x its criterion x people's criterion, both scores from 0 to 1, the largest difference first
+-- about: item_id, model, judge, difference
 -- option benchmark: only this benchmark
 -- option judge: only this judge or metric, by alias
 -- option metrics = no: whether metrics are judges, too: no or yes

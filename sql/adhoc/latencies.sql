@@ -1,5 +1,6 @@
 -- question: How long does each model take to answer?
 -- grain: one row per model asked x snapshot that answered, over all judges; milliseconds, and tokens a second of the median reply
+-- about: model, median_ms
 -- option run: only replies of this run
 select
     requested_model as model,

@@ -1,5 +1,6 @@
 -- question: What does a judge say of answers that match a reference, and of those that do not?
 -- grain: one row per benchmark x judge x criterion x score, with how many of those answers the metric scores 0, 1 or between
+-- about: judge, score, n_metric_0, n_metric_1
 -- option benchmark: only this benchmark
 -- option judge: only this judge, by alias
 -- option metric = exact_match: the metric, by alias

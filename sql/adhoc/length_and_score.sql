@@ -1,5 +1,6 @@
 -- question: Do longer answers get higher scores, from judges and from people?
 -- grain: one row per benchmark x rater x criterion; length in characters, quarters of the answers by it
+-- about: rater, spearman
 -- option benchmark: only this benchmark
 with scores as (
     select

@@ -1,5 +1,6 @@
 -- question: How much of the probability did the levels hold where it was read?
 -- grain: one row per benchmark x judge x criterion whose verdicts have a captured mass, those without a score for lack of it too
+-- about: judge, share_below, median
 -- option benchmark: only this benchmark
 -- option below = 0.9: what is little
 with weighed as (

@@ -1,5 +1,6 @@
 -- question: Where is coverage thin, and why?
 -- grain: one row per benchmark x judge x status x reason (its numbers as #) of the wanted scores and duels that are not there
+-- about: judge, reason, n
 -- option benchmark: only this benchmark
 with wanted as (
     select

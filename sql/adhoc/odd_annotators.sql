@@ -1,5 +1,6 @@
 -- question: Which people disagree most with the others?
 -- grain: one row per benchmark x criterion x annotator, over the answers that others rated too; scores from 0 to 1
+-- about: annotator, mean_absolute_difference
 -- option benchmark: only this benchmark
 with ratings as (
     select

@@ -1,22 +1,15 @@
 -- question: Do the judges put the models in the same order as people do?
 -- grain: one row per benchmark x people's criterion x judge x model: its mean score and place, by the judge and by people, over the answers
 -- that both scored; of a judge with several criteria that of the same name counts, else `overall`, else the first
+-- about: judge, model, place_by_judge, place_by_people
 -- option benchmark: only this benchmark
 -- option judge: only this judge or metric, by alias
-with names as (
-    select
-        judge,
-        any_value(alias) as alias
-    from core_judges
-    group by judge
-),
-
-chosen as (
+with chosen as (
     select
         scores.*,
         coalesce(names.alias, scores.judge) as alias
     from core_rated_scores as scores
-    left join names on scores.judge = names.judge
+    left join core_judge_names as names on scores.judge = names.judge
     where
         scores.model is not null
         and ($benchmark::varchar is null or scores.benchmark = $benchmark)

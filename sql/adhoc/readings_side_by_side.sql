@@ -1,5 +1,6 @@
 -- question: What does it change how the same replies are read?
 -- grain: one row per benchmark x criterion x two current readings of one judge, over the cases that both read
+-- about: judge_a, judge_b, n_changed, pearson
 -- option benchmark: only this benchmark
 with verdicts as (
     select

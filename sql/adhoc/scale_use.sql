@@ -1,5 +1,6 @@
 -- question: How does each judge use its scale?
 -- grain: one row per benchmark x judge x criterion x score (rounded) that it gave
+-- about: judge, score, share
 -- option benchmark: only this benchmark
 -- option judge: only this judge, by alias
 -- option digits = 2: decimals to which scores are rounded

@@ -1,5 +1,6 @@
 -- question: Which scores were paid for and are in no report any more?
 -- grain: one row per benchmark x judge x reading x why its current verdicts on answers are left out
+-- about: judge, why, n
 -- option benchmark: only this benchmark
 with names as (
     select

@@ -1,5 +1,6 @@
 -- question: Where does a judge score an answer higher than the one that people chose as the best of several?
 -- grain: one row per choice x judge x criterion with such an answer, the largest difference first
+-- about: item_id, judge, chosen, preferred
 -- option benchmark: only this benchmark
 -- option judge: only this judge or metric, by alias
 -- option n = 50: how many rows

@@ -12,14 +12,6 @@ with duels as (
     where benchmark in ('chirp_llm_size', 'chirp_ve_size') and rater <> 'human' and human_choice is not null
 ),
 
-names as (
-    select
-        judge,
-        any_value(alias) as alias
-    from core_judges
-    group by judge
-),
-
 measured as (
     select
         coalesce(names.alias, duels.rater) as row_key,
@@ -28,7 +20,7 @@ measured as (
         matchup_kappa(duels.choice, duels.human_choice, duels.model_a, duels.model_b) as kappa,
         count(duels.choice) as n
     from duels
-    left join names on duels.rater = names.judge
+    left join core_judge_names as names on duels.rater = names.judge
     group by coalesce(names.alias, duels.rater), duels.benchmark
 )
 

@@ -1,12 +1,4 @@
 -- grain: one row per model x study x rater x criterion: Elo, the mean over bootstraps (CHIRP, Figure 5)
-with names as (
-    select
-        judge,
-        any_value(alias) as alias
-    from core_judges
-    group by judge
-)
-
 select
     found.benchmark || '/' || found.model as row_key,
     coalesce(names.alias, found.rater) || '/' || found.criterion as column_key,
@@ -14,5 +6,5 @@ select
     found.n,
     found.reason
 from rpt_rankings as found
-left join names on found.rater = names.judge
+left join core_judge_names as names on found.rater = names.judge
 where found.benchmark in ('chirp_llm_size', 'chirp_ve_size') and found.method = 'elo' and found.category = '*'

@@ -1,14 +1,6 @@
 -- grain: one row per model x study x rater x criterion x end: Elo over bootstraps, its mean, quartiles and the ends of
 -- the middle 95 % (CHIRP, Figure 22)
-with names as (
-    select
-        judge,
-        any_value(alias) as alias
-    from core_judges
-    group by judge
-),
-
-spread as (
+with spread as (
     select
         found.benchmark || '/' || found.model as row_key,
         coalesce(names.alias, found.rater) || '/' || found.criterion as rated,
@@ -20,7 +12,7 @@ spread as (
         found.high,
         found.n
     from rpt_rankings as found
-    left join names on found.rater = names.judge
+    left join core_judge_names as names on found.rater = names.judge
     where found.benchmark in ('chirp_llm_size', 'chirp_ve_size') and found.method = 'elo' and found.category = '*'
 )
 

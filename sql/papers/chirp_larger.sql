@@ -7,14 +7,6 @@ with sizes as (
         case benchmark when 'chirp_ve_size' then vision_encoder_parameters_b else llm_parameters_b end as size
     from models
     where benchmark in ('chirp_llm_size', 'chirp_ve_size')
-),
-
-names as (
-    select
-        judge,
-        any_value(alias) as alias
-    from core_judges
-    group by judge
 )
 
 select
@@ -26,5 +18,5 @@ select
 from duels_with_people as duels
 inner join sizes as a on duels.benchmark = a.benchmark and duels.model_a = a.model
 inner join sizes as b on duels.benchmark = b.benchmark and duels.model_b = b.model and a.size <> b.size
-left join names on duels.rater = names.judge
+left join core_judge_names as names on duels.rater = names.judge
 group by coalesce(names.alias, duels.rater), duels.benchmark

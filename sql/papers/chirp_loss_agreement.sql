@@ -6,14 +6,6 @@ with losses as (
         training_loss
     from models
     where benchmark = 'chirp_all_robin'
-),
-
-names as (
-    select
-        judge,
-        any_value(alias) as alias
-    from core_judges
-    group by judge
 )
 
 select
@@ -25,6 +17,6 @@ select
 from duels_with_people as duels
 inner join losses as a on duels.model_a = a.model
 inner join losses as b on duels.model_b = b.model and a.training_loss <> b.training_loss
-left join names on duels.rater = names.judge
+left join core_judge_names as names on duels.rater = names.judge
 where duels.benchmark = 'chirp_all_robin' and duels.criterion = 'overall'
 group by coalesce(names.alias, duels.rater)

@@ -17,14 +17,6 @@ rated as (
         unnest(map_keys(by_model)) as model,
         unnest(map_values(by_model)) as rating
     from ratings
-),
-
-names as (
-    select
-        judge,
-        any_value(alias) as alias
-    from core_judges
-    group by judge
 )
 
 select
@@ -35,5 +27,5 @@ select
     'fewer than two models have a training loss' as reason
 from rated
 inner join models on models.benchmark = 'chirp_all_robin' and rated.model = models.model
-left join names on rated.rater = names.judge
+left join core_judge_names as names on rated.rater = names.judge
 group by coalesce(names.alias, rated.rater)

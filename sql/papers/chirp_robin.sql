@@ -1,13 +1,5 @@
 -- grain: one row per Robin model x what it is ranked by: the scaled average of published benchmarks, Elo of a rater on CHIRP (the median
 -- over bootstraps), and its training loss (CHIRP, Figures 2 and 7)
-with names as (
-    select
-        judge,
-        any_value(alias) as alias
-    from core_judges
-    group by judge
-)
-
 select
     model as row_key,
     'scaled' as column_key,
@@ -24,7 +16,7 @@ select
     found.n,
     found.reason
 from rpt_rankings as found
-left join names on found.rater = names.judge
+left join core_judge_names as names on found.rater = names.judge
 where
     found.benchmark = 'chirp_all_robin'
     and (found.method, found.category, found.criterion) = ('elo', '*', 'overall')

@@ -1,13 +1,5 @@
 -- grain: one row per judge or metric x Flickr8k data set: Kendall's tau-c with each expert's rating (Expert), tau-b with the crowd's share (CF),
 -- by the overall score
-with names as (
-    select
-        judge,
-        any_value(alias) as alias
-    from core_judges
-    group by judge
-)
-
 select
     coalesce(names.alias, found.judge) as row_key,
     found.benchmark as column_key,
@@ -15,7 +7,7 @@ select
     found.n,
     found.reason
 from rpt_correlation as found
-left join names on found.judge = names.judge
+left join core_judge_names as names on found.judge = names.judge
 where
     (found.benchmark, found.coefficient, found.human_rule) in (
         ('flickr8k_expert', 'kendall_tau_c', 'each'), ('flickr8k_cf', 'kendall_tau_b', 'mean')

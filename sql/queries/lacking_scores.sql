@@ -1,5 +1,5 @@
--- grain: one row per thing (references, image) that items of `chosen_rows` lack: their number, the first $shown of them, and the number of
--- all items
+-- grain: one row per thing (references, image, file of the first image) that items of `chosen_rows` lack: their number, the first $shown of
+-- them, and the number of all items
 with items as (
     select distinct
         items.benchmark,
@@ -22,9 +22,9 @@ lacks as (
     select
         benchmark,
         item_id,
-        'image' as lack
+        case when len(images) = 0 then 'image' else 'file' end as lack
     from items
-    where len(images) = 0
+    where images[1].sha256 is null
 )
 
 select

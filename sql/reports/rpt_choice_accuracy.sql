@@ -182,14 +182,6 @@ shares as (
     group by benchmark, task, category, judge, judge_criterion, human_criterion
 ),
 
-names as (
-    select
-        judge,
-        any_value(alias) as alias
-    from core_judges
-    group by judge
-),
-
 ended as (
     select
         *,
@@ -223,7 +215,7 @@ inner join counted
         and shares.judge = counted.judge
         and shares.judge_criterion = counted.judge_criterion
         and shares.human_criterion = counted.human_criterion
-left join names on shares.judge = names.judge
+left join core_judge_names as names on shares.judge = names.judge
 window compared as (partition by shares.benchmark, shares.judge, shares.judge_criterion, shares.human_criterion)
 qualify
     (shares.task = '*' or count(*) filter (where shares.task <> '*') over compared > 1)

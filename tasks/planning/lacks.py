@@ -24,6 +24,16 @@ _SHOWN = 3
 """Items that a note names of each kind."""
 _THINGS = ("references", "rubric", "caption", "image", "file")
 """What an item may lack, as `queries/lacking_cases.sql` calls it."""
+_NO_IMAGE = {
+    "image": "the item has no image",
+    "file": (
+        "its image is not there or is damaged (see the quarantine), or is a URL, which metrics do "
+        "not fetch"
+    ),
+}
+"""What `queries/lacking_scores.sql` says of an image -> why a metric that looks at it gives no
+score.
+"""
 _SHA256 = "0" * 64
 _UNASKED = ("failed", "missing_image")
 """Statuses of verdicts that no reply was needed for."""
@@ -194,11 +204,11 @@ def list_unscored(
             found[key] = _find_unscored(connection, metric)
         resolved = metric.settings.resolve()
         for lack, shown, n_items, n_all in found[key].iter_rows():
-            lacks_image = lack == "image"
-            if resolved.sees_image if lacks_image else resolved.reads_references:
+            is_of_image = lack in _NO_IMAGE
+            if resolved.sees_image if is_of_image else resolved.reads_references:
                 items = _Lack()
                 items.add(lack, n_items, shown)
-                reason = "the item has no image" if lacks_image else resolved.undefined
+                reason = _NO_IMAGE[lack] if is_of_image else resolved.undefined
                 about.setdefault(f"{items.describe(n_all)}: {reason}", []).append(
                     metric.settings.alias
                 )

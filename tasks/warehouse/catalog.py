@@ -57,11 +57,14 @@ class Option(NamedTuple):
 
 @dataclass(frozen=True)
 class Recipe:
-    """One of the questions in `sql/adhoc`."""
+    """One of the questions in `sql/adhoc`; `about` are the columns that answer it, which a table
+    never folds.
+    """
 
     name: str
     question: str
     grain: str
+    about: tuple[str, ...]
     options: Mapping[str, Option]
     text: str
 
@@ -189,7 +192,8 @@ def _read_recipe(name: str, text: str) -> Recipe:
         (option, says) for key, says in header.items() if (option := _OPTION.fullmatch(key))
     ]
     options = {option[1]: Option(option[2], says) for option, says in keyed_options}
-    return Recipe(name, header["question"], header["grain"], options, text)
+    about = tuple(header["about"].split(", "))
+    return Recipe(name, header["question"], header["grain"], about, options, text)
 
 
 def describe_options(recipe: Recipe) -> str:

@@ -36,7 +36,7 @@ _REFERENCE = re.compile(r"\b(?:raw|stg|core|rpt|chk)_\w+")
 _LAYERED = re.compile(r"(?:empty|raw|stg|core|rpt|chk)_")
 _COMMENT = re.compile(r"--[^\n]*")
 # `-- <key>: <text>` at the beginning of a SQL file; an option is `option <name> = <default>`.
-_KEYED = re.compile(r"-- (grain|question|check|warning|option \w+(?: = [^:]+)?): (.+)")
+_KEYED = re.compile(r"-- (grain|question|about|check|warning|option \w+(?: = [^:]+)?): (.+)")
 _FOLDERS = ("staging", "core", "views", "reports")
 _UNUSED_S = 30 * 86400.0
 """Seconds after which the file of another version of the SQL is removed; who still uses that

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from judgelake.flows.cli import make_parser
 from judgelake.flows.plan_command import as_text, plan_suite, run_plan
@@ -201,6 +202,35 @@ metrics: [exact_match, bleu_4, clip_score]
     unreferred = "1 of 4 items (q1): the item has no reference answers"
     assert f"no score of exact_match: {unreferred}" in lines
     assert f"no score of bleu_4: {unreferred.replace('of 4', 'of 5')}" in lines
+
+
+def test_it_names_items_whose_image_file_is_not_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of seven items one has its image, one none, four name files that are not there, one a URL."""
+    uris = ["here.png", None, *(f"gone{n}.png" for n in range(4)), "https://example.org/x.png"]
+    records = [{"id": f"q{n}", "image": uri, "a": "cat"} for n, uri in enumerate(uris)]
+    (tmp_path / "a.json").write_text(json.dumps(records))
+    Image.new("L", (8, 8)).save(tmp_path / "here.png")
+    (tmp_path / "suite.yaml").write_text("""
+name: s
+benchmarks:
+  b:
+    source: table
+    file: a.json
+    task: caption
+    columns: {item_id: id, images: image, answer: a, model: {constant: m}}
+images: .
+metrics: [clip_score, ref_clip_score, bleu_4]
+""")
+    lines = plan(capsys, tmp_path / "suite.yaml", "--lake", tmp_path / "lake").splitlines()
+    clip = [line for line in lines if line.startswith("no score of clip_score, ref_clip_score: ")]
+    assert [line.partition(": ")[2] for line in clip] == [
+        "5 of 7 items (q2, q3, q4, ...): its image is not there or is damaged (see the quarantine), "
+        "or is a URL, which metrics do not fetch",
+        "1 of 7 items (q1): the item has no image",
+    ]
+    assert [line for line in lines if "bleu_4: 5 of" in line] == []
 
 
 @pytest.mark.parametrize("width", [80, 120])

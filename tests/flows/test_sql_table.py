@@ -56,6 +56,13 @@ def test_a_chosen_column_and_the_last_are_never_folded() -> None:
     assert show_table(NAMES, ROWS, 60, NAMES).startswith("-- row 1\nsuite")
 
 
+def test_the_first_and_the_last_column_make_room_for_chosen_ones() -> None:
+    names = ["benchmark", "judge", "reason", "n_unpriced"]
+    rows = [[f"okvqa-{n}", f"judge-{n}", f"because of {n}", n] for n in range(5)]
+    assert heads(show_table(names, rows, 30)) == ["benchmark", "n_unpriced"]
+    assert heads(show_table(names, rows, 30, {"judge", "reason"})) == ["judge", "reason"]
+
+
 def test_a_wide_table_folds_nothing() -> None:
     assert heads(show_table(NAMES, ROWS, 160)) == NAMES
 

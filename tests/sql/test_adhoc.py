@@ -11,7 +11,6 @@ import duckdb
 import pytest
 from scipy import stats
 
-from judgelake.flows.sql_table import show_table
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.warehouse.catalog import find_recipe, list_recipes
 from judgelake.tasks.warehouse.warehouse import materialise, open_warehouse, run_sql
@@ -888,31 +887,3 @@ def test_an_alias_is_found(
 
 def test_circles_of_a_judge_by_its_alias(twins: duckdb.DuckDBPyConnection) -> None:
     assert len(ask(twins, "circles", rater="pair")) == 2
-
-
-ABOUT = {
-    "largest_differences": ("item_id", "model", "judge", "difference"),
-    "low_mass": ("share_below", "median"),
-    "readings_side_by_side": ("judge_a", "judge_b", "pearson"),
-    "agreement_with_people": ("rater_a", "rater_b", "kappa"),
-    "closest_to_people": ("judge", "value"),
-    "disagreements": ("spread",),
-    "missing_scores": ("reason", "n"),
-    "rankings_side_by_side": ("place_by_judge", "place_by_people"),
-    "length_and_score": ("rater", "spearman"),
-}
-"""Recipe -> the columns that it is about."""
-
-
-@pytest.mark.parametrize("name", ABOUT)
-def test_80_columns_show_what_a_recipe_is_about(
-    given: duckdb.DuckDBPyConnection, name: str
-) -> None:
-    recipe = find_recipe(name)
-    cursor = run_sql(given, recipe.text, name, recipe.fill_options([]))
-    names = [column for column, *_ in cursor.description or ()]
-    shown = show_table(names, cursor.fetchall(), 80)
-    if shown.startswith("-- row"):  # records have every column
-        return
-    constant = re.findall(r"(\w+) = ", shown)
-    assert {*ABOUT[name]} <= {*heads(shown), *constant}, shown

@@ -22,6 +22,7 @@ from tests.lakes import (
     score_row,
     verdict_row,
 )
+from tests.sql.test_recorded import recorded
 
 A, B, M = "a" * 16, "b" * 16, "c" * 16
 CAT, DOG = item("i0", image="0.png"), item("i1", "Which animal?", ("dog", "puppy"))
@@ -210,6 +211,28 @@ def test_only_a_suite_s_last_registration_is_current(lake: Lake) -> None:
     )
     append_records(lake, "judges", [judge_row("lave", B, registered_at=at(2))])
     assert judges(lake) == [("lave", B, "r1"), ("other", M, "r1")]
+
+
+# ---- core_judge_names
+
+
+def test_a_name_in_reports_has_one_alias(lake: Lake) -> None:
+    """Two judges of one alias, a metric under two ids, and a judge that others recorded."""
+    rows = [
+        judge_row("lave", A, suite="s"),
+        judge_row("lave", B, suite="t"),
+        metric_row("first", M, suite="s", call_signature="acc|version:1"),
+        metric_row("again", "d" * 16, suite="t", call_signature="acc|version:1"),
+    ]
+    append_records(lake, "judges", rows)
+    ingest(lake, [CAT], [answer("i0", "a cat")], recorded_verdicts=[recorded("i0", 1, "gpt-4")])
+    names = query(lake, "select judge, alias from core_judge_names order by judge")
+    assert [(row["judge"], row["alias"]) for row in names] == [
+        ("gpt-4", "gpt-4"),
+        (f"lave@{A}/r1", "lave"),
+        (f"lave@{B}/r1", "lave"),
+        ("metric:acc|version:1", "again"),
+    ]
 
 
 # ---- core_runs

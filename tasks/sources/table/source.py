@@ -5,13 +5,11 @@ Settings are `settings`, reading is `tasks.sources.readers.files`, mapping is `r
 finds the files and puts these together.
 """
 
-import glob
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
 
 import polars as pl
 
@@ -20,7 +18,6 @@ from judgelake.tasks.sources.frames import Rejected, SourceFrames
 from judgelake.tasks.sources.kind import Source
 from judgelake.tasks.sources.readers.files import (
     AbsentColumnsError,
-    FileSettings,
     RecordBatch,
     SeenPaths,
     check_columns,
@@ -31,6 +28,7 @@ from judgelake.tasks.sources.readers.files import (
 )
 from judgelake.tasks.sources.readers.record_paths import DTYPES, FILE, LOCATOR, Kind, flatten
 from judgelake.tasks.sources.table.columns import GIVES_ITEMS
+from judgelake.tasks.sources.table.input_files import InputFile, find_files, refuse_twice
 from judgelake.tasks.sources.table.judges import note_unordered
 from judgelake.tasks.sources.table.rows import RowMaker
 from judgelake.tasks.sources.table.settings import PartSettings, TableSettings
@@ -44,21 +42,11 @@ from judgelake.tasks.sources.table.shaping import (
     parse_columns,
 )
 
-VERSION = 3
+VERSION = 4
 # a larger cell is an embedded file or a broken quotation, not a text
 _MOST_BYTES = 1 << 20
-# The variable parts of a path: `{name}`, which becomes a column, and `*`.
-_PART = re.compile(r"\{(\w+)\}|(\*)")
 # rows read at a time, which bounds memory
 _BATCH = 200_000
-
-
-class InputFile(NamedTuple):
-    """A file, what it is called in the lake, and the columns that its path gives."""
-
-    path: Path
-    name: str
-    columns: Mapping[str, str]
 
 
 def source_files(settings: TableSettings) -> list[Path]:
@@ -87,75 +75,6 @@ def read_table(settings: TableSettings) -> SourceFrames:
     if not any(duels.shown_first for part in parts for duels in part.judge_duels):
         notes += note_unordered(frames.get("recorded_duels"))
     return SourceFrames(**frames, rejected=rejected, notes=tuple(notes))
-
-
-def find_files(settings: FileSettings, newest: str | None = None) -> list[InputFile]:
-    """The file of some settings, or those that its glob finds, sorted by path; `{name}` parts of
-    the path are columns. Of files that differ in the part `newest` alone only the last.
-    """
-    pattern = settings.file or Path()
-    text = str(pattern)
-    fixed = re.split(r"[{*]", text, maxsplit=1)[0]
-    if fixed == text:
-        if not pattern.is_file():
-            raise SourceError(
-                f"{pattern}: there is no such file; expected a data file; check the path in "
-                f"the suite"
-            )
-        return [InputFile(pattern, pattern.name, {})]
-    root = Path(fixed).parent if not fixed.endswith("/") else Path(fixed)
-    candidates = [
-        file
-        for file in sorted(root.glob(_as_glob(str(pattern.relative_to(root)))))
-        if file.is_file()
-    ]
-    regex = re.compile(_as_regex(text))
-    files = [
-        InputFile(file, str(file.relative_to(root)), match.groupdict())
-        for file in candidates
-        if (match := regex.fullmatch(str(file)))
-    ]
-    if not files:
-        raise SourceError(
-            f"{pattern}: no file matches; expected at least one; check the path in the suite"
-        )
-    return files if newest is None else _keep_newest(files, newest)
-
-
-def _keep_newest(files: list[InputFile], name: str) -> list[InputFile]:
-    """Of files whose paths differ in the part `name` alone the one where it sorts last; in the
-    order of `files`.
-    """
-    last: dict[tuple[str, ...], InputFile] = {}
-    for file in files:
-        others = tuple(value for key, value in file.columns.items() if key != name)
-        if others not in last or file.columns[name] > last[others].columns[name]:
-            last[others] = file
-    return [file for file in files if file in last.values()]
-
-
-def _as_glob(text: str) -> str:
-    return "".join(
-        "*" if _PART.fullmatch(part) else glob.escape(part)
-        for part in re.split(r"(\{\w+\}|\*)", text)
-    )
-
-
-def _as_regex(text: str) -> str:
-    seen: set[str] = set()
-
-    def give(part: str) -> str:
-        if part == "*":
-            return "[^/]*"
-        if not _PART.fullmatch(part):
-            return re.escape(part)
-        name = part[1:-1]
-        if name in seen:
-            return f"(?P={name})"
-        seen.add(name)
-        return f"(?P<{name}>[^/]+)"
-
-    return "".join(map(give, re.split(r"(\{\w+\}|\*)", text)))
 
 
 def _read_part(part: PartSettings) -> RowMaker:
@@ -355,6 +274,9 @@ class _FileReader:
         self.present |= flat.present
         self.keys.update(key for record in batch.records[:100] for key in record)
         self._check_new(file.path, self.keys)
+        if file.columns:
+            keys = {key for record in batch.records for key in record}
+            refuse_twice(file, self.part, keys, self.wanted)
         frame = pl.DataFrame({**flat.columns, LOCATOR: pl.Series(batch.locators, dtype=pl.String)})
         for bad in flat.misfits:
             remedy = (
@@ -378,10 +300,13 @@ class _FileReader:
         """The plain columns of a Parquet file without a detour over Python; None where there is
         more to it.
         """
-        if find_format(file.path, self.part) != "parquet" or self.part.explode or self.part.json:
+        if find_format(file.path, self.part) != "parquet":
             return None
         with open_parquet(file.path) as parquet:
             names = parquet.schema_arrow.names
+            refuse_twice(file, self.part, names, self.wanted)
+            if self.part.explode or self.part.json:
+                return None
             self._check_new(file.path, names)
             if any(path not in names for path in wanted):
                 if all(

@@ -124,6 +124,39 @@ def test_a_new_column_does_not_take_the_name_of_one_of_the_file(
         read(tmp_path, file=file, columns=ITEM, **shape)
 
 
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_a_part_of_the_path_is_no_column_of_the_file(tmp_path: Path, suffix: str) -> None:
+    """`{id}` hid the column `id`: every row was the item `a`."""
+    write_rows(tmp_path, suffix)
+    with pytest.raises(SourceError) as error:
+        read(tmp_path, file=f"{{id}}.{suffix}", columns=ITEM)
+    assert str(error.value) == (
+        f"{tmp_path / 'a'}.{suffix}: has a column 'id', and its path a part {{id}} ('a') by `file: "
+        f"{tmp_path}/{{id}}.{suffix}`; expected one of the two; rename the part, such as "
+        "{path_id}: then 'id' is the column, and 'path_id' the part"
+    )
+    named = read(tmp_path, file=f"{{path_id}}.{suffix}", columns={**ITEM, "category": "path_id"})
+    assert named.items["item_id"].to_list() == ["1", "2"]
+    assert named.items["category"].to_list() == ["a", "a"]
+    unread = read(tmp_path, file=f"{{id}}.{suffix}", columns={"item_id": "q", "prompt": "q"})
+    assert unread.items["item_id"].to_list() == ["A?", "B?"]
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_column_of_some_records_alone_is_seen(tmp_path: Path, late: bool) -> None:
+    """Beside a part of the path, in the last of 200 records; or in an element of a list."""
+    lines: list[dict[str, Any]] = [{"k": n, "qs": [{"q": "A?"}]} for n in range(200)]
+    if late:
+        lines[-1]["id"] = 7
+    else:
+        lines[0]["qs"] = [{"q": "A?"}, {"q": "B?", "id": 7}]
+    write_lines(tmp_path / "a.jsonl", lines)
+    pl.DataFrame(lines, infer_schema_length=None).write_parquet(tmp_path / "a.parquet")
+    for suffix in ("jsonl", "parquet"):
+        with pytest.raises(SourceError, match="has a column 'id', and its path a part"):
+            read(tmp_path, file=f"{{id}}.{suffix}", explode="qs", columns=ITEM)
+
+
 def write_rows(folder: Path, suffix: str) -> str:
     if suffix == "csv":
         write_bytes(folder / "a.csv", b"id,q\n1,A?\n2,B?\n")
