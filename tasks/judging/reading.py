@@ -145,7 +145,7 @@ def settle_rating_at_end(text: str, marker: str, levels: Iterable[int]) -> Settl
     found = [
         (match, number)
         for match in matches
-        if (number := read_number(seen, match.end(), top, words=match["sign"] != "is"))
+        if (number := read_number(seen, match.end(), top, words=match["sign"].lower() != "is"))
         and (
             not _is_quoted(seen, match.start(), number.behind)
             or is_last_code(seen, match.start(), number.behind)
@@ -160,7 +160,7 @@ def settle_rating_at_end(text: str, marker: str, levels: Iterable[int]) -> Settl
     says_so = bool(found) and found[-1][0]["so"] is not None
     for match, number in found:
         if match["so"] or not says_so:
-            level = int(number.value) if number.value in allowed else None
+            level = int(number.value or 0) if number.value in allowed else None
             own = is_judges_own(seen, match.start(), number.end, after)
             marks.append(Mark(level, match.start(), number.end, own))
         after = number.behind
@@ -219,7 +219,7 @@ def settle_result_marker(text: str, levels: Iterable[int]) -> Settled:
             other = _gives_other_score(seen, marker.end()) and number is None
             return _Valued(None, marker.end()) if other else None
         numbers.append(number)
-        level = int(number.value) if number.value in allowed else None
+        level = int(number.value or 0) if number.value in allowed else None
         return _Valued(level, number.end, behind=number.behind)
 
     settled = _settle_markers(text, read_score, is_judges_own)
