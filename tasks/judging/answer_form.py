@@ -32,6 +32,7 @@ from judgelake.tasks.types import (
     Verdict,
 )
 
+_SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？")
 _MOST_TOP = 20
 """The most alternatives that OpenAI lists."""
 
@@ -115,7 +116,7 @@ def _find_marker(text: str, opening: str) -> int:
 def _as_free(request: Request, reply: Reply | Failure, marker: str) -> Reply | Failure:
     """The reply as the protocol's reader takes it; one whose endpoint did not hold the model to the
     form stays as it is. A cut after a whole answer is none; other ends stay, for readers refuse
-    some. The answer's marker begins a line, whatever the explanation ends with.
+    some. The answer's marker begins a line, and the explanation before it ends as a sentence does.
     """
     answer = request.answer
     if answer is None or request.form == "free" or isinstance(reply, Failure):
@@ -138,7 +139,8 @@ def _as_free(request: Request, reply: Reply | Failure, marker: str) -> Reply | F
     said = f"{values.get(answer.explained, '')}{opening}"
     before = said.removesuffix(marker)
     if before and before != said:
-        said = f"{before.rstrip(' ,:;')}\n{marker.lstrip()}"
+        ended = before.rstrip(" ,:;")
+        said = f"{ended}{'' if ended.endswith(_SENTENCE_ENDS) else '.'}\n{marker.lstrip()}"
     _, was_cut = forgive_cut(reply)
     return replace(
         reply,

@@ -45,7 +45,7 @@ _WITHDRAWAL = (
     r"|perhaps|or not|disregard|ignore (?:that|this|the above))(?![\w'’]))"
 )
 _TAKES_BACK = re.compile(rf"[\s*_`.!,;:)\]…—–-]*{_WITHDRAWAL}", re.IGNORECASE)
-_CORRECTS = re.compile(rf"(?:\A|[.!?…,;:—–-]\s|\n)[\s*_`.,;:…—–-]*{CORRECTION}", re.IGNORECASE)
+_CORRECTS = re.compile(rf"(?:\A|[.!?…,;:—–-]\s|\n)[\s*_`.,;:…—–-]*+{CORRECTION}", re.IGNORECASE)
 # a prompt's field: what follows is another case, which a model goes on to make up
 _NEXT_CASE = re.compile(r"(?im)^[\s*_#]*(?:question|instruction|task|candidate answer)\b[*_ ]*:")
 
@@ -55,7 +55,8 @@ _JUDGED = (
     r"(?:['’]s (?:answer|response)| answer| response)?|it|this)"
 )
 LEAD_WORDS = (
-    r"(?:(?:rating|score) ?[:=] ?[0-9]|so|hence|thus|therefore|then|and|however|accordingly"
+    r"(?:(?:rating|score) ?[:=] ?[0-9]|donc|daher|因此|所以"
+    r"|so|hence|thus|therefore|then|and|however|accordingly"
     r"|consequently|finally|final answer|final"
     r"|overall|all in all|in (?:conclusion|summary|total|short|sum|my (?:opinion|view|judge?ment))"
     r"|to (?:conclude|sum up|summari[sz]e)|as a result|result|now|still|clearly|here|my|the|an?"

@@ -12,7 +12,13 @@ from itertools import islice
 from typing import Literal
 
 from judgelake.schemas.values import FAILURE_CATEGORIES
-from judgelake.tasks.judging.claims import LONGEST_CHARS, MOST_MARKS, corrects, is_own
+from judgelake.tasks.judging.claims import (
+    LONGEST_CHARS,
+    MOST_MARKS,
+    corrects,
+    hide_asides,
+    is_own,
+)
 from judgelake.tasks.judging.protocol import Protocol
 from judgelake.tasks.judging.reading import check_reply
 from judgelake.tasks.judging.rubrics import check_caption, find_missing_caption
@@ -40,8 +46,8 @@ TASKS = ("vqa", "document")
 PROMPT = "failure_labels"
 MARKERS = ("Image description:", "Question:", "References:", "Candidate:", "Categories:")
 """What no text of the data may bring into the prompt: its fields and the marker of the verdict."""
-# judges write the marker in bold or as a heading: `**Categories:**`
-_MARKER = re.compile(r"^[ \t*_#]*categories[ \t*_]*:[ \t*_]*", re.IGNORECASE | re.MULTILINE)
+# judges write the marker in bold, as a heading or as a point: `**Categories:**`
+_MARKER = re.compile(r"^[ \t*_#•-]*categories[ \t*_]*:[ \t*_]*", re.IGNORECASE | re.MULTILINE)
 # the names come on one line, with commas or `and`, or one a line
 _SEPARATOR = re.compile(r"[,;\n]|\s+and\s+")
 # one name a line is often a list
@@ -111,7 +117,7 @@ def call_signature(options: FailureLabelsOptions, models: Models) -> dict[str, o
 
 def reading_signature(_options: FailureLabelsOptions) -> dict[str, object]:
     """How replies are read: the names after the last marker."""
-    return {"reader": "category-list", "version": 3}
+    return {"reader": "category-list", "version": 4}
 
 
 def judge(case: Case, options: FailureLabelsOptions, models: Models) -> Judge:
@@ -191,9 +197,10 @@ def read_categories(text: str) -> frozenset[str] | None:
     None where there is no such line, where something follows that is no category, or where an
     earlier line lists others and nothing says that it is corrected.
     """
-    markers = (
-        [*islice(_MARKER.finditer(text), MOST_MARKS + 1)] if len(text) <= LONGEST_CHARS else []
-    )
+    if len(text) > LONGEST_CHARS:
+        return None
+    text = hide_asides(text)
+    markers = [*islice(_MARKER.finditer(text), MOST_MARKS + 1)]
     if not markers or len(markers) > MOST_MARKS:
         return None
     last = markers[-1]

@@ -243,7 +243,7 @@ def reading_signature(options: FleurOptions) -> dict[str, object]:
     """How replies are read."""
     start: dict[str, object] = {
         "reader": "opening-score",
-        "version": 3,
+        "version": 4,
         "scale": "0-1",
         "smoothing": options.smoothing,
     }

@@ -239,7 +239,7 @@ def reading_signature(options: HarmonicOptions) -> dict[str, object]:
     reading = options.reading
     start: dict[str, object] = {
         "reader": "drawn-ratings" if reading.drawn else "first-token-rating",
-        "version": 3,
+        "version": 4,
         "scale": "1-5",
     }
     how = (

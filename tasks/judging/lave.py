@@ -129,11 +129,11 @@ def reading_signature(options: LaveOptions) -> dict[str, object]:
     if options.rating == "weighted":
         return {
             "reader": "weighted-rating-at-end",
-            "version": 4,
+            "version": 5,
             "scale": "1-3",
             "min_mass": options.min_mass,
         }
-    return {"reader": "rating-at-end", "version": 4, "scale": "1-3"}
+    return {"reader": "rating-at-end", "version": 5, "scale": "1-3"}
 
 
 def judge(case: Case, options: LaveOptions, models: Models) -> Judge:

@@ -133,7 +133,7 @@ def call_signature(options: PrometheusOptions, models: Models) -> dict[str, obje
 def reading_signature(options: PrometheusOptions) -> dict[str, object]:
     """How replies are read: the last marked score, or the expected one, mapped linearly to 0-1."""
     reader = "result-marker" if options.rating == "last" else "weighted-result-marker"
-    return {"reader": reader, "version": 3, "scale": f"1-{N_LEVELS}"}
+    return {"reader": reader, "version": 4, "scale": f"1-{N_LEVELS}"}
 
 
 def judge(case: Case, options: PrometheusOptions, models: Models) -> Judge:

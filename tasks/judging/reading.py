@@ -12,7 +12,6 @@ from itertools import islice
 from typing import NamedTuple
 
 from judgelake.tasks.judging.claims import (
-    HAS_ASIDES,
     LONGEST_CHARS,
     MOST_MARKS,
     Mark,
@@ -22,33 +21,37 @@ from judgelake.tasks.judging.claims import (
     settle,
     takes_back,
 )
+from judgelake.tasks.judging.number_lead import (
+    blank_tags,
+    find_number_alone,
+    is_judges_own,
+    is_last_code,
+)
 from judgelake.tasks.judging.number_tail import read_tail
+from judgelake.tasks.judging.number_value import Number, find_json_number, read_number
 from judgelake.tasks.judging.verdict_tail import read_marked_tail
 from judgelake.tasks.types import REPEATS, Failure, Reply, Status, Verdict
 
-# matched against the reversed text, so one match gives all that may follow a rating
-_TAIL = re.compile(r"[\s.*_`]*")
-# a last line that is the rating alone, perhaps in bold
-_ALONE = re.compile(r"[\s*_`]*(?P<value>[0-9]+)")
-# a list that breaks off ends with a number that is no rating
-_LIST_NUMBER = re.compile(r"^[ \t]*([0-9]{1,2})[.)][ \t]", re.MULTILINE)
 # the marker of the prompts, and the one of Prometheus-Vision's own feedback
-_MARKER = re.compile(r"\[RESULT\]|\b(?:so[ \t]+)?the\s+overall\s+score\s+is\b", re.IGNORECASE)
+_MARKER = re.compile(
+    r"\[RESULT\]|\b(?:so[ \t]+)?the\s+overall\s+score\s+is\b|(?-i:\bRESULT):", re.IGNORECASE
+)
 # what every marker has: a reply without it is searched no further
-_MARKER_WORD = re.compile(r"(?i)result\]|overall")
+_MARKER_WORD = re.compile(r"(?i)result[\]:]|overall")
 _MOST_MARKERS = 4 * MOST_MARKS
 """Many may be passed over, as words of the prompt; a reply with more of them repeats itself."""
 _TOO_LONG = f"it is longer than {LONGEST_CHARS:,} characters"
 # possessive (`*+`), so that long runs of blanks take linear time
-_GAP = r"[\s*_:=]*+(?:(?:score|rating)\b[\s*_:=]*+)?+[(\[<]?[ \t*_]*+"
-_SCORE = re.compile(
-    rf"(?P<gap>{_GAP})(?P<value>[-+−]?\d+(?:\.0+(?![\d.]))?+)(?P<on>[^\W_]|[.,]\d|%|)",
+_GAP = re.compile(
+    r"[*_]*+\s*+(?::[*_]*+\s*+)?(?:(?:score|rating)\b[*_]*+:?[*_]*+\s*+"
+    r"|(?:the[ \t]+(?:overall[ \t]+)?score[ \t]+is|i[ \t]+(?:would[ \t]+)?(?:give|rate)[ \t]+"
+    r"(?:it|this|the[ \t]+response))[ \t]+(?:an?[ \t]+)?)?",
     re.IGNORECASE,
 )
-# `[RESULT] four` and `[RESULT] between 3 and 4` are scores that no digit gives
-_NUMBER_WORD = re.compile(
-    rf"{_GAP}(?:(?:between|from)[ "
-    rf"\t]+)?(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|[-+−]?[0-9])\b",
+# `[RESULT] ~4`, `[RESULT] between 3 and 4`: a score of no level
+_OTHER_SCORE = re.compile(
+    r"[\s*_:=(\[<>~]*(?:(?:between|from)[ \t]+)?(?:(?:zero|one|two|three|four|five|six|seven|eight"
+    r"|nine|ten)\b|[-+−]?[0-9])",
     re.IGNORECASE,
 )
 # `more` finds a second choice behind the first: `A or B`
@@ -113,13 +116,13 @@ class RatingRead(NamedTuple):
 
 
 def read_rating_at_end(text: str, marker: str, levels: Iterable[int]) -> RatingRead | None:
-    """The rating with which `text` ends: `<marker>=n` or `<marker>: n`, or a last line that is the
-    number alone; n one of `levels`.
+    """The rating of `text`: the last `<marker>=n` or `<marker>: n`, behind which no more than a
+    reason follows; a text that is the number alone or ends with a line `Rating:` and the number on
+    the next; or a JSON object with one rating. n is one of `levels`.
 
-    Only white space, full stops and Markdown's emphasis may follow; a rating in quotation marks or
-    in a Markdown quotation is somebody's words, not the verdict, and the last number of a list that
-    breaks off is none. Nor is one that is denied, supposed or reported, or that contradicts an
-    earlier one without correcting it.
+    A rating in quotation marks or in a Markdown quotation is somebody's words, not the verdict. Nor
+    is one that is denied, supposed or reported, or that contradicts an earlier one without
+    correcting it.
     """
     mark = settle_rating_at_end(text, marker, levels).mark
     if mark is None:
@@ -131,68 +134,61 @@ def settle_rating_at_end(text: str, marker: str, levels: Iterable[int]) -> Settl
     """The mark of that rating, or why there is none."""
     if len(text) > LONGEST_CHARS:
         return Settled(None, _TOO_LONG)
-    if HAS_ASIDES.search(text):  # most texts have none, and go one function less
-        text = hide_asides(text)
-    backwards = _TAIL.match(
-        text[::-1]
-    )  # a search forwards takes quadratic time on long runs of dots or blanks
-    end = len(text) - (backwards.end() if backwards else 0)
-    pattern = _find_rating_pattern(marker)
-    marks = [*islice(pattern.finditer(text, 0, end), MOST_MARKS + 1)]
-    last = marks[-1] if marks and marks[-1].end() == end and len(marks) <= MOST_MARKS else None
-    match = last or _ALONE.match(text, text.rfind("\n", 0, end) + 1, end)
-    if (
-        match is None
-        or match.end() != end
-        or not match["value"].isascii()
-        or len(match["value"]) > 2
-        or int(match["value"]) not in set(levels)
-        or _is_somebodys(text, match, last is None)
-    ):
-        return Settled(None)
-    says_so = match.re is pattern and match["so"] is not None
-    # the number alone on a line has no marker: the line before leads in to it, or has ended
-    found, after = [], 0
-    for other in [*(other for other in marks if other.end() < match.start()), match]:
-        is_earlier = other is not match
-        if is_earlier and (len(other["value"]) > 2 or _is_quoted(text, *other.span())):
-            continue
-        if not is_earlier or other["so"] or not says_so:
-            alone = other.re is _ALONE
-            own = is_own(text, *other.span("value" if alone else 0), after, joins_lines=alone)
-            found.append(Mark(int(other["value"]), other.start(), other.end(), own))
-        after = other.end()
-    return settle(text, found)
+    allowed = set(levels)
+    top = max(allowed, default=0)
+    seen = blank_tags(hide_asides(text))
+    place = find_json_number(seen)
+    if place is None:
+        place = find_number_alone(seen)
+        matches = [*islice(_find_rating_pattern(marker).finditer(seen), MOST_MARKS + 1)]
+    else:
+        matches = []
+    found = [
+        (match, number)
+        for match in matches
+        if (number := read_number(seen, match.end(), top, words=match["sign"].lower() != "is"))
+        and (
+            not _is_quoted(seen, match.start(), number.behind)
+            or is_last_code(seen, match.start(), number.behind)
+        )
+    ]
+    if place is not None and not (found and found[-1][1].start >= place):
+        number = read_number(seen, place, top)
+        if number is None or number.value not in allowed:
+            return Settled(None)
+        return Settled(Mark(int(number.value), place, number.end))
+    marks, after = [], 0
+    says_so = bool(found) and found[-1][0]["so"] is not None
+    for match, number in found:
+        if match["so"] or not says_so:
+            level = int(number.value or 0) if number.value in allowed else None
+            own = is_judges_own(seen, match.start(), number.end, after)
+            marks.append(Mark(level, match.start(), number.end, own))
+        after = number.behind
+    settled = settle(seen, marks)
+    if found and found[-1][0]["sign"].lower() == "is" and re.search(r"\w", seen[after:]):
+        return Settled(None, "what follows `is` and its number may count something else")
+    return _check_tail(seen, settled, top, [number for _, number in found])
+
+
+def _check_tail(text: str, settled: Settled, top: float, numbers: Iterable[Number]) -> Settled:
+    """The settled mark, where no more than a reason follows its number, one of `numbers`."""
+    if settled.mark is None:
+        return settled
+    end = settled.mark.end
+    behind = next((number.behind for number in numbers if number.end == end), end)
+    fault = read_tail(text, end, float(settled.mark.value or 0), top, behind=behind).fault
+    return Settled(None, fault) if fault else settled
 
 
 @cache
 def _find_rating_pattern(marker: str) -> re.Pattern[str]:
     return re.compile(
-        # `So rating=4`, `rating: 4`, `rating is 4`; no part of `4.5`, `4/10`, `4%` or `45x`
-        rf"(?i)\b(?P<so>so\s+)?{re.escape(marker)}[\s*_]*(?:=|:|\bis\b)[\s*_]*(?P<value>[0-9]+)"
-        rf"(?![\w/%]|[.,]\d)",
+        # `So rating=4`, `rating: 4`, `rating is 4`
+        rf"(?i)\b(?P<so>so\s+)?{re.escape(marker)}[\s*_]*(?P<sign>=|:|\bis\b)(?:[*_]+(?=\s))?\s*"
+        r"(?=[\d\"'`(\[<{$*_\\]|(?:one|two|three|four|five)\b)",
         re.ASCII,
     )
-
-
-def _is_somebodys(text: str, match: re.Match[str], stands_alone: bool) -> bool:
-    """Whether a rating at the end is quoted, or is the number of a list that breaks off."""
-    before, after = text[: match.start()], text[match.end() :]
-    is_code = "`" in after and before.replace("```", "").count("`") % 2 == 1
-    is_quotation = text[text.rfind("\n", 0, match.end()) + 1 : match.end()].lstrip().startswith(">")
-    return (
-        is_code
-        or is_quotation
-        or before.endswith(('"', "'", "“", "‘", "«", "`"))
-        or (stands_alone and _breaks_off(before, after, match["value"]))
-    )
-
-
-def _breaks_off(before: str, after: str, number: str) -> bool:
-    """Whether a number alone on the last line is that of a list's next point, of which nothing
-    came.
-    """
-    return not after.strip(".") and str(int(number) - 1) in _LIST_NUMBER.findall(before)[-1:]
 
 
 def read_result_marker(text: str, levels: Iterable[int]) -> RatingRead | None:
@@ -214,34 +210,41 @@ def settle_result_marker(text: str, levels: Iterable[int]) -> Settled:
     """The mark of that score, or why there is none."""
     allowed = set(levels)
     top = max(allowed, default=0)
+    numbers: list[Number] = []
 
     def read_score(seen: str, marker: re.Match[str]) -> _Valued | None:
-        score = _SCORE.match(seen, marker.end())
-        if score is not None and not _is_list_number(seen, score):
-            rating, end = _read_level(score), score.end("value")
-            if rating not in allowed:
-                return _Valued(None, end)
-            return _Valued(rating, end, read_tail(seen, end, rating, top).fault)
-        if score is None and _gives_other_score(seen, marker.end()):
-            return _Valued(None, marker.end())
-        return None
+        gap = _GAP.match(seen, marker.end())
+        place = gap.end() if gap else marker.end()
+        number = read_number(seen, place, top)
+        if number is None or _is_list_number(seen, marker.end(), number):
+            other = _gives_other_score(seen, marker.end()) and number is None
+            return _Valued(None, marker.end()) if other else None
+        numbers.append(number)
+        level = int(number.value or 0) if number.value in allowed else None
+        return _Valued(level, number.end, behind=number.behind)
 
-    return _settle_markers(text, read_score)
+    settled = _settle_markers(text, read_score, is_judges_own)
+    return _check_tail(hide_asides(text), settled, top, numbers) if settled.mark else settled
 
 
 class _Valued(NamedTuple):
-    """What a marker gives, where that ends, and what is wrong with what follows, if anything is."""
+    """What a marker gives, where that ends, and what is wrong with what follows, if anything is.
+    `behind`: where the quotation marks or brackets around it end.
+    """
 
     value: int | str | None
     end: int
     fault: str = ""
+    behind: int = 0
 
 
 def _settle_markers(
-    text: str, read_value: Callable[[str, re.Match[str]], _Valued | None]
+    text: str,
+    read_value: Callable[[str, re.Match[str]], _Valued | None],
+    says: Callable[[str, int, int, int], bool] = is_own,
 ) -> Settled:
     """What the markers in `text` give: `read_value` has what one gives, None where it is passed
-    over.
+    over. `says`: whether a verdict is the judge's own.
     """
     if len(text) > LONGEST_CHARS:
         return Settled(None, _TOO_LONG)
@@ -254,39 +257,31 @@ def _settle_markers(
     marks, wrapped, after = [], _is_wrapped(seen), 0
     for marker in markers:
         found = read_value(seen, marker)
-        if found is None or (not wrapped and _is_quoted(seen, marker.start(), found.end)):
+        if found is None:
             continue
-        own = is_own(seen, marker.start(), found.end, after)
+        start, end = marker.start(), max(found.end, found.behind)
+        if not wrapped and _is_quoted(seen, start, end) and not is_last_code(seen, start, end):
+            continue
+        own = says(seen, start, found.end, after)
         marks.append(Mark(found.value, marker.start(), found.end, own, found.fault))
         after = found.end
     return settle(seen, marks)
 
 
-def _read_level(score: re.Match[str]) -> int:
-    """The level that a score is, -1 for none."""
-    whole = score["value"].partition(".")[0]
-    return (
-        int(whole)
-        if not score["on"] and whole.isascii() and whole.isdigit() and len(whole) <= 2
-        else -1
-    )
-
-
-def _is_list_number(text: str, score: re.Match[str]) -> bool:
+def _is_list_number(text: str, start: int, number: Number) -> bool:
     """Whether the number after a marker opens a list on the next line."""
     return (
-        "\n" in score["gap"]
-        and re.match(r"[.)][ \t]+\S", text[score.end("value") : score.end("value") + 20])
-        is not None
+        "\n" in text[start : number.start]
+        and re.match(r"[.)][ \t]+\S", text[number.end : number.end + 20]) is not None
     )
 
 
 def _gives_other_score(text: str, end: int) -> bool:
-    """Whether a score follows that is no number in digits: a word, a sign such as `④`, a span
-    `between 3 and 4`.
+    """Whether a score follows that is no number of a level: a sign such as `④`, a span `between 3
+    and 4`, `<4`.
     """
     following = text[end : end + 40].lstrip(" \t\n*_:=([")
-    return following[:1].isnumeric() or _NUMBER_WORD.match(text, end) is not None
+    return following[:1].isnumeric() or _OTHER_SCORE.match(text, end) is not None
 
 
 def read_marked_choice(text: str, choices: Iterable[str]) -> str | None:

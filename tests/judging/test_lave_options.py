@@ -85,7 +85,7 @@ def test_the_weighted_rating_is_another_reading_of_the_same_judge() -> None:
         for options in ({}, WEIGHTED, WEIGHTED | {"min_mass": 0.9})
     ]
     assert len({json.dumps(reading) for reading in readings}) == 3
-    assert readings[0] == {"reader": "rating-at-end", "version": 4, "scale": "1-3"}
+    assert readings[0] == {"reader": "rating-at-end", "version": 5, "scale": "1-3"}
 
 
 @pytest.mark.parametrize(

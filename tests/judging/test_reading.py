@@ -35,7 +35,8 @@ def read(text: str) -> int | None:
         ("The answer is close.\nThe rating is 2", 2),
         ("3", 3),
         ("\n 2 \n", 2),
-        ("It is wrong.\n\n1", 1),
+        ("It is wrong.\n\n1", None),
+        ("It is wrong.\n\nRating:\n1", 1),
         ("So rating=03", 3),
         # the last one counts
         ("rating=1. On reflection that is too strict. So rating=2", 2),
@@ -49,17 +50,17 @@ def read(text: str) -> int | None:
         ("So rating=**2**", 2),
         ("**Rating:** 1", 1),
         ("Incorrect.\n```\nSo rating=1\n```", 1),
-        ("Fine.\n\n__3__", 3),
+        ("Fine. So I say:\n\n__3__", 3),
         # out of range, and other numbers
         ("So rating=0", None),
         ("So rating=4", None),
         ("So rating=13", None),
         ("So rating=-1", None),
         ("So rating=2.5", None),
-        ("So rating=3.0", None),
+        ("So rating=3.0", 3),
         ("2.5", None),
-        ("So rating=1/3", None),
-        ("So rating=3 out of 3", None),
+        ("So rating=1/3", 1),
+        ("So rating=3 out of 3", 3),
         ("3 out of 3", None),
         ("So rating=2-3", None),
         ("9" * 5000, None),
@@ -77,16 +78,23 @@ def read(text: str) -> int | None:
         ("> a cat\nSo rating=3", 3),
         # a list that breaks off
         ("It fails twice:\n1. It names a dog.\n2.", None),
-        ("1. It names a cat.\n\n3.", 3),
+        ("1. It names a cat.\n\n3.", None),
         ("1) It names a dog.\n2", None),
         # other scripts' digits
         ("So rating=３", None),
         ("So rating=٣", None),
         ("³", None),
         ("So rating=①", None),
-        # JSON is not what was asked for; a rating inside it is not guessed
-        ('{"rating": 3}', None),
-        ('{"rationale": "the same", "rating": "2"}', None),
+        # an object with one rating beside its reasons, and others
+        ('{"rating": 3}', 3),
+        ('{"rationale": "the same", "rating": "2"}', 2),
+        ('```json\n{"rationale": "the same", "rating": 2}\n```', 2),
+        ('{"rating": 3, "score": 1}', None),
+        ('{"rating": 3, "rating": 1}', None),
+        ('{"candidate": "red", "rating": 3}', None),
+        ('{"rating": [3]}', None),
+        ('{"rating": true}', None),
+        ('So {"rating": 3}', None),
         # cut off, or nothing there
         ("So rating=", None),
         ("So rating", None),
@@ -107,7 +115,7 @@ def test_the_rating_a_reply_ends_with(text: str, rating: int | None) -> None:
 def test_the_text_before_the_rating_is_the_rationale() -> None:
     text = "  It says cat. So rating=3.\n"
     assert read_rating_at_end(text, "rating", LEVELS) == (3, "It says cat.", text.index("3"))
-    assert read_rating_at_end("Both say it.\n\n**2**", "rating", LEVELS) == (2, "Both say it.", 16)
+    assert read_rating_at_end("So I say:\n\n**2**", "rating", LEVELS) == (2, "So I say:", 13)
     assert read_rating_at_end(
         "Half. So the overall score is 4", "the overall score", range(1, 6)
     ) == (4, "Half.", 30)

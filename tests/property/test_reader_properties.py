@@ -266,9 +266,11 @@ def test_what_is_out_of_range_is_none(reader: Reader) -> None:
 
 @EACH
 def test_a_value_in_json_is_not_what_was_asked_for(reader: Reader) -> None:
+    """A rating alone in an object is one to LAVE's reader."""
     for value in reader.verdicts.values():
         for key in ("rating", "result", "RESULT", "score", "answer"):
-            assert reader.read(json.dumps({key: value})) is None
+            is_rating = reader.read is read_rating and key in ("rating", "score")
+            assert reader.read(json.dumps({key: value})) == (value if is_rating else None)
             assert (
                 reader.read(json.dumps({"feedback": "fine", key: [value, value]}, indent=1)) is None
             )
@@ -287,7 +289,7 @@ def test_a_verdict_in_its_place_counts_or_none_does(
 
 
 @EACH
-@pytest.mark.parametrize("words", ["NO", "It is not a cat", "The candidate said"])
+@pytest.mark.parametrize("words", ["NO.", "It is not a cat"])
 def test_a_paragraph_before_it_denies_no_verdict(reader: Reader, words: str) -> None:
     for spelled, verdict in reader.verdicts.items():
         if not reader.stands_first:
