@@ -393,8 +393,8 @@ def _weigh(seen: str, declared: list[_Said], stated: list[_Said], form: Form) ->
     if is_form(last.why + behind):
         return Settled(None, f"it calls its {last.value} an example")
     sides = form.sides(last.value)
-    stated = any(name.lastindex for name in sides.names.finditer(seen[last.place : last.end]))
-    fault = find_fault(behind, sides, stated=stated)
+    is_stated = any(name.lastindex for name in sides.names.finditer(seen[last.place : last.end]))
+    fault = find_fault(behind, sides, stated=is_stated)
     return Settled(None, fault) if fault else Settled(Mark(last.value, last.place, last.end))
 
 
