@@ -161,10 +161,13 @@ def compare_cells(
 
 
 def mark_best(column: Column, level: float = 0.05) -> int | None:
-    """The leader if it is better than every other judge at this level after the correction for all
-    pairs, else None.
+    """The leader if it is better than every other judge on the rows that both scored, at this level
+    after the correction for all pairs, else None.
     """
-    ahead = [difference.p_holm <= level for difference in column.differences]
+    ahead = [
+        difference.difference > 0 and difference.p_holm <= level
+        for difference in column.differences
+    ]
     return column.leader if ahead and all(ahead) else None
 
 

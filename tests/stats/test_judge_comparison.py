@@ -95,6 +95,20 @@ def test_differences_are_of_the_rows_both_scored() -> None:
     )
 
 
+def test_a_leader_by_its_own_rows_that_is_behind_on_the_common_ones_is_not_the_best() -> None:
+    rng = np.random.default_rng(8)
+    x, y, clusters = plant_judges([0.5, 0.1], 300, rng)
+    x[100:, 0] = math.nan  # scored the rows only on which the other is good too
+    x[100:, 1] = rng.normal(size=200)
+    weights = draw_cluster_weights(100, 400, rng)
+    for column in compare_correlations(x, y, clusters, weights).values():
+        (difference,) = column.differences
+        assert (column.leader, difference.n_common) == (0, 100)
+        assert difference.high < 0
+        assert difference.p_holm <= 0.05
+        assert mark_best(column) is None
+
+
 def test_two_copies_of_a_judge_never_differ() -> None:
     rng = np.random.default_rng(5)
     x, y, clusters = plant_judges([0.5], 60, rng)
