@@ -49,7 +49,12 @@ def ahead(judge: str, value: float, **other: Any) -> dict[str, Any]:
         (compared("j", None), None, "", "cannot be said"),
         (compared("j", 0.5, low=None), None, "", "not known how surely"),
         (compared("j", 0.5, is_best=True), 0.4, "good", "good enough: surely at least 0.4; surely"),
-        (ahead("j", 0.5), 0.5, "fair", "perhaps good enough: 0.5 lies in the interval; the highest"),
+        (
+            ahead("j", 0.5),
+            0.5,
+            "fair",
+            "perhaps good enough: 0.5 lies in the interval; the highest",
+        ),
         (ahead("j", 0.5), 0.7, "bad", "not good enough: surely below 0.7; the highest"),
     ],
 )
