@@ -429,7 +429,7 @@ def test_the_first_screen_names_judges_not_to_trust_on_every_benchmark(
         }
         insert_named(lake, "rpt_judge_comparison", row)
     said = render(lake, tmp_path, benchmarks=["nq", "vqa"]).text
-    assert "On nq : closest to people is good 0.50 (0.40 to 0.60): better than chance." in said
+    assert "On nq : the highest agreement with people is good 0.50 (0.40 to 0.60): better than chance." in said
     assert (
         "On vqa : do not trust small 0.01 (-0.50 to 0.51) and against -0.30 (-0.40 to -0.20): "
         "their agreement may be chance, or is below 0." in said
