@@ -43,6 +43,7 @@ select
     value,
     low,
     high,
+    reason,
     n,
     n_clusters
 from chosen

@@ -23,6 +23,7 @@ select
     found.value,
     found.low,
     found.high,
+    found.reason,
     found.n
 from rpt_correlation as found
 left join names on found.judge = names.judge

@@ -259,8 +259,9 @@ CORRELATION: Row = {
     "resamples": 20,
     "seed": 0,
     "reported_at": at(9),
-    "low": 0.1,
-    "high": 0.9,
+    "low": None,
+    "high": None,
+    "reason": "fewer than 5 clusters",
 }
 
 
@@ -350,6 +351,23 @@ def test_a_recipe_can_be_asked_of_one_benchmark(
         row[:4] for row in ask(given, name)
     ]
     assert ask(given, name, benchmark="none") == []
+
+
+NO_INTERVAL = [
+    ("closest_to_people", {}),
+    ("closest_by_group", {}),
+    ("criteria_matrix", {"judge": "lave"}),
+]
+
+
+@pytest.mark.parametrize(("name", "options"), NO_INTERVAL)
+def test_a_recipe_says_why_there_is_no_interval(
+    given: duckdb.DuckDBPyConnection, name: str, options: dict[str, str]
+) -> None:
+    found = ask(given, name, "low, high, reason", **options)
+    assert found
+    assert {(low, high) for low, high, _ in found} == {(None, None)}
+    assert {reason for *_, reason in found} <= {"fewer than 5 clusters", "undefined on the sample"}
 
 
 def test_closest_by_group(given: duckdb.DuckDBPyConnection) -> None:

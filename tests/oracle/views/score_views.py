@@ -21,13 +21,16 @@ def metrics(tables: Tables) -> Rows:
     scores = tables.all_scores.assign(
         lowest=lambda frame: frame.score_0_1.fillna(0),
         highest=lambda frame: frame.score_0_1.fillna(1),
+        is_missing=lambda frame: frame.score_0_1.isna(),
     )
-    by_answer = scores.groupby(keys)[["score_0_1", "lowest", "highest"]].mean().reset_index()
+    figures = ["score_0_1", "lowest", "highest", "is_missing"]
+    by_answer = scores.groupby(keys)[figures].mean().reset_index()
     found = with_all(by_answer, "model").groupby(["benchmark", "model", "judge"])
     beyond = _beyond(scores.judge, scores.score_0_1)
     return [
         {"benchmark": benchmark, "model": model, "judge": judge, "metric": tables.aliases[judge],
          "n": rows.score_0_1.notna().sum(), "n_missing": rows.score_0_1.isna().sum(), "mean": rows.score_0_1.mean(),
+         "n_partly_missing": (rows.is_missing.gt(0) & rows.score_0_1.notna()).sum(),
          "least": None if judge in beyond else rows.lowest.mean(),
          "most": None if judge in beyond else rows.highest.mean()}
         for (benchmark, model, judge), rows in found
