@@ -453,6 +453,29 @@ def test_rankings_side_by_side(given: duckdb.DuckDBPyConnection) -> None:
     ]
 
 
+def test_best_encoder_ratio_warns_where_elo_s_order_is_not_bradley_terry_s(
+    tmp_path: Path,
+) -> None:
+    lake = make_lake(tmp_path)
+    encoders = {"m1": 1.0, "m2": 4.0}
+    of_model: Row = {"family": None, "llm_parameters_b": 2.0, "training_loss": None}
+    models = [
+        {**of_model, "model": model, "vision_encoder_parameters_b": size}
+        for model, size in encoders.items()
+    ]
+    ingest(lake, [CAT], [], models=models)
+    row: Row = {"suite": "s", "benchmark": "b", "rater": "gpt", "criterion": "overall"}
+    row |= {"category": "*", "method": "elo", "n": 9, "n_missing": 0, "n_clusters": 9}
+    row |= {"initial": 1000.0, "k": 4.0, "scale": 400.0, "n_undefined": 0, "resamples": 9}
+    row |= {"seed": 0, "reported_at": at(9), "warning": "the orders differ"}
+    means = zip(encoders, (1010.0, 990.0), strict=True)
+    append_records(lake, "rankings", [{**row, "model": name, "mean": mean} for name, mean in means])
+    columns = "rater, ratio, model, elo, n_encoders, warning"
+    assert ask(warehouse(lake), "best_encoder_ratio", columns) == [
+        ("gpt", 0.5, "m1", 1010.0, 2, "the orders differ")
+    ]
+
+
 def test_grading_errors(given: duckdb.DuckDBPyConnection) -> None:
     columns = "group_name, n, accuracy, false_positive_rate, false_negative_rate"
     third = pytest.approx(1 / 3)
