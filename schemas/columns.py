@@ -279,6 +279,7 @@ COLUMNS = {
     "n": "rows that the figure rests on",
     "n_clusters": "clusters that the figure rests on",
     "n_missing": "rows without a score",
+    "n_partly_missing": "answers of `n` that lack the score of some criterion or sample",
     "n_undefined": "resamples in which the figure is undefined",
     "low": "lower end of the 95 % interval",
     "high": "upper end of the 95 % interval",

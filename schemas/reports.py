@@ -69,9 +69,10 @@ class JudgeComparisons(Strict):
     runner-up: `common_value`, `other_value` and their `difference` are of the `n_common` rows both
     scored, with an interval that holds for all differences of the column at once. `p_holm` is
     corrected for all pairs of judges (Holm's step-down, the largest difference in place of
-    Bonferroni's sum: Romano & Wolf 2005); where either value has no interval on these rows it is 1,
-    and the difference has no interval. `n_undefined` resamples had no difference. `reason` says why
-    `value` has no interval, `difference_reason` why `difference` has none.
+    Bonferroni's sum: Romano & Wolf 2005); where either value has no interval on these rows, or the
+    difference is the same in all resamples, it is 1, and the difference has no interval.
+    `n_undefined` resamples had no difference. `reason` says why `value` has no interval,
+    `difference_reason` why `difference` has none.
     """
 
     suite: str

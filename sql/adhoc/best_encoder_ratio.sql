@@ -1,5 +1,6 @@
--- question: With which vision encoder is each language model preferred, and how large is it for the language model?
--- grain: one row per benchmark x rater (single people left out) x size of the language model: its best model by mean Elo (CHIRP, section 6.3)
+-- question: With which vision encoder is each language model preferred by mean Elo, and how large is it for the language model?
+-- grain: one row per benchmark x rater (single people left out) x size of the language model: its best model by mean Elo, as in CHIRP
+-- (section 6.3); `warning` says where Elo's order is not that of Bradley-Terry, which is the ranking to read
 -- about: rater, llm_parameters_b, vision_encoder_parameters_b, ratio
 -- option benchmark: only this benchmark
 -- option criterion = overall: the criterion of the comparisons
@@ -10,6 +11,7 @@ with rated as (
         rankings.criterion,
         rankings.model,
         rankings.mean as elo,
+        rankings.warning,
         models.llm_parameters_b,
         models.vision_encoder_parameters_b
     from rpt_rankings as rankings
@@ -35,7 +37,8 @@ select
     arg_max(vision_encoder_parameters_b / llm_parameters_b, elo) as ratio,
     arg_max(model, elo) as model,
     max(elo) as elo,
-    count(*) as n_encoders
+    count(*) as n_encoders,
+    max(warning) as warning
 from rated
 group by benchmark, rater, criterion, llm_parameters_b
 having count(*) > 1

@@ -44,6 +44,7 @@ select
     rho.high as high,
     mean_of_judge,
     mean_of_people,
+    rho.reason as reason,
     rho.n as n,
     rho.n_clusters as n_clusters
 from correlated

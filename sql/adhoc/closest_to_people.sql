@@ -36,6 +36,7 @@ select
     value,
     low,
     high,
+    reason,
     n,
     n_clusters
 from chosen

@@ -16,6 +16,7 @@ select
     found.value,
     found.low,
     found.high,
+    found.reason,
     found.n
 from rpt_correlation as found
 left join core_judge_names as names on found.judge = names.judge

@@ -29,6 +29,7 @@ select
     scores.n,
     scores.low,
     scores.high,
+    scores.reason,
     scores.mean
 from rpt_failure_scores as scores
 full outer join modes

@@ -13,7 +13,7 @@ with graded as (
         coalesce(names.alias, scores.judge) as judge,
         scores.judge_criterion,
         case $by when 'model' then answers.model when 'style' then answers.style when 'task' then answers.task else '*' end as group_name,
-        scores.judge_score >= $at_least::double as called_right,
+        scores.judge_score >= round_mean($at_least::double) as called_right,
         scores.human_score >= 0.5 as is_right
     from core_rated_scores as scores
     inner join core_answers as answers

@@ -13,7 +13,7 @@ with scores as (
         criterion,
         judge,
         alias,
-        avg(score_0_1) as score
+        round_mean(avg(score_0_1)) as score
     from core_scores
     where status = 'ok' and ($benchmark::varchar is null or benchmark = $benchmark)
     group by benchmark, item_id, answer_id, criterion, judge, alias

@@ -10,7 +10,7 @@ with scores as (
         judge as rater,
         any_value(alias) as alias,
         criterion,
-        avg(score_0_1) as score
+        round_mean(avg(score_0_1)) as score
     from core_scores
     where status = 'ok'
     group by benchmark, item_id, answer_id, judge, criterion

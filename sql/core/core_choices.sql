@@ -1,6 +1,6 @@
 -- grain: one row per rater x pair x criterion x sample: who was preferred; raters are judges, recorded ones too, and `human:<annotator>`.
 -- answer_a is the lesser answer_id. Where a rater saw both orders, orders that agree are one choice, orders that differ `inconsistent`:
--- no choice, and half a win each; where one of them has no verdict, the pair has none
+-- no choice, and half a win each; where one of them has no verdict, the pair has none, and of two such statuses the first by name
 with both_orders as (
     select
         benchmark,
@@ -15,7 +15,7 @@ with both_orders as (
         sample,
         case when count(*) = 1 then any_value(shown_first) end as shown_first,
         case
-            when count(*) filter (where status = 'ok') < count(*) then any_value(status) filter (where status <> 'ok')
+            when count(*) filter (where status = 'ok') < count(*) then min(status) filter (where status <> 'ok')
             when count(distinct choice) > 1 then 'inconsistent'
             else 'ok'
         end as status,

@@ -49,7 +49,7 @@ both_orders as (
         criterion,
         sample,
         case
-            when count(*) filter (where status = 'ok') < count(*) then any_value(status) filter (where status <> 'ok')
+            when count(*) filter (where status = 'ok') < count(*) then min(status) filter (where status <> 'ok')
             when count(distinct choice) > 1 then 'inconsistent'
             else 'ok'
         end as status,

@@ -1,4 +1,5 @@
--- grain: one row per judge_id x reading that is current in some suite or recorded by others; `judge` is its name in reports
+-- grain: one row per judge_id x reading that is current in some suite or recorded by others; `judge` is its name in reports, `is_0_1` whether
+-- its scores are from 0 to 1: of judges always, of metrics by what they are; null of others' metrics, of which only their scores show it
 with judges as (
     select * from stg_judges
 ),
@@ -36,6 +37,17 @@ recorded as (
         metric as name,
         benchmark
     from stg_recorded_scores
+),
+
+scales as (
+    select
+        unnest(['vqa_accuracy', 'vqa_accuracy_raw', 'soft_vqa_accuracy', 'exact_match', 'token_f1', 'bleu', 'rouge', 'meteor']) as metric,
+        true as is_0_1
+    union all
+    -- cosines go down to -1, log-likelihoods are below 0, CLIPScore goes up to 2.5 and CIDEr to 10
+    select
+        unnest(['cider', 'sbert_score', 'bert_score', 'bart_score', 'clip_score', 'ref_clip_score']) as metric,
+        false as is_0_1
 )
 
 select
@@ -53,8 +65,10 @@ select
     reading_signature,
     tasks,
     benchmarks,
-    registered_at
+    registered_at,
+    case when kind = 'metric' then scales.is_0_1 else true end as is_0_1
 from merged
+left join scales on split_part(merged.call_signature, '|', 1) = scales.metric
 union all
 select
     substr(sha256(kind || ':' || name), 1, 16) as judge_id,
@@ -66,6 +80,8 @@ select
     '' as reading_signature,
     null as tasks,
     list(distinct benchmark order by benchmark) as benchmarks,
-    null as registered_at
+    null as registered_at,
+    case when kind = 'recorded' then true when any_value(scales.is_0_1) = false then false end as is_0_1
 from recorded
+left join scales on recorded.name = scales.metric
 group by kind, name

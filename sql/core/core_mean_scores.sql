@@ -1,7 +1,7 @@
 -- grain: one row per benchmark x model ('*' all pooled) x judge or metric: the mean of its 0-1 scores and its `spread` over
--- clusters, images or items (see the function cluster_spread); of an answer's criteria and samples the mean counts. `are_0_1`: none of a
--- judge's or metric's scores lies beyond 0 and 1. Then `least` and `most` are the mean were each missing score 0, or 1, a part of an
--- answer's scores too. Kept for rpt_metrics.
+-- clusters, images or items (see the function cluster_spread); of an answer's criteria and samples the mean counts. `are_0_1`: its
+-- scores are from 0 to 1 (core_judges), or none is known to lie beyond. Then `least` and `most` are the mean were each missing score
+-- 0, or 1, a part of an answer's scores too; `n_partly_missing` of the `n` answers lack such a part. Kept for rpt_metrics.
 -- Hashes stand for names until the last step: over ten million scores strings take three times as long to group by
 with models as (
     select distinct
@@ -41,6 +41,7 @@ by_model as (
         cluster_hash,
         count(score) as n,
         count(*) - count(score) as n_missing,
+        count(*) filter (where score is not null and missing > 0) as n_partly_missing,
         coalesce(sum(score), 0) as total,
         min(lowest) as lowest,
         max(highest) as highest,
@@ -58,6 +59,7 @@ clusters as (
         by_model.cluster_hash,
         sum(by_model.n)::bigint as n,
         sum(by_model.n_missing)::bigint as n_missing,
+        sum(by_model.n_partly_missing)::bigint as n_partly_missing,
         sum(by_model.total) as total,
         min(by_model.lowest) as lowest,
         max(by_model.highest) as highest,
@@ -81,6 +83,7 @@ spread as (
         clusters.mean_hash,
         sum(clusters.n)::bigint as n,
         sum(clusters.n_missing)::bigint as n_missing,
+        sum(clusters.n_partly_missing)::bigint as n_partly_missing,
         min(clusters.lowest) as lowest,
         max(clusters.highest) as highest,
         sum(clusters.least) / sum(clusters.n + clusters.n_missing) as least,
@@ -113,9 +116,10 @@ scaled as (
     select
         named.judge_id,
         named.reading,
-        coalesce(min(spread.lowest) >= 0 and max(spread.highest) <= 1, true) as are_0_1
+        coalesce(any_value(judges.is_0_1), min(spread.lowest) >= 0 and max(spread.highest) <= 1, true) as are_0_1
     from spread
     inner join named on spread.mean_hash = named.mean_hash
+    inner join core_judges as judges on named.judge_id = judges.judge_id and named.reading = judges.reading
     group by named.judge_id, named.reading
 )
 
@@ -126,6 +130,7 @@ select
     named.reading,
     spread.n,
     spread.n_missing,
+    spread.n_partly_missing,
     spread.spread.mean as mean,
     scaled.are_0_1,
     case when scaled.are_0_1 then spread.least end as least,

@@ -20,7 +20,7 @@ scores as (
         core_scores.cluster,
         core_scores.judge,
         core_scores.criterion as judge_criterion,
-        avg(core_scores.score_0_1) as judge_score
+        round_mean(avg(core_scores.score_0_1)) as judge_score
     from core_scores
     semi join people
         on

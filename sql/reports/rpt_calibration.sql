@@ -1,10 +1,13 @@
 -- grain: one row per benchmark x judge or metric x its criterion x human criterion x tenth of its score: people's mean beside its own on the
 -- answers both scored (a reliability diagram), with the interval of the difference (`reason`: why there is none). `calibration_error` is the
 -- mean size of the differences, each tenth by its answers; `answer_form` is how a judge's answers were asked for.
--- A metric with scores beyond 0 and 1 is on another scale and has no row
+-- A metric with a scale beyond 0 and 1 has no row
 with beyond as (
-    select distinct judge from core_rated_scores
-    where judge_score < 0 or judge_score > 1
+    select scores.judge
+    from core_rated_scores as scores
+    left join core_judges as judges on scores.judge = judges.judge
+    group by scores.judge
+    having not coalesce(any_value(judges.is_0_1), min(scores.judge_score) >= 0 and max(scores.judge_score) <= 1)
 ),
 
 clusters as (

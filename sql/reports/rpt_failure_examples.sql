@@ -35,7 +35,7 @@ scores as (
         scores.answer_id,
         scores.alias,
         scores.criterion,
-        avg(scores.score_0_1) as score
+        round_mean(avg(scores.score_0_1)) as score
     from core_scores as scores
     semi join cases
         on

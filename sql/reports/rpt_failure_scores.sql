@@ -111,10 +111,11 @@ means as (
 
 scaled as (
     select
-        *,
-        coalesce(min(lowest) over of_judge >= 0 and max(highest) over of_judge <= 1, true) as are_0_1
+        means.*,
+        coalesce(judges.is_0_1, min(means.lowest) over of_judge >= 0 and max(means.highest) over of_judge <= 1, true) as are_0_1
     from means
-    window of_judge as (partition by judge)
+    left join core_judges as judges on means.judge = judges.judge
+    window of_judge as (partition by means.judge)
 ),
 
 ended as (

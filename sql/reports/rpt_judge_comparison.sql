@@ -1,6 +1,6 @@
 -- grain: one row per benchmark x model x target (criterion, rule) x coefficient x judge and criterion, beside the best of the others;
--- `is_best` only where it beats every other, corrected for all pairs. `model` '*' is all rows pooled, '(mean of models)' inside the
--- models, '(systems)' the models' means; `benchmark` '*' all benchmarks of one suite, so one per suite too
+-- `is_best` only where it beats every other on the rows both scored, corrected for all pairs. `model` '*' is all rows pooled,
+-- '(mean of models)' inside the models, '(systems)' the models' means; `benchmark` '*' all benchmarks of one suite, so one per suite too
 select
     benchmark,
     model,

@@ -1,6 +1,6 @@
 -- grain: one row per benchmark x model ('*' all pooled) x judge or metric x its criterion x human criterion: its mean score less people's on
 -- the answers both scored, with the interval of a mean (`reason`: why there is none); above 0 it is more lenient than people. A metric with
--- scores beyond 0 and 1 has no difference: it is on another scale
+-- a scale beyond 0 and 1 has no difference
 with clusters as (
     select
         benchmark,
@@ -50,10 +50,11 @@ means as (
 
 scaled as (
     select
-        *,
-        min(lowest) over of_judge >= 0 and max(highest) over of_judge <= 1 as are_0_1
+        means.*,
+        coalesce(judges.is_0_1, min(means.lowest) over of_judge >= 0 and max(means.highest) over of_judge <= 1) as are_0_1
     from means
-    window of_judge as (partition by judge)
+    left join core_judges as judges on means.judge = judges.judge
+    window of_judge as (partition by means.judge)
 ),
 
 ended as (
@@ -61,7 +62,7 @@ ended as (
         *,
         case
             when are_0_1 then mean_ends(spread, -1, 1)
-            else struct_pack(low := null::double, high := null::double, reason := 'scores beyond 0 and 1 are on another scale than people''s')
+            else struct_pack(low := null::double, high := null::double, reason := 'its scale is not 0 to 1, as people''s is')
         end as ends
     from scaled
 )

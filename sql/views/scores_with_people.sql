@@ -25,7 +25,7 @@ scores as (
         judge as judge_name,
         any_value(alias) as alias,
         criterion,
-        avg(score_0_1) filter (where status = 'ok') as score,
+        round_mean(avg(score_0_1) filter (where status = 'ok')) as score,
         count(*) as n_wanted,
         count(*) filter (where status = 'ok') as n_scored,
         min(status) filter (where status <> 'ok') as missing_because

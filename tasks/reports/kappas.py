@@ -79,7 +79,7 @@ def _compare_raters(
     for rater, other, a, b in (*pairs, *_pair_with_people(labelled)):
         names = {"rater_a": min(rater, other), "rater_b": max(rater, other)}
         if reason := labelled.explain_unlike(rater, other):
-            yield {**names, **_correlate(a, b, labelled.units, resamples), "reason": reason}
+            yield {**names, **_correlate(a, b, labelled.units, resamples, reason)}
             continue
         for row in measure(a, b, labelled.units, resamples):
             # A mean is hardly ever equal to a label: only what weighs distances applies.
@@ -87,14 +87,21 @@ def _compare_raters(
                 yield {**names, **row}
 
 
-def _correlate(a: Floats, b: Floats, of_units: pl.DataFrame, resamples: Resamples) -> Row:
-    """Correlations of two raters' scores in place of agreement and correlation."""
+def _correlate(
+    a: Floats, b: Floats, of_units: pl.DataFrame, resamples: Resamples, unlike: str
+) -> Row:
+    """Correlations of two raters' scores in place of agreement and kappa; `reason` says why, and
+    why a coefficient has no interval.
+    """
     both = ~np.isnan(a) & ~np.isnan(b)
     clusters = of_units["cluster_code"].to_numpy()[both]
     drawn = resample_correlations(a[both], b[both], clusters, resamples.weights)
     row: Row = {}
+    reasons = [unlike]
     for name in ("spearman", "kendall_tau_b"):
         correlation = drawn[name].summarise()
+        if correlation.reason is not None:
+            reasons.append(f"{name} has no interval: {correlation.reason}")
         row |= {
             name: correlation.value,
             f"{name}_low": correlation.low,
@@ -108,6 +115,7 @@ def _correlate(a: Floats, b: Floats, of_units: pl.DataFrame, resamples: Resample
         "n_inconsistent": 0,
         "strength": landis_koch(float("nan")),
         "n_undefined": correlation.n_undefined,
+        "reason": "; ".join(reasons),
     }
 
 

@@ -172,8 +172,8 @@ def _pair_correlations(
         newer.value - older.value, newer.drawn - older.drawn, newer.n, newer.n_clusters
     )
     found = correct_pairs([difference], [find_reason(newer, older)])
-    value, half = difference.value, float(found.half[0])
-    return _describe(both.height, value, value - half, value + half, found.reasons[0])
+    ends = float(found.low[0]), float(found.high[0])
+    return _describe(both.height, difference.value, *ends, found.reasons[0])
 
 
 def _hold_to_people(answers: pl.DataFrame, targets: pl.DataFrame, criterion: str) -> pl.DataFrame:

@@ -25,6 +25,7 @@ from judgelake.tasks.lake.validation import (
 )
 from judgelake.tasks.sources.frames import SOURCE_TABLES, SourceFrames
 from judgelake.tasks.sources.registry import BenchmarkSettings, read_source, source_digest
+from judgelake.tasks.sources.reserved_names import split_reserved
 from judgelake.tasks.sources.sampling import Sample, draw_sample, find_drawn, frame_drawn
 from judgelake.tasks.warehouse.warehouse import open_warehouse, select_frame
 
@@ -290,7 +291,9 @@ def _check(frames: SourceFrames, benchmark: str, ingest_id: str) -> dict[str, pl
     """
     bad = [_rejected(frames)]
     good: dict[str, pl.DataFrame] = {}
-    for name, frame in frames.tables():
+    for name, given in frames.tables():
+        frame, refused = split_reserved(name, given)
+        bad.append(refused)
         for keys, table, renames in _REFERS.get(name, ()):
             frame = _known(name, frame, good[table].rename(renames), keys, bad)
         if name == "choice_sets":

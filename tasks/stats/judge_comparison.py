@@ -34,7 +34,8 @@ class PairedDifference(NamedTuple):
     `low` and `high` are simultaneous 95 % intervals: in 95 % of samples all differences of the
     column's judges lie inside theirs. `p_holm` is two-sided and corrected for all pairs of judges
     that compete, since the leader is chosen from the same data (`correct_pairs`). Ends are NaN and
-    `p_holm` is 1 where either coefficient has no interval on these rows; `reason` says why.
+    `p_holm` is 1 where either coefficient has no interval on these rows, or where the difference is
+    the same in all resamples; `reason` says why.
     """
 
     judge: int
@@ -161,10 +162,13 @@ def compare_cells(
 
 
 def mark_best(column: Column, level: float = 0.05) -> int | None:
-    """The leader if it is better than every other judge at this level after the correction for all
-    pairs, else None.
+    """The leader if it is better than every other judge on the rows that both scored, at this level
+    after the correction for all pairs, else None.
     """
-    ahead = [difference.p_holm <= level for difference in column.differences]
+    ahead = [
+        difference.difference > 0 and difference.p_holm <= level
+        for difference in column.differences
+    ]
     return column.leader if ahead and all(ahead) else None
 
 
@@ -184,12 +188,13 @@ def adjust_holm(p: Floats, family: int | None = None) -> Floats:
 
 
 class CorrectedPairs(NamedTuple):
-    """Of each pair of judges: the corrected p, half of its simultaneous 95 % interval, and why it
-    has none.
+    """Of each pair of judges: the corrected p, its simultaneous 95 % interval, and why it has
+    none.
     """
 
     p_holm: Floats
-    half: Floats
+    low: Floats
+    high: Floats
     reasons: list[str | None]
 
 
@@ -200,7 +205,11 @@ def find_reason(first: Resampled, second: Resampled) -> str | None:
 
 _MOST_UNDEFINED = 0.05
 """Of the resamples: undefined ones may lie anywhere, so with more of them no end is known."""
-_UNDEFINED = "the difference is undefined in more than 5 % of the resamples"
+_UNDEFINED = "the difference is undefined in more than 5 % of the resamples, which its p counts"
+_UNDEFINED_TOGETHER = "more than 5 % of the resamples lack one of the column's differences"
+_CONSTANT = "the same in all resamples, which say nothing of its error"
+_LARGEST = 2.0
+"""Coefficients lie from -1 to 1."""
 
 
 def correct_pairs(pairs: Sequence[Resampled], reasons: Sequence[str | None] = ()) -> CorrectedPairs:
@@ -211,26 +220,24 @@ def correct_pairs(pairs: Sequence[Resampled], reasons: Sequence[str | None] = ()
     largest |draw - difference| comes from the same resamples, widened as an interval from so few
     clusters is (Hesterberg 2015). p is (c + 1) / (resamples + 1), c being the resamples in which it
     is as large, and those in which the pair's own difference is undefined. An interval is as wide
-    as the largest of all pairs asks, undefined differences counting as larger than any. Of a pair
-    that has one of `reasons` against it, or no difference, p is 1 and the width NaN.
+    as the largest of all pairs asks, undefined differences counting as larger than any, and ends
+    where differences do. Of a pair that has one of `reasons` against it, no difference, one
+    cluster, or the same difference in all resamples, p is 1 and the ends are NaN.
     """
     p, half = np.ones(len(pairs)), np.full(len(pairs), np.nan)
-    why = [
-        "undefined on the sample" if reason is None and np.isnan(pair.drawn).all() else reason
-        for pair, reason in itertools.zip_longest(pairs, reasons)
-    ]
+    why = [reason or _find_obstacle(pair) for pair, reason in itertools.zip_longest(pairs, reasons)]
     held = [k for k, reason in enumerate(why) if reason is None]
     if not held:
-        return CorrectedPairs(p, half, why)
+        return CorrectedPairs(p, half, half, why)
     values = np.array([pairs[k].value for k in held])
     drawn = np.stack([pairs[k].drawn for k in held])
     spread = np.nanstd(drawn, axis=1)
     clusters = np.array([pairs[k].n_clusters for k in held])
     widening = np.sqrt(clusters / (clusters - 1)) * special.stdtrit(clusters - 1, 0.975)
-    unit = np.where(spread > _SPREADLESS, spread, np.inf) / (widening / special.ndtri(0.975))
+    unit = spread / (widening / special.ndtri(0.975))
     is_undefined = np.isnan(drawn)
     distance = np.nan_to_num(np.abs(drawn - values[:, None]) / unit[:, None], nan=0.0)
-    size = np.abs(values) / np.where(spread > _SPREADLESS, spread, np.inf)
+    size = np.abs(values) / spread
     order = np.argsort(-size, kind="stable")
     largest = np.maximum.accumulate(distance[order][::-1], axis=0)[::-1]
     against = (largest >= size[order, None]).sum(axis=1) + is_undefined[order].sum(axis=1)
@@ -244,9 +251,21 @@ def correct_pairs(pairs: Sequence[Resampled], reasons: Sequence[str | None] = ()
         reach = distance[np.ix_(is_known, is_whole)].max(axis=0)
         width = np.quantile(reach, 0.95 / is_whole.mean())
         half[np.array(held)[is_known]] = spread[is_known] * width
-    for k in held:
-        why[k] = _UNDEFINED if np.isnan(half[k]) else None
-    return CorrectedPairs(p, half, why)
+    for k, known in zip(held, is_known.tolist(), strict=True):
+        if np.isnan(half[k]):
+            why[k] = _UNDEFINED_TOGETHER if known else _UNDEFINED
+    found = np.array([pair.value for pair in pairs])
+    low, high = np.maximum(found - half, -_LARGEST), np.minimum(found + half, _LARGEST)
+    return CorrectedPairs(p, low, high, why)
+
+
+def _find_obstacle(pair: Resampled) -> str | None:
+    """Why the resamples of a difference give no interval."""
+    if np.isnan(pair.drawn).all():
+        return "undefined on the sample"
+    if pair.n_clusters < 2:
+        return "fewer than 2 clusters"
+    return _CONSTANT if np.nanstd(pair.drawn) <= _SPREADLESS else None
 
 
 def _make_cell(x: Floats, y: Floats, clusters: Indices, weights: AnyWeights) -> ComparedRows:
@@ -333,8 +352,8 @@ def _correct(
             side.first.value,
             side.second.value,
             difference.value,
-            difference.value - half,
-            difference.value + half,
+            low,
+            high,
             difference.n,
             difference.n_clusters,
             side.n_cells,
@@ -342,12 +361,13 @@ def _correct(
             p,
             reason,
         )
-        for other, side, difference, p, half, reason in zip(
+        for other, side, difference, p, low, high, reason in zip(
             others,
             sides,
             shown,
             corrected.p_holm.tolist(),
-            corrected.half.tolist(),
+            corrected.low.tolist(),
+            corrected.high.tolist(),
             corrected.reasons,
             strict=False,
         )

@@ -126,10 +126,15 @@ class JudgeSettings:
         )
 
 
+PEOPLE = "human"
+"""People in the column of judges of a report."""
+
+
 def read_judge(alias: str, place: Place, benchmarks: Mapping[str, object]) -> JudgeSettings:
     """Read one entry of a suite's `judges`; raises SuiteError naming the line."""
-    if not NAME.fullmatch(alias) or alias in METRICS:
+    if not NAME.fullmatch(alias) or alias in METRICS or alias == PEOPLE:
         what = "is a metric's name" if alias in METRICS else "is not a valid alias"
+        what = "is what reports call people" if alias == PEOPLE else what
         raise place.fail(
             f"judge {alias!r} {what}; expected lower-case letters, digits, '_', '.', '-' and "
             f"no metric's name; rename it"

@@ -175,7 +175,7 @@ def check_a_morning(page: Page, report: Path) -> None:
     trust = page.locator("#headline .trust").first
     judge = trust.locator("tbody th").first.inner_text()
     answer = page.locator(".answers > div").first.inner_text()
-    assert f"closest to people is {judge}" in answer
+    assert f"the highest agreement with people is {judge}" in answer
 
     trust.locator("tbody a").first.click()  # its misses, the largest first
     rows = page.locator("tr[data-row]")

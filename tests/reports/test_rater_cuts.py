@@ -348,9 +348,11 @@ def test_reliabilities_of_every_part_are_the_package_s(planted: Lake) -> None:
 Rate = Callable[[int, str], float]
 
 
-def give_scores(lake: Lake, scales: dict[tuple[str, str], float], rate: Rate) -> None:
+def give_scores(
+    lake: Lake, scales: dict[tuple[str, str], float], rate: Rate, n_clusters: int = 12
+) -> None:
     """Ratings from 0 by (annotator, criterion): highest value."""
-    items = [item(f"i{n:02}", image=f"{n // 2}.png") for n in range(24)]
+    items = [item(f"i{n:02}", image=f"{n % n_clusters}.png") for n in range(24)]
     rows = [
         rating(
             row["item_id"],
@@ -397,8 +399,21 @@ def test_one_criterion_on_unlike_scales_leaves_all_of_them_without_kappa(tmp_pat
     assert {name for name, chance in kappas if chance == "quadratic"} == {"x"}
     assert {name for name, chance in kappas if chance == "none"} == {"y", "*"}
     assert kappas["*", "none"]["reason"].startswith("scales of unlike spans, 2 and 3")
+    assert "no interval" not in kappas["*", "none"]["reason"]
     alphas = frame["reliabilities"].to_dicts()
     assert {row["statistic"] for row in alphas if row["criterion"] == "*"} == {"alpha_interval"}
+
+
+def test_correlations_of_unlike_scales_say_why_they_have_no_interval(tmp_path: Path) -> None:
+    lake = make_lake(tmp_path)
+    give_scores(lake, {("p1", "x"): 3.0, ("p2", "x"): 2.0}, draw_rating, n_clusters=4)
+    (row,) = agree(lake, make_suite(report=REPORT))["kappas"].to_dicts()
+    assert row["spearman"] is not None
+    assert row["spearman_low"] is row["kendall_tau_b_low"] is None
+    assert row["reason"].endswith(
+        "; spearman has no interval: fewer than 5 clusters"
+        "; kendall_tau_b has no interval: fewer than 5 clusters"
+    )
 
 
 @pytest.mark.parametrize(

@@ -2,18 +2,22 @@
 scales, on which a judge is exactly the mean.
 """
 
+import re
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 from judgelake.tasks.lake.lake import Lake
 from judgelake.tasks.reports.comparisons import SYSTEMS
 from judgelake.tasks.stats.correlation import find_levels
 from judgelake.tasks.stats.human_rules import tabulate_scores, take_mean
 from judgelake.tasks.suite.suite import ReportSettings
+from judgelake.tasks.warehouse.catalog import find_recipe
+from tests.conftest import CHECKOUT
 from tests.lakes import Row, answer, correlate, ingest, item, make_lake, make_suite, query, rating
 
 SCALES = [(7, 3), (101, 6)]
@@ -42,6 +46,11 @@ def recorded(item_id: str, model: str, criterion: str, sample: int, score: float
     return {**row, "scale_high": 1.0, "text": None, "reason": None}
 
 
+def write_answer(item_number: int, model_number: int) -> str:
+    """Texts of 1 to 23 characters."""
+    return "x" * (1 + (7 * item_number + 5 * model_number) % 23)
+
+
 def plant(lake: Lake, scales: list[tuple[int, int]], step: int) -> None:
     """A judge that gives exactly the mean of the annotators, on half of the items by samples that
     are their ratings; rows in their order or the reverse.
@@ -63,7 +72,11 @@ def plant(lake: Lake, scales: list[tuple[int, int]], step: int) -> None:
                 for sample, share in enumerate(samples)
             ]
     items = [item(f"i{n:02}", f"Q{n}") for n in range(N_ITEMS)]
-    answers = [answer(row["item_id"], model, model) for row in items for model in MODELS]
+    answers = [
+        answer(row["item_id"], write_answer(n, m), model)
+        for n, row in enumerate(items)
+        for m, model in enumerate(MODELS)
+    ]
     ingest(lake, items, answers, ratings[::step], recorded_verdicts=verdicts[::step])
 
 
@@ -97,7 +110,7 @@ def test_people_of_equal_means_are_equal_in_sql(tmp_path: Path) -> None:
             "where human_rule = 'mean' and criterion = $criterion",
             {"criterion": criterion},
         )
-        assert row["n"] == np.unique(draw_ratings(n_levels, n_annotators).sum(axis=2)).size
+        assert row["n"] == count_means(n_levels, n_annotators)
 
 
 @pytest.mark.parametrize("n_annotators", [3, 5, 8, 13])
@@ -127,3 +140,72 @@ def test_sql_rounds_means_as_they_are_compared(tmp_path: Path) -> None:
         "from (select unnest([1 / 7, 2 / 7, 6 / 7]) as x)",
     )
     assert row["compared"] == round(3 / 7, 12)
+
+
+def count_means(n_levels: int, n_annotators: int) -> int:
+    """How many different means the judge gives: as many as the sums of the ratings."""
+    return int(np.unique(draw_ratings(n_levels, n_annotators).sum(axis=2)).size)
+
+
+@pytest.mark.parametrize("step", [1, -1])
+@pytest.mark.parametrize(
+    ("view", "criterion", "score"),
+    [
+        ("core_rated_scores", "judge_criterion", "judge_score"),
+        ("scores_with_people", "criterion", "judge"),
+    ],
+)
+def test_equal_means_of_a_judge_s_samples_are_equal_in_views(
+    tmp_path: Path, view: str, criterion: str, score: str, step: int
+) -> None:
+    lake = make_lake(tmp_path)
+    plant(lake, SCALES, step)
+    found = query(
+        lake,
+        f"select {criterion} as criterion, count(distinct {score}) as n from {view} "
+        f"where {criterion} = human_criterion group by all",
+    )
+    assert {row["criterion"]: row["n"] for row in found} == {
+        name_scale(*scale): count_means(*scale) for scale in SCALES
+    }
+
+
+def test_the_order_of_rows_changes_no_figure_of_length_and_score(tmp_path: Path) -> None:
+    recipe = find_recipe("length_and_score")
+    found = []
+    for step in (1, -1):
+        lake = make_lake(tmp_path / str(step))
+        plant(lake, SCALES, step)
+        rows = query(lake, recipe.text, recipe.fill_options([]))
+        found.append({(row["rater"], row["criterion"]): row["spearman"] for row in rows})
+    for n_levels, n_annotators in SCALES:
+        means = draw_ratings(n_levels, n_annotators).sum(axis=2)
+        lengths = [len(write_answer(n, m)) for n, m in np.ndindex(means.shape)]
+        expected = stats.spearmanr(lengths, means.ravel()).statistic
+        for rater in ("mean", "human"):
+            key = rater, name_scale(n_levels, n_annotators)
+            assert [of_order[key] for of_order in found] == pytest.approx([expected] * 2, abs=1e-12)
+
+
+def test_an_answer_at_the_threshold_is_called_right(tmp_path: Path) -> None:
+    lake = make_lake(tmp_path)
+    plant(lake, [(7, 3)], 1)
+    recipe = find_recipe("grading_errors")
+    (row,) = query(lake, recipe.text, recipe.fill_options([f"at_least={4 / 18}"]))
+    sums = draw_ratings(7, 3).sum(axis=2) - 3  # of 18; half is 9
+    assert row["accuracy"] == np.mean((sums >= 4) == (sums >= 9))
+
+
+NOT_COMPARED = {
+    "core/core_mean_scores.sql": "means of models, rounded where they are ranked",
+    "queries/judge_samples.sql": "rounded as the samples are averaged",
+    "reports/rpt_failure_scores.sql": "means that nothing is compared with",
+}
+
+
+def test_sql_rounds_each_mean_of_scores_that_it_may_compare() -> None:
+    plain = re.compile(r"(?<!round_mean\()avg\((\w+\.)?score_0_1\)")
+    folder = CHECKOUT / "sql"
+    files = [path for path in folder.rglob("*.sql") if path.parent.name != "papers"]
+    found = {str(path.relative_to(folder)) for path in files if plain.search(path.read_text())}
+    assert found == set(NOT_COMPARED)

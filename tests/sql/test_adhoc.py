@@ -258,8 +258,9 @@ CORRELATION: Row = {
     "resamples": 20,
     "seed": 0,
     "reported_at": at(9),
-    "low": 0.1,
-    "high": 0.9,
+    "low": None,
+    "high": None,
+    "reason": "fewer than 5 clusters",
 }
 
 
@@ -351,6 +352,23 @@ def test_a_recipe_can_be_asked_of_one_benchmark(
     assert ask(given, name, benchmark="none") == []
 
 
+NO_INTERVAL = [
+    ("closest_to_people", {}),
+    ("closest_by_group", {}),
+    ("criteria_matrix", {"judge": "lave"}),
+]
+
+
+@pytest.mark.parametrize(("name", "options"), NO_INTERVAL)
+def test_a_recipe_says_why_there_is_no_interval(
+    given: duckdb.DuckDBPyConnection, name: str, options: dict[str, str]
+) -> None:
+    found = ask(given, name, "low, high, reason", **options)
+    assert found
+    assert {(low, high) for low, high, _ in found} == {(None, None)}
+    assert {reason for *_, reason in found} <= {"fewer than 5 clusters", "undefined on the sample"}
+
+
 def test_closest_by_group(given: duckdb.DuckDBPyConnection) -> None:
     """LAVE's scores and people's means, in the order of TEXTS; all answers are short."""
     scores, people = (1.0, 0.5, 0.0, 0.0, 0.0, 1.0), [(1 + P1[key]) / 3 for key in TEXTS]
@@ -431,6 +449,29 @@ def test_rankings_side_by_side(given: duckdb.DuckDBPyConnection) -> None:
     assert ask(given, "rankings_side_by_side", columns, judge="lave") == [
         ("m1", 3, pytest.approx(1 / 3), pytest.approx(5 / 9), 2, 1),
         ("m2", 3, 0.5, pytest.approx(4 / 9), 1, 2),
+    ]
+
+
+def test_best_encoder_ratio_warns_where_elo_s_order_is_not_bradley_terry_s(
+    tmp_path: Path,
+) -> None:
+    lake = make_lake(tmp_path)
+    encoders = {"m1": 1.0, "m2": 4.0}
+    of_model: Row = {"family": None, "llm_parameters_b": 2.0, "training_loss": None}
+    models = [
+        {**of_model, "model": model, "vision_encoder_parameters_b": size}
+        for model, size in encoders.items()
+    ]
+    ingest(lake, [CAT], [], models=models)
+    row: Row = {"suite": "s", "benchmark": "b", "rater": "gpt", "criterion": "overall"}
+    row |= {"category": "*", "method": "elo", "n": 9, "n_missing": 0, "n_clusters": 9}
+    row |= {"initial": 1000.0, "k": 4.0, "scale": 400.0, "n_undefined": 0, "resamples": 9}
+    row |= {"seed": 0, "reported_at": at(9), "warning": "the orders differ"}
+    means = zip(encoders, (1010.0, 990.0), strict=True)
+    append_records(lake, "rankings", [{**row, "model": name, "mean": mean} for name, mean in means])
+    columns = "rater, ratio, model, elo, n_encoders, warning"
+    assert ask(warehouse(lake), "best_encoder_ratio", columns) == [
+        ("gpt", 0.5, "m1", 1010.0, 2, "the orders differ")
     ]
 
 

@@ -173,18 +173,20 @@ def test_leniency_is_the_mean_difference_on_the_answers_both_scored(bench: Bench
     assert (rows["*"][0], rows["*"][3]) == (5, pytest.approx(0.35))
 
 
+@pytest.mark.parametrize("unit", [1.0, 0.25])
 def test_a_metric_on_another_scale_than_people_has_no_difference_and_no_tenths(
-    bench: Bench,
+    bench: Bench, unit: float
 ) -> None:
+    """Of CIDEr that is known, even where all its scores happen to be below 1."""
     ratings = [one for name in ("A.1", "B.1", "C.1") for one in rate(name, 1)]
     scores: list[Row] = [
-        {"item_id": name, "answer_id": "m1", "metric": "cider", "score": score}
+        {"item_id": name, "answer_id": "m1", "metric": "cider", "score": unit * score}
         for name, score in {"A.1": 0.5, "B.1": 1.5, "C.1": 2.5}.items()
     ]
     bench.answer_items(["A.1", "B.1", "C.1"], ["x"], ratings=ratings, recorded_scores=scores)
     columns = "judge_mean, human_mean, difference, low, high, reason"
     assert bench.rows(f"distinct {columns}", "rpt_leniency") == [
-        (1.5, 1, None, None, None, "scores beyond 0 and 1 are on another scale than people's")
+        (1.5 * unit, 1, None, None, None, "its scale is not 0 to 1, as people's is")
     ]
     assert bench.rows("*", "rpt_calibration") == []
 

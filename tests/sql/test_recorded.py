@@ -201,6 +201,21 @@ def test_choices_of_people_and_recorded_judges_stand_side_by_side(lake: Lake) ->
     ]
 
 
+@pytest.mark.parametrize("step", [1, -1])
+def test_a_pair_whose_orders_failed_differently_has_the_first_status_by_name(
+    lake: Lake, step: int
+) -> None:
+    failed = (("a", "unparsed"), ("b", "refused"))
+    judges = [
+        duel(f"i{n}", None, shown_first=first, status=status)
+        for n in range(3)
+        for first, status in (failed if n % 2 else failed[::-1])
+    ]
+    ingest(lake, ITEMS, ANSWERS, recorded_duels=judges[::step])
+    assert rows(lake, "select status, count(*) from core_choices group by all") == [("refused", 3)]
+    assert rows(lake, "select status, n from rpt_coverage") == [("refused", 3)]
+
+
 # ---- core_labels
 
 

@@ -2,11 +2,14 @@
 are counted in: core_mean_scores (rpt_metrics), core_label_pairs (rpt_agreement).
 """
 
+import re
 from pathlib import Path
 
 import pytest
 
 from judgelake.tasks.lake.lake import Lake
+from judgelake.tasks.metrics.registry import KINDS
+from tests.conftest import CHECKOUT
 from tests.intervals import Fit, fit_mean, fit_share, odds_ends, plain_ends
 from tests.lakes import (
     Row,
@@ -151,6 +154,31 @@ def test_a_metric_beyond_0_and_1_has_the_interval_of_a_plain_mean_and_no_bounds(
     assert (found["least"], found["most"], found["reason"]) == (None, None, None)
 
 
+def test_a_metric_that_may_go_beyond_1_has_no_bounds_where_its_scores_do_not(lake: Lake) -> None:
+    scores = {"i1": 0.2, "i2": 0.6, "i3": None}
+    ingest(
+        lake,
+        [item(name) for name in scores],
+        [answer(name, "a") for name in scores],
+        recorded_scores=[
+            {"item_id": name, "answer_id": "m1", "metric": metric, "score": score}
+            for name, score in scores.items()
+            for metric in ("cider", "unknown")
+        ],
+    )
+    rows = query(lake, "select metric, least, most from rpt_metrics where model = '*'")
+    found = {row["metric"]: (row["least"], row["most"]) for row in rows}
+    assert found["cider"] == (None, None)
+    assert found["unknown"] == pytest.approx((0.8 / 3, 1.8 / 3))
+
+
+def test_the_metrics_whose_scale_is_known_are_ours() -> None:
+    text = (CHECKOUT / "sql" / "core" / "core_judges.sql").read_text()
+    named = re.findall(r"unnest\(\[(.*?)\]\) as metric", text)
+    assert {*re.findall(r"'(\w+)'", " ".join(named))} <= {*KINDS.own}
+    assert [part.count("'") // 2 for part in named] == [8, 6]  # from 0 to 1, and others
+
+
 def test_clusters_of_one_answer_give_the_textbook_interval(lake: Lake) -> None:
     append_records(lake, "judges", [judge_row("lave", A)])
     give(
@@ -230,11 +258,13 @@ def test_samples_of_one_answer_count_as_one(lake: Lake) -> None:
         [verdict_row(A, "i1", digest, 2, sample=1), verdict_row(A, "i1", digest, None, sample=2)],
     )
     # i1: the mean of 1 and 0.5, the unread sample left out, is 0.75; i2: 0
-    assert (
-        metrics(lake)["m1"]["n"],
-        metrics(lake)["m1"]["n_missing"],
-        metrics(lake)["m1"]["mean"],
-    ) == (2, 0, 0.375)
+    for row in metrics(lake).values():
+        assert (row["n"], row["n_missing"], row["n_partly_missing"], row["mean"]) == (
+            2,
+            0,
+            1,
+            0.375,
+        )
 
 
 def test_benchmarks_and_judges_stand_apart(lake: Lake) -> None:

@@ -10,6 +10,7 @@ from statsmodels.stats.multitest import multipletests
 
 from judgelake.tasks.stats.bootstrap import Resampled, correlate
 from judgelake.tasks.stats.judge_comparison import (
+    Column,
     adjust_holm,
     compare_correlations,
     correct_pairs,
@@ -95,15 +96,65 @@ def test_differences_are_of_the_rows_both_scored() -> None:
     )
 
 
+def test_a_leader_by_its_own_rows_that_is_behind_on_the_common_ones_is_not_the_best() -> None:
+    rng = np.random.default_rng(8)
+    x, y, clusters = plant_judges([0.5, 0.1], 300, rng)
+    x[100:, 0] = math.nan  # scored the rows only on which the other is good too
+    x[100:, 1] = rng.normal(size=200)
+    weights = draw_cluster_weights(100, 400, rng)
+    for column in compare_correlations(x, y, clusters, weights).values():
+        (difference,) = column.differences
+        assert (column.leader, difference.n_common) == (0, 100)
+        assert difference.high < 0
+        assert difference.p_holm <= 0.05
+        assert mark_best(column) is None
+
+
 def test_two_copies_of_a_judge_never_differ() -> None:
     rng = np.random.default_rng(5)
     x, y, clusters = plant_judges([0.5], 60, rng)
     column = compare_correlations(
         np.repeat(x, 2, axis=1), y, clusters, draw_cluster_weights(20, 30, rng)
     )["pearson"]
-    assert column.differences[0][4:7] == (0, 0, 0)  # difference, low, high
-    assert column.differences[0].p_holm == 1
+    assert_no_error_known(column, 0.0)
+
+
+def assert_no_error_known(column: Column, value: float) -> None:
+    """The only difference is this, without an interval, which a p of 1 does not contradict."""
+    (difference,) = column.differences
+    assert difference.difference == pytest.approx(value, abs=1e-12)
+    assert np.isnan([difference.low, difference.high]).all()
+    assert difference.p_holm == 1
+    assert difference.reason == "the same in all resamples, which say nothing of its error"
     assert mark_best(column) is None
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_judges_at_the_ends_of_the_scale_have_a_difference_without_an_interval(
+    sign: float,
+) -> None:
+    rng = np.random.default_rng(23)
+    _, y, clusters = plant_judges([0.5], 60, rng)
+    x = np.column_stack([y, sign * (0.1 + 3 * y)])
+    weights = draw_cluster_weights(20, 100, rng)
+    columns = compare_correlations(x, y, clusters, weights)
+    for name in ("pearson", "spearman", "kendall_tau_b"):
+        assert_no_error_known(columns[name], 1 - sign)
+
+
+def test_a_difference_ends_where_differences_do() -> None:
+    drawn = np.random.default_rng(24).normal(1.65, 0.3, 500)
+    found = correct_pairs([Resampled(sign * 1.65, sign * drawn, 6, 6) for sign in (1, -1)])
+    assert (found.high[0], found.low[1]) == (2.0, -2.0)
+    assert found.low[0] == -found.high[1] > -2
+
+
+def test_one_cluster_gives_a_reason_in_place_of_a_width() -> None:
+    drawn = np.random.default_rng(25).normal(0.2, 0.1, 500)
+    found = correct_pairs([Resampled(0.2, drawn, 8, 1)])
+    assert found.reasons == ["fewer than 2 clusters"]
+    assert found.p_holm.tolist() == [1.0]
+    assert np.isnan([found.low, found.high]).all()
 
 
 def test_judges_without_a_coefficient_are_not_compared() -> None:
@@ -167,8 +218,21 @@ def test_undefined_resamples_count_against_a_difference() -> None:
     drawn = np.array([0.5, 0.6, 0.7, 0.55, 0.65, 0.6, math.nan, math.nan])
     defined = correct_pairs([Resampled(0.6, drawn, 30, 20)])
     assert defined.p_holm == pytest.approx(3 / 9)
-    assert np.isnan(defined.half).all()  # two of eight may lie anywhere
-    assert defined.reasons == ["the difference is undefined in more than 5 % of the resamples"]
+    assert np.isnan([defined.low, defined.high]).all()  # two of eight may lie anywhere
+    assert defined.reasons == [
+        "the difference is undefined in more than 5 % of the resamples, which its p counts"
+    ]
+
+
+def test_differences_that_lack_other_resamples_have_no_common_width_and_say_so() -> None:
+    drawn = np.random.default_rng(26).normal(0.6, 0.1, 1_000)
+    places = np.arange(1_000)
+    in_part = [np.where((places >= k) & (places < k + 40), math.nan, drawn) for k in (0, 40)]
+    found = correct_pairs([Resampled(0.6, draws, 30, 20) for draws in in_part])
+    assert np.isnan(found.low).all()
+    assert set(found.reasons) == {
+        "more than 5 % of the resamples lack one of the column's differences"
+    }
 
 
 def test_a_few_undefined_resamples_widen_an_interval() -> None:
@@ -178,7 +242,7 @@ def test_a_few_undefined_resamples_widen_an_interval() -> None:
     whole, part = (
         correct_pairs([Resampled(0.6, draws, 30, 20)]) for draws in (drawn, drawn_in_part)
     )
-    assert part.half[0] > 1.1 * whole.half[0]
+    assert part.high[0] - 0.6 > 1.1 * (whole.high[0] - 0.6)
     assert part.reasons == [None]
 
 
@@ -199,19 +263,19 @@ def test_a_pair_whose_values_have_no_interval_has_none_either() -> None:
 
 
 def test_pairs_are_corrected_together_step_by_step() -> None:
-    # Two differences of 10,000 clusters, whose widening is next to nothing. Draws lie 1 or 2
-    # standard deviations away, never both at once.
+    # Two differences of 10,000 clusters, whose widening is next to nothing. Draws lie .2 or .087
+    # away, of both never .2 at once; the standard deviation is .1.
     signs = np.tile([1.0, -1.0], 20)
-    large = np.where(np.arange(40) < 8, 2.0, math.sqrt(0.75)) * signs
+    large = np.where(np.arange(40) < 8, 0.2, math.sqrt(0.0075)) * signs
     small = np.roll(large, 8)
     pairs = [
         Resampled(value, value + draws, 9_000, 10_000)
-        for value, draws in ((1.5, large), (0.5, small))
+        for value, draws in ((0.15, large), (0.05, small))
     ]
     found = correct_pairs(pairs)
-    # 1.5 is exceeded by draws of 2 of either pair, 16 of 40; 0.5 by all draws of its own alone.
+    # .15 is exceeded by draws of .2 of either pair, 16 of 40; .05 by all draws of its own alone.
     assert found.p_holm == pytest.approx([17 / 41, 1.0])
-    assert found.half == pytest.approx([2.0, 2.0], rel=1e-3)
+    assert found.high == pytest.approx([0.15 + 0.2, 0.05 + 0.2], rel=1e-3)
 
 
 def test_few_clusters_give_no_interval_and_nobody_is_best() -> None:

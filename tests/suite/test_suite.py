@@ -152,6 +152,10 @@ def test_digest_names_the_text(tmp_path: Path) -> None:
             "suite.yaml:5: judge 'exact_match' is a metric's name; expected lower-case letters",
         ),
         (
+            START + "judges:\n  human: {protocol: lave, backend: standin}",
+            "suite.yaml:5: judge 'human' is what reports call people; expected lower-case letters",
+        ),
+        (
             START + "judges:\n  a/b: {protocol: lave, backend: standin}",
             "suite.yaml:5: judge 'a/b' is not a valid alias; expected lower-case",
         ),

@@ -62,7 +62,7 @@ def _say_trust(part: BenchmarkPart, *, several: bool) -> Iterator[str]:
             yield f"{where}of those surely better than chance, closest is {_measure(first)}."
         elif first is not None:
             words = "; ".join(first.verdicts)
-            yield f"{where}closest to {people} is {_measure(first)}: {words}."
+            yield f"{where}the highest agreement with {people} is {_measure(first)}: {words}."
         if doubted:
             yield (
                 f"{where}do not trust {_list([_measure(line) for line in doubted])}: "

@@ -130,7 +130,7 @@ with people as (
     ) = 1
 ),
 people_overall as (
-    select item_id, answer_id, avg(score) as score from people group by all
+    select item_id, answer_id, round(avg(score), 12) as score from people group by all
 ),
 compares as (
     select count(*) > 0 as with_people
@@ -157,7 +157,8 @@ scores as not materialized (
     where benchmark = $benchmark
 ),
 judged as (
-    select item_id, answer_id, criterion, judge, avg(score_0_1) filter (status = 'ok') as score
+    select item_id, answer_id, criterion, judge,
+        round(avg(score_0_1) filter (status = 'ok'), 12) as score
     from scores group by all
 ),
 compared as (
@@ -168,11 +169,11 @@ compared as (
 ),
 gaps as (
     select item_id, answer_id, criterion, any_value(human) as human,
-        case
+        round(case
             when any_value(human) is null then max(score) - min(score)
             else max(abs(score - human))
-        end as gap,
-        avg(abs(score - human)) as mean_gap
+        end, 12) as gap,
+        round(avg(abs(score - human)), 12) as mean_gap
     from compared group by all
 ),
 largest as (

@@ -49,7 +49,7 @@ with people as (
     ) = 1
 ),
 people_overall as (
-    select item_id, answer_id, avg(score) as score from people group by all
+    select item_id, answer_id, round(avg(score), 12) as score from people group by all
 ),
 compares as (
     select count(*) > 0 as with_people
@@ -75,7 +75,9 @@ found as (
     left join people using (item_id, answer_id, criterion)
     left join people_overall using (item_id, answer_id)
     where scores.benchmark = $benchmark
-    order by abs(scores.score_0_1 - coalesce(people.score, people_overall.score)) desc nulls first,
+    order by
+        round(abs(scores.score_0_1 - coalesce(people.score, people_overall.score)), 12)
+            desc nulls first,
         item_id, answer_id, criterion
     limit $n
 )

@@ -15,7 +15,7 @@ _SIGNIFICANT = 0.05
 
 COMPARED = """
 select benchmark, judge, judge_criterion, human_criterion, human_rule, against, n, value, low,
-    high, reason, other, difference, p_holm, is_best
+    high, reason, other, n_common, difference, p_holm, is_best
 from rpt_judge_comparison
 where benchmark = $benchmark and coefficient = 'spearman' and model = '*'
 order by judge, human_rule <> 'mean', human_rule, judge_criterion, human_criterion
@@ -174,11 +174,22 @@ def _put_in_words(
 
 
 def _compare(row: Record, is_highest: bool, other: str) -> str:
+    """The difference is of the rows that both scored, so it may be against the order of the values,
+    which are each judge's own.
+    """
+    difference = row["difference"] or 0.0
+    is_sure = row["p_holm"] is not None and row["p_holm"] <= _SIGNIFICANT
+    surely, by = "surely " if is_sure else "", f"by {abs(difference):.2f}"
+    on_common = f"{other}, {by}, on the {row['n_common']} that both scored"
+    if is_highest and difference < 0:
+        return f"the highest on its own {row['n']} rows, but {surely}behind {on_common}"
+    if is_highest and difference > 0 and is_sure:
+        return f"the highest and surely above {other}, but not surely above every judge"
     if is_highest:
         return f"the highest, but not surely above {other}"
-    if row["p_holm"] is not None and row["p_holm"] < _SIGNIFICANT:
-        return f"surely behind {other}, by {abs(row['difference']):.2f}"
-    return f"not surely behind {other}"
+    if difference > 0:
+        return f"lower on its own {row['n']} rows, but {surely}above {on_common}"
+    return f"surely behind {other}, {by}" if is_sure else f"not surely behind {other}"
 
 
 def _count_scored(statuses: Mapping[str, int]) -> int:

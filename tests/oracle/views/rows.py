@@ -124,7 +124,7 @@ class Tables:
         rows = []
         for key, group in self.ordered_choices.groupby(keys):
             failed = group.status[group.status != "ok"]
-            status = "ok" if failed.empty else failed.iloc[0]
+            status = "ok" if failed.empty else failed.min()
             if status == "ok" and group.choice.nunique() > 1:
                 status = "inconsistent"
             shares = {"ok": group.preference_b.mean(), "inconsistent": 0.5}

@@ -10,10 +10,15 @@ from sklearn.metrics import cohen_kappa_score
 
 from tests.oracle.views.rows import ANSWER, Frame, Rows, Tables, with_all
 
+_UNBOUNDED = ("cider", "sbert_score", "bert_score", "bart_score", "clip_score", "ref_clip_score")
 
-def _beyond(judges: pd.Series, scores: pd.Series) -> set[str]:
-    """Those with a score beyond 0 and 1."""
-    return {*judges[(scores < 0) | (scores > 1)]}
+
+def _beyond(tables: Tables, judges: pd.Series, scores: pd.Series) -> set[str]:
+    """Those with a score beyond 0 and 1, and metrics that may have one."""
+    names = tables.judges.signature.str.removeprefix("recorded_metric:").str.split("|").str[0]
+    is_metric = tables.judges.kind.isin(["metric", "recorded_metric"])
+    declared = tables.judges.judge[is_metric & names.isin(_UNBOUNDED)]
+    return {*judges[(scores < 0) | (scores > 1)], *declared}
 
 
 def metrics(tables: Tables) -> Rows:
@@ -21,13 +26,16 @@ def metrics(tables: Tables) -> Rows:
     scores = tables.all_scores.assign(
         lowest=lambda frame: frame.score_0_1.fillna(0),
         highest=lambda frame: frame.score_0_1.fillna(1),
+        is_missing=lambda frame: frame.score_0_1.isna(),
     )
-    by_answer = scores.groupby(keys)[["score_0_1", "lowest", "highest"]].mean().reset_index()
+    figures = ["score_0_1", "lowest", "highest", "is_missing"]
+    by_answer = scores.groupby(keys)[figures].mean().reset_index()
     found = with_all(by_answer, "model").groupby(["benchmark", "model", "judge"])
-    beyond = _beyond(scores.judge, scores.score_0_1)
+    beyond = _beyond(tables, scores.judge, scores.score_0_1)
     return [
         {"benchmark": benchmark, "model": model, "judge": judge, "metric": tables.aliases[judge],
          "n": rows.score_0_1.notna().sum(), "n_missing": rows.score_0_1.isna().sum(), "mean": rows.score_0_1.mean(),
+         "n_partly_missing": (rows.is_missing.gt(0) & rows.score_0_1.notna()).sum(),
          "least": None if judge in beyond else rows.lowest.mean(),
          "most": None if judge in beyond else rows.highest.mean()}
         for (benchmark, model, judge), rows in found
@@ -36,7 +44,7 @@ def metrics(tables: Tables) -> Rows:
 
 def leniency(tables: Tables) -> Rows:
     keys = ["benchmark", "model", "judge", "judge_criterion", "human_criterion"]
-    beyond = _beyond(tables.rated.judge, tables.rated.judge_score)
+    beyond = _beyond(tables, tables.rated.judge, tables.rated.judge_score)
     return [
         {**dict(zip(keys, key, strict=True)), "n": len(rows), "judge_mean": rows.judge_score.mean(),
          "human_mean": rows.human_score.mean(),
@@ -48,7 +56,7 @@ def leniency(tables: Tables) -> Rows:
 def calibration(tables: Tables) -> Rows:
     """Tenths of the judge's score, the last with 1 in it; the error over all of them."""
     keys = ["benchmark", "judge", "judge_criterion", "human_criterion"]
-    beyond = _beyond(tables.rated.judge, tables.rated.judge_score)
+    beyond = _beyond(tables, tables.rated.judge, tables.rated.judge_score)
     rated = tables.rated[~tables.rated.judge.isin(beyond)]
     edges = [tenth / 10 - 1e-9 for tenth in range(10)]
     found = []

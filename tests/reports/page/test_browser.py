@@ -75,7 +75,7 @@ def report(
             add_human(lake, f"{k:02}", 1.0)
         lake.execute("update core_scores set model = 'm' || answer_id::int % 2")
         for name in ("strict", "kind", HOSTILE):
-            insert_row(lake, "rpt_metrics", "vqa", "m1", name, 60, 0, 0.5, 0.4, 0.6, "s", None)
+            insert_row(lake, "rpt_metrics", "vqa", "m1", name, 60, 0, 0, 0.5, 0.4, 0.6, "s", None)
             add_correlation(lake, correlation(name, 0.5))
         return render_report(lake, "nightly", out, HOSTILE, MADE_AT).as_uri()
 

@@ -39,7 +39,7 @@ def test_the_closest_judge_is_one_whose_interval_lies_above_0() -> None:
     )
 
     assert say(replace(EMPTY, trust=lines[1:2]))["trust"] == (
-        "Closest to people is `sure` 0.40 (0.20 to 0.57): fair.",
+        "The highest agreement with people is `sure` 0.40 (0.20 to 0.57): fair.",
     )
 
 

@@ -38,7 +38,7 @@ MADE_AT = datetime(2026, 11, 20, 3, 4, tzinfo=UTC)
 SCRIPT = "<script>alert(1)</script>"
 RIGHT_TO_LEFT = "מטריה אדומה \u202egnp.exe"
 TABLES = """
-create table rpt_metrics (benchmark varchar, model varchar, metric varchar, n bigint, n_missing bigint, mean double, low double,
+create table rpt_metrics (benchmark varchar, model varchar, metric varchar, n bigint, n_missing bigint, n_partly_missing bigint, mean double, low double,
     high double, signature varchar, reason varchar);
 create table rpt_coverage (benchmark varchar, judge varchar, status varchar, n bigint);
 create table rpt_correlation (benchmark varchar, task varchar, category varchar, style varchar, model varchar, judge varchar, judge_criterion varchar, human_criterion varchar,
@@ -263,8 +263,8 @@ def render(
 def test_headline_shows_means_intervals_coverage_and_agreement(
     lake: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:
-    insert_row(lake, "rpt_metrics", "vqa", "m1", "lave", 970, 30, 0.84123, 0.82, 0.86, "s", None)
-    insert_row(lake, "rpt_metrics", "vqa", "*", "lave", 995, 5, 0.5, None, None, "s", FEW)
+    insert_row(lake, "rpt_metrics", "vqa", "m1", "lave", 970, 30, 0, 0.84123, 0.82, 0.86, "s", None)
+    insert_row(lake, "rpt_metrics", "vqa", "*", "lave", 995, 5, 120, 0.5, None, None, "s", FEW)
     add_correlation(lake, correlation("lave", 0.7124))
     page = render(lake, tmp_path)
     heads, row = page.table_with("Agreement with people")
@@ -274,15 +274,17 @@ def test_headline_shows_means_intervals_coverage_and_agreement(
         "lave",
         "0.712 0.692 to 0.722 n = 900",
         "84.1 (82.0 to 86.0) ⚠ 97.0 %: 970 of 1,000",
-        "50.00 no interval: fewer than 3 clusters 995 of 1,000",
+        "50.00 no interval: fewer than 3 clusters 995 of 1,000 120 in part",
     ]
 
 
 def test_a_mean_without_scores_is_not_a_number(
     lake: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:
-    insert_row(lake, "rpt_metrics", "vqa", "m1", "lave", 0, 10, None, None, None, "s", None)
-    insert_row(lake, "rpt_metrics", "vqa", "m2", "lave", 10, 0, float("nan"), None, None, "s", None)
+    insert_row(lake, "rpt_metrics", "vqa", "m1", "lave", 0, 10, 0, None, None, None, "s", None)
+    insert_row(
+        lake, "rpt_metrics", "vqa", "m2", "lave", 10, 0, 0, float("nan"), None, None, "s", None
+    )
     page = render(lake, tmp_path)
     assert page.table_with("m1")[1] == ["lave", "no score ⚠ 0.0 %: 0 of 10", "no score 10 of 10"]
     assert "nan" not in page.text.lower()
@@ -291,8 +293,8 @@ def test_a_mean_without_scores_is_not_a_number(
 def test_judges_are_ordered_by_agreement_and_one_without_means_has_a_line(
     lake: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:
-    insert_row(lake, "rpt_metrics", "vqa", "m1", "acc", 9, 0, 0.5, 0.4, 0.6, "acc|v:1", None)
-    insert_row(lake, "rpt_metrics", "vqa", "m1", "a_judge", 9, 0, 0.5, 0.4, 0.6, "s", None)
+    insert_row(lake, "rpt_metrics", "vqa", "m1", "acc", 9, 0, 0, 0.5, 0.4, 0.6, "acc|v:1", None)
+    insert_row(lake, "rpt_metrics", "vqa", "m1", "a_judge", 9, 0, 0, 0.5, 0.4, 0.6, "s", None)
     for row in (
         correlation("metric:acc|v:1", 0.4),
         correlation("a_judge", None),
@@ -342,7 +344,7 @@ def test_answers_without_scores_and_ratings_without_correlations_are_said(
     add_human(lake, "1", 0.5)
     page = render(lake, tmp_path)
     assert "People rated 1 answers, but nothing has been scored yet." in page.text
-    insert_row(lake, "rpt_metrics", "vqa", "m1", "lave", 1, 0, 0.5, 0.4, 0.6, "s", None)
+    insert_row(lake, "rpt_metrics", "vqa", "m1", "lave", 1, 0, 0, 0.5, 0.4, 0.6, "s", None)
     page = render(lake, tmp_path)
     assert "People rated 1 answers, but no correlation is computed yet." in page.text
 
@@ -429,7 +431,10 @@ def test_the_first_screen_names_judges_not_to_trust_on_every_benchmark(
         }
         insert_named(lake, "rpt_judge_comparison", row)
     said = render(lake, tmp_path, benchmarks=["nq", "vqa"]).text
-    assert "On nq : closest to people is good 0.50 (0.40 to 0.60): better than chance." in said
+    assert (
+        "On nq : the highest agreement with people is good 0.50 (0.40 to 0.60): better than chance."
+        in said
+    )
     assert (
         "On vqa : do not trust small 0.01 (-0.50 to 0.51) and against -0.30 (-0.40 to -0.20): "
         "their agreement may be chance, or is below 0." in said
@@ -560,7 +565,7 @@ def test_untrusted_text_stays_text(lake: duckdb.DuckDBPyConnection, tmp_path: Pa
     add_score(lake, "1", "b" + SCRIPT, None, reason=f'" onmouseover="alert(1)" {SCRIPT}')
     add_human(lake, "1", 1.0)
     lake.execute(
-        "insert into rpt_metrics values ('vqa', $1, $2, 1, 1, 0.5, 0.4, 0.6, $2, null)",
+        "insert into rpt_metrics values ('vqa', $1, $2, 1, 1, 0, 0.5, 0.4, 0.6, $2, null)",
         [model, SCRIPT],
     )
     lake.execute(
@@ -588,8 +593,8 @@ def test_untrusted_text_stays_text(lake: duckdb.DuckDBPyConnection, tmp_path: Pa
 
 
 def test_page_needs_nothing_from_outside(lake: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
-    insert_row(lake, "rpt_metrics", "vqa", "m1", "lave", 9, 1, 0.5, 0.4, 0.6, "s", None)
-    insert_row(lake, "rpt_metrics", "other", "m1", "lave", 9, 1, 0.5, 0.4, 0.6, "s", None)
+    insert_row(lake, "rpt_metrics", "vqa", "m1", "lave", 9, 1, 0, 0.5, 0.4, 0.6, "s", None)
+    insert_row(lake, "rpt_metrics", "other", "m1", "lave", 9, 1, 0, 0.5, 0.4, 0.6, "s", None)
     page = render(lake, tmp_path)
     links = [
         str(value)
@@ -639,8 +644,8 @@ def test_notice_time_runs_and_chosen_benchmarks(
         None,
         0,
     )
-    insert_row(lake, "rpt_metrics", "vqa", "m1", "lave", 9, 1, 0.5, 0.4, 0.6, "s", None)
-    insert_row(lake, "rpt_metrics", "hidden", "m1", "lave", 9, 1, 0.5, 0.4, 0.6, "s", None)
+    insert_row(lake, "rpt_metrics", "vqa", "m1", "lave", 9, 1, 0, 0.5, 0.4, 0.6, "s", None)
+    insert_row(lake, "rpt_metrics", "hidden", "m1", "lave", 9, 1, 0, 0.5, 0.4, 0.6, "s", None)
     page = render(lake, tmp_path, "Synthetic scenes with oracle ratings", ["vqa"])
     assert "Synthetic scenes with oracle ratings" in page.text
     assert "2026-11-20 03:04 UTC" in page.text

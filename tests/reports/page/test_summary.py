@@ -37,7 +37,19 @@ def test_a_summary_says_whom_to_trust_who_leads_and_names_are_no_markup(
         insert_named(lake, "rpt_judge_comparison", row | {"other": other, "is_best": False})
     for model, mean in (("m1", 0.4), ("m2", 0.8)):
         insert_row(
-            lake, "rpt_metrics", "vqa", model, "lave", 9, 0, mean, mean - 0.1, mean + 0.1, "s", FEW
+            lake,
+            "rpt_metrics",
+            "vqa",
+            model,
+            "lave",
+            9,
+            0,
+            0,
+            mean,
+            mean - 0.1,
+            mean + 0.1,
+            "s",
+            FEW,
         )
     render(lake, tmp_path, notice="A <b>trial</b>")
     assert (tmp_path / "report.md").read_text().splitlines() == [

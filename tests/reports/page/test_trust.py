@@ -26,6 +26,7 @@ def compared(judge: str, value: float | None, **other: Any) -> dict[str, Any]:
         "high": ends[1],
         "reason": None,
         "other": "best",
+        "n_common": 100,
         "difference": -0.25,
         "p_holm": 0.2,
         "is_best": False,
@@ -33,18 +34,28 @@ def compared(judge: str, value: float | None, **other: Any) -> dict[str, Any]:
     }
 
 
+def ahead(judge: str, value: float, **other: Any) -> dict[str, Any]:
+    return compared(judge, value, difference=0.25, **other)
+
+
 @pytest.mark.parametrize(
     ("row", "good_enough", "mark", "words"),
     [
         (compared("j", 0.5, is_best=True), None, "good", "surely the closest to people"),
-        (compared("j", 0.5), None, "fair", "the highest, but not surely above best"),
+        (ahead("j", 0.5), None, "fair", "the highest, but not surely above best"),
+        (ahead("j", 0.5, p_holm=0.01), None, "fair", "the highest and surely above best, but not"),
         (compared("j", 0.05), None, "bad", "may be chance: the interval holds 0"),
         (compared("j", -0.5), None, "bad", "against people: what they like gets less"),
         (compared("j", None), None, "", "cannot be said"),
         (compared("j", 0.5, low=None), None, "", "not known how surely"),
         (compared("j", 0.5, is_best=True), 0.4, "good", "good enough: surely at least 0.4; surely"),
-        (compared("j", 0.5), 0.5, "fair", "perhaps good enough: 0.5 lies in the interval; the"),
-        (compared("j", 0.5), 0.7, "bad", "not good enough: surely below 0.7; the highest"),
+        (
+            ahead("j", 0.5),
+            0.5,
+            "fair",
+            "perhaps good enough: 0.5 lies in the interval; the highest",
+        ),
+        (ahead("j", 0.5), 0.7, "bad", "not good enough: surely below 0.7; the highest"),
     ],
 )
 def test_an_agreement_is_put_in_words(
@@ -58,7 +69,7 @@ def test_an_agreement_is_put_in_words(
 def test_judges_stand_by_their_agreement_and_are_held_to_the_highest() -> None:
     rows = [
         compared("low", 0.3, p_holm=0.001),
-        compared("metric:x|v:1", 0.6, other="near", judge_criterion="overall"),
+        ahead("metric:x|v:1", 0.6, other="near", judge_criterion="overall"),
         compared("near", 0.55, other="metric:x|v:1"),
         compared("near", 0.9, judge_criterion="clarity"),
     ]
@@ -77,6 +88,25 @@ def test_judges_stand_by_their_agreement_and_are_held_to_the_highest() -> None:
     ]
     assert {line.measure for line in lines} == {"Spearman"}
     assert (lines[2].n_scored, lines[2].n_asked, lines[2].usd_per_1000) == (90, 100, 1.5)
+
+
+@pytest.mark.parametrize(("p", "surely"), [(0.01, "surely "), (0.4, "")])
+def test_a_judge_that_scored_the_easy_answers_only_is_not_called_better(
+    p: float, surely: str
+) -> None:
+    rows = [
+        compared("easy", 0.94, n=100, other="whole", difference=-0.05, p_holm=p),
+        compared("whole", 0.35, n=300, other="easy", difference=0.05, p_holm=p),
+    ]
+    easy, whole = weigh_judges(rows, [], {}, [], {}, None)
+    assert easy.verdicts == (
+        f"the highest on its own 100 rows, but {surely}behind whole, by 0.05, on the 100 that both "
+        "scored",
+    )
+    assert whole.verdicts == (
+        f"lower on its own 300 rows, but {surely}above easy, by 0.05, on the 100 that both scored",
+    )
+    assert {easy.mark, whole.mark} == {"fair"}
 
 
 def test_judges_of_pairs_are_held_to_peoples_choices_by_kappa() -> None:
