@@ -11,6 +11,7 @@ from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from judgelake.tasks.stats.cluster_sums import (
     AnyWeights,
@@ -69,6 +70,16 @@ class LabelPairs:
     def n_groups(self) -> int:
         """The number of matchups times levels."""
         return self.n_matchups * self.levels.size
+
+    def mark_rarer(self) -> NDArray[np.bool_]:
+        """Which rows have another label of rater a than the most frequent one of their matchup."""
+        if not self.rows.size:
+            return np.zeros(0, dtype=np.bool_)
+        counts = np.bincount(self.group_a[self.cell], minlength=self.n_groups)
+        by_matchup = counts.reshape(self.n_matchups, self.levels.size)
+        frequent = by_matchup.argmax(axis=1) + np.arange(self.n_matchups) * self.levels.size
+        is_rarer: NDArray[np.bool_] = (self.group_a != frequent[self.matchup])[self.cell]
+        return is_rarer
 
 
 def fold_labels(a: Floats, b: Floats, matchups: Indices | None = None) -> LabelPairs:
@@ -244,10 +255,11 @@ def _estimate(
     scales: dict[str, Scale] = {
         name: "coefficient" if name.startswith("kappa") else "share" for name in statistics
     }
+    about = cluster.size, cluster, len(weights)
+    is_rarer = pairs.mark_rarer()
+    rarer = {name: is_rarer if scale == "coefficient" else None for name, scale in scales.items()}
     return {
-        name: summarise_draws(
-            statistic(whole)[0], drawn[name], cluster.size, cluster, len(weights), scales[name]
-        )
+        name: summarise_draws(statistic(whole)[0], drawn[name], *about, scales[name], rarer[name])
         for name, statistic in statistics.items()
     }
 

@@ -5,13 +5,20 @@ in `tasks.stats.resampling`.
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from judgelake.tasks.stats.cluster_sums import (
     Floats,
     Indices,
 )
-from judgelake.tasks.stats.few_clusters import Scale, find_interval, split_left_out
+from judgelake.tasks.stats.few_clusters import (
+    Scale,
+    find_interval,
+    find_reach,
+    is_at_end,
+    split_left_out,
+)
 
 # Satterthwaite's: with fewer nearly all rows lie in one cluster
 _LEAST_DEGREES = 1.4
@@ -42,13 +49,16 @@ def summarise_draws(
     clusters: Indices,
     resamples: int,
     scale: Scale = "coefficient",
+    is_rarer: NDArray[np.bool_] | None = None,
 ) -> Estimate:
     """Put a value and its resamples (NaN where undefined) together; `clusters` are those of the
     rows behind it. Of few clusters, `drawn` goes on after the `resamples` as `add_left_out` says.
+    `is_rarer`: which rows have a rarer label, where the coefficient may be 1 (`find_reach`).
     """
     sizes = np.bincount(clusters)
     own, left_out = split_left_out(drawn, clusters, resamples)
-    interval = find_interval(float(value), own, left_out, sizes, scale)
+    reach = find_reach(is_rarer, clusters) if is_rarer is not None and is_at_end(value) else None
+    interval = find_interval(float(value), own, left_out, sizes, scale, reach=reach)
     ends = interval.low, interval.high
     n_clusters = int(np.count_nonzero(sizes))
     about = interval.reason, interval.method
