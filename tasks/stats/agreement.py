@@ -36,6 +36,9 @@ Weighting = Literal["nominal", "linear", "quadratic"]
 _LANDIS_KOCH = ((0.2, "slight"), (0.4, "fair"), (0.6, "moderate"), (0.8, "substantial"))
 
 
+_ONE_LABEL = "one of the raters gave one label only"
+
+
 class Confusion(NamedTuple):
     """The labels in order and how often rater a gave the row's label and rater b the column's."""
 
@@ -70,6 +73,13 @@ class LabelPairs:
     def n_groups(self) -> int:
         """The number of matchups times levels."""
         return self.n_matchups * self.levels.size
+
+    @property
+    def has_one_label_rater(self) -> bool:
+        """Whether a rater gave one label only (each matchup), so that kappa is 0 whatever the other
+        gave.
+        """
+        return self.n_matchups in (np.unique(self.group_a).size, np.unique(self.group_b).size)
 
     def mark_rarer(self) -> NDArray[np.bool_]:
         """Which rows have another label of rater a than the most frequent one of their matchup."""
@@ -258,9 +268,17 @@ def _estimate(
     about = cluster.size, cluster, len(weights)
     is_rarer = pairs.mark_rarer()
     rarer = {name: is_rarer if scale == "coefficient" else None for name, scale in scales.items()}
-    return {
+    found = {
         name: summarise_draws(statistic(whole)[0], drawn[name], *about, scales[name], rarer[name])
         for name, statistic in statistics.items()
+    }
+    if not pairs.has_one_label_rater:
+        return found
+    return {
+        name: one
+        if scales[name] == "share" or np.isnan(one.value)
+        else one.without_interval(_ONE_LABEL)
+        for name, one in found.items()
     }
 
 

@@ -41,6 +41,10 @@ class Estimate(NamedTuple):
     reason: str | None = None
     method: str | None = None
 
+    def without_interval(self, reason: str) -> "Estimate":
+        """The same value, which has no interval for this reason."""
+        return self._replace(low=float("nan"), high=float("nan"), reason=reason, method=None)
+
 
 def summarise_draws(
     value: float,
