@@ -34,6 +34,8 @@ from judgelake.tasks.stats.kernel_choice import use_kernels
 from judgelake.tasks.stats.ordered_rows import OrderedRows, order_rows, recentre
 from judgelake.tasks.stats.resampling import draw_cluster_weights
 
+# which few clusters may carry: those far from the mean, those of a rare level
+_CARRIED = "pearson", "kendall_tau_c"
 # above this ratio sums of squares lose digits, and Pearson's is computed from rows
 _WORST_CONDITION = 100.0
 
@@ -270,7 +272,7 @@ def resample_correlations(
             n_clusters,
             sizes[sizes > 0],
             left_out,
-            scale="tau_c" if name == "kendall_tau_c" else "coefficient",
+            scale="carried" if name in _CARRIED else "coefficient",
             reach=reach if name in at_end else None,
         )
         for name in COEFFICIENTS

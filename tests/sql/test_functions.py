@@ -175,7 +175,7 @@ def test_rare_differences_cover(
 def test_rare_differences_of_any_size_cover_or_have_none(n_clusters: int, p: float) -> None:
     rng, tally = np.random.default_rng(n_clusters), Tally()
     for _ in range(600):
-        values = (rng.random(n_clusters) < p) * 3.0
+        values = np.where(rng.random(n_clusters) < p, 3.0, 0.0)
         found = estimate_mean(values, np.arange(n_clusters), "number")
         tally.add(found.low, found.high, 3 * p)
     assert tally.close().held >= 0.92

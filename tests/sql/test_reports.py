@@ -4,6 +4,7 @@ are counted in: core_mean_scores (rpt_metrics), core_label_pairs (rpt_agreement)
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from judgelake.tasks.lake.lake import Lake
@@ -149,6 +150,22 @@ def test_a_metric_beyond_0_and_1_has_the_interval_of_a_plain_mean_and_no_bounds(
     assert (found["low"], found["high"]) == pytest.approx(ends, abs=1e-6)
     assert found["low"] < found["mean"] < found["high"]
     assert (found["least"], found["most"], found["reason"]) == (None, None, None)
+
+
+def test_scores_far_from_0_keep_the_digits_of_their_interval(lake: Lake) -> None:
+    letters = "ABCDEFGH"
+    ingest(
+        lake,
+        [item(name, f"Q {name}", cluster=name) for name in letters],
+        [answer(name, "a", "m1") for name in letters],
+        recorded_scores=[
+            {"item_id": name, "answer_id": "m1", "metric": "far", "score": 1e9 + place % 7}
+            for place, name in enumerate(letters)
+        ],
+    )
+    found = metrics(lake)["m1"]
+    ends = plain_ends(fit_mean(np.arange(8.0) % 7, letters))
+    assert (found["low"] - 1e9, found["high"] - 1e9) == pytest.approx(ends, abs=1e-5)
 
 
 def test_clusters_of_one_answer_give_the_textbook_interval(lake: Lake) -> None:
