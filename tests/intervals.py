@@ -82,6 +82,32 @@ def left_out_ends(
     return math.tanh(low), math.tanh(high)
 
 
+def signed_ends(values: Numbers, clusters: Codes) -> tuple[float, float]:
+    """Of differences from -1 to 1: Student's interval, or where that is wider what the intervals of
+    their parts above and below 0, as shares, give for the difference of the two (Zou & Donner 2008,
+    Statistics in Medicine 27, equation 3, of independent estimates).
+    """
+    low, high = plain_ends(fit_mean(values, clusters))
+    mean = float(np.mean(values))
+    sides = [np.maximum(sign * np.asarray(values, dtype=float), 0) for sign in (1, -1)]
+    (up, up_low, up_high), (down, down_low, down_high) = (
+        (float(side.mean()), *share_ends(side, clusters)) for side in sides
+    )
+    low = min(low, mean - math.hypot(up - up_low, down_high - down))
+    high = max(high, mean + math.hypot(up_high - up, down - down_low))
+    return max(low, -1), min(high, 1)
+
+
+def share_ends(values: Numbers, clusters: Codes) -> tuple[float, float]:
+    """Of a share: Student's on the scale of log odds, at 0 and 1 Clopper & Pearson's."""
+    fit = fit_share(values, clusters)
+    if 1e-12 < fit.value < 1 - 1e-12:
+        return odds_ends(fit)
+    sizes = np.unique([str(cluster) for cluster in clusters], return_counts=True)[1]
+    missed = 1 - 0.025 ** ((sizes**2).sum() / sizes.sum() ** 2)
+    return (0, missed) if fit.value < 0.5 else (1 - missed, 1)
+
+
 def odds_ends(fit: Fit) -> tuple[float, float]:
     """Student's interval on the scale of log odds."""
     spread = fit.value * (1 - fit.value)

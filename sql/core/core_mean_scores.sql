@@ -73,7 +73,8 @@ clusters as (
 sizes as (
     select
         mean_hash,
-        sum(n) as all_n
+        sum(n) as all_n,
+        sum(total) / sum(n) as middle
     from clusters
     group by mean_hash
 ),
@@ -88,7 +89,7 @@ spread as (
         max(clusters.highest) as highest,
         sum(clusters.least) / sum(clusters.n + clusters.n_missing) as least,
         sum(clusters.least + clusters.missing) / sum(clusters.n + clusters.n_missing) as most,
-        cluster_spread(clusters.n, clusters.total, sizes.all_n) as spread
+        cluster_spread(clusters.n, clusters.total, sizes.all_n, middle := coalesce(sizes.middle, 0)) as spread
     from clusters
     inner join sizes on clusters.mean_hash = sizes.mean_hash
     group by clusters.mean_hash

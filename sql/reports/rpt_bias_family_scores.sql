@@ -61,6 +61,9 @@ means as (
         sum(people_own_total) / sum(n_own) as people_own_mean,
         sum(people_other_total) / sum(n_other) as people_other_mean,
         any_value(own_gap) - any_value(other_gap) as excess,
+        count(*) filter (
+            where abs(own_total - people_own_total) > 1e-12 or abs(other_total - people_other_total) > 1e-12
+        ) as n_differing,
         cluster_spread(
             (n_own / all_own + n_other / all_other) / 2,
             (own_total - people_own_total - own_gap * n_own) / all_own
@@ -75,13 +78,7 @@ bounded as (
     select
         *,
         mean_ends(
-            struct_pack(
-                mean := excess,
-                variance := spread.variance,
-                degrees := spread.degrees,
-                effective := spread.effective,
-                n_clusters := spread.n_clusters
-            ),
+            struct_update(spread, mean := excess, n_differing := n_differing),
             -2,
             2
         ) as ends

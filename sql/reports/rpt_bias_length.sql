@@ -98,20 +98,12 @@ bounded as (
     select
         *,
         case
-            when length_spread is not null
-                -- what the means of the tenths take from the variance of what is left
-                then mean_ends(
-                    struct_pack(
-                        mean := slope.mean,
-                        variance := slope.variance * absorbed,
-                        degrees := slope.degrees,
-                        effective := slope.effective,
-                        n_clusters := slope.n_clusters
-                    ),
-                    '-infinity'::double,
-                    'infinity'::double
-                )
-            else struct_pack(low := null::double, high := null::double, reason := 'no two answers of one tenth differ in length')
+            when length_spread is null
+                then struct_pack(low := null::double, high := null::double, reason := 'no two answers of one tenth differ in length')
+            when score_spread is null
+                then struct_pack(low := null::double, high := null::double, reason := 'no two answers of one tenth differ in score')
+            -- what the means of the tenths take from the variance of what is left
+            else mean_ends(struct_update(slope, variance := slope.variance * absorbed), '-infinity'::double, 'infinity'::double)
         end as ends
     from slopes
 )

@@ -91,7 +91,10 @@ counted as (
 ended as (
     select
         *,
-        share_ends(spread) as ends
+        case
+            when first_wins + second_wins > 0 then share_ends(spread)
+            else struct_pack(low := null::double, high := null::double, reason := 'only ties')
+        end as ends
     from shares
 )
 

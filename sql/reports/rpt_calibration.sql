@@ -1,5 +1,6 @@
 -- grain: one row per benchmark x judge or metric x its criterion x human criterion x tenth of its score: people's mean beside its own on the
--- answers both scored (a reliability diagram), with the interval of the difference (`reason`: why there is none). `calibration_error` is the
+-- answers both scored (a reliability diagram), with the interval of the difference (see the function signed_ends;
+-- `reason`: why there is none). `calibration_error` is the
 -- mean size of the differences, each tenth by its answers; `answer_form` is how a judge's answers were asked for.
 -- A metric with a scale beyond 0 and 1 has no row
 with beyond as (
@@ -21,7 +22,7 @@ clusters as (
         count(*) as n,
         sum(judge_score) as judge_total,
         sum(human_score) as human_total,
-        sum(judge_score - human_score) as total
+        sum(abs(judge_score - human_score)) as apart
     from core_rated_scores
     where judge not in (select judge from beyond)
     group by all
@@ -45,7 +46,9 @@ means as (
         sum(n)::bigint as n,
         sum(judge_total) / sum(n) as judge_mean,
         sum(human_total) / sum(n) as human_mean,
-        cluster_spread(n, total, all_n) as spread
+        cluster_spread(n, judge_total - human_total, all_n) as spread,
+        cluster_spread(n, (apart + judge_total - human_total) / 2, all_n) as above,
+        cluster_spread(n, (apart - judge_total + human_total) / 2, all_n) as below
     from weighed
     group by benchmark, judge, judge_criterion, human_criterion, score_from
 ),
@@ -53,7 +56,7 @@ means as (
 ended as (
     select
         *,
-        mean_ends(spread, -1, 1) as ends
+        signed_ends(spread, above, below) as ends
     from means
 )
 

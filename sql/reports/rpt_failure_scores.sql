@@ -85,7 +85,8 @@ clusters as (
 weighed as (
     select
         *,
-        sum(n) over labelled_alike as all_n
+        sum(n) over labelled_alike as all_n,
+        coalesce(sum(total) over labelled_alike / nullif(sum(n) over labelled_alike, 0), 0) as middle
     from clusters
     window labelled_alike as (partition by benchmark, case_kind, labelled_by, labeller, category, judge, criterion)
 ),
@@ -104,7 +105,7 @@ means as (
         sum(n_missing)::bigint as n_missing,
         min(lowest) as lowest,
         max(highest) as highest,
-        cluster_spread(n, total, all_n) as spread
+        cluster_spread(n, total, all_n, middle := middle) as spread
     from weighed
     group by benchmark, case_kind, labelled_by, labeller, category, judge, criterion
 ),

@@ -1,6 +1,6 @@
 -- grain: one row per benchmark x model ('*' all pooled) x judge or metric x its criterion x human criterion: its mean score less people's on
--- the answers both scored, with the interval of a mean (`reason`: why there is none); above 0 it is more lenient than people. A metric with
--- a scale beyond 0 and 1 has no difference
+-- the answers both scored, with its interval (see the function signed_ends; `reason`: why there is none); above 0 it is more lenient than
+-- people. A metric with a scale beyond 0 and 1 has no difference
 with clusters as (
     select
         benchmark,
@@ -12,7 +12,7 @@ with clusters as (
         count(*) as n,
         sum(judge_score) as judge_total,
         sum(human_score) as human_total,
-        sum(judge_score - human_score) as total,
+        sum(abs(judge_score - human_score)) as apart,
         min(judge_score) as lowest,
         max(judge_score) as highest
     from core_rated_scores
@@ -43,7 +43,9 @@ means as (
         sum(human_total) / sum(n) as human_mean,
         min(lowest) as lowest,
         max(highest) as highest,
-        cluster_spread(n, total, all_n) as spread
+        cluster_spread(n, judge_total - human_total, all_n) as spread,
+        cluster_spread(n, (apart + judge_total - human_total) / 2, all_n) as above,
+        cluster_spread(n, (apart - judge_total + human_total) / 2, all_n) as below
     from weighed
     group by benchmark, model, judge, judge_criterion, human_criterion
 ),
@@ -61,7 +63,7 @@ ended as (
     select
         *,
         case
-            when are_0_1 then mean_ends(spread, -1, 1)
+            when are_0_1 then signed_ends(spread, above, below)
             else struct_pack(low := null::double, high := null::double, reason := 'its scale is not 0 to 1, as people''s is')
         end as ends
     from scaled

@@ -96,7 +96,8 @@ class _Mean:
         """The mean with its interval; a resample is undefined where that of any cell is."""
         value = self.value / self.n_cells
         about = self.n, self.n_clusters, *self.clusters.average(value, self.n_cells)
-        mean = Resampled(value, self.drawn / self.n_cells, *about).summarise()
+        reach = self.clusters.reach / self.n_cells
+        mean = Resampled(value, self.drawn / self.n_cells, *about, reach=reach).summarise()
         return {**drop_nan(mean._asdict()), "n_cells": self.n_cells}
 
 

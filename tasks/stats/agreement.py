@@ -11,6 +11,7 @@ from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from judgelake.tasks.stats.cluster_sums import (
     AnyWeights,
@@ -33,6 +34,9 @@ Weighting = Literal["nominal", "linear", "quadratic"]
 
 # highest kappa of each grade (Landis & Koch 1977, Biometrics 33)
 _LANDIS_KOCH = ((0.2, "slight"), (0.4, "fair"), (0.6, "moderate"), (0.8, "substantial"))
+
+
+_ONE_LABEL = "one of the raters gave one label only"
 
 
 class Confusion(NamedTuple):
@@ -69,6 +73,23 @@ class LabelPairs:
     def n_groups(self) -> int:
         """The number of matchups times levels."""
         return self.n_matchups * self.levels.size
+
+    @property
+    def has_one_label_rater(self) -> bool:
+        """Whether a rater gave one label only (each matchup), so that kappa is 0 whatever the other
+        gave.
+        """
+        return self.n_matchups in (np.unique(self.group_a).size, np.unique(self.group_b).size)
+
+    def mark_rarer(self) -> NDArray[np.bool_]:
+        """Which rows have another label of rater a than the most frequent one of their matchup."""
+        if not self.rows.size:
+            return np.zeros(0, dtype=np.bool_)
+        counts = np.bincount(self.group_a[self.cell], minlength=self.n_groups)
+        by_matchup = counts.reshape(self.n_matchups, self.levels.size)
+        frequent = by_matchup.argmax(axis=1) + np.arange(self.n_matchups) * self.levels.size
+        is_rarer: NDArray[np.bool_] = (self.group_a != frequent[self.matchup])[self.cell]
+        return is_rarer
 
 
 def fold_labels(a: Floats, b: Floats, matchups: Indices | None = None) -> LabelPairs:
@@ -244,11 +265,20 @@ def _estimate(
     scales: dict[str, Scale] = {
         name: "coefficient" if name.startswith("kappa") else "share" for name in statistics
     }
-    return {
-        name: summarise_draws(
-            statistic(whole)[0], drawn[name], cluster.size, cluster, len(weights), scales[name]
-        )
+    about = cluster.size, cluster, len(weights)
+    is_rarer = pairs.mark_rarer()
+    rarer = {name: is_rarer if scale == "coefficient" else None for name, scale in scales.items()}
+    found = {
+        name: summarise_draws(statistic(whole)[0], drawn[name], *about, scales[name], rarer[name])
         for name, statistic in statistics.items()
+    }
+    if not pairs.has_one_label_rater:
+        return found
+    return {
+        name: one
+        if scales[name] == "share" or np.isnan(one.value)
+        else one.without_interval(_ONE_LABEL)
+        for name, one in found.items()
     }
 
 

@@ -25,12 +25,17 @@ from judgelake.tasks.stats.few_clusters import (
     Unit,
     add_left_out,
     find_interval,
+    find_reach,
+    is_at_end,
+    mark_rarer,
     split_left_out,
 )
 from judgelake.tasks.stats.kernel_choice import use_kernels
 from judgelake.tasks.stats.ordered_rows import OrderedRows, order_rows, recentre
 from judgelake.tasks.stats.resampling import draw_cluster_weights
 
+# which few clusters may carry: those far from the mean, those of a rare level
+_CARRIED = "pearson", "kendall_tau_c"
 # above this ratio sums of squares lose digits, and Pearson's is computed from rows
 _WORST_CONDITION = 100.0
 
@@ -190,7 +195,7 @@ class Resampled(NamedTuple):
     rows and clusters; where clusters are few, also without each of them.
 
     `sizes` are the clusters' rows, one each where they are not given. `unit`: at the level of
-    systems the units that are left out are models.
+    systems the units that are left out are models. `reach`: see `few_clusters.find_reach`.
     """
 
     value: float
@@ -201,13 +206,13 @@ class Resampled(NamedTuple):
     left_out: LeftOut | None = None
     unit: Unit = "clusters"
     scale: Scale = "coefficient"
+    reach: float | None = None
 
     def summarise(self) -> Correlation:
         """The coefficient with its interval."""
         sizes = np.ones(self.n_clusters, dtype=np.int64) if self.sizes is None else self.sizes
-        interval = find_interval(
-            self.value, self.drawn, self.left_out, sizes, self.scale, self.unit
-        )
+        how = sizes, self.scale, self.unit, self.reach
+        interval = find_interval(self.value, self.drawn, self.left_out, *how)
         ends = interval.low, interval.high
         counts = self.n, self.n_clusters, interval.n_undefined
         return Correlation(self.value, *ends, *counts, interval.reason, interval.method)
@@ -257,6 +262,8 @@ def resample_correlations(
     numbers, more = add_left_out(clusters, weights)
     rows = order_rows(x, y, numbers)
     whole, resampled = _correlate_whole(rows), _correlate_resamples(rows, more)
+    at_end = {name for name, value in whole.items() if is_at_end(value)}
+    reach = find_reach(mark_rarer(y), clusters) if at_end else None
     return {
         name: Resampled(
             whole[name],
@@ -265,7 +272,8 @@ def resample_correlations(
             n_clusters,
             sizes[sizes > 0],
             left_out,
-            scale="tau_c" if name == "kendall_tau_c" else "coefficient",
+            scale="carried" if name in _CARRIED else "coefficient",
+            reach=reach if name in at_end else None,
         )
         for name in COEFFICIENTS
         for drawn, left_out in [split_left_out(resampled[name], clusters, len(weights))]

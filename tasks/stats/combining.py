@@ -155,7 +155,15 @@ def _average(cells: list[Resampled]) -> MeanCorrelation:
     value, drawn = (np.mean([getattr(cell, name) for cell in held], axis=0) for name in _AVERAGED)
     n_clusters = max(cell.n_clusters for cell in held)
     sizes, left_out = total.average(float(value), len(held))
-    mean = Resampled(float(value), drawn, sum(cell.n for cell in held), n_clusters, sizes, left_out)
+    mean = Resampled(
+        float(value),
+        drawn,
+        sum(cell.n for cell in held),
+        n_clusters,
+        sizes,
+        left_out,
+        reach=total.reach / len(held),
+    )
     return MeanCorrelation(mean, len(held), len(cells) - len(held))
 
 
@@ -171,9 +179,13 @@ class ClusterTotal:
         self._changes: dict[tuple[str, int], float] = {}
         self._sizes: dict[tuple[str, int], int] = {}
         self._is_known = True
+        self.reach = 0.0
 
     def add(self, cell: Resampled, block: str) -> None:
-        """Count a cell; one without such values leaves the sum without them."""
+        """Count a cell; one without such values leaves the sum without them. `reach` is
+        the sum of the cells', which counts where each coefficient is 1.
+        """
+        self.reach += cell.reach or 0.0
         if cell.left_out is None:
             self._is_known = False
             return

@@ -2,22 +2,37 @@
 in `tasks.stats.resampling`.
 """
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from judgelake.tasks.stats.cluster_sums import (
     Floats,
     Indices,
 )
-from judgelake.tasks.stats.few_clusters import Scale, find_interval, split_left_out
+from judgelake.tasks.stats.few_clusters import (
+    Scale,
+    find_interval,
+    find_reach,
+    is_at_end,
+    split_left_out,
+)
 
 # Satterthwaite's: with fewer nearly all rows lie in one cluster
 _LEAST_DEGREES = 1.4
 # a share that differs from 0 or 1 by rounding alone
 _NOTHING = 1e-12
+# of a mean of any numbers: so many clusters must differ from 0 where some are 0
+_LEAST_DIFFERING = 5
+# of the squared mean: a variance that is rounding alone
+_NO_SPREAD = 1e-28
 _OF_MEAN = "variance of clusters (CR2), Satterthwaite's t"
+
+
+MeanScale = Literal["share", "number"]
+"""Of scores from 0 to 1; of any numbers."""
 
 
 class Estimate(NamedTuple):
@@ -34,6 +49,10 @@ class Estimate(NamedTuple):
     reason: str | None = None
     method: str | None = None
 
+    def without_interval(self, reason: str) -> "Estimate":
+        """The same value, which has no interval for this reason."""
+        return self._replace(low=float("nan"), high=float("nan"), reason=reason, method=None)
+
 
 def summarise_draws(
     value: float,
@@ -42,20 +61,23 @@ def summarise_draws(
     clusters: Indices,
     resamples: int,
     scale: Scale = "coefficient",
+    is_rarer: NDArray[np.bool_] | None = None,
 ) -> Estimate:
     """Put a value and its resamples (NaN where undefined) together; `clusters` are those of the
     rows behind it. Of few clusters, `drawn` goes on after the `resamples` as `add_left_out` says.
+    `is_rarer`: which rows have a rarer label, where the coefficient may be 1 (`find_reach`).
     """
     sizes = np.bincount(clusters)
     own, left_out = split_left_out(drawn, clusters, resamples)
-    interval = find_interval(float(value), own, left_out, sizes, scale)
+    reach = find_reach(is_rarer, clusters) if is_rarer is not None and is_at_end(value) else None
+    interval = find_interval(float(value), own, left_out, sizes, scale, reach=reach)
     ends = interval.low, interval.high
     n_clusters = int(np.count_nonzero(sizes))
     about = interval.reason, interval.method
     return Estimate(float(value), *ends, n, n_clusters, interval.n_undefined, *about)
 
 
-def estimate_mean(values: Floats, clusters: Indices, scale: Scale = "share") -> Estimate:
+def estimate_mean(values: Floats, clusters: Indices, scale: MeanScale = "share") -> Estimate:
     """Mean of the values that are there (NaN is missing), with the interval of the views: of a
     share, or of scores from 0 to 1, that of `sql/functions/share_ends.sql`; of any number that of
     `mean_ends.sql`. No resample is drawn.
@@ -67,46 +89,86 @@ def estimate_mean(values: Floats, clusters: Indices, scale: Scale = "share") -> 
         )
     is_there = ~np.isnan(values)
     held, cluster = values[is_there], clusters[is_there]
-    sizes = np.bincount(cluster)
-    n_clusters = int(np.count_nonzero(sizes))
+    n_clusters = int(np.unique(cluster).size)
     value = float(held.mean()) if held.size else float("nan")
-    totals = np.bincount(cluster, held).astype(np.float64)
-    low, high, reason = _bound_mean(sizes, totals, scale)
+    low, high, reason = _BOUNDS[scale](held, cluster)
     method = None if reason else _OF_MEAN
     return Estimate(value, low, high, held.size, n_clusters, 0, reason, method)
 
 
-def _bound_mean(sizes: Indices, totals: Floats, scale: Scale) -> tuple[float, float, str | None]:
-    """The ends of a mean from each cluster's rows and sum, and why there are none: what
-    `cluster_spread` and `share_ends` or `mean_ends` of `sql/functions` do, where the sources are
-    named.
+class _Spread(NamedTuple):
+    """What `sql/functions/cluster_spread.sql` finds, where the sources are named; `part` and
+    `share` are each cluster's of all rows and of the mean.
     """
-    nowhere = float("nan"), float("nan")
-    if np.count_nonzero(sizes) < 3:
-        return *nowhere, "fewer than 3 clusters"
-    part = sizes[sizes > 0] / sizes.sum()
-    share = totals[sizes > 0] / sizes.sum()
+
+    part: Floats
+    share: Floats
+    mean: float
+    variance: float
+    degrees: float
+
+    @property
+    def effective(self) -> float:
+        """Kish's number of clusters."""
+        return float(1 / (self.part**2).sum())
+
+    @property
+    def reason(self) -> str | None:
+        """Why there is no interval (`interval_reason`)."""
+        if self.part.size < 3:
+            return "fewer than 3 clusters"
+        return None if self.degrees >= _LEAST_DEGREES else "almost all rows are in one cluster"
+
+
+_Ends = tuple[float, float, str | None]
+
+
+def _spread_clusters(values: Floats, clusters: Indices) -> _Spread:
+    sizes = np.bincount(clusters)
+    totals = np.bincount(clusters, values).astype(np.float64)[sizes > 0]
+    part, share = sizes[sizes > 0] / sizes.sum(), totals / sizes.sum()
+    if part.size < 2:
+        return _Spread(part, share, float(share.sum()), np.nan, np.nan)
     rest, mean = 1 - part, float(share.sum())
     degrees = 1 / ((part**2).sum() + (part**2 / rest).sum() ** 2 - (part**4 / rest**2).sum())
-    if degrees < _LEAST_DEGREES:
-        return *nowhere, "almost all rows are in one cluster"
-    effective, t = 1 / (part**2).sum(), _find_t(degrees)
     variance = ((share - mean * part) ** 2 / rest).sum()
-    if scale == "number":
-        return mean - t * float(np.sqrt(variance)), mean + t * float(np.sqrt(variance)), None
-    missed = 0.025 ** (1 / effective)
+    return _Spread(part, share, mean, float(variance), float(degrees))
+
+
+def _bound_number(values: Floats, clusters: Indices) -> _Ends:
+    spread = _spread_clusters(values, clusters)
+    differing = np.count_nonzero(np.abs(spread.share) * values.size > _NOTHING)
+    reason = spread.reason
+    if reason is None and differing < min(_LEAST_DIFFERING, spread.part.size):
+        reason = f"fewer than {_LEAST_DIFFERING} clusters differ from 0"
+    if reason is None and spread.variance <= _NO_SPREAD * spread.mean**2:
+        reason = "all clusters have the same mean"
+    if reason is not None:
+        return float("nan"), float("nan"), reason
+    reach = _find_t(spread.degrees) * float(np.sqrt(spread.variance))
+    return spread.mean - reach, spread.mean + reach, None
+
+
+def _bound_share(values: Floats, clusters: Indices) -> _Ends:
+    spread = _spread_clusters(values, clusters)
+    if spread.reason is not None:
+        return float("nan"), float("nan"), spread.reason
+    mean, missed = spread.mean, 0.025 ** (1 / spread.effective)
     if mean < _NOTHING:
         return 0.0, float(1 - missed), None
     if mean > 1 - _NOTHING:
         return float(missed), 1.0, None
-    rarer = share if mean <= 0.5 else part - share
-    t = _find_t(min(degrees, 3 * (rarer**2).sum() ** 2 / (rarer**4).sum()))
-    if variance < 1e-13 * mean * (1 - mean):
-        low, high = (_find_wilson_end(mean, float(effective), z) for z in (-t, t))
+    rarer = spread.share if mean <= 0.5 else spread.part - spread.share
+    t = _find_t(min(spread.degrees, 3 * (rarer**2).sum() ** 2 / (rarer**4).sum()))
+    if spread.variance < 1e-13 * mean * (1 - mean):
+        low, high = (_find_wilson_end(mean, spread.effective, z) for z in (-t, t))
         return low, high, None
-    reach = t * np.sqrt(variance) / (mean * (1 - mean))
+    reach = t * np.sqrt(spread.variance) / (mean * (1 - mean))
     low, high = special.expit(special.logit(mean) + np.array([-reach, reach]))
     return float(low), float(high), None
+
+
+_BOUNDS = {"share": _bound_share, "number": _bound_number}
 
 
 def _find_t(degrees: float) -> float:

@@ -18,7 +18,7 @@ from judgelake.tasks.stats.cluster_sums import (
     sum_columns,
 )
 from judgelake.tasks.stats.estimates import Estimate, divide, summarise_draws
-from judgelake.tasks.stats.few_clusters import add_left_out
+from judgelake.tasks.stats.few_clusters import add_left_out, mark_rarer
 
 _WORTH_COUNTING = 8
 """Units that share a pattern, from which on counting patterns is faster than summing columns of
@@ -42,6 +42,14 @@ class UnitPatterns(NamedTuple):
     def sizes(self) -> Floats:
         """Labels of each pattern."""
         return np.asarray(self.tally.sum(axis=0), dtype=np.float64)
+
+    @property
+    def any_labels(self) -> Floats:
+        """A label of each unit: all that there are where raters never differ."""
+        of_pattern, (level, pattern) = np.zeros(self.tally.shape[1]), self.tally.nonzero()
+        of_pattern[pattern] = level
+        labels: Floats = of_pattern[self.pattern]
+        return labels
 
 
 def fold_units(units: Indices, labels: Floats, clusters: Indices) -> UnitPatterns:
@@ -190,7 +198,8 @@ def krippendorff_alpha(
     value = _alpha(
         added, sum_patterns(added.features, patterns, draw_once(weights.shape[1])), metric
     )[0]
-    alpha = summarise_draws(value, drawn, cluster.size, patterns.cluster, len(weights))
+    about = cluster.size, patterns.cluster, len(weights)
+    alpha = summarise_draws(value, drawn, *about, is_rarer=mark_rarer(patterns.any_labels))
     return KrippendorffAlpha(alpha, int((of_unit >= 2).sum()), int((~kept).sum()))
 
 
@@ -310,6 +319,7 @@ def fleiss_kappa(
         patterns.cluster.size,
         patterns.cluster,
         len(weights),
+        is_rarer=mark_rarer(patterns.any_labels),
     )
     return FleissKappa(kappa, raters, int(is_full.size - patterns.cluster.size))
 

@@ -17,8 +17,7 @@ from judgelake.tasks.stats.bootstrap import correlate_rows, resample_correlation
 from judgelake.tasks.stats.cluster_sums import AnyWeights, Floats, Indices, draw_once
 from judgelake.tasks.stats.comparisons import Preference, orient_matchups
 from judgelake.tasks.stats.correlation import COEFFICIENTS
-from judgelake.tasks.stats.estimates import Estimate, estimate_mean
-from judgelake.tasks.stats.few_clusters import Scale
+from judgelake.tasks.stats.estimates import Estimate, MeanScale, estimate_mean
 from judgelake.tasks.stats.human_rules import tabulate_scores
 from judgelake.tasks.stats.model_ratings import (
     estimate_bradley_terry,
@@ -331,7 +330,7 @@ def _soften(columns: Columns, clusters: Indices, _: AnyWeights, options: Options
 
 
 def _average(
-    columns: Columns, clusters: Indices, _: AnyWeights, __: Options, scale: Scale
+    columns: Columns, clusters: Indices, _: AnyWeights, __: Options, scale: MeanScale
 ) -> Estimate:
     x = columns["x"]
     if scale == "share" and x.size and not 0 <= x.min() <= x.max() <= 1:

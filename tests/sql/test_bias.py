@@ -11,7 +11,7 @@ import pytest
 import statsmodels.api as sm
 
 from judgelake.tasks.lake.lake import Lake
-from tests.intervals import fit_mean, fit_share, fit_slope, odds_ends, plain_ends
+from tests.intervals import fit_mean, fit_share, fit_slope, odds_ends, plain_ends, signed_ends
 from tests.lakes import (
     Row,
     answer,
@@ -160,13 +160,13 @@ def test_leniency_is_the_mean_difference_on_the_answers_both_scored(bench: Bench
         )
     }
     # m1: A.1 1 - 0.5, A.2 1 - 0, B.1 0 - 0, E.1 0.75 - 0.5; nobody rated D.1, C.1 has no score
-    fit = fit_mean([0.5, 1, 0, 0.25], "AABE")
+    ends = signed_ends([0.5, 1, 0, 0.25], "AABE")
     assert rows["m1"] == (
         4,
         2.75 / 4,
         0.25,
         0.4375,
-        *map(pytest.approx, plain_ends(fit, -1, 1)),
+        *map(pytest.approx, ends),
         None,
     )
     assert rows["m2"] == (1, 1.0, 1.0, 0.0, None, None, "fewer than 3 clusters")
@@ -234,8 +234,30 @@ def test_calibration_has_an_interval_and_the_form_of_the_answers(bench: Bench) -
         "judge, answer_form, n, difference, low, high, calibration_error", "rpt_calibration"
     )
     assert [row[1:4] for row in rows] == [("forced", 4, 0.5), ("free", 4, 0.0)]
-    ends = plain_ends(fit_mean([1, 0, 0, 1], "ABCD"), -1, 1)
+    ends = signed_ends([1, 0, 0, 1], "ABCD")
     assert rows[0][4:] == (*map(pytest.approx, ends), 0.5)
+
+
+def test_a_judge_that_equals_people_on_all_answers_may_differ_on_others(bench: Bench) -> None:
+    # 20 answers alike: as many may still hide a share of 1 - .025^(1/20) = .168 either way
+    names = [f"{letter}.1" for letter in "ABCDEFGHIJKLMNOPQRST"]
+    ratings = [one for name in names for one in rate(name, 1.0)]
+    verdicts = [recorded(name, 1.0) for name in names]
+    bench.answer_items(names, ["x"], ratings=ratings, recorded_verdicts=verdicts)
+    hidden = pytest.approx(1 - 0.025 ** (1 / 20))
+    for view in ("rpt_leniency", "rpt_calibration"):
+        for row in bench.rows("difference, -low, high, reason", view):
+            assert row == (0, hidden, hidden, None)
+    assert bench.rows("slope, low, high, reason", "rpt_bias_length") == [
+        (None, None, None, "no two answers of one tenth differ in length")
+    ]
+
+
+def test_a_slope_of_scores_that_do_not_differ_has_no_interval(bench: Bench) -> None:
+    put_lengths(bench, [(f"{letter}.1", 2**n, 0.5, 0.5) for n, letter in enumerate("ABCDEFGH")])
+    assert bench.rows("slope, low, high, reason", "rpt_bias_length") == [
+        (0, None, None, "no two answers of one tenth differ in score")
+    ]
 
 
 def test_a_criterion_is_compared_with_its_namesake_or_with_each_where_there_is_none(
@@ -416,6 +438,15 @@ def test_recorded_orders_and_their_balance(bench: Bench) -> None:
     ] == [(None, None)]
 
 
+def test_ties_alone_have_no_share_of_the_first(bench: Bench) -> None:
+    names = [f"{letter}.1" for letter in "ABCDEF"]
+    ties = [duel(name, *shown, "tie") for name in names for shown in (("m1", "m2"), ("m2", "m1"))]
+    bench.answer_items(names, ["x", "yy"], recorded_duels=ties)
+    assert bench.rows("n, ties, share_first, low, high, reason", "rpt_bias_position") == [
+        (12, 12, None, None, None, "only ties")
+    ]
+
+
 def test_recorded_pairs_in_both_orders_are_compared(bench: Bench) -> None:
     duels = [
         duel("A.1", "m1", "m2", "m1"),
@@ -555,6 +586,18 @@ def test_scores_of_a_judge_s_own_family_beside_people_s(bench: Bench) -> None:
     assert own == ("family", 3, 3, *map(pytest.approx, numbers))
     assert other[0] == "self"
     assert other[1:] == own[1:]
+
+
+def test_where_a_family_is_scored_as_people_do_there_is_no_interval(bench: Bench) -> None:
+    letters = "ABCDEFGH"
+    items = [item(f"{letter}.1") for letter in letters]
+    scored = [(f"{letter}.1", model) for letter in letters for model in ("gpt-3", "llava")]
+    answers = [answer(name, "x", model) for name, model in scored]
+    ratings = [rating(name, 1.0, answer_id=model) for name, model in scored]
+    verdicts = [recorded(name, 1.0, answer_id=model) for name, model in scored]
+    bench.ingest(items, answers, ratings, recorded_verdicts=verdicts)
+    rows = bench.rows("excess, low, high, reason", "rpt_bias_family_scores")
+    assert rows == [(0, None, None, "fewer than 5 clusters differ from 0")]
 
 
 def test_without_others_answers_there_is_no_preference(bench: Bench) -> None:

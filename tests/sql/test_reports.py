@@ -5,6 +5,7 @@ are counted in: core_mean_scores (rpt_metrics), core_label_pairs (rpt_agreement)
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from judgelake.tasks.lake.lake import Lake
@@ -177,6 +178,22 @@ def test_the_metrics_whose_scale_is_known_are_ours() -> None:
     named = re.findall(r"unnest\(\[(.*?)\]\) as metric", text)
     assert {*re.findall(r"'(\w+)'", " ".join(named))} <= {*KINDS.own}
     assert [part.count("'") // 2 for part in named] == [8, 6]  # from 0 to 1, and others
+
+
+def test_scores_far_from_0_keep_the_digits_of_their_interval(lake: Lake) -> None:
+    letters = "ABCDEFGH"
+    ingest(
+        lake,
+        [item(name, f"Q {name}", cluster=name) for name in letters],
+        [answer(name, "a", "m1") for name in letters],
+        recorded_scores=[
+            {"item_id": name, "answer_id": "m1", "metric": "far", "score": 1e9 + place % 7}
+            for place, name in enumerate(letters)
+        ],
+    )
+    found = metrics(lake)["m1"]
+    ends = plain_ends(fit_mean(np.arange(8.0) % 7, letters))
+    assert (found["low"] - 1e9, found["high"] - 1e9) == pytest.approx(ends, abs=1e-5)
 
 
 def test_clusters_of_one_answer_give_the_textbook_interval(lake: Lake) -> None:

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from judgelake.tasks.stats.bootstrap import resample_correlations
-from judgelake.tasks.stats.combining import correlate_systems
+from judgelake.tasks.stats.agreement import agree_on_matchups, agree_raters
+from judgelake.tasks.stats.bootstrap import Correlation, resample_correlations
+from judgelake.tasks.stats.combining import average_correlations, correlate_systems
+from judgelake.tasks.stats.estimates import Estimate
 from judgelake.tasks.stats.few_clusters import (
     LeftOut,
     add_left_out,
@@ -17,11 +19,15 @@ from judgelake.tasks.stats.few_clusters import (
     find_interval,
     split_left_out,
 )
+from judgelake.tasks.stats.reliability import fleiss_kappa, krippendorff_alpha
 from judgelake.tasks.stats.resampling import draw_cluster_weights
 from tests.intervals import left_out_ends
 from tests.stats.coverage import (
     LAYOUTS,
+    Tally,
     binary_judge_of_three_levels,
+    cut,
+    draw_by_name,
     draw_normal,
     measure_coverage,
     measure_kappas,
@@ -78,7 +84,7 @@ def test_a_coefficient_that_few_clusters_carry_has_a_wider_interval() -> None:
     for steps, degrees in (([0.1, -0.1] + 8 * [0.0], 3.0), (10 * [0.1], 9.0)):
         others = np.tanh(np.arctanh(value) + np.array(steps))
         left_out = LeftOut(np.arange(10), sizes, others)
-        found = find_interval(value, np.array([]), left_out, sizes, "tau_c")
+        found = find_interval(value, np.array([]), left_out, sizes, "carried")
         reach = stats.t.ppf(0.975, degrees) * np.sqrt(0.9 * np.square(steps).sum())
         ends = np.tanh(np.arctanh(value) + np.array([-reach, reach]))
         assert (found.low, found.high) == pytest.approx(ends, abs=1e-12)
@@ -88,7 +94,7 @@ def test_a_value_beside_all_of_its_resamples_lies_in_its_interval() -> None:
     """Resamples that lose a rare level have a larger tau-c, all of them."""
     sizes = np.full(100, 5)
     for drawn in (np.linspace(0.6, 0.7, 50), np.linspace(0.3, 0.4, 50)):
-        found = find_interval(0.5, drawn, None, sizes, "tau_c")
+        found = find_interval(0.5, drawn, None, sizes, "carried")
         assert found.low <= 0.5 <= found.high
         assert found.reason is None
 
@@ -104,6 +110,67 @@ def test_a_perfect_judge_has_an_interval_that_goes_down() -> None:
             assert found.value == pytest.approx(sign, abs=1e-12)
             inner = sign * (1 - 2 * (1 - 0.025**0.1))
             assert sorted((found.low, found.high)) == pytest.approx(sorted((sign, inner)))
+
+
+def test_where_all_agree_the_interval_knows_how_few_rows_have_the_rarer_label() -> None:
+    """By hand: of 40 rows in clusters of their own two say no. Two clusters can miss a share of
+    1 - .025^(1/2) = .842; so many of the two said yes by one side: 1 - .842 / (1 + .158 * .9).
+    """
+    labels, rows = np.append(np.ones(38), [0.0, 0.0]), np.arange(40)
+    weights = draw_cluster_weights(40, 20, np.random.default_rng(0))
+    units, both = np.tile(rows, 2), np.tile(labels, 2)
+    found: list[Estimate | Correlation] = [
+        agree_raters(labels, labels, rows, weights)["kappa_nominal"],
+        krippendorff_alpha(units, both, "nominal", units, weights).alpha,
+        fleiss_kappa(units, both, 2, units, weights).kappa,
+        resample_correlations(labels, labels, rows, weights)["pearson"].summarise(),
+        average_correlations([resample_correlations(labels, labels, rows, weights)] * 2)[
+            "kendall_tau_b"
+        ].mean.summarise(),
+    ]
+    missed = 1 - 0.025**0.5
+    for one in found:
+        assert (one.low, one.high) == pytest.approx((1 - missed / (1 + (1 - missed) * 0.9), 1))
+    agreement = agree_raters(labels, labels, rows, weights)["agreement"]
+    assert agreement.low == pytest.approx(0.025 ** (1 / 40))
+
+
+def test_matchups_have_rarer_labels_of_their_own() -> None:
+    """One model of each matchup wins 18 of 20 rows: each matchup's other two rows are the rarer."""
+    matchups = np.arange(40) % 2
+    labels = (matchups ^ (np.arange(40) >= 36)).astype(np.float64)
+    weights = draw_cluster_weights(40, 20, np.random.default_rng(0))
+    found = agree_on_matchups(labels, labels, matchups, np.arange(40), weights)["kappa_matchups"]
+    missed = 1 - 0.025**0.25
+    assert found.low == pytest.approx(1 - missed / (1 + (1 - missed) * 0.8))
+
+
+def test_kappas_of_rare_labels_cover() -> None:
+    # of raters who differ on 1 of 100 rows and say no to 3 of 100; the interval from the number of
+    # all rows held the truth, .86, in 24 of 100 samples
+    rng, tally = np.random.default_rng(6), Tally()
+    for sample in range(200):
+        first = (rng.random(60) < 0.97).astype(np.float64)
+        second = np.where(rng.random(60) < 0.01, 1 - first, first)
+        weights = draw_by_name(60, 100, sample)
+        found = agree_raters(first, second, np.arange(60), weights)["kappa_nominal"]
+        tally.add(found.low, found.high, 0.857)
+    assert tally.close().held >= 0.93
+    assert tally.close().without < 0.6
+
+
+def test_pearson_of_ratings_with_a_ceiling_covers() -> None:
+    # 82 of 100 ratings are the highest; with one degree less than clusters it held .42, the
+    # population's, in 88 of 100 samples of 20 rows
+    rng, tally = np.random.default_rng(7), Tally()
+    for sample in range(300):
+        x, y, rows = draw_normal(np.ones(25, dtype=np.int64), 0.6, rng)
+        ceiling = [stats.norm.cdf(end) for end in (-2, -1.5, -1.2, -0.9)]
+        weights = draw_by_name(25, 20, sample)
+        found = resample_correlations(cut(x, ceiling), cut(y, ceiling), rows, weights)["pearson"]
+        interval = found.summarise()
+        tally.add(interval.low, interval.high, 0.422)
+    assert tally.close().held >= 0.9
 
 
 SEVEN = np.full(7, 3)

@@ -162,3 +162,28 @@ def test_intervals_cover_the_planted_kappa() -> None:
         ]
         held += found.low <= planted <= found.high
     assert 0.92 <= held / 600 <= 0.98
+
+
+@pytest.mark.parametrize("n", [5, 20, 100, 1000])
+def test_a_rater_with_one_label_has_a_kappa_without_interval(n: int) -> None:
+    # kappa is 0 whatever the other rater says; [0, 0] held the truth never
+    ones, others = np.ones(n), np.append(np.zeros(3), np.ones(n - 3))
+    weights = draw_cluster_weights(n, 200, np.random.default_rng(0))
+    for a, b in ((ones, others), (others, ones)):
+        found = agree_raters(a, b, np.arange(n), weights, WEIGHTINGS)
+        assert found.pop("agreement").reason is None
+        for kappa in found.values():
+            assert kappa.value == pytest.approx(0, abs=1e-12)
+            assert math.isnan(kappa.low)
+            assert math.isnan(kappa.high)
+            assert kappa.reason == "one of the raters gave one label only"
+    alike = agree_raters(ones, ones, np.arange(n), weights)["kappa_nominal"]
+    assert alike.reason == "undefined on the sample"
+
+
+def test_a_rater_with_one_label_a_matchup_has_no_interval() -> None:
+    matchups = np.arange(60) % 3
+    a, b = (matchups == 1) * 1.0, (np.arange(60) % 4 == 0) * 1.0
+    weights = draw_cluster_weights(60, 50, np.random.default_rng(0))
+    found = agree_on_matchups(a, b, matchups, np.arange(60), weights)["kappa_matchups"]
+    assert (found.value, found.reason) == (0, "one of the raters gave one label only")
