@@ -33,7 +33,6 @@ from judgelake.tasks.sources.table.values import (
     TableCell,
     Value,
     place_cells,
-    plain_cell,
     read_finite,
     read_number,
     read_text,
@@ -198,7 +197,8 @@ class RowMaker:
     def _answer(self, answer: AnswerSettings, number: int) -> dict[str, TableCell]:
         return {
             "item_id": self._item_id(),
-            "answer_id": self._answer_id(number),
+            # a sample that cannot be read is reported once, by the cell `sample`
+            "answer_id": self._answer_id(number)._replace(reason=""),
             "model": self._text(answer.model),
             "style": self._text(answer.style, pl.lit("short")),
             "sample": read_number(answer.sample, self.nulls, pl.Int64, 0),
@@ -218,9 +218,26 @@ class RowMaker:
         if answer.model is None:
             return self._text(None, row)
         style = self._text(answer.style, pl.lit("short")).read
-        sample = read_number(answer.sample, self.nulls, pl.Int64, 0).read.cast(pl.String)
-        made = pl.concat_str([self._text(answer.model).read, style, sample], separator="/")
-        return self._text(None, pl.coalesce(made, row))
+        sample = read_number(answer.sample, self.nulls, pl.Int64, 0)
+        parts = [self._text(answer.model).read, style, sample.read.cast(pl.String)]
+        made = pl.coalesce(pl.concat_str(parts, separator="/"), row)
+        is_bad = sample.raw.is_not_null() & sample.read.is_null()
+        return sample._replace(
+            raw=pl.when(is_bad).then(sample.raw.cast(pl.String)).otherwise(made),
+            read=pl.when(~is_bad).then(made),
+        )
+
+    def _row_answers(self) -> TableCell:
+        """The ids of all answers of a row."""
+        cells = [self._answer_id(number) for number in range(len(self.part.every_answer))]
+        is_read = pl.all_horizontal(cell.read.is_not_null() for cell in cells)
+        bad = next((cell for cell in cells if cell.reason), cells[0])
+        return bad._replace(
+            raw=pl.coalesce(
+                [pl.when(cell.read.is_null()).then(cell.raw) for cell in cells] + [pl.lit("")]
+            ),
+            read=pl.when(is_read).then(pl.concat_list([cell.read for cell in cells])),
+        )
 
     def _about(self, answer: str | None) -> dict[str, TableCell]:
         return {
@@ -279,15 +296,12 @@ class RowMaker:
     def _add_choices(self, batch: pl.DataFrame) -> None:
         """Choices of the best of several answers, and between two feedbacks."""
         for choices in self.part.choice_sets:
-            ids = pl.concat_list(
-                [self._answer_id(number).read for number in range(len(self.part.every_answer))]
-            )
             cells = {
                 "item_id": self._item_id(),
                 "choice_set": self._text(choices.set, pl.lit("1") if choices.set is None else None),
                 "criterion": self._text(choices.criterion),
                 "annotator": self._text(choices.annotator),
-                "answers": plain_cell(ids, "answers")
+                "answers": self._row_answers()
                 if choices.answers is None
                 else self._texts(choices.answers, self.nulls),
                 "chosen": self._text(choices.chosen.mapped_by(choices.values)),

@@ -19,7 +19,7 @@ from judgelake.tasks.errors import nearest
 from judgelake.tasks.settings import FORM, TEXT_SCHEMA, frozen_settings
 from judgelake.tasks.sources.readers.files import FileSettings, Names
 from judgelake.tasks.sources.readers.record_paths import FILE, LOCATOR, Kind
-from judgelake.tasks.sources.table.values import need
+from judgelake.tasks.sources.table.values import need, parse_number
 
 ReportRows = Callable[[pl.DataFrame, str, str, str], None]
 """Called with rows that are left out, the column to quote, the reason and the remedy."""
@@ -115,10 +115,10 @@ def _is_number(text: str) -> bool:
 @frozen_settings
 class RowSettings(FileSettings):
     """The rows of a file. In this order: `row_number` names a column of the record's number in its
-    file, from 1; `parse` takes texts apart (column: pattern, such as `image: "{id}.jpg#{number}"`,
-    whose parts become columns, `{id?}` one that may be empty); `where` keeps rows (column:
-    condition); `group` makes rows that are equal in these columns one, in which columns of lists
-    hold the elements of all.
+    file, from 1 (records that are rejected count too); `parse` takes texts apart (column: pattern,
+    such as `image: "{id}.jpg#{number}"`, whose parts become columns, `{id?}` one that may be
+    empty); `where` keeps rows (column: condition); `group` makes rows that are equal in these
+    columns one, in which columns of lists hold the elements of all.
     """
 
     row_number: str | None = None
@@ -174,14 +174,6 @@ class JoinSettings(RowSettings):
         need(bool(self.keys), "keys", "missing; expected {column here: column there}; add it")
 
 
-def number_rows(frame: pl.DataFrame, name: str | None, start: int) -> pl.DataFrame:
-    """The frame with the number of each row as text, `start` rows after the file's first."""
-    if name is None:
-        return frame
-    numbers = pl.int_range(start + 1, start + frame.height + 1, eager=True)
-    return frame.with_columns(numbers.cast(pl.String).alias(name))
-
-
 def parse_columns(
     frame: pl.DataFrame, parse: Mapping[str, str], report: ReportRows
 ) -> pl.DataFrame:
@@ -233,14 +225,13 @@ def keep_rows(
                 continue
             for name in dict.fromkeys((column, *([other] if other else []))):
                 frame = _without_words(frame, name, sign, report)
-            numbers = [part.cast(pl.Float64, strict=False) for part in (cell, operand)]
-            frame = frame.filter(_ORDER[sign](*numbers))
+            frame = frame.filter(_ORDER[sign](parse_number(cell), parse_number(operand)))
     return frame
 
 
 def _without_words(frame: pl.DataFrame, name: str, sign: str, report: ReportRows) -> pl.DataFrame:
-    text = pl.col(name).fill_null("").str.strip_chars()
-    is_word = (text != "") & text.cast(pl.Float64, strict=False).is_null()
+    text = pl.col(name).fill_null("")
+    is_word = (text.str.strip_chars() != "") & parse_number(text).fill_nan(None).is_null()
     reason = f"the value is not a number, and `where` compares it by {sign!r}"
     report(frame.filter(is_word), name, reason, "correct the value in the file")
     return frame.filter(~is_word)

@@ -40,11 +40,10 @@ from judgelake.tasks.sources.table.shaping import (
     group_rows,
     join_rows,
     keep_rows,
-    number_rows,
     parse_columns,
 )
 
-VERSION = 3
+VERSION = 4
 # a larger cell is an embedded file or a broken quotation, not a text
 _MOST_BYTES = 1 << 20
 # The variable parts of a path: `{name}`, which becomes a column, and `*`.
@@ -228,19 +227,13 @@ class _Rows:
         frames: Iterator[pl.DataFrame] = (
             _as_lists(self._shape(frame), mapped)
             for file in files
-            for frame in self._numbered(file)
+            for frame in self.reader.read(file)
         )
         if self.settings.group:
             whole = pl.concat(list(frames))
             frames = iter([group_rows(whole, self.settings.group, mapped, self._report)])
         yield from frames
         self.reader.check_present(files[0].path)
-
-    def _numbered(self, file: InputFile) -> Iterator[pl.DataFrame]:
-        n_before = 0
-        for frame in self.reader.read(file):
-            yield number_rows(frame, self.settings.row_number, n_before)
-            n_before += frame.height
 
     def _shape(self, frame: pl.DataFrame) -> pl.DataFrame:
         frame = self._keep(frame, self.early)
@@ -356,6 +349,7 @@ class _FileReader:
         self.keys.update(key for record in batch.records[:100] for key in record)
         self._check_new(file.path, self.keys)
         frame = pl.DataFrame({**flat.columns, LOCATOR: pl.Series(batch.locators, dtype=pl.String)})
+        frame = self._number(frame, pl.Series(batch.numbers, dtype=pl.Int64))
         for bad in flat.misfits:
             remedy = (
                 "correct the record, or write a path to the value in the suite, such as "
@@ -371,6 +365,11 @@ class _FileReader:
             .filter(~pl.col("::row").is_in(rows.implode()))
             .drop("::row")
         )
+
+    def _number(self, frame: pl.DataFrame, numbers: pl.Series) -> pl.DataFrame:
+        """The frame with the records' numbers as text in the column that the suite names."""
+        name = self.part.row_number
+        return frame if name is None else frame.with_columns(numbers.cast(pl.String).alias(name))
 
     def _read_parquet(
         self, file: InputFile, wanted: Mapping[str, Kind]
@@ -406,8 +405,9 @@ class _FileReader:
                 frame = pl.DataFrame(part).select(
                     pl.col(path).cast(DTYPES[kind]) for path, kind in wanted.items()
                 )
-                numbers = pl.int_range(start, start + frame.height, eager=True).cast(pl.String)
-                yield frame.with_columns(("record " + numbers).alias(LOCATOR))
+                numbers = pl.int_range(start, start + frame.height, eager=True)
+                place = ("record " + numbers.cast(pl.String)).alias(LOCATOR)
+                yield self._number(frame.with_columns(place), numbers + 1)
                 start += frame.height
 
     def _without_huge(self, frame: pl.DataFrame) -> pl.DataFrame:

@@ -188,7 +188,7 @@ def read_number(
     if value is None:
         return plain_cell(pl.lit(default, dtype), "")
     text = read_text(value, nulls)
-    number = text.read.str.strip_chars().cast(pl.Float64, strict=False)
+    number = parse_number(text.read)
     if dtype == pl.Int64:
         number = (
             pl.when(number.is_finite() & (number == number.floor()))
@@ -198,11 +198,18 @@ def read_number(
     reason = text.reason or f"the value is not a {'whole ' if dtype == pl.Int64 else ''}number"
     return TableCell(
         text.raw,
-        number.fill_null(default) if default is not None else number,
+        pl.when(text.raw.is_null()).then(default).otherwise(number)
+        if default is not None
+        else number,
         value.name,
         reason,
         text.remedy or _CORRECT,
     )
+
+
+def parse_number(text: pl.Expr) -> pl.Expr:
+    """The number that a text is, blanks around it apart; null where it is none."""
+    return text.str.strip_chars().cast(pl.Float64, strict=False)
 
 
 def read_finite(value: Value | None, nulls: tuple[str, ...]) -> TableCell:

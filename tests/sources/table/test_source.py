@@ -427,3 +427,32 @@ def test_an_absent_column_is_named_by_an_error_that_a_worker_can_send(tmp_path: 
     assert type(sent) is type(raised.value)
     assert str(sent) == str(raised.value)
     assert "has no 'reply'" in str(sent)
+
+
+def test_a_sample_that_is_no_whole_number_is_reported_once_and_not_taken_for_0(
+    tmp_path: Path,
+) -> None:
+    text = "id,q,a,b,s\n1,A?,x,y,first\n2,B?,x,y,1.5\n3,C?,x,y,\n4,D?,x,y, 2\n"
+    write_bytes(tmp_path / "a.csv", text.encode())
+    answers = [{"text": "a", "model": "m", "sample": "s"}, {"text": "b", "model": "n"}]
+    frames = read(
+        tmp_path,
+        file="a.csv",
+        columns={"item_id": "id", "prompt": "q"},
+        answers=answers,
+        metric_scores={"metric": "f1", "score": {"constant": "1"}, "answer": "m"},
+        choice_sets={"chosen": {"constant": "n/short/0"}, "annotator": {"constant": "me"}},
+        preferences={"choice": {"constant": "a"}, "annotator": {"constant": "me"}},
+    )
+    assert frames.answers.filter(model="m").select("item_id", "sample").rows() == [
+        ("3", 0),
+        ("4", 2),
+    ]
+    for table in ("answers", "recorded_scores", "human_preferences", "choice_sets"):
+        bad = [row for row in frames.rejected if row.table_name == table]
+        assert [(row.locator, row.column_name, row.value) for row in bad] == [
+            ("line 2", "s", "first"),
+            ("line 3", "s", "1.5"),
+        ]
+        assert bad[0].reason == "the value is not a whole number"
+    assert frames.choice_sets["answers"].to_list()[1] == ["m/short/2", "n/short/0"]
