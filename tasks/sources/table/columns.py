@@ -6,8 +6,9 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from judgelake.schemas.values import CHOICES, STYLES, TASKS
 from judgelake.tasks.sources.readers.record_paths import Kind
-from judgelake.tasks.sources.table.values import PATTERN, Value, need
+from judgelake.tasks.sources.table.values import PATTERN, Value, is_number, need
 
 _LISTS: Mapping[str, Kind] = {
     "references": "texts",
@@ -34,6 +35,25 @@ _ABOUT_ITEMS = (*_ABOUT_ANSWERS, *_ABOUT_PAIRS, "choice_sets", "item_labels", "r
 _ABOUT_OTHERS = ("captions", "models", "benchmark_scores")
 _MAPPED = ("rating", "choice", "chosen")
 """Values of a section that its own `values` map."""
+_ALLOWED: Mapping[str, tuple[str, ...]] = {
+    "choice": CHOICES,
+    "shown_first": ("a", "b"),
+    "style": STYLES,
+    "task": TASKS,
+}
+"""Values that take one of a few texts."""
+_NUMBERS = (
+    "rating",
+    "score",
+    "score_a",
+    "score_b",
+    "preference",
+    "sample",
+    "llm_parameters_b",
+    "vision_encoder_parameters_b",
+    "training_loss",
+)
+"""Values that take numbers."""
 _COLUMN_NAMES = ("annotators", "criteria", "scores", "columns")
 """Settings that list columns by their names alone."""
 _WORDS = (
@@ -102,6 +122,49 @@ def refuse_ignored(part: Any) -> None:
                 f"values: {text!r} is a pattern; expected a text, which stands for itself; take "
                 f"the pattern as a value of its own (`from:`), or write the text",
             )
+
+
+def refuse_wrong_texts(part: Any) -> None:
+    """Raises ValueError for a text of the suite, a constant or what `values` map to, that its
+    column cannot take.
+    """
+    for key, value in _values(part):
+        root, _, rest = key.partition(".")
+        name = rest.rpartition(".")[2] or root
+        if value.constant is not None:
+            _expect_text(root, name, rest, value.constant)
+        _expect_meanings(root, name, f"{rest}: values", value.values)
+    for section, settings in _sections(part):
+        values = getattr(settings, "values", None)
+        for name in ("choice", "rating"):
+            if hasattr(settings, name):
+                _expect_meanings(section, name, "values", values)
+
+
+def _expect_meanings(
+    root: str, name: str, where: str, values: Mapping[str, str | None] | None
+) -> None:
+    for meaning in (values or {}).values():
+        if meaning is not None:
+            _expect_text(root, name, where, meaning)
+
+
+def _expect_text(root: str, name: str, where: str, text: str) -> None:
+    """Raises ValueError where the value `name` cannot be this text."""
+    allowed = _ALLOWED.get(name)
+    if allowed is not None:
+        need(
+            text in allowed,
+            root,
+            f"{where}: {text!r}; expected one of {', '.join(allowed)}; correct it",
+        )
+    if name in _NUMBERS:
+        truth = {"true": "1", "false": "0"}.get(text.lower())
+        need(
+            is_number(text),
+            root,
+            f"{where}: {text!r} is no number; expected one; write {truth or 'one, such as 1'}",
+        )
 
 
 def refuse_unused(part: Any) -> None:

@@ -17,6 +17,7 @@ from judgelake.tasks.sources.table.columns import (
     list_uses,
     refuse_ignored,
     refuse_unused,
+    refuse_wrong_texts,
 )
 from judgelake.tasks.sources.table.judges import (
     DuelSettings,
@@ -220,6 +221,7 @@ class PartSettings(RowSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         refuse_ignored(self)
+        refuse_wrong_texts(self)
         placed = self.newest is None or f"{{{self.newest}}}" in str(self.file)
         need(
             placed,

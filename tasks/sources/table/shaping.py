@@ -19,7 +19,7 @@ from judgelake.tasks.errors import nearest
 from judgelake.tasks.settings import FORM, TEXT_SCHEMA, frozen_settings
 from judgelake.tasks.sources.readers.files import FileSettings, Names
 from judgelake.tasks.sources.readers.record_paths import FILE, LOCATOR, Kind
-from judgelake.tasks.sources.table.values import need, parse_number
+from judgelake.tasks.sources.table.values import is_number, need, parse_number
 
 ReportRows = Callable[[pl.DataFrame, str, str, str], None]
 """Called with rows that are left out, the column to quote, the reason and the remedy."""
@@ -99,17 +99,9 @@ def _read_comparison(sign: str, value: Any) -> tuple[str, tuple[str, ...], str |
         raise PydanticCustomError("string_type", "expected text")
     if sign not in ("in", "not in") and len(texts) != 1:
         raise PydanticCustomError(FORM, f"{sign!r} takes one text; write `in` for several")
-    if sign in _ORDER and not _is_number(texts[0]):
+    if sign in _ORDER and not is_number(texts[0]):
         raise PydanticCustomError(FORM, f"{sign!r} compares numbers; correct {texts[0]!r}")
     return sign, texts, None
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 @frozen_settings

@@ -294,7 +294,7 @@ def _mapped(raw: pl.Expr, values: Mapping[str, str | None], name: str) -> TableC
     named = {text: meaning for text, meaning in values.items() if text != OTHERS}
     blank = [text for text, meaning in named.items() if meaning is None]
     kept = {text: meaning for text, meaning in named.items() if meaning is not None}
-    numbers = {float(text): meaning for text, meaning in kept.items() if _is_number(text)}
+    numbers = {float(text): meaning for text, meaning in kept.items() if is_number(text)}
     bare = raw.str.strip_chars()
     filled = pl.when(bare.is_in(blank).not_()).then(bare)
     read = filled.replace_strict(kept, default=None, return_dtype=pl.String)
@@ -319,7 +319,8 @@ def _mapped(raw: pl.Expr, values: Mapping[str, str | None], name: str) -> TableC
     )
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether a suite's text is a number."""
     try:
         float(text)
     except ValueError:
