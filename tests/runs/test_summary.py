@@ -50,6 +50,7 @@ from tests.lakes import (
     make_lake,
     make_suite,
     query,
+    rating,
     reply_row,
     verdict_row,
 )
@@ -130,17 +131,49 @@ def test_an_end_that_is_raised_holds_its_lines_and_travels() -> None:
 def test_a_run_with_everything_there(lake: Lake) -> None:
     ended = end(lake, ShardResult(5, 1, 1000, 100, (("failed", 2), ("ok", 4)), 1.234))
     assert ended.code == 0
-    first, report, *tries = ended.lines
+    first, report, *rest = ended.lines
     assert first.startswith("run r: done in 0.")
     assert first.endswith(
         " s; 5 calls, 1 replies reused, 6 verdicts, 2 failed, 1,100 tokens, 1.23 USD"
     )
     assert report == f"report: {lake.root}/reports/s/report.html"
-    assert [line.split(" --lake")[0] for line in tries] == [
-        "try: judgelake sql",
-        "try: judgelake sql",
-    ]
+    assert rest == []  # no query has rows
     assert (run_row(lake)["outcome"], run_row(lake)["exit_code"]) == ("done", 0)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_the_queries_to_try_have_rows(lake: Lake) -> None:
+    """Metrics and judges of the suite have their tables; else what the lake holds decides."""
+    ingest(lake, [item("1")], [answer("1", "cat")], [rating("1", 1, "ann"), rating("1", 1, "bob")])
+    with record_run(lake, make_suite(), "r", ALL) as record:
+        plain = end_run(lake, make_suite(), ALL, record).lines
+        with_judge = end_run(lake, make_suite(lave_judge()), ALL, record).lines
+    tries = [shlex.split(line)[-1] for line in plain if line.startswith("try: ")]
+    assert [text.split(" from ")[1].split()[0] for text in tries] == ["rpt_agreement", "answers"]
+    assert all(query(lake, text) for text in tries)
+    assert any("from rpt_coverage" in line for line in with_judge)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_quarantined_rows_are_named_at_the_end(lake: Lake) -> None:
+    for benchmark, n in (("b", 1200), ("c", 0), ("other", 7)):
+        row = {
+            "ingest_id": benchmark,
+            "benchmark": benchmark,
+            "source": "given",
+            "source_digest": "0",
+        }
+        counts = {"n_items": 0, "n_answers": 0, "n_quarantined": n, "item_limit": None}
+        append_records(lake, "ingests", [{**row, **counts, "ingested_at": at(1)}])
+    suite = make_suite(benchmarks=("b", "c"))
+    with record_run(lake, suite, "r", ALL) as record:
+        ended = end_run(lake, suite, ("ingest",), record)
+    assert ended.code == 0
+    assert ended.lines[1] == (
+        f'quarantined: 1,200 rows of b; see: judgelake sql --lake {lake.argument} "from '
+        f'rpt_quarantine" (`strict: true` in the suite refuses such files)'
+    )
+    assert not any(line.startswith("quarantined") for line in end(make_lake(lake.root)).lines)
 
 
 @pytest.mark.usefixtures("unchecked")

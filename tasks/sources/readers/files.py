@@ -50,6 +50,7 @@ _TAKEN_BY: Mapping[str, tuple[str, ...]] = {
     "names": _DELIMITED,
     "separator": (*_DELIMITED, "blocks"),
     "quotes": _DELIMITED,
+    "decimal": (*_DELIMITED, "blocks"),
     "encoding": (*_DELIMITED, "jsonl", "json", "blocks"),
 }
 """Settings that only some formats heed."""
@@ -70,7 +71,8 @@ class FileSettings:
     under .gz or .zst. `records`: JSON: the path to the list of records, or to a map (its keys are
     the column `key`). `explode`: one record per element of this nested list or map, or of several,
     one within the other. `names`: the columns of a CSV or TSV without a header. `separator` and
-    `quotes` (false where a quotation mark is only a sign): CSV and TSV. `json`: columns whose cells
+    `quotes` (false where a quotation mark is only a sign): CSV and TSV. `decimal: ","` reads
+    numbers with a decimal comma. `json`: columns whose cells
     hold JSON text. The format `blocks` has lines `key : value` (`separator` is between them), and
     blank lines between records.
     """
@@ -82,6 +84,7 @@ class FileSettings:
     encoding: str = "utf-8"
     names: Names = ()
     separator: str | None = None
+    decimal: Literal[".", ","] = "."
     quotes: bool = True
     json: Names = ()
 

@@ -3,6 +3,7 @@ Reading files is `tasks.sources.readers.files`.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import polars as pl
 
@@ -84,7 +85,7 @@ class RowMaker:
         for scores in self.part.metric_scores:
             cells = {
                 "metric": self._text(scores.metric),
-                "score": read_number(scores.score, self.nulls),
+                "score": self._number(scores.score),
             }
             self._make("recorded_scores", batch, {**self._about(scores.answer), **cells})
         for failures in self.part.failure_labels:
@@ -136,8 +137,9 @@ class RowMaker:
         for file, locator, value in rows.select(
             pl.col(FILE), pl.col(LOCATOR), cell.raw.cast(pl.String).alias("::value")
         ).iter_rows():
+            reason, remedy = cell.explain(value, self.part.decimal)
             self.rejected.append(
-                Rejected(table, file, locator, cell.name, value[:200], cell.reason, cell.remedy)
+                Rejected(table, file, locator, cell.name, value[:200], reason, remedy)
             )
 
     def _reject_gaps(self, batch: pl.DataFrame) -> None:
@@ -163,6 +165,14 @@ class RowMaker:
 
     def _texts(self, value: Value | None, nulls: tuple[str, ...] | None = None) -> TableCell:
         return read_texts(value, self.lists, self.text_nulls if nulls is None else nulls)
+
+    def _number(
+        self, value: Value | None, dtype: Any = pl.Float64, default: Any = None
+    ) -> TableCell:
+        return read_number(value, self.nulls, dtype, default, decimal=self.part.decimal)
+
+    def _finite(self, value: Value | None) -> TableCell:
+        return read_finite(value, self.nulls, self.part.decimal)
 
     @property
     def _source_row(self) -> pl.Expr:
@@ -201,7 +211,7 @@ class RowMaker:
             "answer_id": self._answer_id(number)._replace(reason=""),
             "model": self._text(answer.model),
             "style": self._text(answer.style, pl.lit("short")),
-            "sample": read_number(answer.sample, self.nulls, pl.Int64, 0),
+            "sample": self._number(answer.sample, pl.Int64, 0),
             "text": self._text(answer.text, is_text=True),
         }
 
@@ -218,7 +228,7 @@ class RowMaker:
         if answer.model is None:
             return self._text(None, row)
         style = self._text(answer.style, pl.lit("short")).read
-        sample = read_number(answer.sample, self.nulls, pl.Int64, 0)
+        sample = self._number(answer.sample, pl.Int64, 0)
         parts = [self._text(answer.model).read, style, sample.read.cast(pl.String)]
         made = pl.coalesce(pl.concat_str(parts, separator="/"), row)
         is_bad = sample.raw.is_not_null() & sample.read.is_null()
@@ -260,7 +270,7 @@ class RowMaker:
             for name, known in ratings.criteria.items()
         ]
         for value, of, by in columns:
-            rating = read_number(value.mapped_by(ratings.values), self.nulls)
+            rating = self._number(value.mapped_by(ratings.values))
             cells = {
                 "criterion": of,
                 "annotator": by,
@@ -276,12 +286,12 @@ class RowMaker:
         if verdicts.rating is None:
             batch, rating = read_ratings(batch, verdicts, text)
         else:
-            rating = read_number(verdicts.rating.mapped_by(verdicts.values), self.nulls)
+            rating = self._number(verdicts.rating.mapped_by(verdicts.values))
         cells = {
             **self._about(verdicts.answer),
             "judge": self._text(verdicts.judge),
             "criterion": self._text(verdicts.criterion),
-            "sample": read_number(verdicts.sample, self.nulls, pl.Int64, 0),
+            "sample": self._number(verdicts.sample, pl.Int64, 0),
         }
         self._make("recorded_verdicts", batch, {**cells, **decide_verdict(verdicts, rating, text)})
 
@@ -323,15 +333,15 @@ class RowMaker:
         choice = None if duels.choice is None else duels.choice.mapped_by(duels.values)
         given = DuelCells(
             choice=self._text(choice),
-            preference=read_finite(duels.preference, self.nulls),
-            score_a=read_finite(duels.score_a, self.nulls),
-            score_b=read_finite(duels.score_b, self.nulls),
+            preference=self._finite(duels.preference),
+            score_a=self._finite(duels.score_a),
+            score_b=self._finite(duels.score_b),
             shown_first=self._text(duels.shown_first),
             text=self._text(duels.text, is_text=True),
         )
         if duels.reader is not None:
             batch, given = read_replies(batch, duels, given)
-        sample = read_number(duels.sample, self.nulls, pl.Int64, 0)
+        sample = self._number(duels.sample, pl.Int64, 0)
         cells = {**self._pair(duels), "judge": self._text(duels.judge), "sample": sample}
         self._make("recorded_duels", batch, {**cells, **decide_duel(duels, given)})
 
@@ -381,7 +391,7 @@ class RowMaker:
             self._add_published(batch, published)
 
     def _model_cell(self, name: str, value: Value) -> TableCell:
-        return self._text(value) if name in ("model", "family") else read_number(value, self.nulls)
+        return self._text(value) if name in ("model", "family") else self._number(value)
 
     def _add_published(self, batch: pl.DataFrame, published: PublishedSettings) -> None:
         columns = [
@@ -394,7 +404,7 @@ class RowMaker:
             cells = {
                 "model": self._text(published.model),
                 "published_benchmark": benchmark,
-                "score": read_number(value, self.nulls),
+                "score": self._number(value),
             }
             self._make("benchmark_scores", batch, cells, filled="score")
 

@@ -202,7 +202,7 @@ def _match_part(part: str) -> str:
 
 
 def keep_rows(
-    frame: pl.DataFrame, where: Mapping[str, Condition], report: ReportRows
+    frame: pl.DataFrame, where: Mapping[str, Condition], report: ReportRows, decimal: str = "."
 ) -> pl.DataFrame:
     """The rows for which all conditions hold; a text that is compared as a number and is none is
     reported.
@@ -216,14 +216,17 @@ def keep_rows(
                 frame = frame.filter(~among if sign in ("!=", "not in") else among)
                 continue
             for name in dict.fromkeys((column, *([other] if other else []))):
-                frame = _without_words(frame, name, sign, report)
-            frame = frame.filter(_ORDER[sign](parse_number(cell), parse_number(operand)))
+                frame = _without_words(frame, name, sign, report, decimal)
+            number = parse_number(operand, decimal if other else ".")
+            frame = frame.filter(_ORDER[sign](parse_number(cell, decimal), number))
     return frame
 
 
-def _without_words(frame: pl.DataFrame, name: str, sign: str, report: ReportRows) -> pl.DataFrame:
+def _without_words(
+    frame: pl.DataFrame, name: str, sign: str, report: ReportRows, decimal: str
+) -> pl.DataFrame:
     text = pl.col(name).fill_null("")
-    is_word = (text.str.strip_chars() != "") & parse_number(text).fill_nan(None).is_null()
+    is_word = (text.str.strip_chars() != "") & parse_number(text, decimal).fill_nan(None).is_null()
     reason = f"the value is not a number, and `where` compares it by {sign!r}"
     report(frame.filter(is_word), name, reason, "correct the value in the file")
     return frame.filter(~is_word)

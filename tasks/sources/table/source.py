@@ -246,7 +246,7 @@ class _Rows:
     def _keep(self, frame: pl.DataFrame, where: Mapping[str, Condition]) -> pl.DataFrame:
         for column, condition in where.items():
             n_rejected = len(self.rejected)
-            kept = keep_rows(frame, {column: condition}, self._report)
+            kept = keep_rows(frame, {column: condition}, self._report, self.settings.decimal)
             self.n_asked[column] += frame.height
             self.n_kept[column] += kept.height + len(self.rejected) - n_rejected
             frame = kept

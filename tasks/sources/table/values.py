@@ -19,6 +19,9 @@ PATTERN = re.compile(r"\{([^{}]+?)(?::0(\d+))?\}")
 """A column within a pattern; `{id:012}` fills it up with zeros to 12 digits."""
 OTHERS = "*"
 """The key of a value map that stands for every text without a key of its own."""
+# a number that is written with a decimal point or comma
+_DECIMAL = re.compile(r"\s*[-+]?\d*([.,])\d+\s*")
+_SIGNS = {".": "point", ",": "comma"}
 _KEYS = ("from", "constant", "values", "split", "element")
 
 
@@ -155,6 +158,21 @@ class TableCell(NamedTuple):
     reason: str = ""
     remedy: str = ""
 
+    def explain(self, value: str, decimal: str) -> tuple[str, str]:
+        """The reason and the remedy for a value that cannot be read: a number's decimal sign may be
+        the other one.
+        """
+        match = _DECIMAL.fullmatch(value)
+        is_fraction = self.reason.endswith(("a number", "a finite number"))
+        if not is_fraction or match is None or match[1] == decimal:
+            return self.reason, self.remedy
+        sign, other = (_SIGNS[sign] for sign in (decimal, match[1]))
+        return (
+            f"{self.reason} with a decimal {sign}, but may be one with a {other}",
+            f'where the file has decimal {other}s, write `decimal: "{match[1]}"` in the suite; '
+            "else correct the value in the file",
+        )
+
 
 def plain_cell(expression: pl.Expr, name: str) -> TableCell:
     """A column that takes whatever the expression gives."""
@@ -182,13 +200,19 @@ def read_text(
 
 
 def read_number(
-    value: Value | None, nulls: tuple[str, ...], dtype: Any = pl.Float64, default: Any = None
+    value: Value | None,
+    nulls: tuple[str, ...],
+    dtype: Any = pl.Float64,
+    default: Any = None,
+    *,
+    decimal: str = ".",
 ) -> TableCell:
     """A number; any other value cannot be read."""
     if value is None:
         return plain_cell(pl.lit(default, dtype), "")
     text = read_text(value, nulls)
-    number = parse_number(text.read)
+    is_in_file = value.constant is None and value.values is None
+    number = parse_number(text.read, decimal if is_in_file else ".")
     if dtype == pl.Int64:
         number = (
             pl.when(number.is_finite() & (number == number.floor()))
@@ -207,14 +231,19 @@ def read_number(
     )
 
 
-def parse_number(text: pl.Expr) -> pl.Expr:
-    """The number that a text is, blanks around it apart; null where it is none."""
+def parse_number(text: pl.Expr, decimal: str = ".") -> pl.Expr:
+    """The number that a text is, blanks around it apart; null where it is none. With a decimal
+    comma a point is no part of a number.
+    """
+    if decimal == ",":
+        is_plain = ~text.str.contains(".", literal=True)
+        text = pl.when(is_plain).then(text.str.replace(",", ".", literal=True))
     return text.str.strip_chars().cast(pl.Float64, strict=False)
 
 
-def read_finite(value: Value | None, nulls: tuple[str, ...]) -> TableCell:
+def read_finite(value: Value | None, nulls: tuple[str, ...], decimal: str) -> TableCell:
     """A finite number; any other value cannot be read, nor can NaN and infinity."""
-    cell = read_number(value, nulls)
+    cell = read_number(value, nulls, decimal=decimal)
     finite = pl.when(cell.read.is_finite()).then(cell.read)
     return cell._replace(
         read=finite, reason=cell.reason and cell.reason.replace("a number", "a finite number")
