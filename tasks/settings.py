@@ -21,7 +21,7 @@ import pydantic
 import pydantic.dataclasses
 import yaml
 from pydantic import AfterValidator, ConfigDict, Strict, TypeAdapter, ValidationInfo
-from pydantic_core import core_schema
+from pydantic_core import PydanticCustomError, core_schema
 
 from judgelake.tasks.errors import SuiteError, nearest
 
@@ -62,22 +62,35 @@ TEXT_SCHEMA = {"type": ["string", "number", "boolean"]}
 _MERGE = "tag:yaml.org,2002:merge"
 
 
+@dataclasses.dataclass(frozen=True)
 class OneOrMany:
-    """Marks a list that may be written without brackets where it has one element."""
+    """Marks a list that may be written without brackets where it has one element. An empty list is
+    refused unless `takes_none`: it would say nothing.
+    """
+
+    takes_none: bool = False
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
         """Put a value that is not a list into one."""
-        return core_schema.no_info_before_validator_function(_listed, handler(source))
+        read = _listed if self.takes_none else _listed_some
+        return core_schema.no_info_before_validator_function(read, handler(source))
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
         """The element, or a list of it."""
         many = handler(schema)
-        return {"anyOf": [many["items"], many]}
+        least = {} if self.takes_none else {"minItems": 1}
+        return {"anyOf": [many["items"], many | least]}
 
 
 def _listed(value: Any) -> Any:
     value = _with_tuples(value)
     return value if isinstance(value, tuple) else (value,)
+
+
+def _listed_some(value: Any) -> Any:
+    if value == []:
+        raise PydanticCustomError(FORM, "an empty list says nothing; fill it in, or remove the key")
+    return _listed(value)
 
 
 def _with_tuples(value: Any) -> Any:

@@ -257,6 +257,11 @@ def _read_delimited(
         check_columns(file, "1", names, wanted)
     n_good, misfits = 0, []
     for line, cells, number in rows:
+        if settings.names and number == 1 and [cell.strip() for cell in cells] == names:
+            raise SourceError(
+                f"{file}:{line}: holds the names themselves; expected no header beside `names:`; "
+                f"remove `names:` from the suite"
+            )
         if len(cells) == len(names):
             n_good += 1
             record = dict(zip(names, cells, strict=True))

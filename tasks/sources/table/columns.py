@@ -84,7 +84,7 @@ class Use(NamedTuple):
 
 def refuse_ignored(part: Any) -> None:
     """Raises ValueError for what a value says in vain."""
-    for key, value in _values(part):
+    for key, value in list_values(part):
         root, _, rest = key.partition(".")
         name = rest.rpartition(".")[2] or root
         named = f"{rest}: " if rest else ""
@@ -105,7 +105,7 @@ def refuse_ignored(part: Any) -> None:
             root,
             f"{named}holds a list, whose texts `values` does not map; remove it",
         )
-    for section, settings in _sections(part):
+    for section, settings in list_sections(part):
         for name in _MAPPED:
             inner = getattr(settings, name, None)
             need(
@@ -128,13 +128,13 @@ def refuse_wrong_texts(part: Any) -> None:
     """Raises ValueError for a text of the suite, a constant or what `values` map to, that its
     column cannot take.
     """
-    for key, value in _values(part):
+    for key, value in list_values(part):
         root, _, rest = key.partition(".")
         name = rest.rpartition(".")[2] or root
         if value.constant is not None:
             _expect_text(root, name, rest, value.constant)
         _expect_meanings(root, name, f"{rest}: values", value.values)
-    for section, settings in _sections(part):
+    for section, settings in list_sections(part):
         values = getattr(settings, "values", None)
         for name in ("choice", "rating"):
             if hasattr(settings, name):
@@ -242,22 +242,34 @@ def _refuse_beside_id(part: Any) -> None:
 
 def _value_maps(part: Any) -> Iterator[tuple[str, Mapping[str, str | None]]]:
     """(top key, value map) of every value map anywhere in the settings."""
-    for key, value in _values(part):
+    for key, value in list_values(part):
         if value.values:
             yield key.partition(".")[0], value.values
-    for section, settings in _sections(part):
+    for section, settings in list_sections(part):
         values = getattr(settings, "values", None)
         if isinstance(values, Mapping):
             yield section, values
 
 
-def _sections(part: Any) -> Iterator[tuple[str, Any]]:
+def list_sections(part: Any) -> Iterator[tuple[str, Any]]:
     """(key, settings) of every section of a part."""
     for section in dataclasses.fields(part):
         inner = getattr(part, section.name)
         for settings in inner if isinstance(inner, tuple) else ():
             if dataclasses.is_dataclass(settings):
                 yield section.name, settings
+
+
+def holds_list(key: str) -> bool:
+    """Whether the value at a key, such as `columns.references`, is a list."""
+    return key.rpartition(".")[2] in _LISTS
+
+
+def section_paths(settings: Any) -> set[str]:
+    """The columns that one section reads."""
+    values = [getattr(settings, field.name) for field in dataclasses.fields(settings)]
+    paths = {path for value in values if isinstance(value, Value) for path in value.paths}
+    return paths | {path for name in _COLUMN_NAMES for path in getattr(settings, name, ())}
 
 
 def find_kinds(uses: Iterable[Use]) -> dict[str, Kind]:
@@ -279,18 +291,18 @@ def list_uses(part: Any) -> Iterator[Use]:
 
 def list_mapped(part: Any) -> Iterator[Use]:
     """Every column that a value anywhere in the settings reads, or a setting by its name alone."""
-    for key, value in _values(part):
+    for key, value in list_values(part):
         name = key.rpartition(".")[2]
         kind = "text" if value.pattern else _LISTS.get(name, "text")
         is_word = name in _WORDS and len(value.columns) == 1
         yield from (Use(key, path, kind, is_word) for path in value.paths)
-    for section, settings in _sections(part):
+    for section, settings in list_sections(part):
         for name in _COLUMN_NAMES:
             columns = getattr(settings, name, ())
             yield from (Use(f"{section}.{name}", path, "text") for path in columns)
 
 
-def _values(settings: Any, section: str = "") -> Iterator[tuple[str, Value]]:
+def list_values(settings: Any, section: str = "") -> Iterator[tuple[str, Value]]:
     """(keys from the top, value) of every value anywhere in the settings."""
     for part in dataclasses.fields(settings):
         inner, key = getattr(settings, part.name), f"{section}{part.name}"
@@ -307,4 +319,4 @@ def _values(settings: Any, section: str = "") -> Iterator[tuple[str, Value]]:
         elif isinstance(inner, tuple):
             for value in inner:
                 if dataclasses.is_dataclass(value):
-                    yield from _values(value, f"{key}.")
+                    yield from list_values(value, f"{key}.")

@@ -23,6 +23,7 @@ from judgelake.tasks.sources.table.judges import (
     scale_cells,
     spread_labels,
 )
+from judgelake.tasks.sources.table.notes import Pieces
 from judgelake.tasks.sources.table.settings import (
     AnswerSettings,
     PartSettings,
@@ -59,9 +60,11 @@ class RowMaker:
         self.frames: dict[str, list[pl.DataFrame]] = {}
         self.rejected: list[Rejected] = []
         self.notes: list[str] = []
+        self.pieces = Pieces(part, lists, nulls)
 
     def add(self, batch: pl.DataFrame) -> None:
         """Make the rows of one batch: a frame of the wanted paths and the two place columns."""
+        self.pieces.count(batch)
         if any(name in self.part.columns for name in GIVES_ITEMS):
             self._make("items", batch, self._item())
             self._reject_gaps(batch)

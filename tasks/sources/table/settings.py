@@ -198,7 +198,7 @@ class PartSettings(RowSettings):
     sorts last.
     """
 
-    nulls: Names | None = None
+    nulls: Annotated[tuple[str, ...], OneOrMany(takes_none=True)] | None = None
     newest: str | None = None
     join: Mapping[str, JoinSettings] = field(default_factory=dict)
     task: Literal["vqa", "caption", "document", "referring", "instruction"] = "vqa"

@@ -32,6 +32,7 @@ from judgelake.tasks.sources.readers.files import (
 from judgelake.tasks.sources.readers.record_paths import DTYPES, FILE, LOCATOR, Kind, flatten
 from judgelake.tasks.sources.table.columns import GIVES_ITEMS
 from judgelake.tasks.sources.table.judges import note_unordered
+from judgelake.tasks.sources.table.notes import NamedColumns, note_unread_parts
 from judgelake.tasks.sources.table.rows import RowMaker
 from judgelake.tasks.sources.table.settings import PartSettings, TableSettings
 from judgelake.tasks.sources.table.shaping import (
@@ -171,7 +172,7 @@ def _read_part(part: PartSettings) -> RowMaker:
         rows = _Rows(part, part.wanted_of_file(), table, maker.rejected, joined)
         for frame in rows.read(files, mapped):
             maker.add(frame)
-        maker.notes.extend(rows.list_notes())
+        maker.notes += [*rows.list_notes(), *note_unread_parts(part), *maker.pieces.list_notes()]
     except AbsentColumnsError as error:
         raise SourceError(" ".join([str(error), *part.explain_columns(error.absent)])) from None
     return maker
@@ -204,7 +205,8 @@ class _Rows:
     ) -> None:
         self.settings, self.joined = settings, joined
         self.table, self.rejected = table, rejected
-        self.reader = _FileReader(settings, wanted, table, rejected)
+        self.named = NamedColumns(settings)
+        self.reader = _FileReader(settings, wanted, table, rejected, self.named)
         self.n_asked, self.n_kept = Counter[str](), Counter[str]()
         here = set(wanted)
         self.early = {
@@ -253,7 +255,8 @@ class _Rows:
         return frame
 
     def list_notes(self) -> Iterator[str]:
-        """A line on each condition that kept no row."""
+        """A line on each condition that kept no row, and each name that is a column."""
+        yield from (f"{self.settings.file}: {note}" for note in self.named.list_notes())
         for column, n_rows in self.n_asked.items():
             if n_rows and not self.n_kept[column]:
                 yield (
@@ -286,8 +289,9 @@ class _FileReader:
         wanted: Mapping[str, Kind],
         table: str,
         rejected: list[Rejected],
+        named: NamedColumns,
     ) -> None:
-        self.part, self.wanted, self.rejected = part, wanted, rejected
+        self.part, self.wanted, self.rejected, self.named = part, wanted, rejected, named
         self.present: set[str] = set()
         self.keys: set[str] = set()
         self.seen = SeenPaths()
@@ -348,6 +352,7 @@ class _FileReader:
         self.present |= flat.present
         self.keys.update(key for record in batch.records[:100] for key in record)
         self._check_new(file.path, self.keys)
+        self.named.look_at(batch.records)
         frame = pl.DataFrame({**flat.columns, LOCATOR: pl.Series(batch.locators, dtype=pl.String)})
         frame = self._number(frame, pl.Series(batch.numbers, dtype=pl.Int64))
         for bad in flat.misfits:
@@ -382,6 +387,7 @@ class _FileReader:
         with open_parquet(file.path) as parquet:
             names = parquet.schema_arrow.names
             self._check_new(file.path, names)
+            self.named.look_at([dict.fromkeys(names)])
             if any(path not in names for path in wanted):
                 if all(
                     path not in names and not re.search(r"[.\[]", path)

@@ -5,6 +5,7 @@ Which values make a table is `table_rows`.
 import inspect
 import re
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Any, ClassVar, NamedTuple
 
 import polars as pl
@@ -46,7 +47,8 @@ class Value:
     column]` (the first that is filled; as a list all of them), a pattern `"{a}-{b:012}"`, or
     `{from: <one of those>, values: {Yes: 1, No: 0}, split: "|"}`, `{constant: text}`. The key `"*"`
     of `values` stands for every other text. `element` takes one piece of a split (0 the first, -1
-    the last); a list has that piece of each of its texts.
+    the last); a list has that piece of each of its texts. `is_plain`: a name that is written as
+    text alone.
     """
 
     columns: tuple[str, ...] = ()
@@ -55,6 +57,7 @@ class Value:
     values: Mapping[str, str | None] | None = None
     split: str | None = None
     element: int | None = None
+    is_plain: bool = field(default=False, compare=False)
     is_plain_constant: ClassVar[bool] = False
 
     @model_validator(mode="before")
@@ -121,7 +124,7 @@ def _read_text(value: Any, is_plain_constant: bool = False) -> dict[str, Any]:
     if not isinstance(value, str):
         raise PydanticCustomError("string_type", "expected text")
     if is_plain_constant:
-        return {"constant": value}
+        return {"constant": value, "is_plain": True}
     return {"pattern": value} if PATTERN.search(value) else {"columns": (value,)}
 
 
