@@ -134,13 +134,22 @@ def parse_yaml(file: Path, text: str) -> Place:
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.YAMLError as error:
-        raise SuiteError(
-            f"{file}: is not YAML ({' '.join(str(error).split())}); correct the line named"
-        ) from None
+        raise SuiteError(_describe_yaml_error(file, error)) from None
     if node is None:
         raise SuiteError(f"{file}: is empty; expected a suite; see infra/suites/demo.yaml")
     _merge_keys(Place(file, node), set())
     return Place(file, node)
+
+
+def _describe_yaml_error(file: Path, error: yaml.YAMLError) -> str:
+    mark = getattr(error, "problem_mark", None)
+    if mark is None:
+        return f"{file}: is not YAML ({' '.join(str(error).split())}); correct the line named"
+    what = " ".join(str(getattr(error, "problem", "")).split())
+    return (
+        f"{file}:{mark.line + 1}:{mark.column + 1}: is not YAML ({what}); correct the line named; "
+        f"put a text that holds one of ? : {{ }} [ ] , # in quotes"
+    )
 
 
 def _merge_keys(place: Place, seen: set[int]) -> None:

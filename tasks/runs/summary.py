@@ -26,6 +26,8 @@ from judgelake.tasks.warehouse.warehouse import open_warehouse, select_file, sel
 
 _MOST_NAMES = 5
 """The most names of batches in a line."""
+_LACKS = "the item has no "
+"""How the reason of a verdict begins that no further call can change."""
 _TRY = (
     "select model, metric, n, round(100 * mean, 2) as mean from rpt_metrics where benchmark = "
     "'{benchmark}'",
@@ -274,9 +276,12 @@ def _describe_answers(
 
 
 def _describe_reason(connection: duckdb.DuckDBPyConnection, benchmark: str, judge: str) -> str:
-    """The most frequent reason of a judge's failed verdicts; '' where none failed. The next run
-    asks for them again.
+    """The most frequent reason of a judge's failed verdicts, and what to do; '' where none
+    failed.
     """
     asked = {"benchmark": benchmark, "judge": judge}
     n, reason = select_file(connection, "queries/failure_reason.sql", asked).row(0)
-    return f"; {n:,} failed, most with: {reason}; run again to ask for them" if n else ""
+    what_to_do = "run again to ask for them"
+    if n and reason.startswith(_LACKS):
+        what_to_do = "add what is missing to the files and ingest again"
+    return f"; {n:,} failed, most with: {reason}; {what_to_do}" if n else ""

@@ -254,7 +254,16 @@ def test_the_highest_code_stands(
     assert ("coverage: lave" in ended.lines) == bool(is_thin and is_covered)
 
 
-def test_judging_alone_that_failed_ends_as_a_run_does(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("reason", "remedy"),
+    [
+        ("500 boom", "run again to ask for them"),
+        ("the item has no reference answers", "add what is missing to the files and ingest again"),
+    ],
+)
+def test_judging_alone_that_failed_ends_as_a_run_does(
+    tmp_path: Path, reason: str, remedy: str
+) -> None:
     """4 of 4 failed: `judge` ended with 0."""
     lake, suite = make_lake(tmp_path), make_suite(lave_judge())
     items = [item(f"i{number}") for number in range(4)]
@@ -262,7 +271,7 @@ def test_judging_alone_that_failed_ends_as_a_run_does(tmp_path: Path) -> None:
     register_judges(lake, suite)
     (one,) = identify_all(suite)
     digest = digest_of(items[0], "x")
-    failed: dict[str, Any] = {"reading": one.reading, "status": "failed", "reason": "500 boom"}
+    failed: dict[str, Any] = {"reading": one.reading, "status": "failed", "reason": reason}
     for table, rows in (
         ("cases", [case_row(one.judge_id, row["item_id"], digest) for row in items]),
         (
@@ -278,7 +287,7 @@ def test_judging_alone_that_failed_ends_as_a_run_does(tmp_path: Path) -> None:
     assert [ended.code for ended in ends] == [3, 3]
     (line,) = [line for line in ends[0].lines if line.startswith("coverage: ")]
     assert line.startswith("coverage: lave has 0.0 % of its scores on b; expected 98.0 %")
-    assert "4 failed, most with: 500 boom; run again to ask for them" in line
+    assert f"4 failed, most with: {reason}; {remedy}" in line
     assert line in ends[1].lines
 
 

@@ -23,6 +23,7 @@ OTHERS = "*"
 # a number that is written with a decimal point or comma
 _DECIMAL = re.compile(r"\s*[-+]?\d*([.,])\d+\s*")
 _SIGNS = {".": "point", ",": "comma"}
+_NO_NAME = "names no column; expected the name of one; write it, or remove the key"
 _KEYS = ("from", "constant", "values", "split", "element")
 
 
@@ -120,11 +121,19 @@ class Name(Value):
 def _read_text(value: Any, is_plain_constant: bool = False) -> dict[str, Any]:
     """The fields of a value that is one text or a list of columns."""
     if isinstance(value, list | tuple):
+        if "" in value:
+            raise PydanticCustomError(FORM, _NO_NAME)
         return {"columns": tuple(value)}
     if not isinstance(value, str):
         raise PydanticCustomError("string_type", "expected text")
     if is_plain_constant:
         return {"constant": value, "is_plain": True}
+    if not value:
+        raise PydanticCustomError(FORM, _NO_NAME)
+    if re.search(r"[{}]", PATTERN.sub("", value)):
+        raise PydanticCustomError(
+            FORM, f"{value!r}: a brace has no partner; expected {{column}}; correct it"
+        )
     return {"pattern": value} if PATTERN.search(value) else {"columns": (value,)}
 
 

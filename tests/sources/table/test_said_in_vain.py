@@ -50,6 +50,13 @@ PAIR: dict[str, Any] = {"answer_a": "x", "answer_b": "y", "annotator": "who"}
         ({"columns": {"item_id": "id"}, "captions": {"image": "i", "text": "t"}}, "columns",
          "item_id: names an item, and nothing in this part is about items"),
         ({"models": {"family": "f"}}, "models", "have no `model`"),
+        ({"columns": {**ITEM, "reference": {"from": "r", "split": "|"}}}, "columns",
+         "unknown name 'reference'; did you mean 'references'?"),
+        ({"columns": {"answer": "a", "item_id": "id"}, "human_ratings": {**RATING, "answer": "m"}}, "answers",
+         "there is none of the model 'm'; expected one with `model` as a plain name; write it, or"),
+        ({"columns": {**ITEM, "prompt": ""}}, "prompt", "names no column; expected the name of one"),
+        ({"columns": {**ITEM, "prompt": ["q", ""]}}, "prompt", "names no column; expected the name"),
+        ({"columns": {**ITEM, "prompt": "{q"}}, "prompt", "'{q': a brace has no partner; expected {column}"),
         ({"human_ratings": {**RATING, "values": {"yes": True, "no": False}}}, "human_ratings",
          "values: 'true' is no number; expected one; write 1"),
         ({"human_ratings": {**RATING, "rating": {"from": "r", "values": {"yes": "x"}}}}, "human_ratings",
@@ -307,3 +314,9 @@ def test_names_beside_a_header_of_the_same_names_are_refused(tmp_path: Path) -> 
         SourceError, match=r"a\.csv:1: holds the names themselves; .* remove `names:`"
     ):
         read(tmp_path, file="a.csv", names=["id", "q"], columns=ITEM)
+
+
+def test_a_wrong_filling_of_a_pattern_is_named(tmp_path: Path) -> None:
+    write_bytes(tmp_path / "a.csv", b"id,q\n1,A?\n")
+    with pytest.raises(SourceError, match=r"'q:xx' for a column; write \{q:012\} to fill it up"):
+        read(tmp_path, file="a.csv", columns={**ITEM, "prompt": "{q:xx}"})
