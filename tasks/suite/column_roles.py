@@ -155,10 +155,11 @@ def _read_delimited(file: Path) -> list[dict[str, Any]]:
     rows = [dict(record) for record in next(batches).records[:N_ROWS]]
     if len(misfits) > len(rows):
         header = ", ".join(map(repr, rows[0] if rows else ()))
+        place, _, _, reason, _ = misfits[0]
         raise SuiteError(
-            f"{file}: most rows do not fit the header in line 1 ({header}); {misfits[0][0]}: {misfits[0][3]}; expected "
-            f"the columns' names in line 1; take out the lines before them, or write the suite by "
-            f"hand with `names:`"
+            f"{file}: most rows do not fit the header in line 1 ({header}); {place}: {reason}; "
+            f"expected the columns' names in line 1; take out the lines before them, or write "
+            f"the suite by hand with `names:`"
         )
     if not rows:
         raise SuiteError(f"{file}: has no row; expected answers, one a row; name another file")
