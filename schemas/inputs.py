@@ -7,12 +7,9 @@ Only contracts live here. Reading sources is `tasks.sources`, applying a contrac
 import pandera.polars as pa
 import polars as pl
 
-from judgelake.schemas.values import Image, Region
+from judgelake.schemas.values import STYLES, TASKS, Image, Region
 
 Instant = pl.Datetime("us", "UTC")
-
-TASKS = ("vqa", "caption", "document", "referring", "instruction")
-STYLES = ("short", "long")
 
 
 class Ingested(pa.DataFrameModel):

@@ -8,7 +8,8 @@ Only contracts live here. Who writes which row when is described in `tasks.engin
 import pandera.polars as pa
 import polars as pl
 
-from judgelake.schemas.inputs import STYLES, Instant
+from judgelake.schemas.inputs import Instant
+from judgelake.schemas.values import STYLES
 
 STATUSES = ("ok", "unparsed", "refused", "truncated", "filtered", "failed", "missing_image")
 Logprob = pl.Struct({"token": pl.String, "logprob": pl.Float64})

@@ -10,9 +10,7 @@ import polars as pl
 
 from judgelake.schemas.inputs import Ingested
 from judgelake.schemas.judging import STATUSES, Logprob
-from judgelake.schemas.values import FAILURE_CATEGORIES
-
-CHOICES = ("a", "b", "tie")
+from judgelake.schemas.values import CHOICES, FAILURE_CATEGORIES
 
 
 class Paired(Ingested):

@@ -7,6 +7,10 @@ import polars as pl
 Image = pl.Struct({"uri": pl.String, "sha256": pl.String})
 Region = pl.Struct({"x": pl.Float64, "y": pl.Float64, "width": pl.Float64, "height": pl.Float64})
 
+TASKS = ("vqa", "caption", "document", "referring", "instruction")
+STYLES = ("short", "long")
+CHOICES = ("a", "b", "tie")
+
 FAILURE_CATEGORIES = (
     "multiple_answers",
     "specificity_or_verbosity",

@@ -21,7 +21,7 @@ import pydantic
 import pydantic.dataclasses
 import yaml
 from pydantic import AfterValidator, ConfigDict, Strict, TypeAdapter, ValidationInfo
-from pydantic_core import core_schema
+from pydantic_core import PydanticCustomError, core_schema
 
 from judgelake.tasks.errors import SuiteError, nearest
 
@@ -62,22 +62,35 @@ TEXT_SCHEMA = {"type": ["string", "number", "boolean"]}
 _MERGE = "tag:yaml.org,2002:merge"
 
 
+@dataclasses.dataclass(frozen=True)
 class OneOrMany:
-    """Marks a list that may be written without brackets where it has one element."""
+    """Marks a list that may be written without brackets where it has one element. An empty list is
+    refused unless `takes_none`: it would say nothing.
+    """
+
+    takes_none: bool = False
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
         """Put a value that is not a list into one."""
-        return core_schema.no_info_before_validator_function(_listed, handler(source))
+        read = _listed if self.takes_none else _listed_some
+        return core_schema.no_info_before_validator_function(read, handler(source))
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
         """The element, or a list of it."""
         many = handler(schema)
-        return {"anyOf": [many["items"], many]}
+        least = {} if self.takes_none else {"minItems": 1}
+        return {"anyOf": [many["items"], many | least]}
 
 
 def _listed(value: Any) -> Any:
     value = _with_tuples(value)
     return value if isinstance(value, tuple) else (value,)
+
+
+def _listed_some(value: Any) -> Any:
+    if value == []:
+        raise PydanticCustomError(FORM, "an empty list says nothing; fill it in, or remove the key")
+    return _listed(value)
 
 
 def _with_tuples(value: Any) -> Any:
@@ -121,13 +134,22 @@ def parse_yaml(file: Path, text: str) -> Place:
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.YAMLError as error:
-        raise SuiteError(
-            f"{file}: is not YAML ({' '.join(str(error).split())}); correct the line named"
-        ) from None
+        raise SuiteError(_describe_yaml_error(file, error)) from None
     if node is None:
         raise SuiteError(f"{file}: is empty; expected a suite; see infra/suites/demo.yaml")
     _merge_keys(Place(file, node), set())
     return Place(file, node)
+
+
+def _describe_yaml_error(file: Path, error: yaml.YAMLError) -> str:
+    mark = getattr(error, "problem_mark", None)
+    if mark is None:
+        return f"{file}: is not YAML ({' '.join(str(error).split())}); correct the line named"
+    what = " ".join(str(getattr(error, "problem", "")).split())
+    return (
+        f"{file}:{mark.line + 1}:{mark.column + 1}: is not YAML ({what}); correct the line named; "
+        f"put a text that holds one of ? : {{ }} [ ] , # in quotes"
+    )
 
 
 def _merge_keys(place: Place, seen: set[int]) -> None:

@@ -200,8 +200,16 @@ def test_refusals_name_line_value_and_remedy(folder: Path, text: str, message: s
 )
 def test_text_that_is_not_yaml(folder: Path, text: str) -> None:
     assert re.fullmatch(
-        r"bicycle\.yaml: is not YAML \(.*(line|position) \d+.*\); correct the line named",
+        r"bicycle\.yaml:\d+:\d+: is not YAML \(.*\); correct the line named; put a text .* in quotes"
+        r"|bicycle\.yaml: is not YAML \(.*position \d+.*\); correct the line named",
         refuse(folder, text),
+    )
+
+
+def test_a_question_mark_in_a_flow_mapping_is_named_with_its_place(folder: Path) -> None:
+    assert refuse(folder, "maker: x\nof: {rating: Acceptable?, by: me}") == (
+        "bicycle.yaml:2:24: is not YAML (expected ',' or '}', but got '?'); correct the line named; "
+        "put a text that holds one of ? : { } [ ] , # in quotes"
     )
 
 

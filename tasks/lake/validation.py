@@ -12,7 +12,7 @@ from judgelake.schemas.tables import TABLES, Table
 _PLACE = ("source_file", "locator")
 _REMEDIES: Mapping[str, str] = {
     "not_nullable": "fill the value in or remove the row",
-    "isin": "use one of the allowed values",
+    "isin": "write one of these, or map the text to one by `values:` in the suite",
     "rating_within_scale": "correct the rating or state the annotator's scale in the suite",
     "several_answers": "list the answers that were shown together, each once",
     "chosen_is_shown": "name one of the answers of the set, or map the text by `values:` in "
@@ -22,7 +22,6 @@ _REASONS: Mapping[str, str] = {
     "not_nullable": "the value is missing",
     "not_finite": "the value is not a finite number",
     "str_length": "the text is too short or too long",
-    "isin": "the value is none of those allowed",
     "rating_within_scale": "the rating is not a finite number within its scale",
     "several_answers": "the set has fewer than two answers, or one of them twice",
     "chosen_is_shown": "the answer chosen is none of the set's",
@@ -180,13 +179,31 @@ def _explain(table: Table, frame: pl.DataFrame, cases: pl.DataFrame) -> pl.DataF
         *_PLACE,
         pl.col("column").alias("column_name"),
         pl.col("failure_case").cast(pl.String).str.slice(0, 200).alias("value"),
-        pl.col("check")
-        .replace_strict(_REASONS, default=pl.lit("the value breaks the rule ") + pl.col("check"))
+        pl.when(pl.col("check") == "isin")
+        .then(
+            pl.lit("the value is none of ")
+            + pl.col("column").replace_strict(_allowed(table), default="")
+        )
+        .otherwise(
+            pl.col("check").replace_strict(
+                _REASONS, default=pl.lit("the value breaks the rule ") + pl.col("check")
+            )
+        )
         .alias("reason"),
         pl.col("check")
         .replace_strict(_REMEDIES, default="correct the value in the file")
         .alias("remedy"),
     )
+
+
+def _allowed(table: Table) -> dict[str, str]:
+    """Column -> the values that it may have, where these are a few."""
+    return {
+        name: ", ".join(map(str, check.statistics["allowed_values"]))
+        for name, column in table.model.to_schema().columns.items()
+        for check in column.checks
+        if check.name == "isin"
+    }
 
 
 def _name_culprits(frame: pl.DataFrame, cases: pl.DataFrame) -> pl.DataFrame:

@@ -22,15 +22,27 @@ from judgelake.tasks.runs.log import log_file
 from judgelake.tasks.runs.record import RunRecord, count_shards
 from judgelake.tasks.suite.suite import Scope, Suite, identify_all
 from judgelake.tasks.warehouse.checks import check_lake
-from judgelake.tasks.warehouse.warehouse import open_warehouse, select_file
+from judgelake.tasks.warehouse.warehouse import open_warehouse, select_file, select_frame
 
 _MOST_NAMES = 5
 """The most names of batches in a line."""
+_LACKS = "the item has no "
+"""How the reason of a verdict begins that no further call can change."""
 _TRY = (
     "select model, metric, n, round(100 * mean, 2) as mean from rpt_metrics where benchmark = "
     "'{benchmark}'",
     "select judge, status, n from rpt_coverage where benchmark = '{benchmark}'",
 )
+"""Queries to try after a report."""
+_TRY_RECORDED = (
+    "select judge_a, judge_b, n, agreement, kappa from rpt_agreement where benchmark = "
+    "'{benchmark}'",
+    "select judge, model_a, model_b, n, wins, ties, losses from rpt_win_rate where benchmark = "
+    "'{benchmark}'",
+    "select model, count(*) as n from answers where benchmark = '{benchmark}' group by model",
+    "select * from items where benchmark = '{benchmark}' limit 5",
+)
+"""Those of a suite that has neither metrics nor judges of its own: the first two with rows."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +69,13 @@ def end_run(lake: Lake, suite: Suite, stages: tuple[str, ...], record: RunRecord
     parts = [_EndSection(ExitCode.DONE, [_sum_up(record)]), *_describe_record(record)]
     if not record.stopped:
         connection = open_warehouse(lake, lazy=True)
+        parts.append(_describe_quarantine(lake, connection, suite))
         parts.append(_describe_batches(connection, suite))
         if "judge" in stages:
             parts.append(_describe_pauses(connection, suite))
         parts.append(_describe_checks(lake, connection))
         if "report" in stages:
-            parts.append(_EndSection(ExitCode.DONE, _name_places(lake, suite)))
+            parts.append(_EndSection(ExitCode.DONE, _name_places(lake, connection, suite)))
         if {"judge", "report"} & {*stages}:
             parts.append(_describe_coverage(connection, suite))
             parts.append(_describe_answers(lake, connection, suite))
@@ -124,6 +137,27 @@ def _describe_record(record: RunRecord) -> list[_EndSection]:
     return parts
 
 
+def _describe_quarantine(
+    lake: Lake, connection: duckdb.DuckDBPyConnection, suite: Suite
+) -> _EndSection:
+    """How many rows of which benchmarks were rejected at their current ingest, and where to read
+    why.
+    """
+    rows = select_frame(
+        connection,
+        "select benchmark, n_quarantined from stg_ingests where n_quarantined > 0 "
+        "and list_contains($benchmarks, benchmark) order by benchmark",
+        "quarantined rows",
+        {"benchmarks": list(suite.benchmarks)},
+    ).rows()
+    if not rows:
+        return _EndSection(ExitCode.DONE, [])
+    counts = ", ".join(f"{n:,} rows of {benchmark}" for benchmark, n in rows)
+    see = f'judgelake sql --lake {lake.argument} "from rpt_quarantine"'
+    line = f"quarantined: {counts}; see: {see} (`strict: true` in the suite refuses such files)"
+    return _EndSection(ExitCode.DONE, [line])
+
+
 def _describe_batches(connection: duckdb.DuckDBPyConnection, suite: Suite) -> _EndSection:
     """The batches that wait at the provider, by the names that the provider uses."""
     rows = count_open(
@@ -170,11 +204,23 @@ def _describe_checks(lake: Lake, connection: duckdb.DuckDBPyConnection) -> _EndS
     )
 
 
-def _name_places(lake: Lake, suite: Suite) -> list[str]:
+def _name_places(lake: Lake, connection: duckdb.DuckDBPyConnection, suite: Suite) -> list[str]:
+    """The page, and two queries that have rows."""
     first = next(iter(suite.benchmarks))
     start = f"try: judgelake sql --lake {lake.argument}"
-    queries = [f'{start} "{query.format(benchmark=first)}"' for query in _TRY]
-    return [f"report: {page_path(lake, suite)}", *queries]
+    queries = [query.format(benchmark=first) for query in _TRY]
+    if not (suite.metrics or suite.judges):
+        queries = [query.format(benchmark=first) for query in _TRY_RECORDED]
+        queries = [query for query in queries if _has_rows(connection, query)][:2]
+    return [
+        f"report: {page_path(lake, suite)}",
+        *(f'{start} "{query}"' for query in queries),
+    ]
+
+
+def _has_rows(connection: duckdb.DuckDBPyConnection, query: str) -> bool:
+    text = f"select count(*) from (select 1 from ({query}) limit 1)"
+    return bool(select_frame(connection, text, "query to try").item())
 
 
 def _describe_coverage(connection: duckdb.DuckDBPyConnection, suite: Suite) -> _EndSection:
@@ -230,9 +276,12 @@ def _describe_answers(
 
 
 def _describe_reason(connection: duckdb.DuckDBPyConnection, benchmark: str, judge: str) -> str:
-    """The most frequent reason of a judge's failed verdicts; '' where none failed. The next run
-    asks for them again.
+    """The most frequent reason of a judge's failed verdicts, and what to do; '' where none
+    failed.
     """
     asked = {"benchmark": benchmark, "judge": judge}
     n, reason = select_file(connection, "queries/failure_reason.sql", asked).row(0)
-    return f"; {n:,} failed, most with: {reason}; run again to ask for them" if n else ""
+    what_to_do = "run again to ask for them"
+    if n and reason.startswith(_LACKS):
+        what_to_do = "add what is missing to the files and ingest again"
+    return f"; {n:,} failed, most with: {reason}; {what_to_do}" if n else ""

@@ -11,8 +11,14 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from judgelake.tasks.errors import SuiteError
-from judgelake.tasks.sources.readers.files import FileSettings, find_format
+from judgelake.tasks.errors import SourceError, SuiteError
+from judgelake.tasks.sources.readers.delimited import decode_lines
+from judgelake.tasks.sources.readers.files import (
+    FileSettings,
+    SeenPaths,
+    find_format,
+    read_batches,
+)
 
 Row = Mapping[str, Any]
 N_ROWS = 2_000
@@ -79,6 +85,8 @@ YES_NO: Mapping[str, int] = {
     "wrong": 0,
     "n": 0,
 }
+# lists that describe an item and are no right answers
+_OF_ITEM = re.compile(r"tag|categor|label|topic|keyword|option|choice|domain|skill", re.IGNORECASE)
 _PLAIN = re.compile(r"[^{}$\[\]]+")
 """Column names that a suite can hold as they are: braces make patterns, brackets make paths."""
 
@@ -93,16 +101,18 @@ class TakenColumn(NamedTuple):
 def read_rows(file: Path) -> list[dict[str, Any]]:
     """The first rows of a table; raises SuiteError where it cannot be read or holds none."""
     kind = find_format(file, FileSettings(file=file))
+    if kind in ("csv", "tsv"):
+        try:
+            return _read_delimited(file)
+        except SourceError as error:
+            raise SuiteError(str(error)) from None
     try:
-        if kind in ("csv", "tsv"):
-            separator = "\t" if kind == "tsv" else ","
-            frame = pl.read_csv(file, n_rows=N_ROWS, infer_schema=False, separator=separator)
-        elif kind == "jsonl":
+        if kind == "jsonl":
             frame = pl.read_ndjson(file, n_rows=N_ROWS)
         elif kind == "parquet":
             frame = pl.read_parquet(file, n_rows=N_ROWS)
         else:
-            frame = pl.from_dicts(json.loads(file.read_text(encoding="utf-8"))[:N_ROWS])
+            frame = pl.from_dicts(_expect_list(file, json.loads(file.read_text("utf-8")))[:N_ROWS])
     except (OSError, ValueError, TypeError, KeyError, pl.exceptions.PolarsError) as error:
         what = " ".join(str(error).split())[:200]
         raise SuiteError(
@@ -112,6 +122,64 @@ def read_rows(file: Path) -> list[dict[str, Any]]:
     if frame.is_empty():
         raise SuiteError(f"{file}: has no row; expected answers, one a row; name another file")
     return frame.to_dicts()
+
+
+def find_separator(file: Path) -> str | None:
+    """The sign that separates the cells of a CSV or TSV; None where it is the format's own, or the
+    file is none.
+    """
+    kind = find_format(file, FileSettings(file=file))
+    if kind not in ("csv", "tsv"):
+        return None
+    own = "," if kind == "csv" else "\t"
+    lines = (text for _, text in decode_lines(file, "utf-8", _ignore_line) if text is not None)
+    header = next(lines, "")
+    counts = {mark: header.count(mark) for mark in (own, ";", "\t", ",", "|")}
+    best = max(counts, key=lambda mark: counts[mark])  # the format's own wins a draw
+    return None if best == own else best
+
+
+def _read_delimited(file: Path) -> list[dict[str, Any]]:
+    """The first rows of a CSV or TSV; raises SuiteError where most do not fit its header."""
+    settings, misfits = (
+        FileSettings(file=file, separator=find_separator(file)),
+        list[tuple[str | None, ...]](),
+    )
+
+    def report_line(
+        locator: str, column: str | None, value: str | None, reason: str, remedy: str
+    ) -> None:
+        misfits.append((locator, column, value, reason, remedy))
+
+    batches = read_batches(file, settings, (), report_line, SeenPaths())
+    rows = [dict(record) for record in next(batches).records[:N_ROWS]]
+    if len(misfits) > len(rows):
+        header = ", ".join(map(repr, rows[0] if rows else ()))
+        place, _, _, reason, _ = misfits[0]
+        raise SuiteError(
+            f"{file}: most rows do not fit the header in line 1 ({header}); {place}: {reason}; "
+            f"expected the columns' names in line 1; take out the lines before them, or write "
+            f"the suite by hand with `names:`"
+        )
+    if not rows:
+        raise SuiteError(f"{file}: has no row; expected answers, one a row; name another file")
+    return rows
+
+
+def _ignore_line(
+    locator: str, column: str | None, value: str | None, reason: str, remedy: str
+) -> None:
+    """A line that is no text is reported when the rows are read."""
+
+
+def _expect_list(file: Path, content: Any) -> list[Any]:
+    if isinstance(content, list):
+        return content
+    keys = ", ".join(map(repr, content)) if isinstance(content, dict) else "no keys"
+    raise SuiteError(
+        f"{file}: holds no list of records at its top, but {keys}; expected a list of answers; "
+        f"write the suite by hand, where `records:` is the path of the list or map"
+    )
 
 
 def find_roles(rows: Sequence[Row]) -> dict[str, TakenColumn]:
@@ -224,6 +292,8 @@ def _guess_prompt(rows: Sequence[Row], column: str) -> str | None:
 
 
 def _guess_references(rows: Sequence[Row], column: str) -> str | None:
+    if _OF_ITEM.search(column):
+        return None
     return "lists" if any(isinstance(row[column], list) for row in rows) else None
 
 

@@ -21,6 +21,7 @@ from judgelake.tasks.suite.column_roles import (
     Row,
     TakenColumn,
     find_roles,
+    find_separator,
     list_texts,
     read_rows,
 )
@@ -86,6 +87,7 @@ def _write_suite(
 ) -> str:
     answers = Path(str(wishes.answers))
     name = _make_slug(wishes.name or answers.name.partition(".")[0])
+    separator = find_separator(answers)
     folder = os.path.relpath(answers.parent, file.parent)
     shown = {role: roles[role] for role in _COLUMNS if role in roles}
     images_lie_there = "images" in roles and _has_images(answers.parent, rows, roles["images"])
@@ -107,6 +109,7 @@ def _write_suite(
         f"  {name}:",
         "    source: table",
         f"    file: {_quote((Path(folder) / answers.name).as_posix())}",
+        *([f"    separator: {json.dumps(separator)}"] if separator else []),
         "    task: vqa  # or caption, document, referring, instruction",
         "    columns:",
         *([] if "item_id" in shown else [_write_id_of_prompt(roles["prompt"])]),

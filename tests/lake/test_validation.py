@@ -21,7 +21,12 @@ from judgelake.tasks.lake.validation import (
 from tests.rows import Row, make_frame
 
 MISSING = ("the value is missing", "fill the value in or remove the row")
-NOT_ALLOWED = ("the value is none of those allowed", "use one of the allowed values")
+USE_ONE = "write one of these, or map the text to one by `values:` in the suite"
+NOT_A_TASK = (
+    "the value is none of vqa, caption, document, referring, instruction",
+    USE_ONE,
+)
+NOT_A_STYLE = ("the value is none of short, long", USE_ONE)
 LENGTH = ("the text is too short or too long", "correct the value in the file")
 FORM = ("the text is not of the form that is needed", "correct the value in the file")
 SMALL = ("the number is too small", "correct the value in the file")
@@ -54,10 +59,10 @@ ORIGIN = [
 ]
 RULES = [
     *ORIGIN,
-    Broken("items", "task", "riddle", "isin", NOT_ALLOWED),
+    Broken("items", "task", "riddle", "isin", NOT_A_TASK),
     Broken("items", "cluster", "", "str_length", LENGTH),
     Broken("answers", "answer_id", "", "str_length", LENGTH),
-    Broken("answers", "style", "medium", "isin", NOT_ALLOWED),
+    Broken("answers", "style", "medium", "isin", NOT_A_STYLE),
     Broken("answers", "sample", -1, "greater_than_or_equal_to", SMALL),
     Broken("answers", "content_digest", "abc", "str_length", LENGTH),
     Broken("answers", "content_digest", "a" * 65, "str_length", LENGTH),

@@ -50,6 +50,7 @@ from tests.lakes import (
     make_lake,
     make_suite,
     query,
+    rating,
     reply_row,
     verdict_row,
 )
@@ -130,17 +131,49 @@ def test_an_end_that_is_raised_holds_its_lines_and_travels() -> None:
 def test_a_run_with_everything_there(lake: Lake) -> None:
     ended = end(lake, ShardResult(5, 1, 1000, 100, (("failed", 2), ("ok", 4)), 1.234))
     assert ended.code == 0
-    first, report, *tries = ended.lines
+    first, report, *rest = ended.lines
     assert first.startswith("run r: done in 0.")
     assert first.endswith(
         " s; 5 calls, 1 replies reused, 6 verdicts, 2 failed, 1,100 tokens, 1.23 USD"
     )
     assert report == f"report: {lake.root}/reports/s/report.html"
-    assert [line.split(" --lake")[0] for line in tries] == [
-        "try: judgelake sql",
-        "try: judgelake sql",
-    ]
+    assert rest == []  # no query has rows
     assert (run_row(lake)["outcome"], run_row(lake)["exit_code"]) == ("done", 0)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_the_queries_to_try_have_rows(lake: Lake) -> None:
+    """Metrics and judges of the suite have their tables; else what the lake holds decides."""
+    ingest(lake, [item("1")], [answer("1", "cat")], [rating("1", 1, "ann"), rating("1", 1, "bob")])
+    with record_run(lake, make_suite(), "r", ALL) as record:
+        plain = end_run(lake, make_suite(), ALL, record).lines
+        with_judge = end_run(lake, make_suite(lave_judge()), ALL, record).lines
+    tries = [shlex.split(line)[-1] for line in plain if line.startswith("try: ")]
+    assert [text.split(" from ")[1].split()[0] for text in tries] == ["rpt_agreement", "answers"]
+    assert all(query(lake, text) for text in tries)
+    assert any("from rpt_coverage" in line for line in with_judge)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_quarantined_rows_are_named_at_the_end(lake: Lake) -> None:
+    for benchmark, n in (("b", 1200), ("c", 0), ("other", 7)):
+        row = {
+            "ingest_id": benchmark,
+            "benchmark": benchmark,
+            "source": "given",
+            "source_digest": "0",
+        }
+        counts = {"n_items": 0, "n_answers": 0, "n_quarantined": n, "item_limit": None}
+        append_records(lake, "ingests", [{**row, **counts, "ingested_at": at(1)}])
+    suite = make_suite(benchmarks=("b", "c"))
+    with record_run(lake, suite, "r", ALL) as record:
+        ended = end_run(lake, suite, ("ingest",), record)
+    assert ended.code == 0
+    assert ended.lines[1] == (
+        f'quarantined: 1,200 rows of b; see: judgelake sql --lake {lake.argument} "from '
+        f'rpt_quarantine" (`strict: true` in the suite refuses such files)'
+    )
+    assert not any(line.startswith("quarantined") for line in end(make_lake(lake.root)).lines)
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -221,7 +254,16 @@ def test_the_highest_code_stands(
     assert ("coverage: lave" in ended.lines) == bool(is_thin and is_covered)
 
 
-def test_judging_alone_that_failed_ends_as_a_run_does(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("reason", "remedy"),
+    [
+        ("500 boom", "run again to ask for them"),
+        ("the item has no reference answers", "add what is missing to the files and ingest again"),
+    ],
+)
+def test_judging_alone_that_failed_ends_as_a_run_does(
+    tmp_path: Path, reason: str, remedy: str
+) -> None:
     """4 of 4 failed: `judge` ended with 0."""
     lake, suite = make_lake(tmp_path), make_suite(lave_judge())
     items = [item(f"i{number}") for number in range(4)]
@@ -229,7 +271,7 @@ def test_judging_alone_that_failed_ends_as_a_run_does(tmp_path: Path) -> None:
     register_judges(lake, suite)
     (one,) = identify_all(suite)
     digest = digest_of(items[0], "x")
-    failed: dict[str, Any] = {"reading": one.reading, "status": "failed", "reason": "500 boom"}
+    failed: dict[str, Any] = {"reading": one.reading, "status": "failed", "reason": reason}
     for table, rows in (
         ("cases", [case_row(one.judge_id, row["item_id"], digest) for row in items]),
         (
@@ -245,7 +287,7 @@ def test_judging_alone_that_failed_ends_as_a_run_does(tmp_path: Path) -> None:
     assert [ended.code for ended in ends] == [3, 3]
     (line,) = [line for line in ends[0].lines if line.startswith("coverage: ")]
     assert line.startswith("coverage: lave has 0.0 % of its scores on b; expected 98.0 %")
-    assert "4 failed, most with: 500 boom; run again to ask for them" in line
+    assert f"4 failed, most with: {reason}; {remedy}" in line
     assert line in ends[1].lines
 
 

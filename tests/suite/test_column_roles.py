@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from judgelake.tasks.errors import SuiteError
-from judgelake.tasks.suite.column_roles import find_roles, read_rows
+from judgelake.tasks.suite.column_roles import find_roles, find_separator, read_rows
 
 
 def test_names_go_before_content() -> None:
@@ -72,7 +72,7 @@ def test_columns_that_a_suite_cannot_name_are_left_out() -> None:
     [
         ("none.csv", None, "cannot be read"),
         ("a.csv", "id,answer\n", "has no row"),
-        ("a.json", "{}", "cannot be read"),
+        ("a.json", "{}", "holds no list of records at its top, but"),
         ("a.jsonl", "[", "cannot be read"),
         ("a.parquet", "PAR1", "cannot be read"),
     ],
@@ -83,3 +83,41 @@ def test_files_that_are_no_table(tmp_path: Path, name: str, text: str | None, me
         file.write_text(text)
     with pytest.raises(SuiteError, match=rf"{name}: {message}.*; expected .*; "):
         read_rows(file)
+
+
+def test_other_separators_and_lines_within_cells_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_bytes(b'\xef\xbb\xbfid;question;answer\r\n1;"What, now?";"two\r\nlines"\r\n')
+    assert find_separator(file) == ";"
+    assert read_rows(file) == [{"id": "1", "question": "What, now?", "answer": "two\r\nlines"}]
+    for name, text, mark in (
+        ("b.csv", "id,a;b\n", None),
+        ("c.tsv", "a,b\tc\n", None),
+        ("d.tsv", "a,b\n", ","),
+    ):
+        (tmp_path / name).write_text(text)
+        assert find_separator(tmp_path / name) == mark
+
+
+def test_lines_before_the_header_are_named(tmp_path: Path) -> None:
+    file = tmp_path / "a.tsv"
+    file.write_text("# exported\n# by me\nid\tquestion\n1\tWhat?\n")
+    says = (
+        r"most rows do not fit the header in line 1 \('# exported'\); line 3: the row has 2 cells"
+    )
+    with pytest.raises(SuiteError, match=says):
+        read_rows(file)
+
+
+def test_a_map_of_records_is_named_with_its_keys(tmp_path: Path) -> None:
+    file = tmp_path / "a.json"
+    file.write_text('{"meta": 1, "data": {"q": {"answer": "x"}}}')
+    with pytest.raises(SuiteError, match=r"but 'meta', 'data'; expected a list .* `records:`"):
+        read_rows(file)
+
+
+def test_tags_are_no_references() -> None:
+    rows = [{"id": 1, "question": "Who?", "tags": ["a"], "reply": "y", "gold": ["b"]}]
+    assert find_roles(rows)["references"].column == "gold"
+    rows = [{"id": 1, "question": "Who?", "tags": ["a"], "reply": "y"}]
+    assert "references" not in find_roles(rows)

@@ -27,10 +27,13 @@ class ReportLine(Protocol):
 
 
 class Cells(NamedTuple):
-    """The cells of one row and the line it begins at."""
+    """The cells of one row, the line it begins at, and its number in the file from 1: rows that
+    cannot be read count too, blank lines do not.
+    """
 
     line: int
     cells: list[str]
+    number: int
 
 
 class _UnclosedError(Exception):
@@ -45,12 +48,14 @@ def read_cells(
     source = _Source(decode_lines(file, encoding, report_line))
     quoting: Literal[0, 3] = 0 if quotes else 3  # csv.QUOTE_MINIMAL, csv.QUOTE_NONE
     reader = csv.reader(source, delimiter=separator, quoting=quoting, strict=quotes)
+    number = 0
     while True:
         source.begin()
         try:
             cells = next(reader, None)
         except (csv.Error, _UnclosedError) as error:
             first, text = source.give_back()
+            number += 1 + source.count_unreadable()
             reason = f"the row's quotation marks do not match ({error})"
             report_line(
                 f"line {first}",
@@ -64,7 +69,8 @@ def read_cells(
         if cells is None:
             return
         if cells:
-            yield Cells(source.first, cells)
+            number += 1 + source.count_unreadable()
+            yield Cells(source.first, cells, number)
 
 
 class _Source:
@@ -72,8 +78,9 @@ class _Source:
     read again.
     """
 
-    def __init__(self, lines: Iterator[tuple[int, str]]) -> None:
+    def __init__(self, lines: Iterator[tuple[int, str | None]]) -> None:
         self._lines = lines
+        self._unreadable: list[int] = []
         self._again: list[tuple[int, str]] = []
         self._row: list[tuple[int, str]] = []
 
@@ -83,9 +90,16 @@ class _Source:
     def __next__(self) -> str:
         if len(self._row) >= _MOST_LINES:
             raise _UnclosedError(f"one is not closed within {_MOST_LINES} lines")
-        line = self._again.pop() if self._again else next(self._lines)
+        line = self._again.pop() if self._again else self._next_readable()
         self._row.append(line)
         return line[1]
+
+    def _next_readable(self) -> tuple[int, str]:
+        for number, text in self._lines:
+            if text is not None:
+                return number, text
+            self._unreadable.append(number)
+        raise StopIteration
 
     @property
     def first(self) -> int:
@@ -96,14 +110,24 @@ class _Source:
         """A new row begins."""
         self._row.clear()
 
+    def count_unreadable(self) -> int:
+        """How many lines that are no text stand in front of the row, of those not counted yet."""
+        n_lines = sum(line < self.first for line in self._unreadable)
+        last = self._row[-1][0]
+        self._unreadable = [line for line in self._unreadable if line > last]
+        return n_lines
+
     def give_back(self) -> tuple[int, str]:
         """The first line of the row with its number; the others will be read again."""
         self._again.extend(reversed(self._row[1:]))
+        del self._row[1:]
         return self._row[0]
 
 
-def decode_lines(file: Path, encoding: str, report_line: ReportLine) -> Iterator[tuple[int, str]]:
-    """(line number, text with its line feed) of the lines that are text."""
+def decode_lines(
+    file: Path, encoding: str, report_line: ReportLine
+) -> Iterator[tuple[int, str | None]]:
+    """(line number, text with its line feed); without a text where the line is none."""
     number = 0
     try:
         for number, data in enumerate(_encoded_lines(file, encoding), 1):
@@ -116,6 +140,7 @@ def decode_lines(file: Path, encoding: str, report_line: ReportLine) -> Iterator
                     "the line holds NUL bytes: it is not text",
                     "take the bytes out, or fetch the file again",
                 )
+                yield number, None
                 continue
             try:
                 text = data.decode(encoding).removeprefix("\ufeff")
@@ -132,6 +157,7 @@ def decode_lines(file: Path, encoding: str, report_line: ReportLine) -> Iterator
                     reason,
                     "save the file as UTF-8, or write `encoding:` in the suite, such as latin-1",
                 )
+                yield number, None
                 continue
             yield number, text + "\n"
     except DamagedFileError as error:
@@ -199,7 +225,7 @@ def read_csv_rows(
             f"{', '.join(map(repr, header)) or 'no columns'}; "
             f"expected {', '.join(map(repr, needed))}; check that it is the right file"
         )
-    for line, cells in rows:
+    for line, cells, _ in rows:
         place = (file.name, f"line {line}")
         if len(cells) == len(header):
             yield CsvRow(place, dict(zip(header, cells, strict=True)))

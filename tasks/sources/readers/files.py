@@ -50,6 +50,7 @@ _TAKEN_BY: Mapping[str, tuple[str, ...]] = {
     "names": _DELIMITED,
     "separator": (*_DELIMITED, "blocks"),
     "quotes": _DELIMITED,
+    "decimal": (*_DELIMITED, "blocks"),
     "encoding": (*_DELIMITED, "jsonl", "json", "blocks"),
 }
 """Settings that only some formats heed."""
@@ -70,7 +71,8 @@ class FileSettings:
     under .gz or .zst. `records`: JSON: the path to the list of records, or to a map (its keys are
     the column `key`). `explode`: one record per element of this nested list or map, or of several,
     one within the other. `names`: the columns of a CSV or TSV without a header. `separator` and
-    `quotes` (false where a quotation mark is only a sign): CSV and TSV. `json`: columns whose cells
+    `quotes` (false where a quotation mark is only a sign): CSV and TSV. `decimal: ","` reads
+    numbers with a decimal comma. `json`: columns whose cells
     hold JSON text. The format `blocks` has lines `key : value` (`separator` is between them), and
     blank lines between records.
     """
@@ -82,6 +84,7 @@ class FileSettings:
     encoding: str = "utf-8"
     names: Names = ()
     separator: str | None = None
+    decimal: Literal[".", ","] = "."
     quotes: bool = True
     json: Names = ()
 
@@ -89,6 +92,7 @@ class FileSettings:
         """Raises ValueError for a setting that files of this format do not heed."""
         suffix = plain_suffix(self.file) if self.file else ""
         kind = self.format or _SUFFIXES.get(suffix) or suffix.removeprefix(".")
+        self._check_separator(kind)
         for name, formats in _TAKEN_BY.items():
             is_given = getattr(self, name) != type(self).__dataclass_fields__[name].default
             if kind in FORMATS and kind not in formats and is_given:
@@ -96,6 +100,16 @@ class FileSettings:
                     f"{name}: says nothing about a file of the format {kind}; expected "
                     f"{' or '.join(formats)}; remove it, or write another `format:`"
                 )
+
+    def _check_separator(self, kind: str) -> None:
+        mark = self.separator
+        is_one = kind not in _DELIMITED or (mark is not None and len(mark) == 1)
+        if mark is not None and (mark in ("", "\n", "\r") or not is_one):
+            what = "cells" if kind in _DELIMITED else "a key"
+            raise ValueError(
+                f"separator: {mark!r} cannot separate {what}; "
+                'expected one character, such as ";" (a tab is "\\t" in double quotes); correct it'
+            )
 
 
 class AbsentColumnsError(SourceError):
@@ -110,10 +124,21 @@ class AbsentColumnsError(SourceError):
 
 
 class RecordBatch(NamedTuple):
-    """Records and where each stood, such as `line 12`."""
+    """Records, where each stood, such as `line 12`, and its number in the file from 1, with the
+    records that cannot be read counted too.
+    """
 
     records: Sequence[Record]
     locators: Sequence[str]
+    numbers: Sequence[int]
+
+
+class _Row(NamedTuple):
+    """One record of a batch."""
+
+    record: Record
+    locator: str
+    number: int
 
 
 @dataclass(frozen=True)
@@ -171,7 +196,7 @@ def read_batches(
     """The file's records, batch by batch; `report_line` is called for each line that is not one,
     and `seen` is filled. Raises SourceError where nothing can be read.
     """
-    readers: Mapping[str, Callable[..., Iterator[tuple[Record, str]]]] = {
+    readers: Mapping[str, Callable[..., Iterator[_Row]]] = {
         "csv": _read_delimited,
         "tsv": _read_delimited,
         "jsonl": _read_json_lines,
@@ -184,15 +209,19 @@ def read_batches(
         rows = _parse_cells(rows, settings.json, report_line, seen)
     for path in settings.explode:
         rows = _explode(rows, path, report_line, seen)
-    records: list[Record] = []
-    locators: list[str] = []
-    for record, locator in rows:
-        records.append(record)
-        locators.append(locator)
-        if len(records) == _BATCH:
-            yield RecordBatch(records, locators)
-            records, locators = [], []
-    yield RecordBatch(records, locators)
+    batch: list[_Row] = []
+    for row in rows:
+        batch.append(row)
+        if len(batch) == _BATCH:
+            yield _as_batch(batch)
+            batch = []
+    yield _as_batch(batch)
+
+
+def _as_batch(rows: Sequence[_Row]) -> RecordBatch:
+    return RecordBatch(
+        [row.record for row in rows], [row.locator for row in rows], [row.number for row in rows]
+    )
 
 
 def check_columns(file: Path, place: str, columns: Sequence[str], wanted: Iterable[str]) -> None:
@@ -213,10 +242,11 @@ def check_columns(file: Path, place: str, columns: Sequence[str], wanted: Iterab
 
 def _read_delimited(
     file: Path, settings: FileSettings, wanted: Sequence[str], report_line: ReportLine
-) -> Iterator[tuple[Record, str]]:
+) -> Iterator[_Row]:
     separator = settings.separator or ("\t" if find_format(file, settings) == "tsv" else ",")
     rows = read_cells(file, separator, settings.quotes, settings.encoding, report_line)
-    names = list(settings.names) or next(rows, Cells(1, [])).cells
+    header = Cells(1, list(settings.names), 0) if settings.names else next(rows, Cells(1, [], 0))
+    names = header.cells
     twice = next((name for number, name in enumerate(names) if name in names[:number]), None)
     if twice is not None and twice in wanted:
         raise SourceError(
@@ -226,10 +256,16 @@ def _read_delimited(
     if not settings.explode:
         check_columns(file, "1", names, wanted)
     n_good, misfits = 0, []
-    for line, cells in rows:
+    for line, cells, number in rows:
+        if settings.names and number == 1 and [cell.strip() for cell in cells] == names:
+            raise SourceError(
+                f"{file}:{line}: holds the names themselves; expected no header beside `names:`; "
+                f"remove `names:` from the suite"
+            )
         if len(cells) == len(names):
             n_good += 1
-            yield dict(zip(names, cells, strict=True)), f"line {line}"
+            record = dict(zip(names, cells, strict=True))
+            yield _Row(record, f"line {line}", number - header.number)
         elif cells:
             misfits.append((line, len(cells)))
             reason = f"the row has {len(cells)} cells, the header {len(names)}"
@@ -252,14 +288,16 @@ def _read_delimited(
 
 def _read_json_lines(
     file: Path, settings: FileSettings, _: Sequence[str], report_line: ReportLine
-) -> Iterator[tuple[Record, str]]:
-    number = 0
+) -> Iterator[_Row]:
+    number, n_records = 0, 0
     try:
         for number, line in enumerate(read_raw_lines(file), 1):
             if not line.strip(b"\x00\t\r\n\xef\xbb\xbf "):
                 if b"\0" in line:
+                    n_records += 1
                     report_line(f"line {number}", None, "", "the line holds only NUL bytes", _AGAIN)
                 continue
+            n_records += 1
             try:
                 record = _load_line(line, settings.encoding)
             except ValueError as error:
@@ -269,7 +307,7 @@ def _read_json_lines(
                 )
                 continue
             if isinstance(record, dict):
-                yield record, f"line {number}"
+                yield _Row(record, f"line {number}", n_records)
             else:
                 report_line(
                     f"line {number}",
@@ -307,7 +345,7 @@ def _load_line(line: bytes, encoding: str) -> Any:
 
 def _read_json(
     file: Path, settings: FileSettings, _: Sequence[str], report_line: ReportLine
-) -> Iterator[tuple[Record, str]]:
+) -> Iterator[_Row]:
     data = read_whole(file)
     try:
         content = _load_line(data, settings.encoding)
@@ -335,7 +373,7 @@ def _read_json(
         )
     for number, record in enumerate(content):
         if isinstance(record, dict):
-            yield record, f"record {number}"
+            yield _Row(record, f"record {number}", number + 1)
         else:
             report_line(
                 f"record {number}",
@@ -348,7 +386,7 @@ def _read_json(
 
 def _read_parquet(
     file: Path, settings: FileSettings, wanted: Sequence[str], _: ReportLine
-) -> Iterator[tuple[Record, str]]:
+) -> Iterator[_Row]:
     number = 0
     with open_parquet(file) as parquet:
         names = parquet.schema_arrow.names
@@ -363,7 +401,7 @@ def _read_parquet(
                 _BATCH, columns=None if settings.explode else sorted(roots)
             ):
                 for record in part.to_pylist():
-                    yield record, f"record {number}"
+                    yield _Row(record, f"record {number}", number + 1)
                     number += 1
         except OSError as error:
             raise _broken_parquet(file, error) from None
@@ -387,14 +425,18 @@ def _broken_parquet(file: Path, error: Exception) -> SourceError:
 
 def _read_blocks(
     file: Path, settings: FileSettings, _: Sequence[str], report_line: ReportLine
-) -> Iterator[tuple[Record, str]]:
+) -> Iterator[_Row]:
     separator = settings.separator or ":"
-    start, block = 0, dict[str, str]()
+    start, block, n_blocks, is_within = 0, dict[str, str](), 0, False
     for number, text in decode_lines(file, settings.encoding, report_line):
-        if not text.strip():
+        if text is not None and not text.strip():
             if block:
-                yield block, f"line {start}"
-            block = {}
+                yield _Row(block, f"line {start}", n_blocks)
+            block, is_within = {}, False
+            continue
+        n_blocks += not is_within
+        is_within = True
+        if text is None:
             continue
         start = start if block else number
         name, mark, value = (part.strip() for part in text.partition(separator))
@@ -408,13 +450,13 @@ def _read_blocks(
         else:
             block[name] = value
     if block:
-        yield block, f"line {start}"
+        yield _Row(block, f"line {start}", n_blocks)
 
 
 def _parse_cells(
-    rows: Iterator[tuple[Record, str]], columns: Names, report_line: ReportLine, seen: SeenPaths
-) -> Iterator[tuple[Record, str]]:
-    for record, locator in rows:
+    rows: Iterator[_Row], columns: Names, report_line: ReportLine, seen: SeenPaths
+) -> Iterator[_Row]:
+    for record, locator, number in rows:
         parsed = dict(record)
         try:
             for column in columns:
@@ -430,20 +472,26 @@ def _parse_cells(
                 "correct the cell, or take it out of `json:`",
             )
             continue
-        yield parsed, locator
+        yield _Row(parsed, locator, number)
 
 
 def _explode(
-    rows: Iterator[tuple[Record, str]], path: str, report_line: ReportLine, seen: SeenPaths
-) -> Iterator[tuple[Record, str]]:
+    rows: Iterator[_Row], path: str, report_line: ReportLine, seen: SeenPaths
+) -> Iterator[_Row]:
+    """The elements, numbered over all records; a record that could not be read counts as one."""
     find = find_path(path)
-    for record, locator in rows:
+    n_elements, n_records = 0, 0
+    for record, locator, number in rows:
+        n_elements += number - n_records - 1
+        n_records = number
         inner = find(record)
         seen.note(path, record, inner is not ABSENT)
         if isinstance(inner, list | Mapping):
             for element, place in explode_record(record, path, inner):
-                yield element, f"{locator}, {place}"
+                n_elements += 1
+                yield _Row(element, f"{locator}, {place}", n_elements)
         elif inner is not ABSENT and inner is not None:
             reason = "`explode` names it, and it is neither a list nor a map"
+            n_elements += 1
             remedy = "correct the record; where the text is JSON, name its column under `json:`"
             report_line(locator, path, str(inner)[:200], reason, remedy)

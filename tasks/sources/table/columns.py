@@ -6,8 +6,9 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from judgelake.schemas.values import CHOICES, STYLES, TASKS
 from judgelake.tasks.sources.readers.record_paths import Kind
-from judgelake.tasks.sources.table.values import PATTERN, Value, need
+from judgelake.tasks.sources.table.values import PATTERN, Value, is_number, need
 
 _LISTS: Mapping[str, Kind] = {
     "references": "texts",
@@ -34,6 +35,25 @@ _ABOUT_ITEMS = (*_ABOUT_ANSWERS, *_ABOUT_PAIRS, "choice_sets", "item_labels", "r
 _ABOUT_OTHERS = ("captions", "models", "benchmark_scores")
 _MAPPED = ("rating", "choice", "chosen")
 """Values of a section that its own `values` map."""
+_ALLOWED: Mapping[str, tuple[str, ...]] = {
+    "choice": CHOICES,
+    "shown_first": ("a", "b"),
+    "style": STYLES,
+    "task": TASKS,
+}
+"""Values that take one of a few texts."""
+_NUMBERS = (
+    "rating",
+    "score",
+    "score_a",
+    "score_b",
+    "preference",
+    "sample",
+    "llm_parameters_b",
+    "vision_encoder_parameters_b",
+    "training_loss",
+)
+"""Values that take numbers."""
 _COLUMN_NAMES = ("annotators", "criteria", "scores", "columns")
 """Settings that list columns by their names alone."""
 _WORDS = (
@@ -64,7 +84,7 @@ class Use(NamedTuple):
 
 def refuse_ignored(part: Any) -> None:
     """Raises ValueError for what a value says in vain."""
-    for key, value in _values(part):
+    for key, value in list_values(part):
         root, _, rest = key.partition(".")
         name = rest.rpartition(".")[2] or root
         named = f"{rest}: " if rest else ""
@@ -85,7 +105,7 @@ def refuse_ignored(part: Any) -> None:
             root,
             f"{named}holds a list, whose texts `values` does not map; remove it",
         )
-    for section, settings in _sections(part):
+    for section, settings in list_sections(part):
         for name in _MAPPED:
             inner = getattr(settings, name, None)
             need(
@@ -102,6 +122,49 @@ def refuse_ignored(part: Any) -> None:
                 f"values: {text!r} is a pattern; expected a text, which stands for itself; take "
                 f"the pattern as a value of its own (`from:`), or write the text",
             )
+
+
+def refuse_wrong_texts(part: Any) -> None:
+    """Raises ValueError for a text of the suite, a constant or what `values` map to, that its
+    column cannot take.
+    """
+    for key, value in list_values(part):
+        root, _, rest = key.partition(".")
+        name = rest.rpartition(".")[2] or root
+        if value.constant is not None:
+            _expect_text(root, name, rest, value.constant)
+        _expect_meanings(root, name, f"{rest}: values", value.values)
+    for section, settings in list_sections(part):
+        values = getattr(settings, "values", None)
+        for name in ("choice", "rating"):
+            if hasattr(settings, name):
+                _expect_meanings(section, name, "values", values)
+
+
+def _expect_meanings(
+    root: str, name: str, where: str, values: Mapping[str, str | None] | None
+) -> None:
+    for meaning in (values or {}).values():
+        if meaning is not None:
+            _expect_text(root, name, where, meaning)
+
+
+def _expect_text(root: str, name: str, where: str, text: str) -> None:
+    """Raises ValueError where the value `name` cannot be this text."""
+    allowed = _ALLOWED.get(name)
+    if allowed is not None:
+        need(
+            text in allowed,
+            root,
+            f"{where}: {text!r}; expected one of {', '.join(allowed)}; correct it",
+        )
+    if name in _NUMBERS:
+        truth = {"true": "1", "false": "0"}.get(text.lower())
+        need(
+            is_number(text),
+            root,
+            f"{where}: {text!r} is no number; expected one; write {truth or 'one, such as 1'}",
+        )
 
 
 def refuse_unused(part: Any) -> None:
@@ -179,22 +242,34 @@ def _refuse_beside_id(part: Any) -> None:
 
 def _value_maps(part: Any) -> Iterator[tuple[str, Mapping[str, str | None]]]:
     """(top key, value map) of every value map anywhere in the settings."""
-    for key, value in _values(part):
+    for key, value in list_values(part):
         if value.values:
             yield key.partition(".")[0], value.values
-    for section, settings in _sections(part):
+    for section, settings in list_sections(part):
         values = getattr(settings, "values", None)
         if isinstance(values, Mapping):
             yield section, values
 
 
-def _sections(part: Any) -> Iterator[tuple[str, Any]]:
+def list_sections(part: Any) -> Iterator[tuple[str, Any]]:
     """(key, settings) of every section of a part."""
     for section in dataclasses.fields(part):
         inner = getattr(part, section.name)
         for settings in inner if isinstance(inner, tuple) else ():
             if dataclasses.is_dataclass(settings):
                 yield section.name, settings
+
+
+def holds_list(key: str) -> bool:
+    """Whether the value at a key, such as `columns.references`, is a list."""
+    return key.rpartition(".")[2] in _LISTS
+
+
+def section_paths(settings: Any) -> set[str]:
+    """The columns that one section reads."""
+    values = [getattr(settings, field.name) for field in dataclasses.fields(settings)]
+    paths = {path for value in values if isinstance(value, Value) for path in value.paths}
+    return paths | {path for name in _COLUMN_NAMES for path in getattr(settings, name, ())}
 
 
 def find_kinds(uses: Iterable[Use]) -> dict[str, Kind]:
@@ -216,18 +291,18 @@ def list_uses(part: Any) -> Iterator[Use]:
 
 def list_mapped(part: Any) -> Iterator[Use]:
     """Every column that a value anywhere in the settings reads, or a setting by its name alone."""
-    for key, value in _values(part):
+    for key, value in list_values(part):
         name = key.rpartition(".")[2]
         kind = "text" if value.pattern else _LISTS.get(name, "text")
         is_word = name in _WORDS and len(value.columns) == 1
         yield from (Use(key, path, kind, is_word) for path in value.paths)
-    for section, settings in _sections(part):
+    for section, settings in list_sections(part):
         for name in _COLUMN_NAMES:
             columns = getattr(settings, name, ())
             yield from (Use(f"{section}.{name}", path, "text") for path in columns)
 
 
-def _values(settings: Any, section: str = "") -> Iterator[tuple[str, Value]]:
+def list_values(settings: Any, section: str = "") -> Iterator[tuple[str, Value]]:
     """(keys from the top, value) of every value anywhere in the settings."""
     for part in dataclasses.fields(settings):
         inner, key = getattr(settings, part.name), f"{section}{part.name}"
@@ -244,4 +319,4 @@ def _values(settings: Any, section: str = "") -> Iterator[tuple[str, Value]]:
         elif isinstance(inner, tuple):
             for value in inner:
                 if dataclasses.is_dataclass(value):
-                    yield from _values(value, f"{key}.")
+                    yield from list_values(value, f"{key}.")

@@ -3,6 +3,7 @@ Reading files is `tasks.sources.readers.files`.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import polars as pl
 
@@ -22,6 +23,7 @@ from judgelake.tasks.sources.table.judges import (
     scale_cells,
     spread_labels,
 )
+from judgelake.tasks.sources.table.notes import Pieces
 from judgelake.tasks.sources.table.settings import (
     AnswerSettings,
     PartSettings,
@@ -33,7 +35,6 @@ from judgelake.tasks.sources.table.values import (
     TableCell,
     Value,
     place_cells,
-    plain_cell,
     read_finite,
     read_number,
     read_text,
@@ -59,9 +60,11 @@ class RowMaker:
         self.frames: dict[str, list[pl.DataFrame]] = {}
         self.rejected: list[Rejected] = []
         self.notes: list[str] = []
+        self.pieces = Pieces(part, lists, nulls)
 
     def add(self, batch: pl.DataFrame) -> None:
         """Make the rows of one batch: a frame of the wanted paths and the two place columns."""
+        self.pieces.count(batch)
         if any(name in self.part.columns for name in GIVES_ITEMS):
             self._make("items", batch, self._item())
             self._reject_gaps(batch)
@@ -85,7 +88,7 @@ class RowMaker:
         for scores in self.part.metric_scores:
             cells = {
                 "metric": self._text(scores.metric),
-                "score": read_number(scores.score, self.nulls),
+                "score": self._number(scores.score),
             }
             self._make("recorded_scores", batch, {**self._about(scores.answer), **cells})
         for failures in self.part.failure_labels:
@@ -137,8 +140,9 @@ class RowMaker:
         for file, locator, value in rows.select(
             pl.col(FILE), pl.col(LOCATOR), cell.raw.cast(pl.String).alias("::value")
         ).iter_rows():
+            reason, remedy = cell.explain(value, self.part.decimal)
             self.rejected.append(
-                Rejected(table, file, locator, cell.name, value[:200], cell.reason, cell.remedy)
+                Rejected(table, file, locator, cell.name, value[:200], reason, remedy)
             )
 
     def _reject_gaps(self, batch: pl.DataFrame) -> None:
@@ -164,6 +168,14 @@ class RowMaker:
 
     def _texts(self, value: Value | None, nulls: tuple[str, ...] | None = None) -> TableCell:
         return read_texts(value, self.lists, self.text_nulls if nulls is None else nulls)
+
+    def _number(
+        self, value: Value | None, dtype: Any = pl.Float64, default: Any = None
+    ) -> TableCell:
+        return read_number(value, self.nulls, dtype, default, decimal=self.part.decimal)
+
+    def _finite(self, value: Value | None) -> TableCell:
+        return read_finite(value, self.nulls, self.part.decimal)
 
     @property
     def _source_row(self) -> pl.Expr:
@@ -198,10 +210,11 @@ class RowMaker:
     def _answer(self, answer: AnswerSettings, number: int) -> dict[str, TableCell]:
         return {
             "item_id": self._item_id(),
-            "answer_id": self._answer_id(number),
+            # a sample that cannot be read is reported once, by the cell `sample`
+            "answer_id": self._answer_id(number)._replace(reason=""),
             "model": self._text(answer.model),
             "style": self._text(answer.style, pl.lit("short")),
-            "sample": read_number(answer.sample, self.nulls, pl.Int64, 0),
+            "sample": self._number(answer.sample, pl.Int64, 0),
             "text": self._text(answer.text, is_text=True),
         }
 
@@ -218,9 +231,26 @@ class RowMaker:
         if answer.model is None:
             return self._text(None, row)
         style = self._text(answer.style, pl.lit("short")).read
-        sample = read_number(answer.sample, self.nulls, pl.Int64, 0).read.cast(pl.String)
-        made = pl.concat_str([self._text(answer.model).read, style, sample], separator="/")
-        return self._text(None, pl.coalesce(made, row))
+        sample = self._number(answer.sample, pl.Int64, 0)
+        parts = [self._text(answer.model).read, style, sample.read.cast(pl.String)]
+        made = pl.coalesce(pl.concat_str(parts, separator="/"), row)
+        is_bad = sample.raw.is_not_null() & sample.read.is_null()
+        return sample._replace(
+            raw=pl.when(is_bad).then(sample.raw.cast(pl.String)).otherwise(made),
+            read=pl.when(~is_bad).then(made),
+        )
+
+    def _row_answers(self) -> TableCell:
+        """The ids of all answers of a row."""
+        cells = [self._answer_id(number) for number in range(len(self.part.every_answer))]
+        is_read = pl.all_horizontal(cell.read.is_not_null() for cell in cells)
+        bad = next((cell for cell in cells if cell.reason), cells[0])
+        return bad._replace(
+            raw=pl.coalesce(
+                [pl.when(cell.read.is_null()).then(cell.raw) for cell in cells] + [pl.lit("")]
+            ),
+            read=pl.when(is_read).then(pl.concat_list([cell.read for cell in cells])),
+        )
 
     def _about(self, answer: str | None) -> dict[str, TableCell]:
         return {
@@ -243,7 +273,7 @@ class RowMaker:
             for name, known in ratings.criteria.items()
         ]
         for value, of, by in columns:
-            rating = read_number(value.mapped_by(ratings.values), self.nulls)
+            rating = self._number(value.mapped_by(ratings.values))
             cells = {
                 "criterion": of,
                 "annotator": by,
@@ -259,12 +289,12 @@ class RowMaker:
         if verdicts.rating is None:
             batch, rating = read_ratings(batch, verdicts, text)
         else:
-            rating = read_number(verdicts.rating.mapped_by(verdicts.values), self.nulls)
+            rating = self._number(verdicts.rating.mapped_by(verdicts.values))
         cells = {
             **self._about(verdicts.answer),
             "judge": self._text(verdicts.judge),
             "criterion": self._text(verdicts.criterion),
-            "sample": read_number(verdicts.sample, self.nulls, pl.Int64, 0),
+            "sample": self._number(verdicts.sample, pl.Int64, 0),
         }
         self._make("recorded_verdicts", batch, {**cells, **decide_verdict(verdicts, rating, text)})
 
@@ -279,15 +309,12 @@ class RowMaker:
     def _add_choices(self, batch: pl.DataFrame) -> None:
         """Choices of the best of several answers, and between two feedbacks."""
         for choices in self.part.choice_sets:
-            ids = pl.concat_list(
-                [self._answer_id(number).read for number in range(len(self.part.every_answer))]
-            )
             cells = {
                 "item_id": self._item_id(),
                 "choice_set": self._text(choices.set, pl.lit("1") if choices.set is None else None),
                 "criterion": self._text(choices.criterion),
                 "annotator": self._text(choices.annotator),
-                "answers": plain_cell(ids, "answers")
+                "answers": self._row_answers()
                 if choices.answers is None
                 else self._texts(choices.answers, self.nulls),
                 "chosen": self._text(choices.chosen.mapped_by(choices.values)),
@@ -309,15 +336,15 @@ class RowMaker:
         choice = None if duels.choice is None else duels.choice.mapped_by(duels.values)
         given = DuelCells(
             choice=self._text(choice),
-            preference=read_finite(duels.preference, self.nulls),
-            score_a=read_finite(duels.score_a, self.nulls),
-            score_b=read_finite(duels.score_b, self.nulls),
+            preference=self._finite(duels.preference),
+            score_a=self._finite(duels.score_a),
+            score_b=self._finite(duels.score_b),
             shown_first=self._text(duels.shown_first),
             text=self._text(duels.text, is_text=True),
         )
         if duels.reader is not None:
             batch, given = read_replies(batch, duels, given)
-        sample = read_number(duels.sample, self.nulls, pl.Int64, 0)
+        sample = self._number(duels.sample, pl.Int64, 0)
         cells = {**self._pair(duels), "judge": self._text(duels.judge), "sample": sample}
         self._make("recorded_duels", batch, {**cells, **decide_duel(duels, given)})
 
@@ -367,7 +394,7 @@ class RowMaker:
             self._add_published(batch, published)
 
     def _model_cell(self, name: str, value: Value) -> TableCell:
-        return self._text(value) if name in ("model", "family") else read_number(value, self.nulls)
+        return self._text(value) if name in ("model", "family") else self._number(value)
 
     def _add_published(self, batch: pl.DataFrame, published: PublishedSettings) -> None:
         columns = [
@@ -380,7 +407,7 @@ class RowMaker:
             cells = {
                 "model": self._text(published.model),
                 "published_benchmark": benchmark,
-                "score": read_number(value, self.nulls),
+                "score": self._number(value),
             }
             self._make("benchmark_scores", batch, cells, filled="score")
 

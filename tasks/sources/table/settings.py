@@ -17,6 +17,7 @@ from judgelake.tasks.sources.table.columns import (
     list_uses,
     refuse_ignored,
     refuse_unused,
+    refuse_wrong_texts,
 )
 from judgelake.tasks.sources.table.judges import (
     DuelSettings,
@@ -197,7 +198,7 @@ class PartSettings(RowSettings):
     sorts last.
     """
 
-    nulls: Names | None = None
+    nulls: Annotated[tuple[str, ...], OneOrMany(takes_none=True)] | None = None
     newest: str | None = None
     join: Mapping[str, JoinSettings] = field(default_factory=dict)
     task: Literal["vqa", "caption", "document", "referring", "instruction"] = "vqa"
@@ -219,7 +220,17 @@ class PartSettings(RowSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        known = ("item_id", *ITEM_COLUMNS, *ANSWER_COLUMNS)
+        for name in self.columns:
+            need(name in known, "columns", f"unknown name {name!r}; {nearest(name, known)}")
+        for name in self.models:
+            need(
+                name in MODEL_COLUMNS,
+                "models",
+                f"unknown name {name!r}; {nearest(name, MODEL_COLUMNS)}",
+            )
         refuse_ignored(self)
+        refuse_wrong_texts(self)
         placed = self.newest is None or f"{{{self.newest}}}" in str(self.file)
         need(
             placed,
@@ -232,15 +243,6 @@ class PartSettings(RowSettings):
             "task",
             "says nothing beside the column `task`; remove one of both",
         )
-        known = ("item_id", *ITEM_COLUMNS, *ANSWER_COLUMNS)
-        for name in self.columns:
-            need(name in known, "columns", f"unknown name {name!r}; {nearest(name, known)}")
-        for name in self.models:
-            need(
-                name in MODEL_COLUMNS,
-                "models",
-                f"unknown name {name!r}; {nearest(name, MODEL_COLUMNS)}",
-            )
         clash = self.answers and any(name in self.columns for name in ANSWER_COLUMNS)
         need(
             not clash,
@@ -298,11 +300,13 @@ class PartSettings(RowSettings):
                 "write `answer: <its model>` there",
             )
             return 0
-        need(
-            model in names,
-            "answers",
-            f"there is none of the model {model!r}; {nearest(model, map(str, names))}",
+        known = [name for name in names if name is not None]
+        hint = (
+            nearest(model, known)
+            if known
+            else "expected one with `model` as a plain name; write it, or remove `answer:`"
         )
+        need(model in known, "answers", f"there is none of the model {model!r}; {hint}")
         return names.index(model)
 
     def wanted(self) -> dict[str, Kind]:
@@ -358,7 +362,9 @@ class PartSettings(RowSettings):
                 f"(`{use.key}` takes {use.path!r} for a column: write {{constant: {use.path}}} "
                 f"for the text itself)"
             )
-        return f"(`{use.key}` takes {use.path!r} for a column)"
+        name, mark, _ = use.path.partition(":")
+        filled = f"; write {{{name}:012}} to fill it up with zeros to 12 digits" if mark else ""
+        return f"(`{use.key}` takes {use.path!r} for a column{filled})"
 
 
 @frozen_settings

@@ -19,7 +19,7 @@ from judgelake.tasks.errors import nearest
 from judgelake.tasks.settings import FORM, TEXT_SCHEMA, frozen_settings
 from judgelake.tasks.sources.readers.files import FileSettings, Names
 from judgelake.tasks.sources.readers.record_paths import FILE, LOCATOR, Kind
-from judgelake.tasks.sources.table.values import need
+from judgelake.tasks.sources.table.values import is_number, need, parse_number
 
 ReportRows = Callable[[pl.DataFrame, str, str, str], None]
 """Called with rows that are left out, the column to quote, the reason and the remedy."""
@@ -99,26 +99,18 @@ def _read_comparison(sign: str, value: Any) -> tuple[str, tuple[str, ...], str |
         raise PydanticCustomError("string_type", "expected text")
     if sign not in ("in", "not in") and len(texts) != 1:
         raise PydanticCustomError(FORM, f"{sign!r} takes one text; write `in` for several")
-    if sign in _ORDER and not _is_number(texts[0]):
+    if sign in _ORDER and not is_number(texts[0]):
         raise PydanticCustomError(FORM, f"{sign!r} compares numbers; correct {texts[0]!r}")
     return sign, texts, None
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 @frozen_settings
 class RowSettings(FileSettings):
     """The rows of a file. In this order: `row_number` names a column of the record's number in its
-    file, from 1; `parse` takes texts apart (column: pattern, such as `image: "{id}.jpg#{number}"`,
-    whose parts become columns, `{id?}` one that may be empty); `where` keeps rows (column:
-    condition); `group` makes rows that are equal in these columns one, in which columns of lists
-    hold the elements of all.
+    file, from 1 (records that are rejected count too); `parse` takes texts apart (column: pattern,
+    such as `image: "{id}.jpg#{number}"`, whose parts become columns, `{id?}` one that may be
+    empty); `where` keeps rows (column: condition); `group` makes rows that are equal in these
+    columns one, in which columns of lists hold the elements of all.
     """
 
     row_number: str | None = None
@@ -174,14 +166,6 @@ class JoinSettings(RowSettings):
         need(bool(self.keys), "keys", "missing; expected {column here: column there}; add it")
 
 
-def number_rows(frame: pl.DataFrame, name: str | None, start: int) -> pl.DataFrame:
-    """The frame with the number of each row as text, `start` rows after the file's first."""
-    if name is None:
-        return frame
-    numbers = pl.int_range(start + 1, start + frame.height + 1, eager=True)
-    return frame.with_columns(numbers.cast(pl.String).alias(name))
-
-
 def parse_columns(
     frame: pl.DataFrame, parse: Mapping[str, str], report: ReportRows
 ) -> pl.DataFrame:
@@ -218,7 +202,7 @@ def _match_part(part: str) -> str:
 
 
 def keep_rows(
-    frame: pl.DataFrame, where: Mapping[str, Condition], report: ReportRows
+    frame: pl.DataFrame, where: Mapping[str, Condition], report: ReportRows, decimal: str = "."
 ) -> pl.DataFrame:
     """The rows for which all conditions hold; a text that is compared as a number and is none is
     reported.
@@ -232,15 +216,17 @@ def keep_rows(
                 frame = frame.filter(~among if sign in ("!=", "not in") else among)
                 continue
             for name in dict.fromkeys((column, *([other] if other else []))):
-                frame = _without_words(frame, name, sign, report)
-            numbers = [part.cast(pl.Float64, strict=False) for part in (cell, operand)]
-            frame = frame.filter(_ORDER[sign](*numbers))
+                frame = _without_words(frame, name, sign, report, decimal)
+            number = parse_number(operand, decimal if other else ".")
+            frame = frame.filter(_ORDER[sign](parse_number(cell, decimal), number))
     return frame
 
 
-def _without_words(frame: pl.DataFrame, name: str, sign: str, report: ReportRows) -> pl.DataFrame:
-    text = pl.col(name).fill_null("").str.strip_chars()
-    is_word = (text != "") & text.cast(pl.Float64, strict=False).is_null()
+def _without_words(
+    frame: pl.DataFrame, name: str, sign: str, report: ReportRows, decimal: str
+) -> pl.DataFrame:
+    text = pl.col(name).fill_null("")
+    is_word = (text.str.strip_chars() != "") & parse_number(text, decimal).fill_nan(None).is_null()
     reason = f"the value is not a number, and `where` compares it by {sign!r}"
     report(frame.filter(is_word), name, reason, "correct the value in the file")
     return frame.filter(~is_word)

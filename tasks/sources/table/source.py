@@ -30,6 +30,7 @@ from judgelake.tasks.sources.readers.record_paths import DTYPES, FILE, LOCATOR, 
 from judgelake.tasks.sources.table.columns import GIVES_ITEMS
 from judgelake.tasks.sources.table.input_files import InputFile, find_files, refuse_twice
 from judgelake.tasks.sources.table.judges import note_unordered
+from judgelake.tasks.sources.table.notes import NamedColumns, note_unread_parts
 from judgelake.tasks.sources.table.rows import RowMaker
 from judgelake.tasks.sources.table.settings import PartSettings, TableSettings
 from judgelake.tasks.sources.table.shaping import (
@@ -38,7 +39,6 @@ from judgelake.tasks.sources.table.shaping import (
     group_rows,
     join_rows,
     keep_rows,
-    number_rows,
     parse_columns,
 )
 
@@ -91,7 +91,7 @@ def _read_part(part: PartSettings) -> RowMaker:
         rows = _Rows(part, part.wanted_of_file(), table, maker.rejected, joined)
         for frame in rows.read(files, mapped):
             maker.add(frame)
-        maker.notes.extend(rows.list_notes())
+        maker.notes += [*rows.list_notes(), *note_unread_parts(part), *maker.pieces.list_notes()]
     except AbsentColumnsError as error:
         raise SourceError(" ".join([str(error), *part.explain_columns(error.absent)])) from None
     return maker
@@ -124,7 +124,8 @@ class _Rows:
     ) -> None:
         self.settings, self.joined = settings, joined
         self.table, self.rejected = table, rejected
-        self.reader = _FileReader(settings, wanted, table, rejected)
+        self.named = NamedColumns(settings)
+        self.reader = _FileReader(settings, wanted, table, rejected, self.named)
         self.n_asked, self.n_kept = Counter[str](), Counter[str]()
         here = set(wanted)
         self.early = {
@@ -147,19 +148,13 @@ class _Rows:
         frames: Iterator[pl.DataFrame] = (
             _as_lists(self._shape(frame), mapped)
             for file in files
-            for frame in self._numbered(file)
+            for frame in self.reader.read(file)
         )
         if self.settings.group:
             whole = pl.concat(list(frames))
             frames = iter([group_rows(whole, self.settings.group, mapped, self._report)])
         yield from frames
         self.reader.check_present(files[0].path)
-
-    def _numbered(self, file: InputFile) -> Iterator[pl.DataFrame]:
-        n_before = 0
-        for frame in self.reader.read(file):
-            yield number_rows(frame, self.settings.row_number, n_before)
-            n_before += frame.height
 
     def _shape(self, frame: pl.DataFrame) -> pl.DataFrame:
         frame = self._keep(frame, self.early)
@@ -172,14 +167,15 @@ class _Rows:
     def _keep(self, frame: pl.DataFrame, where: Mapping[str, Condition]) -> pl.DataFrame:
         for column, condition in where.items():
             n_rejected = len(self.rejected)
-            kept = keep_rows(frame, {column: condition}, self._report)
+            kept = keep_rows(frame, {column: condition}, self._report, self.settings.decimal)
             self.n_asked[column] += frame.height
             self.n_kept[column] += kept.height + len(self.rejected) - n_rejected
             frame = kept
         return frame
 
     def list_notes(self) -> Iterator[str]:
-        """A line on each condition that kept no row."""
+        """A line on each condition that kept no row, and each name that is a column."""
+        yield from (f"{self.settings.file}: {note}" for note in self.named.list_notes())
         for column, n_rows in self.n_asked.items():
             if n_rows and not self.n_kept[column]:
                 yield (
@@ -212,8 +208,9 @@ class _FileReader:
         wanted: Mapping[str, Kind],
         table: str,
         rejected: list[Rejected],
+        named: NamedColumns,
     ) -> None:
-        self.part, self.wanted, self.rejected = part, wanted, rejected
+        self.part, self.wanted, self.rejected, self.named = part, wanted, rejected, named
         self.present: set[str] = set()
         self.keys: set[str] = set()
         self.seen = SeenPaths()
@@ -277,7 +274,9 @@ class _FileReader:
         if file.columns:
             keys = {key for record in batch.records for key in record}
             refuse_twice(file, self.part, keys, self.wanted)
+        self.named.look_at(batch.records)
         frame = pl.DataFrame({**flat.columns, LOCATOR: pl.Series(batch.locators, dtype=pl.String)})
+        frame = self._number(frame, pl.Series(batch.numbers, dtype=pl.Int64))
         for bad in flat.misfits:
             remedy = (
                 "correct the record, or write a path to the value in the suite, such as "
@@ -294,6 +293,11 @@ class _FileReader:
             .drop("::row")
         )
 
+    def _number(self, frame: pl.DataFrame, numbers: pl.Series) -> pl.DataFrame:
+        """The frame with the records' numbers as text in the column that the suite names."""
+        name = self.part.row_number
+        return frame if name is None else frame.with_columns(numbers.cast(pl.String).alias(name))
+
     def _read_parquet(
         self, file: InputFile, wanted: Mapping[str, Kind]
     ) -> Iterator[pl.DataFrame] | None:
@@ -308,6 +312,7 @@ class _FileReader:
             if self.part.explode or self.part.json:
                 return None
             self._check_new(file.path, names)
+            self.named.look_at([dict.fromkeys(names)])
             if any(path not in names for path in wanted):
                 if all(
                     path not in names and not re.search(r"[.\[]", path)
@@ -331,8 +336,9 @@ class _FileReader:
                 frame = pl.DataFrame(part).select(
                     pl.col(path).cast(DTYPES[kind]) for path, kind in wanted.items()
                 )
-                numbers = pl.int_range(start, start + frame.height, eager=True).cast(pl.String)
-                yield frame.with_columns(("record " + numbers).alias(LOCATOR))
+                numbers = pl.int_range(start, start + frame.height, eager=True)
+                place = ("record " + numbers.cast(pl.String)).alias(LOCATOR)
+                yield self._number(frame.with_columns(place), numbers + 1)
                 start += frame.height
 
     def _without_huge(self, frame: pl.DataFrame) -> pl.DataFrame:

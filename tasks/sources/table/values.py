@@ -5,6 +5,7 @@ Which values make a table is `table_rows`.
 import inspect
 import re
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Any, ClassVar, NamedTuple
 
 import polars as pl
@@ -19,6 +20,10 @@ PATTERN = re.compile(r"\{([^{}]+?)(?::0(\d+))?\}")
 """A column within a pattern; `{id:012}` fills it up with zeros to 12 digits."""
 OTHERS = "*"
 """The key of a value map that stands for every text without a key of its own."""
+# a number that is written with a decimal point or comma
+_DECIMAL = re.compile(r"\s*[-+]?\d*([.,])\d+\s*")
+_SIGNS = {".": "point", ",": "comma"}
+_NO_NAME = "names no column; expected the name of one; write it, or remove the key"
 _KEYS = ("from", "constant", "values", "split", "element")
 
 
@@ -43,7 +48,8 @@ class Value:
     column]` (the first that is filled; as a list all of them), a pattern `"{a}-{b:012}"`, or
     `{from: <one of those>, values: {Yes: 1, No: 0}, split: "|"}`, `{constant: text}`. The key `"*"`
     of `values` stands for every other text. `element` takes one piece of a split (0 the first, -1
-    the last); a list has that piece of each of its texts.
+    the last); a list has that piece of each of its texts. `is_plain`: a name that is written as
+    text alone.
     """
 
     columns: tuple[str, ...] = ()
@@ -52,6 +58,7 @@ class Value:
     values: Mapping[str, str | None] | None = None
     split: str | None = None
     element: int | None = None
+    is_plain: bool = field(default=False, compare=False)
     is_plain_constant: ClassVar[bool] = False
 
     @model_validator(mode="before")
@@ -114,11 +121,19 @@ class Name(Value):
 def _read_text(value: Any, is_plain_constant: bool = False) -> dict[str, Any]:
     """The fields of a value that is one text or a list of columns."""
     if isinstance(value, list | tuple):
+        if "" in value:
+            raise PydanticCustomError(FORM, _NO_NAME)
         return {"columns": tuple(value)}
     if not isinstance(value, str):
         raise PydanticCustomError("string_type", "expected text")
     if is_plain_constant:
-        return {"constant": value}
+        return {"constant": value, "is_plain": True}
+    if not value:
+        raise PydanticCustomError(FORM, _NO_NAME)
+    if re.search(r"[{}]", PATTERN.sub("", value)):
+        raise PydanticCustomError(
+            FORM, f"{value!r}: a brace has no partner; expected {{column}}; correct it"
+        )
     return {"pattern": value} if PATTERN.search(value) else {"columns": (value,)}
 
 
@@ -155,6 +170,21 @@ class TableCell(NamedTuple):
     reason: str = ""
     remedy: str = ""
 
+    def explain(self, value: str, decimal: str) -> tuple[str, str]:
+        """The reason and the remedy for a value that cannot be read: a number's decimal sign may be
+        the other one.
+        """
+        match = _DECIMAL.fullmatch(value)
+        is_fraction = self.reason.endswith(("a number", "a finite number"))
+        if not is_fraction or match is None or match[1] == decimal:
+            return self.reason, self.remedy
+        sign, other = (_SIGNS[sign] for sign in (decimal, match[1]))
+        return (
+            f"{self.reason} with a decimal {sign}, but may be one with a {other}",
+            f'where the file has decimal {other}s, write `decimal: "{match[1]}"` in the suite; '
+            "else correct the value in the file",
+        )
+
 
 def plain_cell(expression: pl.Expr, name: str) -> TableCell:
     """A column that takes whatever the expression gives."""
@@ -182,13 +212,19 @@ def read_text(
 
 
 def read_number(
-    value: Value | None, nulls: tuple[str, ...], dtype: Any = pl.Float64, default: Any = None
+    value: Value | None,
+    nulls: tuple[str, ...],
+    dtype: Any = pl.Float64,
+    default: Any = None,
+    *,
+    decimal: str = ".",
 ) -> TableCell:
     """A number; any other value cannot be read."""
     if value is None:
         return plain_cell(pl.lit(default, dtype), "")
     text = read_text(value, nulls)
-    number = text.read.str.strip_chars().cast(pl.Float64, strict=False)
+    is_in_file = value.constant is None and value.values is None
+    number = parse_number(text.read, decimal if is_in_file else ".")
     if dtype == pl.Int64:
         number = (
             pl.when(number.is_finite() & (number == number.floor()))
@@ -198,16 +234,28 @@ def read_number(
     reason = text.reason or f"the value is not a {'whole ' if dtype == pl.Int64 else ''}number"
     return TableCell(
         text.raw,
-        number.fill_null(default) if default is not None else number,
+        pl.when(text.raw.is_null()).then(default).otherwise(number)
+        if default is not None
+        else number,
         value.name,
         reason,
         text.remedy or _CORRECT,
     )
 
 
-def read_finite(value: Value | None, nulls: tuple[str, ...]) -> TableCell:
+def parse_number(text: pl.Expr, decimal: str = ".") -> pl.Expr:
+    """The number that a text is, blanks around it apart; null where it is none. With a decimal
+    comma a point is no part of a number.
+    """
+    if decimal == ",":
+        is_plain = ~text.str.contains(".", literal=True)
+        text = pl.when(is_plain).then(text.str.replace(",", ".", literal=True))
+    return text.str.strip_chars().cast(pl.Float64, strict=False)
+
+
+def read_finite(value: Value | None, nulls: tuple[str, ...], decimal: str) -> TableCell:
     """A finite number; any other value cannot be read, nor can NaN and infinity."""
-    cell = read_number(value, nulls)
+    cell = read_number(value, nulls, decimal=decimal)
     finite = pl.when(cell.read.is_finite()).then(cell.read)
     return cell._replace(
         read=finite, reason=cell.reason and cell.reason.replace("a number", "a finite number")
@@ -287,7 +335,7 @@ def _mapped(raw: pl.Expr, values: Mapping[str, str | None], name: str) -> TableC
     named = {text: meaning for text, meaning in values.items() if text != OTHERS}
     blank = [text for text, meaning in named.items() if meaning is None]
     kept = {text: meaning for text, meaning in named.items() if meaning is not None}
-    numbers = {float(text): meaning for text, meaning in kept.items() if _is_number(text)}
+    numbers = {float(text): meaning for text, meaning in kept.items() if is_number(text)}
     bare = raw.str.strip_chars()
     filled = pl.when(bare.is_in(blank).not_()).then(bare)
     read = filled.replace_strict(kept, default=None, return_dtype=pl.String)
@@ -312,7 +360,8 @@ def _mapped(raw: pl.Expr, values: Mapping[str, str | None], name: str) -> TableC
     )
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether a suite's text is a number."""
     try:
         float(text)
     except ValueError:

@@ -50,6 +50,27 @@ PAIR: dict[str, Any] = {"answer_a": "x", "answer_b": "y", "annotator": "who"}
         ({"columns": {"item_id": "id"}, "captions": {"image": "i", "text": "t"}}, "columns",
          "item_id: names an item, and nothing in this part is about items"),
         ({"models": {"family": "f"}}, "models", "have no `model`"),
+        ({"columns": {**ITEM, "reference": {"from": "r", "split": "|"}}}, "columns",
+         "unknown name 'reference'; did you mean 'references'?"),
+        ({"columns": {"answer": "a", "item_id": "id"}, "human_ratings": {**RATING, "answer": "m"}}, "answers",
+         "there is none of the model 'm'; expected one with `model` as a plain name; write it, or"),
+        ({"columns": {**ITEM, "prompt": ""}}, "prompt", "names no column; expected the name of one"),
+        ({"columns": {**ITEM, "prompt": ["q", ""]}}, "prompt", "names no column; expected the name"),
+        ({"columns": {**ITEM, "prompt": "{q"}}, "prompt", "'{q': a brace has no partner; expected {column}"),
+        ({"human_ratings": {**RATING, "values": {"yes": True, "no": False}}}, "human_ratings",
+         "values: 'true' is no number; expected one; write 1"),
+        ({"human_ratings": {**RATING, "rating": {"from": "r", "values": {"yes": "x"}}}}, "human_ratings",
+         "rating: values: 'x' is no number; expected one; write one, such as 1"),
+        ({"preferences": {**PAIR, "choice": "c", "values": {"A": "answer1"}}}, "preferences",
+         "values: 'answer1'; expected one of a, b, tie; correct it"),
+        ({"preferences": {**PAIR, "choice": {"from": "c", "values": {"A": "x"}}}}, "preferences",
+         "choice: values: 'x'; expected one of a, b, tie; correct it"),
+        ({"preferences": {**PAIR, "choice": "c", "shown_first": {"constant": "first"}}}, "preferences",
+         "shown_first: 'first'; expected one of a, b; correct it"),
+        ({"columns": {**ITEM, "answer": "a", "model": "m", "sample": {"constant": "one"}}}, "columns",
+         "sample: 'one' is no number; expected one"),
+        ({"columns": ITEM, "answers": [{"text": "a", "model": "m", "style": "medium"}]}, "answers",
+         "style: 'medium'; expected one of short, long; correct it"),
     ],
 )  # fmt: skip
 def test_a_setting_without_effect_is_refused_with_its_key(
@@ -262,3 +283,73 @@ def test_a_mistyped_join_is_answered_with_the_joins(tmp_path: Path, suffix: str)
     assert str(error.value).endswith(
         "(`columns.category` takes 'onw.c' for a column: the joins are 'own')"
     )
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_name_that_is_a_column_too_is_noted(tmp_path: Path, suffix: str) -> None:
+    frame = pl.DataFrame({"id": ["1"], "q": ["A?"], "m": ["x"], "rater": ["ann"], "gpt": ["2"]})
+    file = f"a.{suffix}"
+    frame.write_csv(tmp_path / file) if suffix == "csv" else frame.write_parquet(tmp_path / file)
+    verdicts = {"rating": "gpt", "scale": [1, 5], "answer": "m"}
+    answers = [{"model": "m", "text": "m"}]  # a column for each model
+    note = (
+        f"{tmp_path / file}: `judge_verdicts.judge` is the name 'rater' itself, and the file has a "
+        f"column of that name: write {{from: rater}} for what the column holds, or {{constant: rater}}"
+    )
+    for judge, notes in (
+        ("rater", (note,)),
+        ("gpt", ()),
+        ("other", ()),
+        ({"constant": "rater"}, ()),
+    ):
+        judged = {**verdicts, "judge": judge}
+        frames = read(tmp_path, file=file, columns=ITEM, answers=answers, judge_verdicts=judged)
+        assert frames.notes == notes
+
+
+def test_a_name_that_is_a_path_of_the_records_is_noted(tmp_path: Path) -> None:
+    write_lines(tmp_path / "a.jsonl", [{"id": 1, "q": "A?", "one": {"name": "m", "text": "x"}}])
+    answers = [{"model": "one.name", "text": "one.text"}]
+    frames = read(tmp_path, file="a.jsonl", columns=ITEM, answers=answers)
+    assert "`answers.model` is the name 'one.name' itself" in frames.notes[0]
+
+
+def test_a_part_of_the_path_that_nothing_reads_is_noted(tmp_path: Path) -> None:
+    write_bytes(tmp_path / "run_m.csv", b"id,q\n1,A?\n")
+    frames = read(tmp_path, file="run_{modl}.csv", columns=ITEM)
+    assert "nothing reads the part {modl} of the path; write * for it" in frames.notes[0]
+    for more in ({"newest": "modl"}, {"where": {"modl": "m"}}):
+        assert read(tmp_path, file="run_{modl}.csv", columns=ITEM, **more).notes == ()
+
+
+@pytest.mark.parametrize("key", ["references", "category"])
+def test_an_element_that_no_text_has_is_noted(tmp_path: Path, key: str) -> None:
+    write_bytes(tmp_path / "a.csv", b"id,q,r\n1,A?,x|y\n2,B?,z\n3,C?,\n")
+    for element, notes in ((1, 0), (7, 1), (-3, 1)):
+        value = {"from": "r", "split": "|", "element": element}
+        frames = read(tmp_path, file="a.csv", columns={**ITEM, key: value})
+        assert len(frames.notes) == notes
+        if notes:
+            says = f"`columns.{key}`: `element: {element}` finds a piece in none of 2 texts"
+            assert frames.notes[0].startswith(says)
+
+
+@pytest.mark.parametrize("key", ["parts", "human_ratings", "names", "explode", "group", "answers"])
+def test_an_empty_list_is_refused(tmp_path: Path, key: str) -> None:
+    with pytest.raises(SuiteError, match=rf"yaml:\d+: {key}: an empty list says nothing"):
+        write_suite(tmp_path, {"file": "a.csv", "columns": ITEM, key: []})
+    write_suite(tmp_path, {"file": "a.csv", "columns": ITEM, "nulls": []})
+
+
+def test_names_beside_a_header_of_the_same_names_are_refused(tmp_path: Path) -> None:
+    write_bytes(tmp_path / "a.csv", b"id, q\n1,A?\n")
+    with pytest.raises(
+        SourceError, match=r"a\.csv:1: holds the names themselves; .* remove `names:`"
+    ):
+        read(tmp_path, file="a.csv", names=["id", "q"], columns=ITEM)
+
+
+def test_a_wrong_filling_of_a_pattern_is_named(tmp_path: Path) -> None:
+    write_bytes(tmp_path / "a.csv", b"id,q\n1,A?\n")
+    with pytest.raises(SourceError, match=r"'q:xx' for a column; write \{q:012\} to fill it up"):
+        read(tmp_path, file="a.csv", columns={**ITEM, "prompt": "{q:xx}"})

@@ -187,6 +187,14 @@ def test_a_word_that_is_compared_as_a_number_is_reported(tmp_path: Path) -> None
     assert reasons(frames) == [("a.csv", "line 2", "n", "many", reason)]
 
 
+def test_blanks_around_a_number_do_not_count_in_a_comparison(tmp_path: Path) -> None:
+    file = write(tmp_path, "a.csv", "id,q,n,m\n1,A?, 0.7,0.5 \n2,B?,0.4, 0.5\n3,C?,nan,0.5\n")
+    for bound in ("0.5", {"column": "m"}):
+        frames = read(tmp_path, file=file, where={"n": {">": bound}}, columns=ITEM)
+        assert frames.items["item_id"].to_list() == ["1"]
+        assert list_rejected(frames) == [("line 4", "n")]
+
+
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
 def test_rows_are_numbered_in_each_file(tmp_path: Path, suffix: str) -> None:
     for name in ("a", "b"):
@@ -200,6 +208,50 @@ def test_rows_are_numbered_in_each_file(tmp_path: Path, suffix: str) -> None:
     shape = {"row_number": "n", "where": {"keep": {"!=": 1}}}
     frames = read(tmp_path, file=f"{{file}}.{suffix}", columns=columns, **shape)
     assert frames.items["item_id"].to_list() == ["a:01", "a:03", "b:01", "b:03"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "shape", "numbers"),
+    [
+        ("a.csv", b"id,q\na,A?\nshort\nc,C?\n\nd,D?\n", {}, [1, 3, 4]),
+        ("a.csv", b'id,q\na,A?\nb,"B" or?\nc,C?\nd,D?\n', {}, [1, 3, 4]),
+        ("a.csv", b"id,q\na,A?\nb,\xff\nc,C?\nd,D?\n", {}, [1, 3, 4]),
+        ("a.csv", b'id,q\na,A?\nb,"\n\xff\n"B\nc,C?\nd,D?\n', {}, [1, 5, 6]),
+        ("a.csv", b'id,q\na,"A\n\xff\n?"\nb\nc,C?\nd,D?\n', {}, [1, 3, 4]),
+        ("a.csv", b"# exported\na,A?\nc,C?\nd,D?\n", {"names": ["id", "q"]}, [2, 3, 4]),
+        ("a.jsonl", b'{"id": "a", "q": "A?"}\n{"id"\n\n{"id": "c", "q": "C?"}\n{"id": "d", "q": 1}\n', {}, [1, 3, 4]),
+        ("a.jsonl", b'{"id": "a", "q": "A?"}\n[1]\n{"id": "c", "q": "C?"}\n{"id": "d", "q": 1}\n', {}, [1, 3, 4]),
+        ("a.json", b'[{"id": "a", "q": "A?"}, 5, {"id": "c", "q": "C?"}, {"id": "d", "q": 1}]', {}, [1, 3, 4]),
+        ("a.jsonl", b'{"id": "a", "q": "A?"}\n{"id": "b", "q": [1]}\n{"id": "c", "q": "C?"}\n{"id": "d", "q": 1}\n', {}, [1, 3, 4]),
+        ("a.csv", b"id: a\nq: A?\n\n\xff\n\nid: c\n\xff\nq: C?\n\nid: d\nq: D?", {"format": "blocks"}, [1, 3, 4]),
+        ("a.json", b'[{"of": [{"id": "a", "q": 1}]}, {"of": 3}, {"of": []}, {"of": [{"id": "c", "q": 1}, {"id": "d", "q": 1}]}]', {"explode": "of"}, [1, 3, 4]),
+        ("a.csv", b"id,q,n\na,1,1\nb,1,{\nc,1,1\nd,1,1\n", {"json": "n"}, [1, 3, 4]),
+    ],
+)  # fmt: skip
+def test_rejected_records_are_counted_in_row_numbers(
+    tmp_path: Path, name: str, text: bytes, shape: dict[str, Any], numbers: list[int]
+) -> None:
+    write_bytes(tmp_path / name, text)
+    columns = {"item_id": "id", "prompt": "q", "category": "row"}
+    frames = read(tmp_path, file=name, row_number="row", columns=columns, **shape)
+    assert frames.rejected
+    found = dict(frames.items.select("item_id", "category").iter_rows())
+    assert found == dict(zip("acd", map(str, numbers), strict=True))
+
+
+def test_files_joined_by_row_number_stay_in_step_after_a_rejected_row(tmp_path: Path) -> None:
+    write(tmp_path, "items.csv", "q,a\nq1,a1\nshort\nq3,a3\n")
+    write(tmp_path, "verdicts.csv", "v\n1\n0\n1\n")
+    about = {"item_id": "row", "model": {"constant": "m"}}
+    parts = [
+        {"file": "items.csv", "row_number": "row", "columns": {**about, "prompt": "q", "answer": "a"}},
+        {"file": "verdicts.csv", "row_number": "row", "columns": about,
+         "judge_verdicts": {"judge": "j", "rating": "v", "scale": [0, 1]}},
+    ]  # fmt: skip
+    frames = read(tmp_path, parts=parts)
+    assert frames.items.select("item_id", "prompt").rows() == [("1", "q1"), ("3", "q3")]
+    verdicts = frames.recorded_verdicts.select("item_id", "rating").rows()
+    assert verdicts == [("1", 1.0), ("2", 0.0), ("3", 1.0)]
 
 
 def test_keys_of_a_map_are_a_list(tmp_path: Path) -> None:
@@ -250,6 +302,10 @@ def test_blocks_of_keys_and_values(tmp_path: Path) -> None:
         ({"parse": {"a": "{x}-{x}"}}, 6, "two columns are named 'x'"),
         ({"join": {"own": {"file": "b.csv"}}}, 6, "keys: missing; expected {column here: column"),
         ({"join": {"own": {"keys": {"a": "b"}}}}, 6, "file: missing; expected the path of the other"),
+        ({"separator": ";;"}, 6, "separator: ';;' cannot separate cells; expected one character"),
+        ({"separator": ""}, 6, "separator: '' cannot separate cells; expected one character"),
+        ({"separator": "", "format": "blocks"}, 6, "separator: '' cannot separate a key"),
+        ({"separator": "\n"}, 6, "separator: '\\n' cannot separate cells; expected one"),
         ({"task": "caption", "columns": {"task": "t"}}, 6, "task: says nothing beside the column"),
         ({"human_ratings": {"annotators": ["x"], "annotator": "y", "scale": [1, 5]}}, 6, "annotator: says nothing"),
         ({"human_ratings": {"criteria": {"x": "a"}, "criterion": "b", "annotator": "y", "scale": [1, 5]}}, 6, "criterion: says nothing"),

@@ -427,3 +427,65 @@ def test_an_absent_column_is_named_by_an_error_that_a_worker_can_send(tmp_path: 
     assert type(sent) is type(raised.value)
     assert str(sent) == str(raised.value)
     assert "has no 'reply'" in str(sent)
+
+
+def test_a_sample_that_is_no_whole_number_is_reported_once_and_not_taken_for_0(
+    tmp_path: Path,
+) -> None:
+    text = "id,q,a,b,s\n1,A?,x,y,first\n2,B?,x,y,1.5\n3,C?,x,y,\n4,D?,x,y, 2\n"
+    write_bytes(tmp_path / "a.csv", text.encode())
+    answers = [{"text": "a", "model": "m", "sample": "s"}, {"text": "b", "model": "n"}]
+    frames = read(
+        tmp_path,
+        file="a.csv",
+        columns={"item_id": "id", "prompt": "q"},
+        answers=answers,
+        metric_scores={"metric": "f1", "score": {"constant": "1"}, "answer": "m"},
+        choice_sets={"chosen": {"constant": "n/short/0"}, "annotator": {"constant": "me"}},
+        preferences={"choice": {"constant": "a"}, "annotator": {"constant": "me"}},
+    )
+    assert frames.answers.filter(model="m").select("item_id", "sample").rows() == [
+        ("3", 0),
+        ("4", 2),
+    ]
+    for table in ("answers", "recorded_scores", "human_preferences", "choice_sets"):
+        bad = [row for row in frames.rejected if row.table_name == table]
+        assert [(row.locator, row.column_name, row.value) for row in bad] == [
+            ("line 2", "s", "first"),
+            ("line 3", "s", "1.5"),
+        ]
+        assert bad[0].reason == "the value is not a whole number"
+    assert frames.choice_sets["answers"].to_list()[1] == ["m/short/2", "n/short/0"]
+
+
+def test_a_decimal_comma_is_read_where_the_suite_says_so_and_else_named(tmp_path: Path) -> None:
+    text = (
+        "id;q;a;r;s\n1;A?;x;0,5;1\n2;B?;x; 4,25;0\n3;C?;x;5;1,5\n4;D?;x;1.234;2,5\n5;E?;x;bad;2\n"
+    )
+    write_bytes(tmp_path / "a.csv", text.encode())
+    mapping = {
+        "file": "a.csv",
+        "separator": ";",
+        "columns": {"item_id": "id", "prompt": "q", "answer": "a", "sample": "s"},
+        "human_ratings": {"rating": "r", "annotator": {"constant": "p"}, "scale": [0, 5]},
+    }
+    german = read(tmp_path, **mapping, decimal=",", where={"r": {"<=": "4.5"}})
+    assert german.human_ratings["rating"].to_list() == [0.5, 4.25]
+    assert list_rejected(german) == [("line 5", "r"), ("line 6", "r")]
+    plain = read(tmp_path, **mapping)
+    assert plain.human_ratings["rating"].to_list() == [5.0, 1.234]
+    bad = [
+        (row.locator, row.reason, row.remedy) for row in plain.rejected if row.column_name == "r"
+    ]
+    comma = (
+        "the value is not a number with a decimal point, but may be one with a comma",
+        'where the file has decimal commas, write `decimal: ","` in the suite; '
+        "else correct the value in the file",
+    )
+    assert bad == [
+        ("line 2", *comma),
+        ("line 3", *comma),
+        ("line 6", "the value is not a number", "correct the value in the file"),
+    ]
+    with pytest.raises(SuiteError, match="decimal: says nothing about a file of the format jsonl"):
+        write_suite(tmp_path, {**mapping, "file": "a.jsonl", "separator": None, "decimal": ","})
