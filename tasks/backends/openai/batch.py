@@ -28,11 +28,12 @@ from judgelake.tasks.backends.openai.adapting import Adaptation, learn
 from judgelake.tasks.backends.openai.batch_book import Batch, BatchBook, Key
 from judgelake.tasks.backends.openai.batch_lines import ROUTE, cut_lines, write_line
 from judgelake.tasks.backends.openai.batch_news import ODD, BatchNews, read_news, read_text
-from judgelake.tasks.backends.openai.client import LEAST_KEY_CHARS, MOST_BYTES, TooLongError
+from judgelake.tasks.backends.openai.client import MOST_BYTES, TooLongError
 from judgelake.tasks.backends.openai.endpoints import (
     OPENAI_URL,
     Endpoint,
     find_endpoint,
+    hide_key,
     sent_model,
 )
 from judgelake.tasks.backends.openai.format import EncodeImage, encode_request, read_error
@@ -224,12 +225,12 @@ class BatchApi:
         """The lines of a file of answers, which is fetched into a folder since it may be larger
         than memory should hold.
         """
-        file, key = folder / "lines.jsonl", self._endpoint.key.encode()
+        file = folder / "lines.jsonl"
         self.download(file_id, file)
         with file.open("rb") as opened:
             for line in cut_lines(opened):
                 # as of a live answer: it may repeat the request's headers
-                yield line.replace(key, b"***") if len(key) >= LEAST_KEY_CHARS else line
+                yield hide_key(line, self._endpoint.key)
 
     def download(self, file_id: str, to: Path) -> None:
         """Fetch a file."""

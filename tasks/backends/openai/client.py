@@ -27,10 +27,12 @@ from judgelake.tasks.backends.base import make_reason
 from judgelake.tasks.backends.openai import format as echo_format
 from judgelake.tasks.backends.openai.adapting import Adaptation, learn
 from judgelake.tasks.backends.openai.endpoints import (
+    LEAST_KEY_CHARS,
     OPENAI_KEY,
     OPENAI_URL,
     Endpoint,
     find_endpoint,
+    hide_key,
     sent_model,
 )
 from judgelake.tasks.backends.openai.format import (
@@ -70,8 +72,6 @@ FILTER_CODES = ("content_filter", "content_policy_violation")
 _SPARE_FILES = 128
 
 
-LEAST_KEY_CHARS = 12
-"""A shorter key may be a word of an answer."""
 MOST_BYTES = 32 * 2**20
 """Bytes of an answer that are read: 16,000 tokens with twenty alternatives each take half."""
 _NO_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=None)
@@ -108,7 +108,9 @@ class Wire:
             f"?{endpoint.query}" if endpoint.query else "",
         )
         self._headers = _make_headers(endpoint)
-        self._key = endpoint.key.encode()
+        self._key = endpoint.key
+        # what is in a body that may spell the key: the key, or an escape of a letter or a slash
+        self._signs = (self._key.encode(), b"\\u00", b"\\/")
         self._proxy = None if endpoint.is_loopback else _find_proxy(endpoint)
         self._connections = connections
         self._session: aiohttp.ClientSession | None = None
@@ -133,8 +135,8 @@ class Wire:
                 content = b"".join(parts)
                 # an answer may repeat the request's headers, in an error or in a reply; from here
                 # on nothing knows the key
-                if len(self._key) >= LEAST_KEY_CHARS:
-                    content = content.replace(self._key, b"***")
+                if any(sign in content for sign in self._signs):
+                    content = hide_key(content, self._key)
                 return HttpAnswer(response.status, headers, content)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise WireError(_describe(error)) from None
@@ -358,7 +360,7 @@ class OpenAIBackend:
             return Reply(
                 "",
                 "content_filter",
-                refusal=make_reason(read_error(answer.content)),
+                refusal=make_reason(read_error(answer.content), self._endpoint.key),
                 latency_ms=latency_ms,
             )
         adapts = answer.status in REFUSALS and not request.scored
@@ -382,6 +384,9 @@ class OpenAIBackend:
                 f"{answer.status} {error}", again=not isinstance(error, echo_format.NoEchoError)
             )
         self._health.streaks.pop(request.model, None)
+        key = self._endpoint.key
+        if len(key) >= LEAST_KEY_CHARS and key in reply.text:  # whose parts were joined only now
+            reply = dataclasses.replace(reply, text=reply.text.replace(key, "***"))
         known = self._adaptations.get(request.model, AS_IT_IS)
         if not request.scored and (request.form != "free" or request.decoding.top_logprobs):
             known = note_unheeded(known, request, reply, self._holding)
