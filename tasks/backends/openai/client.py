@@ -207,7 +207,8 @@ class OpenAIBackend:
     `timeout_s` is that of one attempt. After a model's first 401, 403, 404 or exhausted quota, or
     twenty equal refusals in a row, its further requests fail unsent; also where twenty in a row
     ended all their attempts in the same words and `outage_s` passed without a reply, and where the
-    endpoint answers nothing at all for minutes. Other shards of the run read that in `health_file`.
+    endpoint answers nothing at all, or gives no reply, for minutes. Other shards of the run read
+    that in `health_file`.
     What a model does not take (`temperature`, a system message, ...) is learnt from its first
     refusal.
     `has_image`: whether `encode_image` of an image takes no time; else it runs in a thread.
@@ -252,6 +253,7 @@ class OpenAIBackend:
             outcome = await self._attempt(request, again=attempt > 1)
             if not isinstance(outcome, _Setback):
                 return outcome
+            self._health.note_trouble(make_reason(outcome.reason, self._endpoint.key))
             silence = self._health.find_silence()
             if silence or not outcome.again or attempt >= self._max_attempts:
                 return self._give_up(request, outcome, attempt, silence)
@@ -328,19 +330,21 @@ class OpenAIBackend:
         """
         started = time.perf_counter()
         route = echo_format.ROUTE if request.scored else "/chat/completions"
+        outcome: Reply | _Setback | None
         answer: HttpAnswer | None = None
         try:
             async with asyncio.timeout(self._timeout_s):
                 answer = await self._wire.post(body, route)
         except TimeoutError:
-            return _Setback(f"no answer within {self._timeout_s:g} s", again=True, pushes_back=True)
+            words = f"no answer within {self._timeout_s:g} s"
+            outcome = _Setback(words, again=True, pushes_back=True)
         except WireError as error:
-            return _Setback(str(error), again=not isinstance(error, TooLongError))
-        finally:
-            took_s = time.perf_counter() - started
-            self._health.note_end(took_s, answered=answer is not None)
+            outcome = _Setback(str(error), again=not isinstance(error, TooLongError))
+        took_s = time.perf_counter() - started
+        if answer is None:
+            self._health.note_end(took_s, answered=False)
+            return outcome
         latency_ms = 1000 * took_s
-        outcome: Reply | _Setback | None
         tokens: int | None = None
         if 200 <= answer.status < 300:
             outcome = self._read(request, answer, latency_ms)
@@ -348,6 +352,7 @@ class OpenAIBackend:
                 tokens = (outcome.prompt_tokens or 0) + (outcome.completion_tokens or 0)
         else:
             outcome = self._heed_refusal(request, body, answer, latency_ms)
+        self._health.note_end(took_s, answered=True, replied=isinstance(outcome, Reply))
         self._pacer.note(answer.headers, slot.number, self._throttle.n_sent, tokens)
         return outcome
 
