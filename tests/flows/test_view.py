@@ -17,6 +17,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from judgelake.flows.view.questions import SqlQuestion
+from judgelake.tasks.errors import QueryError
 from judgelake.tasks.lake.lake import Lake, open_lake
 from judgelake.tasks.lake.leases import hold_leases
 from judgelake.tasks.lake.storage import write_whole
@@ -330,12 +332,18 @@ def test_only_one_reading_statement_is_answered(served: Served, query: str, expe
 
 
 @pytest.mark.parametrize(
-    "question", [1, [], {}, {"query": 1}, {"query": "x", "format": "exe"}, {"query": "x", "options": [1]}]
+    "question", [1, [], {}, {"query": 1}, {"query": "\ud800"}, {"query": "x", "options": {"a": "\ud800"}}, {"query": "x", "format": "exe"}, {"query": "x", "options": [1]}]
 )  # fmt: skip
 def test_a_question_of_another_form_is_explained(served: Served, question: object) -> None:
     answered = request(served, "/api/sql", question)
     assert answered.status == 400
     assert 'expected {"query": TEXT' in json.loads(answered.body)["error"]
+
+
+def test_a_question_of_any_depth_is_explained() -> None:
+    for body in (b"[" * 100_000, b'{"query": "x", "options": {"a": ' + b"[" * 100_000):
+        with pytest.raises(QueryError, match="the question is not understood"):
+            SqlQuestion.read(body)
 
 
 def test_a_form_of_another_site_asks_nothing(served: Served) -> None:

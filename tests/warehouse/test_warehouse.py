@@ -156,6 +156,22 @@ def test_sealed_connection_stays_inside_the_lake(filled: Lake, tmp_path: Path) -
     assert connection.execute("select count(*) from answers").fetchone() == (1,)
 
 
+def test_sealed_connection_does_not_reach_the_working_directory(
+    filled: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DuckDB lets SQL reach the folder where it keeps what does not fit into memory."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".tmp").mkdir()
+    (tmp_path / ".tmp" / "secret.csv").write_text("word\nsesame\n")
+    connection = open_warehouse(filled, sealed=True)
+    for name in (".tmp/secret.csv", f"{tmp_path}/.tmp/secret.csv"):
+        assert is_refused(connection, f"select * from read_csv('{name}')")
+    (folder,) = connection.execute("select current_setting('temp_directory')").fetchone() or ()
+    assert Path(folder).parent.stat().st_mode & 0o777 == 0o700
+    other = open_warehouse(filled, sealed=True)
+    assert other.execute("select current_setting('temp_directory')").fetchone() != (folder,)
+
+
 def test_failing_sql_shows_file_and_text(lake: Lake) -> None:
     connection = open_warehouse(lake, lazy=True)
     for fail in (run_sql, select_frame):
