@@ -11,7 +11,6 @@ import itertools
 import math
 import os
 import shutil
-import tempfile
 import time
 import uuid
 import weakref
@@ -29,7 +28,7 @@ from judgelake.tasks.digests import digest_json
 from judgelake.tasks.errors import LakeError, QueryError
 from judgelake.tasks.lake.cleanup import find_oldest_holder
 from judgelake.tasks.lake.lake import Lake
-from judgelake.tasks.lake.processes import own_folder
+from judgelake.tasks.lake.processes import name_own_folder
 from judgelake.tasks.lake.snapshot import Snapshot, list_snapshot
 from judgelake.tasks.lake.storage import move_folder
 from judgelake.tasks.warehouse.database import SHARED, open_database
@@ -215,21 +214,15 @@ def _point_views(
 
 def seal(connection: duckdb.DuckDBPyConnection, *folders: Path) -> None:
     """Let SQL reach files in `folders` only, and lock that setting; of a connection with a database
-    of its own. What does not fit into memory goes into a folder of this process: SQL reaches that
-    folder, too, which else is `.tmp` of the working directory.
+    of its own. What does not fit into memory goes into a folder that DuckDB makes then and removes:
+    SQL reaches that one, too, which else is `.tmp` of the working directory.
     """
-    spill = Path(_own_spill().name) / uuid.uuid4().hex
-    connection.execute("set temp_directory = $spill", {"spill": str(spill)})
+    connection.execute("set temp_directory = $spill", {"spill": str(name_own_folder("sql"))})
     connection.execute(
         "set allowed_directories = $folders", {"folders": [f"{folder}/" for folder in folders]}
     )
     connection.execute("set enable_external_access = false")
     connection.execute("set lock_configuration = true")
-
-
-@functools.cache
-def _own_spill() -> tempfile.TemporaryDirectory[str]:
-    return own_folder("sql")
 
 
 def materialise(connection: duckdb.DuckDBPyConnection) -> None:

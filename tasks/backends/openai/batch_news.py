@@ -33,12 +33,13 @@ def read_news(batch: ProviderBatch, key: str) -> BatchNews:
         for name in ("message", "code")
     )
     words = "; ".join(dict.fromkeys(messages))
-    files = (batch.output_file_id, batch.error_file_id)
+    output, errors_file = batch.output_file_id, batch.error_file_id
     return BatchNews(
-        read_text(batch.status),
-        *(None if file is None else read_text(file) for file in files),
-        codes[0] if codes else None,
-        make_reason(words, key) if words else None,
+        status=read_text(batch.status),
+        output_file=None if output is None else read_text(output),
+        error_file=None if errors_file is None else read_text(errors_file),
+        code=codes[0] if codes else None,
+        reason=make_reason(words, key) if words else None,
     )
 
 

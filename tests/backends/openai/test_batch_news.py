@@ -5,7 +5,7 @@ BatchError; nothing else is raised, and no list is read for ever.
 import itertools
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -26,16 +26,16 @@ ODD = ("null", "5", '"x"', "[]", "{", "[1]", '[["x"]]', '{"a": {"b": 1}}', "true
 
 
 class Provider(ThreadingHTTPServer):
-    """Answers each call with the next of `bodies`; the last one stands."""
+    """Answers each call with the next of `bodies`."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
-        self.bodies, self.status, self.n_calls = iter(()), 200, 0
+        self.bodies: Iterator[str] = iter(())
+        self.status, self.n_calls = 200, 0
 
-    def say(self, *bodies: str | Iterator[str], status: int = 200) -> None:
+    def say(self, bodies: str | Iterator[str], status: int = 200) -> None:
         self.status, self.n_calls = status, 0
-        first = bodies[0]
-        self.bodies = itertools.cycle(bodies) if isinstance(first, str) else first
+        self.bodies = itertools.repeat(bodies) if isinstance(bodies, str) else bodies
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -85,7 +85,7 @@ def test_an_answer_of_any_form_is_read_or_a_batch_error(
 ) -> None:
     file = tmp_path / "requests.jsonl"
     file.write_text("{}\n")
-    calls = [
+    calls: list[Callable[[], object]] = [
         lambda: api.ask("b"),
         lambda: api.find_batch("key", SINCE),
         lambda: api.find_file("name", 3, SINCE),
@@ -135,7 +135,11 @@ def list_page(*names: str) -> str:
 
 
 def test_a_list_that_repeats_its_page_is_left(provider: Provider, api: BatchApi) -> None:
-    for find in (lambda: api.find_batch("k", SINCE), lambda: api.find_file("f", 3, SINCE)):
+    finds: list[Callable[[], object]] = [
+        lambda: api.find_batch("k", SINCE),
+        lambda: api.find_file("f", 3, SINCE),
+    ]
+    for find in finds:
         provider.say(list_page("a", "b"))
         with pytest.raises(BatchError, match="repeats itself after 2 entries"):
             find()
