@@ -19,6 +19,8 @@ from judgelake.tasks.planning.cases import plan_file
 
 _TERMINAL_S, _BUCKET_S, _LOG_S = 1.0, 5.0, 15.0
 """Seconds between two lines: on a terminal, on a terminal with the lake in a bucket, in a log."""
+_QUIET_S, _TROUBLE_CHARS = 15.0, 100
+"""Seconds without a reply after which the line says why, in at most so many characters."""
 
 
 @contextmanager
@@ -76,9 +78,21 @@ def describe_progress(plan: LakePath, seconds: float) -> str:
         f"  {unpriced:,} calls of unknown price" if unpriced else ""
     )
     words = ", ".join(f"{count:,} {status}" for status, count in statuses.most_common())
+    troubles = _read_troubles(plan, time.time())
     return (
         f"judging {judged:,}/{total:,}  {judged / max(seconds, 1e-9):,.0f}/s  "
-        f"{words or 'starting'}  {tokens:,} tokens{money}"
+        f"{words or ('waiting' if troubles else 'starting')}  {tokens:,} tokens{money}{troubles}"
+    )
+
+
+def _read_troubles(plan: LakePath, now_s: float) -> str:
+    """What keeps endpoints from replying, where one has given none for a while."""
+    contents = map(read_file, list_files(plan.parent, ".health"))
+    states = [json.loads(content) for content in contents if content]
+    return "".join(
+        f"  no reply for {now_s - state['reply_s']:.0f} s: {state['trouble'][:_TROUBLE_CHARS]}"
+        for state in states
+        if state["trouble"] and now_s - state["reply_s"] >= _QUIET_S
     )
 
 

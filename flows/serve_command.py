@@ -173,10 +173,13 @@ def _print_schedule(
 
 @contextmanager
 def _hold_home(suite: Suite) -> Iterator[Path]:
-    """The folder of a suite's Prefect database, which one process at a time may use."""
+    """The folder of a suite's Prefect database, which one process at a time may use, and no other
+    user may read.
+    """
     state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
     home = state / "judgelake" / "serve" / suite.name
     home.mkdir(parents=True, exist_ok=True)
+    home.chmod(0o700)
     with (home / "lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

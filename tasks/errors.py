@@ -141,8 +141,10 @@ _SHAPES = re.compile(
 # characters: a shorter value is too common a text to be taken for a secret
 _SHORTEST = 8
 _MARK = "[key]"
-# what a terminal takes for a command: ESC and its like, but no tab, line feed or carriage return
-CONTROLS = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
+# signs that change the order in which the text around them is shown
+BIDI = "\u202a-\u202e\u2066-\u2069"
+# these, and what a terminal takes for a command: ESC and its like, but no tab and no end of a line
+CONTROLS = rf"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f{BIDI}]"
 
 
 def redact(text: str) -> str:
@@ -155,8 +157,14 @@ def redact(text: str) -> str:
 
 
 def show_controls(text: str) -> str:
-    """`text` with control characters as `\\x1b`, so that it changes nothing in a terminal."""
-    return re.sub(CONTROLS, lambda control: f"\\x{ord(control[0]):02x}", text)
+    """`text` with control characters as `\\x1b` or `\\u202e`, so that it changes nothing else in a
+    terminal.
+    """
+    return re.sub(CONTROLS, lambda control: _show_control(ord(control[0])), text)
+
+
+def _show_control(number: int) -> str:
+    return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}"
 
 
 def _list_secrets() -> set[str]:

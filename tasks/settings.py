@@ -130,9 +130,15 @@ def read_text(file: Path) -> str:
 
 
 def parse_yaml(file: Path, text: str) -> Place:
-    """Parse the text of a YAML file; raises SuiteError where it is empty or not YAML."""
+    """Parse the text of a YAML file; raises SuiteError where it is empty, nested too deeply, or not
+    YAML.
+    """
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except RecursionError:
+        raise SuiteError(
+            f"{file}: is nested too deeply; expected a suite; see infra/suites/demo.yaml"
+        ) from None
     except yaml.YAMLError as error:
         raise SuiteError(_describe_yaml_error(file, error)) from None
     if node is None:

@@ -123,6 +123,19 @@ HOSTILE = "select * from (values ('=1+1', -1), ('@x', 2), ('a=b', 3)) as t(text,
 ESCAPE = "select chr(27) || '[2Jgone' || chr(155) || '2J' || chr(127) as text"
 
 
+BIDI = "select 'a' || chr(8238) || 'b' || chr(8294) as text, chr(8297) as other"
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("form", ["table", "records", "csv", "json", "markdown"])
+def test_text_changes_the_order_of_nothing_around_it(
+    answers: duckdb.DuckDBPyConnection, form: str, nested: bool
+) -> None:
+    shown = show(answers, form, f"select [text] as texts from ({BIDI})" if nested else BIDI)
+    assert not {"\u202e", "\u2066", "\u2069"} & {*shown.decode()}
+    assert r"a\u202eb" in shown.decode().replace("\\\\", "\\")
+
+
 def test_csv_gives_a_spreadsheet_no_formula(answers: duckdb.DuckDBPyConnection) -> None:
     assert show(answers, "csv", HOSTILE) == b"text,n\n'=1+1,-1\n'@x,2\na=b,3\n"
     assert show(answers, "csv-raw", HOSTILE) == b"text,n\n=1+1,-1\n@x,2\na=b,3\n"

@@ -36,7 +36,7 @@ def run_view(options: argparse.Namespace) -> int:
     lake, token = open_lake(options.lake), secrets.token_urlsafe(24)
     with _listen(options.port) as listener:
         port = listener.getsockname()[1]
-        address = f"http://{LOOPBACK}:{port}/?token={token}"
+        address = f"http://{LOOPBACK}:{port}/#token={token}"
         sys.stdout.write(
             f"judgelake view: {lake.root}\n"
             f"  page  {address}\n"
@@ -47,7 +47,7 @@ def run_view(options: argparse.Namespace) -> int:
         with _address_file(address) as file:
             if sys.stdout.isatty() and not options.no_browser:
                 webbrowser.open(file.as_uri())
-            asyncio.run(_serve(make_app(lake, token, port), listener))
+            asyncio.run(_serve(make_app(lake, token), listener))
     return ExitCode.DONE
 
 

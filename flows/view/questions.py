@@ -38,6 +38,7 @@ class SqlQuestion:
         """A question from JSON; raises QueryError for one of another form."""
         try:
             asked = json.loads(body)
+            json.dumps(asked, ensure_ascii=False).encode()  # half a surrogate pair is no text
             query, options = asked["query"], asked.get("options") or {}
             form = asked.get("format")
             is_good = (
@@ -46,7 +47,7 @@ class SqlQuestion:
                 and all(value is None or isinstance(value, str) for value in options.values())
                 and form in (None, *FORMATS)
             )
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             is_good = False
         if not is_good:
             raise QueryError(

@@ -1,8 +1,10 @@
 """The server of `judgelake view`: the lake's page, what runs now, SQL, and the reports. It only
-reads, and answers nobody without the token.
+reads, and gives nothing of the lake to anybody without the token.
 
-A page of another site can neither read nor ask: requests need a cookie that browsers do not send
-with another site's requests, name this machine as their host, and questions come as JSON. Reports
+The page itself is the same for every lake. It takes the token from the fragment of its address,
+which no browser sends, keeps it for its origin, and sends it as a header: a cookie would go to the
+servers of other users on other ports, too. A page of another site can neither read nor ask, as it
+has no token; requests name this machine as their host, and questions come as JSON. Reports
 lie under an address that cannot be guessed and are shown in a sandbox: a browser gives them an
 origin of their own, which cannot reach this page, and forbids them to ask anything.
 """
@@ -37,8 +39,8 @@ _CHUNK_BYTES = 1 << 20
 _STEPS_SHOWN = 8
 _LAKE = web.AppKey("lake", Lake)
 _REPORTS = web.AppKey("reports", str)
-"""The address below which reports are shown. It serves as their password: a page in a sandbox sends
-no cookie.
+"""The address below which reports are shown. It serves as their password: whoever follows a link
+sends no header.
 """
 _PARTS = {
     "/report.css": ("judgelake.tasks.reports.page", "text/css"),
@@ -46,6 +48,8 @@ _PARTS = {
     "/view.js": ("judgelake.flows.view", "text/javascript"),
 }
 """Path -> the package that has the file, and what it is."""
+_OPEN = {"/", "/favicon.ico", *_PARTS}
+"""What is the same for every lake."""
 _PAGE = "report.html"
 _PART = re.compile(r"[0-9A-Za-z_\-][0-9A-Za-z_\-.]*")
 _HEADERS = {
@@ -67,14 +71,10 @@ _WAY_BACK = b'<body>\n<p class="lake"><a href="/">All of this lake</a></p>'
 _Found = TypeVar("_Found")
 
 
-def make_app(lake: Lake, token: str, port: int) -> web.Application:
-    """The application for one lake; `port` names the cookie, so that two servers of one machine
-    have each their own.
-    """
+def make_app(lake: Lake, token: str) -> web.Application:
+    """The application for one lake."""
     reports = f"/reports/{secrets.token_urlsafe(24)}/"
-    app = web.Application(
-        middlewares=[_guard(token, f"judgelake-{port}", reports)], client_max_size=_MOST_BYTES
-    )
+    app = web.Application(middlewares=[_guard(token, reports)], client_max_size=_MOST_BYTES)
     app[_LAKE], app[_REPORTS] = lake, reports
     app.router.add_get("/", _show_page)
     for path in _PARTS:
@@ -87,39 +87,32 @@ def make_app(lake: Lake, token: str, port: int) -> web.Application:
     return app
 
 
-def _guard(token: str, cookie: str, reports: str) -> Middleware:
+def _guard(token: str, reports: str) -> Middleware:
     @web.middleware
     async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
         if not _HOSTS.fullmatch(request.headers.get("Host", "")):
             raise web.HTTPForbidden(text="this server answers to 127.0.0.1 and localhost alone\n")
-        if request.path == "/" and _is_same(request.query.get("token"), token):
-            answer = web.Response(status=303, headers={"Location": "/"})
-            answer.set_cookie(cookie, token, httponly=True, samesite="Lax", path="/")
-            return answer
         bearer = request.headers.get("Authorization", "").removeprefix("Bearer ")
-        is_report = _is_same(request.path[: len(reports)], reports)
-        given = (request.cookies.get(cookie), bearer)
-        if not is_report and not any(_is_same(value, token) for value in given):
+        is_open = request.path in _OPEN or _is_same(request.path[: len(reports)], reports)
+        if not is_open and not _is_same(bearer, token):
             raise web.HTTPUnauthorized(
                 text="The token is missing or wrong: open the address that `judgelake view` "
                 "printed.\n"
             )
         try:
-            answer_ = await handler(request)
+            answer = await handler(request)
         except JudgelakeError as error:
-            answer_ = _as_json({"error": redact(str(error))}, 400)
+            answer = _as_json({"error": redact(str(error))}, 400)
         for name, value in _HEADERS.items():
-            answer_.headers.setdefault(name, value)
-        return answer_
+            answer.headers.setdefault(name, value)
+        return answer
 
     return guarded
 
 
-def _is_same(given: str | None, token: str) -> bool:
+def _is_same(given: str, token: str) -> bool:
     # Headers that are no UTF-8 arrive with surrogates: they are a wrong token like any other.
-    return given is not None and hmac.compare_digest(
-        given.encode(errors="surrogatepass"), token.encode()
-    )
+    return hmac.compare_digest(given.encode(errors="surrogatepass"), token.encode())
 
 
 def _as_json(value: object, status: int = 200) -> web.Response:

@@ -9,6 +9,21 @@ function make(name, text, properties = {}) {
 const whole = (number) => Number(number).toLocaleString("en");
 const time = (text) => String(text).replace("T", " ").slice(0, 16) + " UTC";
 
+// The token comes in the address's fragment, which is sent to no server, and is kept for this origin: unlike a cookie, for this port alone.
+let token = "";
+function takeToken() {
+  const given = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (!given) return false;
+  token = given;
+  try { localStorage.setItem("token", given); } catch { /* a browser that keeps nothing: this tab has it */ }
+  history.replaceState(null, "", "/");
+  return true;
+}
+function ownToken() {
+  try { return localStorage.getItem("token") ?? token; } catch { return token; }
+}
+const request = (path, {headers, ...more} = {}) => fetch(path, {...more, headers: {...headers, Authorization: `Bearer ${ownToken()}`}});
+
 // What runs now, and how the last runs ended.
 const first = new Map();  // run -> [seconds, cases judged] when this page first saw it
 let wait = 2000;
@@ -83,10 +98,12 @@ function showLast(runs) {
 }
 async function follow() {
   try {
-    const answer = await fetch("/api/lake");
+    const answer = await request("/api/lake");
+    at("refused").hidden = answer.status !== 401;
+    at("lost").hidden = true;
+    if (answer.status === 401) throw new Error("no token, or that of another server");
     const found = await answer.json();
     if (!answer.ok) throw new Error(found.error);
-    at("lost").hidden = true;
     at("lake").textContent = found.lake;
     document.title = `${found.under_way.length ? "▶ " : ""}judgelake ${found.lake.split("/").at(-1)}`;
     at("open").replaceChildren(...(found.under_way.length ? found.under_way.map(showRun) : [make("p", "Nothing is running.")]));
@@ -94,7 +111,7 @@ async function follow() {
     showLast(found.runs);
     wait = found.under_way.length ? 2000 : 5000;
   } catch (error) {
-    at("lost").hidden = false;
+    at("lost").hidden = !at("refused").hidden;
     console.warn(`judgelake view: ${error.message}`);
     wait = 5000;
   }
@@ -156,7 +173,7 @@ async function ask(format) {
   at("outcome").textContent = "…";
   history.replaceState(null, "", "#sql=" + encodeURIComponent(question.query));
   try {
-    const answer = await fetch("/api/sql", {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(question), signal: mine.signal});
+    const answer = await request("/api/sql", {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(question), signal: mine.signal});
     if (format && answer.ok) {
       const saved = make("a", "", {href: URL.createObjectURL(await answer.blob()), download: `rows.${format}`});
       saved.click();
@@ -199,8 +216,12 @@ at("find").addEventListener("keydown", (event) => {
 for (const button of document.querySelectorAll("[data-format]")) button.addEventListener("click", () => ask(button.dataset.format));
 
 async function start() {
+  takeToken();
+  addEventListener("hashchange", () => takeToken() && location.reload());
   follow();
-  const lines = await (await fetch("/api/catalog")).json();
+  const answer = await request("/api/catalog");
+  if (!answer.ok) return;
+  const lines = await answer.json();
   for (const line of lines) {
     catalog.set(line.name, line);
     at("catalog").append(make("option", `${line.kind}: ${line.says}`, {value: line.name}));

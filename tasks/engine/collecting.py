@@ -27,7 +27,8 @@ from judgelake.tasks.suite.judges import JudgeSettings
 from judgelake.tasks.types import Identity, Reply, Request
 
 if TYPE_CHECKING:
-    from judgelake.tasks.backends.openai.batch import BatchApi, BatchNews
+    from judgelake.tasks.backends.openai.batch import BatchApi
+    from judgelake.tasks.backends.openai.batch_news import BatchNews
 
 
 _FIRST_POLL_S, _LONGEST_POLL_S = 2.0, 60.0
@@ -141,7 +142,12 @@ class _Collector:
         if settings not in self._apis:
             endpoint = find_endpoint(settings.model, settings.base_url, settings.api_key_variable)
             self._apis[settings] = (
-                BatchApi(endpoint, settings.timeout_s, settings.max_attempts),
+                BatchApi(
+                    endpoint,
+                    settings.timeout_s,
+                    settings.max_attempts,
+                    should_stop=self._flag.is_set,
+                ),
                 endpoint.base_url,
             )
         return self._apis[settings]

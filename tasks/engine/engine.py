@@ -12,13 +12,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from judgelake.tasks.backends.base import Backend, request_digest
+from judgelake.tasks.backends.base import Backend, make_reason, request_digest
+from judgelake.tasks.errors import JudgelakeError, redact
 from judgelake.tasks.types import Case, Failure, Judge, Pending, Reply, Request, Verdict
 
 DRAIN_S = 30.0
 """How long requests in flight may finish after a stop was asked for."""
 _LOOK_S = 0.1
 """The pause between two looks whether the run should stop."""
+_MOST_ERRORS = 20
+"""So many errors of a backend without a reply between them end the run: it may pay for each."""
 _YOUNG_OBJECTS, _USUAL = 20_000, gc.get_threshold()
 """New objects between two garbage collections while cases are judged, and at other times."""
 
@@ -172,6 +175,7 @@ class _Asker:
         self._backend = backend
         self._keeper = keeper
         self._in_flight: dict[tuple[str, int], asyncio.Task[Reply | Failure | Pending]] = {}
+        self._n_errors = 0  # of the backend, since its last reply
 
     @property
     def in_flight(self) -> list[asyncio.Task[Reply | Failure | Pending]]:
@@ -189,10 +193,20 @@ class _Asker:
         return await asyncio.shield(task)
 
     async def _send(self, digest: str, request: Request) -> Reply | Failure | Pending:
+        """What the backend answers; a bug of it costs its request a reply, not the run."""
         try:
             reply = await self._backend.reply(request)
+        except JudgelakeError:
+            raise
+        except Exception as error:
+            self._n_errors += 1
+            if self._n_errors >= _MOST_ERRORS:
+                raise
+            words = f"the backend raised {type(error).__name__}: {error}"
+            return Failure(make_reason(redact(words)))
         finally:
             del self._in_flight[digest, request.draw]
         if isinstance(reply, Reply):
+            self._n_errors = 0
             self._keeper.keep_reply(digest, request, reply)
         return reply

@@ -5,9 +5,11 @@ and moved into the lake by a later run on it.
 import hashlib
 import io
 import os
+import stat
 import sys
 import tempfile
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -22,8 +24,12 @@ def spill_folder(lake: Lake) -> Path:
     the system's temporary one.
     """
     named = os.environ.get("JUDGELAKE_SPILL")
-    root = Path(named) if named else Path(tempfile.gettempdir()) / f"judgelake-spill-{os.getuid()}"
+    root = Path(named) if named else _own_root()
     return root / hashlib.sha256(str(lake.root).encode()).hexdigest()[:16]
+
+
+def _own_root() -> Path:
+    return Path(tempfile.gettempdir()) / f"judgelake-spill-{os.getuid()}"
 
 
 def spill_replies(lake: Lake, replies: pl.DataFrame) -> Path:
@@ -32,13 +38,14 @@ def spill_replies(lake: Lake, replies: pl.DataFrame) -> Path:
     """
     folder, buffer = spill_folder(lake), io.BytesIO()
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder.mkdir(exist_ok=True, mode=0o700)
+        _keep_own(folder)
     except OSError as error:
         raise LakeError(
             f"{folder}: cannot be made ({error.strerror}); expected a folder for replies; set "
             f"JUDGELAKE_SPILL"
         ) from None
-    _refuse_foreign(folder)
     replies.write_parquet(buffer)
     file = folder / f"{uuid.uuid4().hex}.parquet"
     write_whole(file, buffer.getvalue())
@@ -52,7 +59,8 @@ def take_in_spilled(lake: Lake) -> int:
     folder, taken = spill_folder(lake), 0
     for file in sorted(folder.glob("*.parquet")):
         try:
-            _refuse_foreign(folder)
+            _keep_own(folder)
+            _refuse_foreign(file, stat.S_ISREG, "a file")
             rows = pl.read_parquet(file)
             append_rows(lake, "replies", rows)
         except FileNotFoundError:  # another shard has just taken it in
@@ -73,10 +81,20 @@ def take_in_spilled(lake: Lake) -> int:
     return taken
 
 
-def _refuse_foreign(folder: Path) -> None:
-    """Raise LakeError for a folder of another user; anyone can make folders in the system's."""
-    if folder.stat().st_uid != os.getuid():
+def _keep_own(folder: Path) -> None:
+    """Close a spill folder to others, and its parent where that is not one that a person named;
+    raises LakeError where either is a link or another user's. Anyone can make folders in the
+    system's temporary one.
+    """
+    for own in (folder.parent, folder) if folder.parent == _own_root() else (folder,):
+        _refuse_foreign(own, stat.S_ISDIR, "a folder")
+        own.chmod(0o700)
+
+
+def _refuse_foreign(path: Path, is_kind: Callable[[int], bool], kind: str) -> None:
+    found = path.lstat()
+    if found.st_uid != os.getuid() or not is_kind(found.st_mode):
         raise LakeError(
-            f"{folder}: belongs to another user; expected one of this user's; set "
-            f"JUDGELAKE_SPILL to one"
+            f"{path}: is a link or belongs to another user; expected {kind} of this user's; set "
+            f"JUDGELAKE_SPILL to a folder of yours"
         )

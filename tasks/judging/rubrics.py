@@ -76,7 +76,7 @@ def read_rubric_entries(file: Path, also: Collection[str] = ()) -> list[dict[str
     try:
         text = (shipped if is_shipped else file).read_text(encoding="utf-8")
         entries = json.loads(text) if file.suffix == ".json" else yaml.safe_load(text)
-    except (OSError, ValueError, yaml.YAMLError) as error:
+    except (OSError, RecursionError, ValueError, yaml.YAMLError) as error:
         error_text = " ".join(str(error).split())
         raise SuiteError(
             f"{file}: cannot be read as rubrics ({error_text}); expected a list in YAML or JSON; "

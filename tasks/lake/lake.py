@@ -172,7 +172,7 @@ def open_lake(root: str | LakePath, *, create: bool = False) -> Lake:
 def _read_format(marker: LakePath, content: bytes) -> int:
     try:
         return int(json.loads(content)["format"])
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         expected = json.dumps({"format": FORMAT})
         raise LakeError(
             f"{marker}: cannot be read as a lake's marker ({error}); expected {expected}; "

@@ -8,6 +8,7 @@ import re
 import shutil
 import socket
 import tempfile
+import uuid
 from contextlib import suppress
 from pathlib import Path
 
@@ -57,11 +58,17 @@ _NAME = re.compile(r"judgelake-[a-z]+-(?P<place>[0-9a-f]{8})-(?P<pid>[0-9]+)-(?P
 
 def own_folder(kind: str) -> tempfile.TemporaryDirectory[str]:
     """A temporary folder whose name says which process it belongs to."""
+    return tempfile.TemporaryDirectory(prefix=_begin_name(kind), ignore_cleanup_errors=True)
+
+
+def name_own_folder(kind: str) -> Path:
+    """The path of such a folder that is not made yet; nobody can guess it."""
+    return Path(tempfile.gettempdir()) / f"{_begin_name(kind)}{uuid.uuid4().hex}"
+
+
+def _begin_name(kind: str) -> str:
     pid = os.getpid()
-    owner = f"{_digest_place()}-{pid}-{find_birth(pid) or 0}"
-    return tempfile.TemporaryDirectory(
-        prefix=f"judgelake-{kind}-{owner}-", ignore_cleanup_errors=True
-    )
+    return f"judgelake-{kind}-{_digest_place()}-{pid}-{find_birth(pid) or 0}-"
 
 
 def remove_abandoned_folders() -> None:

@@ -35,13 +35,15 @@ _FORMULA = f"^([{re.escape(''.join(FORMULA_SIGNS))}])"
 _QUOTED = r"'\1"
 _NESTED = ("STRUCT", "MAP")
 # letter by letter, for `regexp_replace` computes nothing, where a text has a control character
+_WIDE = r"\u{:04x}"
 _SHOWN = """
     case
         when regexp_matches({text}, {controls}) then list_aggregate(
             list_transform(
                 string_split({text}, ''),
                 lambda sign: case
-                    when regexp_full_match(sign, {controls}) then format({form}, unicode(sign))
+                    when regexp_full_match(sign, {controls})
+                        then format(if(unicode(sign) < 256, {form}, {wide}), unicode(sign))
                     else sign
                 end
             ),
@@ -164,7 +166,7 @@ def _as_text(types: Mapping[str, str], *, for_spreadsheets: bool = False) -> str
 def _text_of(name: str, kind: str, *, for_spreadsheets: bool) -> str:
     if kind.endswith("]") or kind.startswith(_NESTED):
         text = f'to_json("{name}")'
-        return _show_controls(f"{text}::varchar", r"\u{:04x}") if for_spreadsheets else text
+        return _show_controls(f"{text}::varchar", _WIDE) if for_spreadsheets else text
     if kind == "TIMESTAMP WITH TIME ZONE":
         return f"strftime(\"{name}\", '{_INSTANT}')"
     if for_spreadsheets and kind == "VARCHAR":
@@ -175,7 +177,9 @@ def _text_of(name: str, kind: str, *, for_spreadsheets: bool) -> str:
 
 def _show_controls(text: str, form: str) -> str:
     """The SQL of `text` in which each control character is written in a `form` of its number."""
-    return _SHOWN.format(text=text, controls=quote_text(CONTROLS), form=quote_text(form))
+    return _SHOWN.format(
+        text=text, controls=quote_text(CONTROLS), form=quote_text(form), wide=quote_text(_WIDE)
+    )
 
 
 def _write_markdown(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from judgelake.schemas.tables import TABLES
-from judgelake.tasks.errors import QueryError, nearest, show_controls
+from judgelake.tasks.errors import BIDI, QueryError, nearest, show_controls
 from judgelake.tasks.warehouse.views import (
     check_texts,
     read_folder,
@@ -216,7 +216,7 @@ def show_json(value: object, indent: int | None = None) -> str:
     """A value as JSON without control characters; numbers that are not finite are null."""
     text = json.dumps(keep_finite(value), ensure_ascii=False, indent=indent, default=str)
     # json escapes those below U+0020 alone
-    return re.sub("[\x7f-\x9f]", lambda control: f"\\u{ord(control[0]):04x}", text)
+    return re.sub(f"[\x7f-\x9f{BIDI}]", lambda control: f"\\u{ord(control[0]):04x}", text)
 
 
 def quote_formula(value: object) -> object:

@@ -28,6 +28,7 @@ from judgelake.tasks.digests import digest_json
 from judgelake.tasks.errors import LakeError, QueryError
 from judgelake.tasks.lake.cleanup import find_oldest_holder
 from judgelake.tasks.lake.lake import Lake
+from judgelake.tasks.lake.processes import name_own_folder
 from judgelake.tasks.lake.snapshot import Snapshot, list_snapshot
 from judgelake.tasks.lake.storage import move_folder
 from judgelake.tasks.warehouse.database import SHARED, open_database
@@ -213,8 +214,10 @@ def _point_views(
 
 def seal(connection: duckdb.DuckDBPyConnection, *folders: Path) -> None:
     """Let SQL reach files in `folders` only, and lock that setting; of a connection with a database
-    of its own.
+    of its own. What does not fit into memory goes into a folder that DuckDB makes then and removes:
+    SQL reaches that one, too, which else is `.tmp` of the working directory.
     """
+    connection.execute("set temp_directory = $spill", {"spill": str(name_own_folder("sql"))})
     connection.execute(
         "set allowed_directories = $folders", {"folders": [f"{folder}/" for folder in folders]}
     )

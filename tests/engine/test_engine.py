@@ -12,6 +12,7 @@ import pytest
 from judgelake.tasks.backends.base import request_digest
 from judgelake.tasks.engine import engine
 from judgelake.tasks.engine.engine import collect_less, judge_cases
+from judgelake.tasks.errors import BackendError
 from judgelake.tasks.types import Case, Failure, Judge, Message, Pending, Reply, Request, Verdict
 from tests.flows.harness import HANG_S
 
@@ -265,26 +266,39 @@ def test_a_halt_drops_what_is_in_flight() -> None:
     assert (backend.cancelled, keeper.verdicts) == (4, {})
 
 
-def test_a_bug_in_a_backend_ends_the_run_with_its_error() -> None:
-    backend, keeper = (
-        Backend(window=2, seconds=0.002, special={"a3": RuntimeError("a bug")}),
-        Keeper(),
-    )
+def test_a_bug_in_a_backend_costs_its_request_and_no_other() -> None:
+    backend, keeper = Backend(special={"a3": RuntimeError("a bug")}), Keeper()
+    judge(map(make_case, range(100)), backend, keeper)
+    (verdict,) = keeper.verdicts.pop("i3")
+    assert verdict == Verdict("failed", reason="the backend raised RuntimeError: a bug")
+    assert len(keeper.replies) == len(keeper.verdicts) == 99
+
+
+def test_a_backend_that_only_has_bugs_ends_the_run_with_its_error() -> None:
+    bugs: dict[str, Answer | Exception] = {f"a{n}": RuntimeError("a bug") for n in range(3, 1000)}
+    backend, keeper = Backend(window=2, special=bugs), Keeper()
     with pytest.raises(RuntimeError, match="a bug"):
         judge(map(make_case, range(1000)), backend, keeper)
-    assert "i3" not in keeper.verdicts
-    assert len(backend.asked) < 20
+    assert len(keeper.replies) == 3
+    assert len(backend.asked) < 3 + engine._MOST_ERRORS + 2 * backend.window
+
+
+def test_a_backend_that_cannot_be_used_ends_the_run_at_once() -> None:
+    backend = Backend(special={"a3": BackendError("no model")})
+    with pytest.raises(BackendError, match="no model"):
+        judge(map(make_case, range(100)), backend, Keeper())
+    assert len(backend.asked) < 10
 
 
 def test_what_is_in_flight_ends_with_the_run() -> None:
     class OneFails(Backend):
         async def reply(self, request: Request) -> Answer:
             if request.messages[0].text == "a3":
-                raise RuntimeError("a bug")
+                raise BackendError("no model")
             return await super().reply(request)
 
     backend = OneFails(window=2, seconds=60)
-    with pytest.raises(RuntimeError):
+    with pytest.raises(BackendError):
         judge(map(make_case, range(4)), backend, Keeper())
     assert (backend.cancelled, backend.in_flight) == (3, 0)
 

@@ -8,6 +8,7 @@ import copy
 import dataclasses
 import functools
 import json
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -20,13 +21,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgelake.tasks.backends.base import request_digest
+from judgelake.tasks.backends.openai.adapting import learn
 from judgelake.tasks.backends.openai.client import OpenAIBackend
-from judgelake.tasks.backends.openai.format import decode_reply, decode_scores
+from judgelake.tasks.backends.openai.format import (
+    AS_IT_IS,
+    decode_reply,
+    decode_scores,
+    read_error,
+    read_error_code,
+)
+from judgelake.tasks.backends.openai.limits import BackOff
 from judgelake.tasks.engine.engine import judge_cases
 from judgelake.tasks.engine.ledger import Ledger, load_replies
 from judgelake.tasks.judging.lave import LaveOptions, judge, read_verdict
-from judgelake.tasks.types import Case, Message, Reply, Request
-from tests.backends.asking import scripted_endpoint
+from judgelake.tasks.types import Case, Failure, Message, Pending, Reply, Request
+from tests.backends.asking import rating_request, scripted_endpoint
 from tests.judging.judging_by_hand import MODELS, make_case
 from tests.lakes import make_lake, query
 
@@ -228,3 +237,63 @@ def find_words(reply: Reply) -> tuple[object, ...]:
 @pytest.mark.parametrize("opening", [b"[", b'{"choices": [', b'{"a": '])
 def test_depth_ends_no_run(decode: Callable[[bytes], Reply], opening: bytes) -> None:
     assert decode_all(decode, [opening * 100_000]) == []
+
+
+def nest(depth: int) -> str:
+    return "[" * depth + "]" * depth
+
+
+def run_deep(n_frames: int, work: Callable[[], None]) -> None:
+    """Run `work` below so many frames, as a worker's own are."""
+    run_deep(n_frames - 1, work) if n_frames else work()
+
+
+@pytest.mark.parametrize("depth", [200, 254, 255, 300, 900, 1000, 1024, 1025, 5000])
+def test_a_reply_of_any_depth_is_read_or_refused(depth: int) -> None:
+    bodies = [
+        json.dumps(replace_at(whole, place, "DEEP")).replace('"DEEP"', nest(depth)).encode()
+        for whole in (WHOLE, SCORED)
+        for place in list_places(whole)
+    ]
+    bodies += [
+        text.encode()
+        for value in (nest(depth), '{"a":' * depth + "1" + "}" * depth)
+        for text in (value, f'{{"error": {value}}}', f'{{"error": {{"message": {value}}}}}')
+    ]
+
+    def read() -> None:
+        for body in bodies:
+            decode_all(decode_reply, [body])
+            decode_all(decode_score, [body])
+            decode_all(decode_reply, [b"data: " + body + b"\n\ndata: [DONE]\n\n"])
+            assert read_error(body)
+            read_error_code(body)
+            learn(AS_IT_IS, json.dumps({"messages": [], "temperature": 0}).encode(), body)
+
+    run_deep(100, read)
+
+
+def test_a_deep_reply_over_http_fails_alone() -> None:
+    deep = f'{{"error": {{"message": {nest(300)}}}}}'
+
+    async def handle(request: web.Request) -> web.Response:
+        text = (await request.json())["messages"][-1]["content"]
+        number = int(re.findall(r"photo (\d+)", text)[0])
+        is_deep = number % 7 == 0
+        return web.Response(
+            text=deep if is_deep else json.dumps(WHOLE),
+            status=400 if number == 0 else 200,
+            content_type="application/json",
+        )
+
+    async def drive() -> list[Reply | Failure | Pending]:
+        async with scripted_endpoint(handle) as base_url:
+            backend = OpenAIBackend("m", base_url, back_off=BackOff(0, 0), max_attempts=2)
+            requests = [rating_request(number, model="m") for number in range(30)]
+            try:
+                return await asyncio.gather(*map(backend.reply, requests))
+            finally:
+                await backend.close()
+
+    found = asyncio.run(drive())
+    assert [n for n, one in enumerate(found) if isinstance(one, Failure)] == [0, 7, 14, 21, 28]

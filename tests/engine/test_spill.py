@@ -5,6 +5,7 @@ writers and on a disk that is full.
 import asyncio
 import os
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -13,11 +14,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from judgelake.schemas.tables import TABLES
 from judgelake.tasks.backends.base import request_digest
 from judgelake.tasks.engine import ledger as ledger_module
 from judgelake.tasks.engine.budget import OVER_BUDGET
 from judgelake.tasks.engine.ledger import Ledger, load_replies
-from judgelake.tasks.engine.spill import spill_folder, take_in_spilled
+from judgelake.tasks.engine.spill import spill_folder, spill_replies, take_in_spilled
 from judgelake.tasks.errors import LakeError
 from judgelake.tasks.lake.lake import Lake, append_records, append_rows, open_lake
 from judgelake.tasks.lake.leases import SteadyClock
@@ -132,6 +134,72 @@ def test_each_lake_takes_in_its_own(
     assert spill_folder(lake) != spill_folder(other)
     monkeypatch.delenv("JUDGELAKE_SPILL")
     assert spill_folder(lake).parent.name == f"judgelake-spill-{os.getuid()}"
+
+
+@pytest.fixture
+def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A temporary folder of all users, in which no spill folder is named."""
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod(0o1777)
+    monkeypatch.delenv("JUDGELAKE_SPILL")
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def write_replies(folder: Path) -> Path:
+    file = folder / "x.parquet"
+    rows = [reply_row(JUDGE, "1", text="So rating=3")]
+    pl.DataFrame(rows, schema=TABLES["replies"].polars_schema).write_parquet(file)
+    return file
+
+
+def test_the_folders_are_closed_to_others(lake: Lake, shared: Path) -> None:
+    folder = spill_folder(lake)
+    folder.mkdir(parents=True)  # as an earlier version left them
+    spill_replies(lake, pl.read_parquet(write_replies(shared)))
+    assert [path.stat().st_mode & 0o777 for path in (folder.parent, folder)] == [0o700, 0o700]
+    assert take_in_spilled(lake) == 1
+
+
+@pytest.mark.parametrize("foreign", ["parent", "linked parent", "leaf", "linked leaf"])
+def test_a_folder_of_another_user_or_behind_a_link_is_neither_read_nor_written(
+    lake: Lake, shared: Path, tmp_path: Path, foreign: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Root can give folders away; a user who is not root makes only the links."""
+    leaf = spill_folder(lake)
+    target = tmp_path / "elsewhere"
+    target.mkdir(mode=0o700)
+    if foreign == "linked parent":
+        (target / leaf.name).mkdir()
+        leaf.parent.symlink_to(target)
+    elif foreign == "linked leaf":
+        leaf.parent.mkdir()
+        leaf.symlink_to(target)
+    else:
+        leaf.mkdir(parents=True)
+        if os.getuid() != 0:
+            pytest.skip("only root can give a folder away")
+        os.chown(leaf.parent if foreign == "parent" else leaf, 65534, 65534)
+    file = write_replies(leaf)
+    assert take_in_spilled(lake) == 0
+    assert file.exists()
+    assert "is a link or belongs to another user" in capsys.readouterr().err
+    with pytest.raises(LakeError, match="is a link or belongs to another user"):
+        spill_replies(lake, pl.read_parquet(file))
+    assert [*leaf.iterdir()] == [file]
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a file away")
+def test_a_file_of_another_user_is_not_taken_in(
+    lake: Lake, shared: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    leaf = spill_folder(lake)
+    leaf.mkdir(parents=True)
+    os.chown(write_replies(leaf), 65534, 65534)
+    (leaf / "y.parquet").symlink_to(write_replies(shared))
+    assert take_in_spilled(lake) == 0
+    assert capsys.readouterr().err.count("is a link or belongs to another user") == 2
 
 
 def test_where_spilling_fails_too_the_loss_is_reported(

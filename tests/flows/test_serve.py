@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
+from judgelake.flows.serve_command import _hold_home
 from judgelake.tasks.standin.process import start_standin
+from judgelake.tasks.suite.suite import read_suite
 from tests.conftest import CHECKOUT
 from tests.flows.harness import (
     HANG_S,
@@ -119,6 +121,16 @@ def test_server_of_its_own_shows_a_form_and_ends_with_it(tmp_path: Path) -> None
         assert (
             shell.count(lake, "select count(*) from replies") == asked
         )  # what was paid for is kept
+
+
+def test_no_other_user_reads_the_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    write_benchmark(tmp_path, 1)
+    suite = read_suite(write_suite(tmp_path, "http://127.0.0.1:9/v1"))
+    for _ in range(2):
+        with _hold_home(suite) as home:
+            assert home.stat().st_mode & 0o777 == 0o700
+        home.chmod(0o755)  # as an earlier version left it
 
 
 @pytest.mark.parametrize(

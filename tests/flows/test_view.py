@@ -17,6 +17,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from judgelake.flows.view.questions import SqlQuestion
+from judgelake.tasks.errors import QueryError
 from judgelake.tasks.lake.lake import Lake, open_lake
 from judgelake.tasks.lake.leases import hold_leases
 from judgelake.tasks.lake.storage import write_whole
@@ -256,7 +258,7 @@ def test_a_report_s_script_reaches_neither_the_lake_nor_its_page(
 
 @needs_chromium
 def test_a_page_of_another_site_reads_nothing(browser: Browser, served: Served) -> None:
-    home = served.address.partition("?")[0]
+    home = served.address.partition("#")[0]
     script = f"""<!doctype html><title>waiting</title><script>
     fetch("{home}api/lake", {{credentials: "include"}}).then(answer => answer.text())
       .then(text => {{ document.title = "read " + text }}, () => {{ document.title = "refused" }})
@@ -276,7 +278,7 @@ def test_a_page_of_another_site_reads_nothing(browser: Browser, served: Served) 
     threading.Thread(target=site.serve_forever, daemon=True).start()
     context = browser.new_context()
     page = context.new_page()
-    page.goto(served.address)  # the browser has the cookie
+    page.goto(served.address)  # the browser has the token
     page.goto(f"http://localhost:{site.server_port}/")
     expect(page).not_to_have_title("waiting")
     assert page.title() == "refused"
@@ -285,7 +287,68 @@ def test_a_page_of_another_site_reads_nothing(browser: Browser, served: Served) 
     site.server_close()
 
 
-@pytest.mark.parametrize("path", ["/", "/api/lake", "/api/catalog", "/view.js", "/reports/x/y"])
+@needs_chromium
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_a_server_on_another_port_gets_no_token(
+    browser: Browser, served: Served, host: str
+) -> None:
+    """Cookies go to all ports of a host."""
+    received: list[str] = []
+
+    class Thief(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            received.append(f"{self.path}\n{self.headers}")
+            self.send_response(200)
+            self.send_header("content-type", "text/html")
+            self.end_headers()
+            self.wfile.write(b"<script>document.title = JSON.stringify({...localStorage})</script>")
+
+        def log_message(self, *_: object) -> None:
+            """Print nothing."""
+
+    thief = ThreadingHTTPServer(("127.0.0.1", 0), Thief)
+    threading.Thread(target=thief.serve_forever, daemon=True).start()
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(served.address.replace("127.0.0.1", host))
+    page.locator("#pages a").first.wait_for()
+    page.goto(f"http://{host}:{thief.server_port}/")
+    expect(page).to_have_title("{}")
+    page.go_back()
+    page.locator("#pages a").first.wait_for()
+    other = context.new_page()
+    other.goto(page.url)
+    other.locator("#pages a").first.wait_for()  # a new tab has it, too
+    context.close()
+    thief.shutdown()
+    thief.server_close()
+    assert received != []
+    assert [text for text in received if served.token in text] == []
+
+
+@needs_chromium
+def test_a_browser_without_the_token_is_told_what_to_open(browser: Browser, served: Served) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(served.address.partition("#")[0])
+    page.get_by_text("open the address that judgelake view printed").wait_for()
+    assert page.locator("#lost").is_hidden()
+    assert str(served.lake.root) not in page.content()
+    page.goto(served.address)  # only the fragment is another
+    page.locator("#pages a").first.wait_for()
+    assert "token" not in page.url
+    context.close()
+
+
+@pytest.mark.parametrize("path", ["/", "/view.js", "/view.css"])
+def test_what_everybody_gets_holds_nothing_of_the_lake(served: Served, path: str) -> None:
+    answered = request(served, path, token="")
+    assert answered.status == 200
+    for secret in (served.token, str(served.lake.root), reports_at(served)):
+        assert secret not in answered.body
+
+
+@pytest.mark.parametrize("path", ["/api/lake", "/api/catalog", "/api/sql", "/reports/x/y", "/x"])
 @pytest.mark.parametrize("token", ["", "wrong", "a" * 32, "\N{LATIN SMALL LETTER E WITH ACUTE}"])
 def test_nobody_is_answered_without_the_token(served: Served, path: str, token: str) -> None:
     token = token.encode().decode("latin-1")  # as headers carry it
@@ -294,11 +357,9 @@ def test_nobody_is_answered_without_the_token(served: Served, path: str, token: 
     assert "judgelake view" in answered.body
 
 
-@pytest.mark.parametrize("name", ["Authorization", "Cookie"])
-def test_a_token_that_is_no_text_is_a_wrong_one(served: Served, name: str) -> None:
-    port = urlsplit(served.address).port
-    value = {"Authorization": "Bearer \xe9", "Cookie": f"judgelake-{port}=\xe9"}[name]
-    assert request(served, "/", headers={name: value}, token="wrong").status == 401
+def test_a_token_that_is_no_text_is_a_wrong_one(served: Served) -> None:
+    headers = {"Authorization": "Bearer \xe9"}
+    assert request(served, "/api/lake", headers=headers, token="wrong").status == 401
     assert "Traceback" not in served.shell.output.read_text()
 
 
@@ -330,12 +391,18 @@ def test_only_one_reading_statement_is_answered(served: Served, query: str, expe
 
 
 @pytest.mark.parametrize(
-    "question", [1, [], {}, {"query": 1}, {"query": "x", "format": "exe"}, {"query": "x", "options": [1]}]
+    "question", [1, [], {}, {"query": 1}, {"query": "\ud800"}, {"query": "x", "options": {"a": "\ud800"}}, {"query": "x", "format": "exe"}, {"query": "x", "options": [1]}]
 )  # fmt: skip
 def test_a_question_of_another_form_is_explained(served: Served, question: object) -> None:
     answered = request(served, "/api/sql", question)
     assert answered.status == 400
     assert 'expected {"query": TEXT' in json.loads(answered.body)["error"]
+
+
+def test_a_question_of_any_depth_is_explained() -> None:
+    for body in (b"[" * 100_000, b'{"query": "x", "options": {"a": ' + b"[" * 100_000):
+        with pytest.raises(QueryError, match="the question is not understood"):
+            SqlQuestion.read(body)
 
 
 def test_a_form_of_another_site_asks_nothing(served: Served) -> None:
@@ -465,7 +532,7 @@ def test_another_user_of_the_machine_is_refused(served: Served) -> None:
     setpriv = shutil.which("setpriv")
     if setpriv is None:
         pytest.skip("changing to another user needs root and util-linux's setpriv")
-    address = served.address.partition("?")[0]
+    address = served.address.partition("#")[0]
     code = (
         "import urllib.request, urllib.error\n"
         f"try:\n    print(urllib.request.urlopen({address + 'api/lake'!r}).status)\n"

@@ -183,7 +183,9 @@ def test_another_format_is_refused_with_the_remedy(lake: Lake, other: int) -> No
         open_lake(lake.root, create=True)
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"format": null}', '{"format": "one"}'])
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", "{}", '{"format": null}', '{"format": "one"}', "[" * 100_000]
+)
 def test_marker_that_says_no_format_is_refused(lake: Lake, content: str) -> None:
     (lake.root / "lake.json").write_text(content)
     with pytest.raises(

@@ -279,6 +279,7 @@ def test_empty_file_and_text_that_is_not_yaml(tmp_path: Path) -> None:
         refuse(tmp_path, "") == "suite.yaml: is empty; expected a suite; see infra/suites/demo.yaml"
     )
     assert refuse(tmp_path, "name: [").startswith("suite.yaml:1:8: is not YAML (")
+    assert refuse(tmp_path, "[" * 5000).startswith("suite.yaml: is nested too deeply; expected")
 
 
 def test_narrow_keeps_what_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@ sealed connection stays inside.
 """
 
 import re
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 from judgelake.schemas.tables import TABLES
 from judgelake.tasks.errors import LakeError, QueryError
 from judgelake.tasks.lake.lake import Lake, append_rows, open_lake
+from judgelake.tasks.warehouse.database import open_database
 from judgelake.tasks.warehouse.views import check_texts, function_texts, view_order, view_texts
 from judgelake.tasks.warehouse.warehouse import (
     open_warehouse,
@@ -154,6 +156,39 @@ def test_sealed_connection_stays_inside_the_lake(filled: Lake, tmp_path: Path) -
     assert [statement for statement in statements if not is_refused(connection, statement)] == []
     assert sorted(tmp_path.rglob("*")) == before
     assert connection.execute("select count(*) from answers").fetchone() == (1,)
+
+
+def test_sealed_connection_does_not_reach_the_working_directory(
+    filled: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DuckDB lets SQL reach the folder where it keeps what does not fit into memory."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".tmp").mkdir()
+    (tmp_path / ".tmp" / "secret.csv").write_text("word\nsesame\n")
+    connection = open_warehouse(filled, sealed=True)
+    for name in (".tmp/secret.csv", f"{tmp_path}/.tmp/secret.csv"):
+        assert is_refused(connection, f"select * from read_csv('{name}')")
+    folders = [
+        opened.execute("select current_setting('temp_directory')").fetchone()
+        for opened in (connection, open_warehouse(filled, sealed=True))
+    ]
+    assert folders[0] != folders[1]
+    assert not any(Path(folder or "").exists() for (folder,) in filter(None, folders))
+
+
+def test_what_a_sealed_connection_cannot_hold_goes_to_disk_and_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    connection = open_database()
+    connection.execute("set memory_limit = '100MB'")
+    seal(connection, tmp_path / "lake")
+    rows = "select md5(range::varchar) as text, range from range(3000000) order by text, range"
+    counted = connection.execute(f"select count(*), max(text) from ({rows} limit 2999999)")
+    assert (counted.fetchone() or ())[0] == 2_999_999
+    (folder,) = tmp_path.glob("judgelake-sql-*")
+    connection.close()
+    assert not folder.exists()
 
 
 def test_failing_sql_shows_file_and_text(lake: Lake) -> None:

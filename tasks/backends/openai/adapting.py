@@ -124,14 +124,22 @@ def _read_refusal(content: bytes) -> tuple[str, str | None, str]:
         return "", None, content.decode(errors="replace")
     error = error.get("error", error) if isinstance(error, dict) else {}
     if not isinstance(error, dict):
-        return "", None, str(error)
+        return "", None, spell(error)
     param, code = error.get("param"), error.get("code")
     message = error.get("message") or error.get("detail") or error
     return (
         param if isinstance(param, str) else "",
         code if isinstance(code, str) else None,
-        str(message),
+        spell(message),
     )
+
+
+def spell(value: object) -> str:
+    """A value of a body as a text."""
+    try:
+        return str(value)
+    except RecursionError:
+        return "(nested too deeply to be shown)"
 
 
 def _find_setting(param: str, message: str, sent: Mapping[str, Any]) -> str | None:

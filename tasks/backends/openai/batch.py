@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -21,16 +21,19 @@ from typing import Any, NamedTuple, TypeVar
 
 import openai
 from openai.types import Batch as ProviderBatch
+from openai.types import FileObject
 
 from judgelake.tasks.backends.base import make_reason, request_digest
 from judgelake.tasks.backends.openai.adapting import Adaptation, learn
 from judgelake.tasks.backends.openai.batch_book import Batch, BatchBook, Key
 from judgelake.tasks.backends.openai.batch_lines import ROUTE, cut_lines, write_line
-from judgelake.tasks.backends.openai.client import LEAST_KEY_CHARS, MOST_BYTES, TooLongError
+from judgelake.tasks.backends.openai.batch_news import ODD, BatchNews, read_news, read_text
+from judgelake.tasks.backends.openai.client import MOST_BYTES, TooLongError
 from judgelake.tasks.backends.openai.endpoints import (
     OPENAI_URL,
     Endpoint,
     find_endpoint,
+    hide_key,
     sent_model,
 )
 from judgelake.tasks.backends.openai.format import EncodeImage, encode_request, read_error
@@ -41,6 +44,7 @@ from judgelake.tasks.lake.processes import own_folder
 from judgelake.tasks.types import QUEUED, Failure, Pending, Reply, Request
 
 T = TypeVar("T")
+Listed = TypeVar("Listed", ProviderBatch, FileObject)
 KEY = "judgelake_batch"
 """The entry of a batch's metadata that holds our key."""
 # states in which OpenAI changes a batch no more
@@ -51,6 +55,8 @@ _CLOCKS_APART_S = 3600.0
 _OF_THE_BODY = ("content-encoding", "content-length", "transfer-encoding")
 # the most batches that OpenAI lists in one answer
 _PAGE = 100
+_MOST_LISTED = 100 * _PAGE
+"""Batches or files that are looked through; an account has fewer in the hours looked at."""
 
 
 class BatchError(BackendError):
@@ -69,16 +75,6 @@ class BatchError(BackendError):
 
     def __reduce__(self) -> tuple[type["BatchError"], tuple[str, int | None]]:
         return BatchError, (self.words, self.status)
-
-
-class BatchNews(NamedTuple):
-    """How a batch stands at the provider; `code` and `reason` say why it failed as a whole."""
-
-    status: str
-    output_file: str | None
-    error_file: str | None
-    code: str | None
-    reason: str | None
 
 
 class _BoundedClient(openai.DefaultHttpxClient):
@@ -121,12 +117,14 @@ class BatchApi:
         timeout_s: float,
         max_attempts: int,
         back_off: BackOff | None = None,
+        should_stop: Callable[[], bool] = lambda: False,
     ) -> None:
         self._endpoint, self._attempts, self._back_off = (
             endpoint,
             max_attempts,
             back_off or BackOff(),
         )
+        self._should_stop = should_stop
         headers: dict[str, str | openai.Omit] = (
             {endpoint.key_header: endpoint.key, "Authorization": openai.Omit()}
             if endpoint.key_header
@@ -155,7 +153,8 @@ class BatchApi:
 
         def send() -> str:
             with file.open("rb") as opened:
-                return self._client.files.create(file=(name, opened), purpose="batch").id
+                made = self._client.files.create(file=(name, opened), purpose="batch")
+                return read_text(made.id)
 
         return self._try("upload a batch's file", send)
 
@@ -163,11 +162,10 @@ class BatchApi:
         """The id of a file that was uploaded whole under this name."""
 
         def look() -> str | None:
-            for file in self._client.files.list(purpose="batch", limit=_PAGE, order="desc"):
-                if file.created_at < since.timestamp() - _CLOCKS_APART_S:
-                    return None
+            files = self._client.files.list(purpose="batch", limit=_PAGE, order="desc")
+            for file in self._go_through(files, since):
                 if file.filename == name and file.bytes == n_bytes:
-                    return file.id
+                    return read_text(file.id)
             return None
 
         return self._try("list files", look)
@@ -178,9 +176,10 @@ class BatchApi:
         """
 
         def send() -> str:
-            return self._client.batches.create(
+            made = self._client.batches.create(
                 input_file_id=file_id, endpoint=ROUTE, completion_window="24h", metadata={KEY: key}
-            ).id
+            )
+            return read_text(made.id)
 
         return self._try("start a batch", send, before_again=lambda: self.find_batch(key, since))
 
@@ -188,20 +187,37 @@ class BatchApi:
         """The id of the batch that carries our key."""
 
         def look() -> str | None:
-            for batch in self._client.batches.list(limit=_PAGE):
-                if batch.created_at < since.timestamp() - _CLOCKS_APART_S:
-                    return None
+            for batch in self._go_through(self._client.batches.list(limit=_PAGE), since):
                 if (batch.metadata or {}).get(KEY) == key:
-                    return batch.id
+                    return read_text(batch.id)
             return None
 
         return self._try("list batches", look)
+
+    def _go_through(self, listed: Iterable[Listed], since: datetime) -> Iterator[Listed]:
+        """The entries of a list, the newest first, back to a time. Raises BatchError where the list
+        has no end: some servers ignore which page is asked for.
+        """
+        seen: set[str] = set()
+        for entry in listed:
+            if entry.created_at < since.timestamp() - _CLOCKS_APART_S:
+                return
+            if entry.id in seen:
+                why = f"its list repeats itself after {len(seen):,} entries"
+            elif len(seen) >= _MOST_LISTED:
+                why = f"its list has more than {_MOST_LISTED:,} entries"
+            else:
+                why = "the run was asked to stop" if self._should_stop() else ""
+            if why:
+                raise self._fail("look through batches or files", why, None)
+            seen.add(entry.id)
+            yield entry
 
     def ask(self, batch_id: str) -> BatchNews:
         """How a batch stands."""
 
         def look() -> BatchNews:
-            return _read_news(self._client.batches.retrieve(batch_id), self._endpoint.key)
+            return read_news(self._client.batches.retrieve(batch_id), self._endpoint.key)
 
         return self._try(f"ask after {batch_id}", look)
 
@@ -209,12 +225,12 @@ class BatchApi:
         """The lines of a file of answers to so many requests, which is fetched into a folder since
         it may be larger than memory should hold.
         """
-        file, key = folder / "lines.jsonl", self._endpoint.key.encode()
+        file = folder / "lines.jsonl"
         self.download(file_id, file, n_requests)
         with file.open("rb") as opened:
             for line in cut_lines(opened):
                 # as of a live answer: it may repeat the request's headers
-                yield line.replace(key, b"***") if len(key) >= LEAST_KEY_CHARS else line
+                yield hide_key(line, self._endpoint.key)
 
     def download(self, file_id: str, to: Path, n_requests: int) -> None:
         """Fetch a file of answers to so many requests; no more of it than they may have, and one
@@ -257,7 +273,7 @@ class BatchApi:
                 with self._explain(what):
                     return call()
             except BatchError as error:
-                if error.sure:
+                if error.sure or self._should_stop():
                     raise
                 failed = error
             if attempt < self._attempts:
@@ -282,22 +298,15 @@ class BatchApi:
             raise self._fail(what, str(error), None) from None
         except (openai.APIError, OSError) as error:
             raise self._fail(what, f"{type(error).__name__}: {error}", None) from None
-        except AttributeError:  # the package gives a text for what it expected as JSON
-            raise self._fail(what, "the answer is not what OpenAI's is", None) from None
+        except ODD as error:  # the package checks no type, and gives a text for what is no JSON
+            words = f"the answer is not what OpenAI's is ({type(error).__name__})"
+            raise self._fail(what, words, None) from None
 
     def _fail(self, what: str, words: str, status: int | None) -> BatchError:
         return BatchError(
             make_reason(f"{self._endpoint.host}: cannot {what}: {words}", self._endpoint.key),
             status,
         )
-
-
-def _read_news(batch: ProviderBatch, key: str) -> BatchNews:
-    errors = (batch.errors.data if batch.errors else None) or []
-    words = "; ".join(dict.fromkeys(error.message for error in errors if error.message))
-    reason = make_reason(words, key) if words else None
-    code = next((error.code for error in errors if error.code), None)
-    return BatchNews(batch.status, batch.output_file_id, batch.error_file_id, code, reason)
 
 
 class FileLimits(NamedTuple):
@@ -357,8 +366,9 @@ class BatchBackend:
         *,
         holding: Holding = BY_SCHEMA,
         limits: FileLimits = OPENAI_LIMITS,
+        should_stop: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.window = window
+        self.window, self._should_stop = window, should_stop
         self._model, self._name, self._book, self._limits = model, endpoint, book, limits
         self._endpoint = find_endpoint(model, base_url, api_key_variable)
         self._timeout_s, self._max_attempts = timeout_s, max_attempts
@@ -411,8 +421,9 @@ class BatchBackend:
             await asyncio.to_thread(self._submit_all)
 
     def _submit_all(self) -> None:
+        timeout_s, attempts = self._timeout_s, self._max_attempts
         with contextlib.closing(
-            BatchApi(self._endpoint, self._timeout_s, self._max_attempts)
+            BatchApi(self._endpoint, timeout_s, attempts, should_stop=self._should_stop)
         ) as api:
             for file in self._files:
                 self._submit(api, file)

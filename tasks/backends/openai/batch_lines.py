@@ -70,9 +70,13 @@ def read_line(line: bytes) -> tuple[int, Reply | str | None]:
         response = record.get("response")
         if response is None:
             return place, None  # expired, cancelled, or the provider's own failure
-        status, content = int(response["status_code"]), orjson.dumps(response["body"])
-    except (KeyError, TypeError, AttributeError) as error:
+        status, body = int(response["status_code"]), response["body"]
+    except (AttributeError, KeyError, OverflowError, RecursionError, TypeError) as error:
         raise ValueError(f"a line without {error}: {line[:200].decode(errors='replace')}") from None
+    try:
+        content = orjson.dumps(body)
+    except orjson.JSONEncodeError:  # asked again, it would be paid for again
+        return place, "the answer is nested too deeply to be read"
     return place, _read_answer(HttpAnswer(status, {}, content))
 
 

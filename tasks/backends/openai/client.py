@@ -27,10 +27,12 @@ from judgelake.tasks.backends.base import make_reason
 from judgelake.tasks.backends.openai import format as echo_format
 from judgelake.tasks.backends.openai.adapting import Adaptation, learn
 from judgelake.tasks.backends.openai.endpoints import (
+    LEAST_KEY_CHARS,
     OPENAI_KEY,
     OPENAI_URL,
     Endpoint,
     find_endpoint,
+    hide_key,
     sent_model,
 )
 from judgelake.tasks.backends.openai.format import (
@@ -70,8 +72,6 @@ FILTER_CODES = ("content_filter", "content_policy_violation")
 _SPARE_FILES = 128
 
 
-LEAST_KEY_CHARS = 12
-"""A shorter key may be a word of an answer."""
 MOST_BYTES = 32 * 2**20
 """Bytes of an answer that are read: 16,000 tokens with twenty alternatives each take half."""
 _NO_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=None)
@@ -108,7 +108,9 @@ class Wire:
             f"?{endpoint.query}" if endpoint.query else "",
         )
         self._headers = _make_headers(endpoint)
-        self._key = endpoint.key.encode()
+        self._key = endpoint.key
+        # what is in a body that may spell the key: the key, or an escape of a letter or a slash
+        self._signs = (self._key.encode(), b"\\u00", b"\\/")
         self._proxy = None if endpoint.is_loopback else _find_proxy(endpoint)
         self._connections = connections
         self._session: aiohttp.ClientSession | None = None
@@ -133,8 +135,8 @@ class Wire:
                 content = b"".join(parts)
                 # an answer may repeat the request's headers, in an error or in a reply; from here
                 # on nothing knows the key
-                if len(self._key) >= LEAST_KEY_CHARS:
-                    content = content.replace(self._key, b"***")
+                if any(sign in content for sign in self._signs):
+                    content = hide_key(content, self._key)
                 return HttpAnswer(response.status, headers, content)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise WireError(_describe(error)) from None
@@ -205,7 +207,8 @@ class OpenAIBackend:
     `timeout_s` is that of one attempt. After a model's first 401, 403, 404 or exhausted quota, or
     twenty equal refusals in a row, its further requests fail unsent; also where twenty in a row
     ended all their attempts in the same words and `outage_s` passed without a reply, and where the
-    endpoint answers nothing at all for minutes. Other shards of the run read that in `health_file`.
+    endpoint answers nothing at all, or gives no reply, for minutes. Other shards of the run read
+    that in `health_file`.
     What a model does not take (`temperature`, a system message, ...) is learnt from its first
     refusal.
     `has_image`: whether `encode_image` of an image takes no time; else it runs in a thread.
@@ -250,6 +253,7 @@ class OpenAIBackend:
             outcome = await self._attempt(request, again=attempt > 1)
             if not isinstance(outcome, _Setback):
                 return outcome
+            self._health.note_trouble(make_reason(outcome.reason, self._endpoint.key))
             silence = self._health.find_silence()
             if silence or not outcome.again or attempt >= self._max_attempts:
                 return self._give_up(request, outcome, attempt, silence)
@@ -326,19 +330,21 @@ class OpenAIBackend:
         """
         started = time.perf_counter()
         route = echo_format.ROUTE if request.scored else "/chat/completions"
+        outcome: Reply | _Setback | None
         answer: HttpAnswer | None = None
         try:
             async with asyncio.timeout(self._timeout_s):
                 answer = await self._wire.post(body, route)
         except TimeoutError:
-            return _Setback(f"no answer within {self._timeout_s:g} s", again=True, pushes_back=True)
+            words = f"no answer within {self._timeout_s:g} s"
+            outcome = _Setback(words, again=True, pushes_back=True)
         except WireError as error:
-            return _Setback(str(error), again=not isinstance(error, TooLongError))
-        finally:
-            took_s = time.perf_counter() - started
-            self._health.note_end(took_s, answered=answer is not None)
+            outcome = _Setback(str(error), again=not isinstance(error, TooLongError))
+        took_s = time.perf_counter() - started
+        if answer is None:
+            self._health.note_end(took_s, answered=False)
+            return outcome
         latency_ms = 1000 * took_s
-        outcome: Reply | _Setback | None
         tokens: int | None = None
         if 200 <= answer.status < 300:
             outcome = self._read(request, answer, latency_ms)
@@ -346,6 +352,7 @@ class OpenAIBackend:
                 tokens = (outcome.prompt_tokens or 0) + (outcome.completion_tokens or 0)
         else:
             outcome = self._heed_refusal(request, body, answer, latency_ms)
+        self._health.note_end(took_s, answered=True, replied=isinstance(outcome, Reply))
         self._pacer.note(answer.headers, slot.number, self._throttle.n_sent, tokens)
         return outcome
 
@@ -358,7 +365,7 @@ class OpenAIBackend:
             return Reply(
                 "",
                 "content_filter",
-                refusal=make_reason(read_error(answer.content)),
+                refusal=make_reason(read_error(answer.content), self._endpoint.key),
                 latency_ms=latency_ms,
             )
         adapts = answer.status in REFUSALS and not request.scored
@@ -382,6 +389,9 @@ class OpenAIBackend:
                 f"{answer.status} {error}", again=not isinstance(error, echo_format.NoEchoError)
             )
         self._health.streaks.pop(request.model, None)
+        key = self._endpoint.key
+        if len(key) >= LEAST_KEY_CHARS and key in reply.text:  # whose parts were joined only now
+            reply = dataclasses.replace(reply, text=reply.text.replace(key, "***"))
         known = self._adaptations.get(request.model, AS_IT_IS)
         if not request.scored and (request.form != "free" or request.decoding.top_logprobs):
             known = note_unheeded(known, request, reply, self._holding)

@@ -6,14 +6,19 @@ Nothing is sent here (see `tasks.backends.openai.client`), and no key leaves thi
 
 import functools
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 from urllib.parse import urlencode, urlsplit
+
+import orjson
 
 from judgelake.tasks.errors import BackendError
 
 OPENAI_URL = "https://api.openai.com/v1"
 OPENAI_KEY = "OPENAI_API_KEY"
+LEAST_KEY_CHARS = 12
+"""A shorter key may be a word of an answer."""
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
@@ -62,6 +67,16 @@ class Endpoint:
     def is_loopback(self) -> bool:
         """Whether it is this machine: no key needed, no proxy asked."""
         return urlsplit(self.base_url).hostname in _LOOPBACK
+
+
+def hide_key(content: bytes, key: str) -> bytes:
+    """A body without the key, also where JSON escapes its characters (`\\/`, `\\u002f`)."""
+    if len(key) < LEAST_KEY_CHARS:
+        return content
+    if b"\\" in content:
+        with suppress(ValueError, TypeError):  # no JSON, or nested too deeply to be written
+            content = orjson.dumps(orjson.loads(content))
+    return content.replace(key.encode(), b"***")
 
 
 @functools.cache

@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 import orjson
 
-from judgelake.tasks.backends.openai.adapting import Adaptation, apply
+from judgelake.tasks.backends.openai.adapting import Adaptation, apply, spell
 from judgelake.tasks.backends.openai.holding import BY_SCHEMA, Holding, find_unheeded, hold
 from judgelake.tasks.types import Image, Message, Reply, Request, TokenLogprobs
 
@@ -227,7 +227,7 @@ def _read_loosely(content: bytes) -> _Completion:
 
 def _read_words(value: object) -> str | None:
     """A word of another server; one of another type is shown, so that nobody takes it for none."""
-    return value if isinstance(value, str | None) else str(value)[:_MOST_WORDS]
+    return value if isinstance(value, str | None) else spell(value)[:_MOST_WORDS]
 
 
 def _read_usage(usage: object) -> _Usage | None:
@@ -292,7 +292,12 @@ def read_error(content: bytes) -> str:
     error = body.get("error", body) if isinstance(body, dict) else body
     if isinstance(error, dict):
         error = error.get("message") or error.get("detail") or error
-    return _shorten(error if isinstance(error, str) else orjson.dumps(error).decode())
+    if isinstance(error, str):
+        return _shorten(error)
+    try:
+        return _shorten(orjson.dumps(error).decode())
+    except orjson.JSONEncodeError:  # it reads what is nested four times as deep as what it writes
+        return _shorten(content.decode(errors="replace"))
 
 
 def _shorten(text: str) -> str:
@@ -365,7 +370,7 @@ def decode_scores(request: Request, content: bytes, latency_ms: float) -> Reply:
 
 def _entry(token: str, logprob: float) -> TokenLogprobs:
     if not isinstance(token, str):
-        raise TypeError(f"a token is {token!r}")
+        raise TypeError("a token is no text")
     return ((token, float(logprob)),)
 
 

@@ -346,8 +346,11 @@ SILENCE_S = 180.0
 """Seconds without any answer, be it an error, after which an endpoint hangs; at least as long as
 one request may take.
 """
+DROUGHT_S = 2 * LONGEST_WAIT_S
+"""Seconds without any reply after which an endpoint is given up; beyond what one request may take.
+"""
 _UNANSWERED = 3
-"""So many attempts must have ended without an answer meanwhile."""
+"""So many attempts must have ended without an answer, or a reply, meanwhile."""
 _SAVE_S = 5.0
 """The pause between two writes of the file."""
 
@@ -374,16 +377,20 @@ class Health:
         self._file, self._outage_s = file, outage_s
         self._silence_s = max(SILENCE_S, timeout_s)
         self._n_unanswered = 0
-        self._sign_s = time.time()
+        self._drought_s = DROUGHT_S + timeout_s
+        self._n_unreplied = 0
+        self._sign_s = self._reply_s = time.time()
         self._saved_s = 0.0
+        self._trouble = ""
         self.faults: dict[str, str] = {}
         self.limit: float | None = None
         self.streaks: dict[str, _Streak] = {}
         self._go_on()
 
-    def note_end(self, took_s: float, answered: bool) -> None:
-        """A request is over after so many seconds; `answered`: with an answer, whatever its status.
-        Silence begins with the last answer, or with the sending of the first request after it.
+    def note_end(self, took_s: float, answered: bool, replied: bool = False) -> None:
+        """A request is over after so many seconds; `answered`: with an answer, whatever its status;
+        `replied`: with a reply. Silence begins with the last answer, or with the sending of the
+        first request after it; a drought with the last reply.
         """
         now_s = time.time()
         if answered:
@@ -392,20 +399,40 @@ class Health:
             if self._n_unanswered == 0:
                 self._sign_s = max(self._sign_s, now_s - took_s)
             self._n_unanswered += 1
+        if replied:
+            self._n_unreplied, self._reply_s, self._trouble = 0, now_s, ""
+        else:
+            if self._n_unreplied == 0:
+                self._reply_s = max(self._reply_s, now_s - took_s)
+            self._n_unreplied += 1
         # a bucket is too slow to be written to in between
         if now_s >= self._saved_s + _SAVE_S and isinstance(self._file, Path):
             self.save()
 
+    def note_trouble(self, reason: str) -> None:
+        """What kept the latest attempt from a reply; the progress line shows it."""
+        is_new, self._trouble = not self._trouble, reason
+        if is_new and isinstance(self._file, Path):
+            self.save()
+
     def find_silence(self) -> str | None:
-        """Why the endpoint is given up, where it answers nobody in this run."""
+        """Why the endpoint is given up, where it answers nobody in this run, or gives no reply."""
+        if self._is_silent() or self._is_dry():
+            self._take_in()  # another shard may have heard of it
+        now_s = time.time()
+        if self._is_silent():
+            return f"not asked, as it has answered nothing for {now_s - self._sign_s:.0f} s"
+        if self._is_dry():
+            return f"not asked, as it has given no reply for {now_s - self._reply_s:.0f} s"
+        return None
+
+    def _is_silent(self) -> bool:
         silent_s = time.time() - self._sign_s
-        if self._n_unanswered < _UNANSWERED or silent_s < self._silence_s:
-            return None
-        self._take_in()  # another shard may have heard of it
-        silent_s = time.time() - self._sign_s
-        if silent_s < self._silence_s:
-            return None
-        return f"not asked, as it has answered nothing for {silent_s:.0f} s"
+        return self._n_unanswered >= _UNANSWERED and silent_s >= self._silence_s
+
+    def _is_dry(self) -> bool:
+        dry_s = time.time() - self._reply_s
+        return self._n_unreplied >= _UNANSWERED and dry_s >= self._drought_s
 
     def fails_all(self, model: str, reason: str, passes: bool) -> bool:
         """Count a request that used all its attempts; whether it is the twentieth in a row in the
@@ -437,6 +464,10 @@ class Health:
         state = {
             "sign_s": self._sign_s,
             "n_unanswered": self._n_unanswered,
+            "reply_s": self._reply_s,
+            "n_unreplied": self._n_unreplied,
+            "trouble": self._trouble,
+            "saved_s": self._saved_s,
             "faults": self.faults,
             "limit": self.limit,
             "streaks": self.streaks,
@@ -451,6 +482,7 @@ class Health:
             return
         state = json.loads(content)
         self._sign_s = max(self._sign_s, state["sign_s"])
+        self._reply_s = max(self._reply_s, state["reply_s"])
         self.faults = state["faults"] | self.faults
 
     def _go_on(self) -> None:
@@ -463,3 +495,6 @@ class Health:
         self.streaks = {model: _Streak(*streak) for model, streak in state["streaks"].items()}
         if state["n_unanswered"]:
             self._sign_s, self._n_unanswered = state["sign_s"], state["n_unanswered"]
+        if state["n_unreplied"] and time.time() - state["saved_s"] <= LONGEST_WAIT_S:
+            self._reply_s, self._n_unreplied = state["reply_s"], state["n_unreplied"]
+            self._trouble = state["trouble"]

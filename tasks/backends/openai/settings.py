@@ -15,6 +15,7 @@ from judgelake.tasks.backends.openai.holding import BY_SCHEMA, Constraint, Holdi
 from judgelake.tasks.backends.prices import BATCH_SHARE, Price, find_host, find_price
 from judgelake.tasks.digests import digest_json
 from judgelake.tasks.errors import JudgelakeError
+from judgelake.tasks.lake.stop_flag import StopFlag
 from judgelake.tasks.settings import frozen_settings
 from judgelake.tasks.types import AnswerForm
 
@@ -163,6 +164,7 @@ def _make_batch(settings: OpenAISettings, order: BackendOrder) -> Backend:
         max_attempts=settings.max_attempts,
         encode_image=order.encoder.encode,
         holding=settings.holding,
+        should_stop=StopFlag(order.lake, order.run_id).is_set,
     )
 
 

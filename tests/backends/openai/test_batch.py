@@ -44,7 +44,7 @@ from judgelake.tasks.runs.status import read_status
 from judgelake.tasks.suite.judges import JudgeSettings
 from judgelake.tasks.types import QUEUED, Failure, Image, Message, Pending, Reply, Request
 from tests.backends.asking import completion, rating_request, scripted_endpoint
-from tests.backends.batch_server import BatchServer, Json, batch_server, rate
+from tests.backends.batch_server import BatchServer, Json, batch_server, rate, refuse
 from tests.lakes import append_records, judge_row, lave_judge, make_lake, query
 
 START = "POST /v1/batches"
@@ -639,6 +639,29 @@ def test_the_key_shows_in_no_reply_and_no_refusal(
     assert collect(lake, server, "run-2").n_calls == len(REQUESTS)
     texts = {row["text"] for row in query(lake, "select text from stg_replies")}
     assert texts == {"you sent Bearer ***"}
+
+
+def test_a_key_that_json_escapes_shows_in_no_reply_and_no_refusal(
+    lake: Lake, server: BatchServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key := "sk-very/secret-0123456789")
+    queue(lake, server, "run-1")
+    escaped = key.replace("/", r"\/").replace("s", r"\u0073")
+
+    def answer(body: Json) -> tuple[int, Json]:
+        is_refused = "photo 0" in body["messages"][-1]["content"]
+        return refuse("you sent KEY") if is_refused else (200, completion("you sent KEY"))
+
+    server.answer = answer
+    server.finish()
+    for file_id, (name, content) in list(server.files.items()):
+        server.files[file_id] = name, content.replace(b"KEY", escaped.encode())
+    assert collect(lake, server, "run-2").n_calls == len(REQUESTS) - 1
+    texts = {row["text"] for row in query(lake, "select text from stg_replies")}
+    assert texts == {"you sent ***"}
+    stored = query(lake, "select * from stg_batches")
+    assert "you sent ***" in str(stored)
+    assert key not in str(stored)
 
 
 def test_an_answer_that_is_no_json_says_where_it_came_from() -> None:

@@ -1,6 +1,7 @@
 import asyncio
 import json
 import logging
+import re
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -242,6 +243,52 @@ def test_the_key_reaches_the_endpoint_and_neither_failures_nor_logs(
         for text in [*map(reason_of, outcomes), caplog.text]
         for part in (KEY, KEY[:14])
     )
+
+
+ESCAPED = "sk-very/secret+0123456789"
+
+
+@pytest.mark.parametrize(
+    "escape",
+    [
+        lambda text: text.replace("/", r"\/"),
+        lambda text: text.replace("s", r"\u0073"),
+        lambda text: text.replace("k", r"\u006B"),
+        lambda text: "".join(rf"\u{ord(one):04x}" for one in text),
+    ],
+)
+def test_a_key_that_json_escapes_is_in_no_reply_and_no_failure(
+    escape: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JUDGE_KEY", ESCAPED)
+    error = {"error": {"message": "denied KEY", "code": "content_filter"}}
+    whole = completion("you sent KEY", finish_reason="KEY") | {"model": "KEY"}
+    events = [
+        {"choices": [{"delta": {"content": part}, "finish_reason": end}]}
+        for part, end in (("you sent KE", None), ("Y", "stop"))
+    ]
+    pieces = [json.dumps(event) for event in events]
+    pieces = [pieces[0].replace("KE", ESCAPED[:9]), pieces[1].replace('"Y"', f'"{ESCAPED[9:]}"')]
+    parts = {"content": [{"type": "text", "text": "you sent KEY"}]}
+    bodies = [
+        (200, json.dumps(whole).replace("KEY", escape(ESCAPED))),
+        (200, json.dumps(completion(message=parts)).replace("KEY", escape(ESCAPED))),
+        (200, "".join(f"data: {piece}\n\n" for piece in pieces)),
+        (400, json.dumps(error).replace("KEY", escape(ESCAPED))),
+        (403, json.dumps({"error": "denied KEY"}).replace("KEY", escape(ESCAPED))),
+    ]
+
+    async def handler(request: web.Request) -> web.Response:
+        number = int(re.findall(r"photo (\d+)", await request.text())[0])
+        status, body = bodies[number]
+        return web.Response(status=status, text=body, content_type="application/json")
+
+    requests = [rating_request(number) for number in range(len(bodies))]
+    outcomes = ask_script(handler, requests, api_key_variable="JUDGE_KEY", concurrency=1)
+    assert not any(ESCAPED in repr(outcome) for outcome in outcomes)
+    texts = [one.text for one in outcomes if isinstance(one, Reply)]
+    assert texts == ["you sent ***"] * 3 + [""]
+    assert "403 denied ***" in reason_of(outcomes[-1])
 
 
 def test_the_headers_are_those_of_the_openai_package(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,11 +4,13 @@ in the next. The backend asks a scripted endpoint over HTTP.
 
 import asyncio
 import json
+import re
 from pathlib import Path
 
 import pytest
 from aiohttp import web
 
+from judgelake.flows import progress
 from judgelake.tasks.backends.openai import limits
 from judgelake.tasks.backends.openai.client import OpenAIBackend
 from judgelake.tasks.backends.openai.limits import BackOff, Health
@@ -98,6 +100,75 @@ def test_an_answer_in_another_shard_is_a_sign_of_life(clock: list[float], tmp_pa
     assert silent.find_silence() is None  # 40 s since the other's answer
     clock[0] = 1331.0
     assert silent.find_silence() is not None
+
+
+def test_an_endpoint_that_only_asks_to_wait_is_given_up(clock: list[float]) -> None:
+    kept = Health(None, timeout_s=120)
+    for waited_s in (0, 299, 598, 718):
+        clock[0] = 1001.0 + waited_s
+        kept.note_end(1, answered=True)
+        assert kept.find_silence() is None
+    clock[0] = 1720.0
+    kept.note_end(1, answered=True)
+    assert kept.find_silence() == "not asked, as it has given no reply for 720 s"
+    kept.note_end(1, answered=True, replied=True)
+    assert kept.find_silence() is None
+
+
+def test_a_drought_counts_over_the_shards_of_a_run_but_not_over_a_pause(
+    clock: list[float], tmp_path: Path
+) -> None:
+    file = tmp_path / "x.health"
+    first = Health(file, timeout_s=120)
+    for waited_s in (0, 299, 598):
+        clock[0] = 1001.0 + waited_s
+        first.note_end(1, answered=True)
+    clock[0] = 1725.0
+    second = Health(file, timeout_s=120)
+    second.note_end(1, answered=True)
+    assert second.find_silence() == "not asked, as it has given no reply for 725 s"
+    clock[0] = 1725.0 + limits.LONGEST_WAIT_S + 1
+    third = Health(file, timeout_s=120)  # nothing was asked meanwhile
+    for _ in range(5):
+        third.note_end(1, answered=True)
+    assert third.find_silence() is None
+
+
+def test_a_run_that_is_only_asked_to_wait_ends(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(limits, "DROUGHT_S", 0.3)
+    (tmp_path / "plan.json").write_text('{"lave": 20}')
+    monkeypatch.setattr(progress, "_QUIET_S", 0.0)
+    lines: list[str] = []
+
+    async def throttle(_request: web.Request) -> web.Response:
+        lines.append(progress.describe_progress(tmp_path / "plan.json", 1.0))
+        body = {"error": {"message": "slow down"}}
+        return web.json_response(body, status=429, headers={"retry-after": "0.1"})
+
+    async def drive() -> list[Reply | Failure | Pending]:
+        async with scripted_endpoint(throttle) as base_url:
+            backend = OpenAIBackend(
+                MODEL,
+                base_url,
+                timeout_s=0.5,
+                max_attempts=10**6,
+                back_off=BackOff(first_s=0.01),
+                health_file=tmp_path / "x.health",
+            )
+            try:
+                asking = asyncio.gather(*map(backend.reply, map(rating_request, range(20))))
+                return list(await asyncio.wait_for(asking, HANG_S))
+            finally:
+                await backend.close()
+
+    outcomes = asyncio.run(drive())
+    reasons = [one.reason for one in outcomes if isinstance(one, Failure)]
+    assert len(reasons) == 20
+    assert any("429 slow down" in reason for reason in reasons)
+    assert any("not asked, as it has given no reply for" in reason for reason in reasons)
+    assert re.search(r"0/s  waiting  0 tokens  no reply for \d s: 429 slow down$", lines[-1])
 
 
 def test_failures_of_an_earlier_shard_are_counted(clock: list[float], tmp_path: Path) -> None:
