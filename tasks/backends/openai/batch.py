@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import openai
 from openai.types import Batch as ProviderBatch
@@ -28,6 +28,7 @@ from judgelake.tasks.backends.openai.adapting import Adaptation, learn
 from judgelake.tasks.backends.openai.batch_book import Batch, BatchBook, Key
 from judgelake.tasks.backends.openai.batch_lines import ROUTE, cut_lines, write_line
 from judgelake.tasks.backends.openai.batch_news import ODD, BatchNews, read_news, read_text
+from judgelake.tasks.backends.openai.bounded_client import BoundedClient
 from judgelake.tasks.backends.openai.client import MOST_BYTES, TooLongError
 from judgelake.tasks.backends.openai.endpoints import (
     OPENAI_URL,
@@ -51,8 +52,6 @@ KEY = "judgelake_batch"
 ENDED = ("completed", "failed", "expired", "cancelled")
 # our clock and the provider's may differ; an hour is far more than they do
 _CLOCKS_APART_S = 3600.0
-# what is said of a body that has been read and unpacked no longer holds
-_OF_THE_BODY = ("content-encoding", "content-length", "transfer-encoding")
 # the most batches that OpenAI lists in one answer
 _PAGE = 100
 _MOST_LISTED = 100 * _PAGE
@@ -75,37 +74,6 @@ class BatchError(BackendError):
 
     def __reduce__(self) -> tuple[type["BatchError"], tuple[str, int | None]]:
         return BatchError, (self.words, self.status)
-
-
-class _BoundedClient(openai.DefaultHttpxClient):
-    """Reads no more of an answer than `MOST_BYTES`, unpacked, and leaves a file that is streamed to
-    its reader; goes nowhere else, as no live request does.
-    """
-
-    def __init__(self, *, trust_env: bool) -> None:
-        super().__init__(trust_env=trust_env, follow_redirects=False)
-
-    def send(self, request: Any, *, stream: bool = False, **more: Any) -> Any:
-        response = super().send(request, stream=True, **more)
-        if stream and response.is_success:
-            return response
-        parts, size = [], 0
-        with contextlib.closing(response):
-            for part in response.iter_bytes():
-                parts.append(part[: MOST_BYTES - size])
-                size += len(part)
-                if size > MOST_BYTES:
-                    if response.is_success:
-                        raise TooLongError
-                    break  # the beginning of an error says what it is
-        headers = [
-            (name, value)
-            for name, value in response.headers.items()
-            if name.lower() not in _OF_THE_BODY
-        ]
-        return type(response)(
-            response.status_code, headers=headers, content=b"".join(parts), request=request
-        )
 
 
 class BatchApi:
@@ -135,7 +103,7 @@ class BatchApi:
             base_url=endpoint.base_url,
             timeout=timeout_s,
             max_retries=0,  # a batch that was perhaps made must be looked for first
-            http_client=_BoundedClient(trust_env=not endpoint.is_loopback),
+            http_client=BoundedClient(trust_env=not endpoint.is_loopback),
             default_headers=headers,  # type: ignore[arg-type]  # Omit takes a header away
             default_query=dict(part.split("=") for part in endpoint.query.split("&"))
             if endpoint.query
