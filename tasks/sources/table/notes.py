@@ -47,6 +47,7 @@ class NamedColumns:
             for field in dataclasses.fields(settings)
             if isinstance(value := getattr(settings, field.name), Value)
             and value.is_plain
+            and value.constant is not None
             and value.constant not in section_paths(settings)
         }
         self.found: set[str] = set()
