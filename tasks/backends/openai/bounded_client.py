@@ -20,7 +20,7 @@ class BoundedClient(openai.DefaultHttpxClient):
         super().__init__(trust_env=trust_env, follow_redirects=False)
 
     def send(self, request: Any, *, stream: bool = False, **more: Any) -> Any:
-        """The response, read as far as the bound; raises TooLongError where a good one is longer."""
+        """The response, read as far as the bound; raises TooLongError where it is longer."""
         response = super().send(request, stream=True, **more)
         if stream and response.is_success:
             return response
