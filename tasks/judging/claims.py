@@ -116,6 +116,28 @@ def hide_asides(text: str) -> str:
     return hidden if tokens is None else hidden[: tokens.start()].ljust(len(hidden))
 
 
+OPENING, CLOSING, _BEFORE_QUOTES = "\"'`“”„‘«", "\"'`”“’»", "([{:,—–-"
+QUOTES = re.compile(f"[{OPENING}{CLOSING}]")
+
+
+def is_quoted(text: str, start: int, end: int) -> bool:
+    """Whether what stands from `start` to `end` is somebody's words: right within quotation marks,
+    or in a Markdown quotation.
+    """
+    line = text.rfind("\n", 0, start) + 1
+    if text[line : line + 20].lstrip().startswith(">"):
+        return True
+    before, after = (
+        text[max(0, start - 9) : start].rstrip("*_"),
+        text[end : end + 9].lstrip(".!,)]*_"),
+    )
+    opened = before[-1:] in OPENING and (before[-2:-1].isspace() or before[-2:-1] in _BEFORE_QUOTES)
+    closed = after[:1] in CLOSING
+    return (before != "" and opened and not before.endswith("```")) or (
+        after != "" and closed and not after.startswith("```")
+    )
+
+
 class Mark(NamedTuple):
     """A verdict that a text gives from `start` to `end`; `value` is None where it is none of those
     asked for. `fault`: what is wrong with what follows it, if anything is.
@@ -126,6 +148,60 @@ class Mark(NamedTuple):
     end: int
     is_own: bool = True
     fault: str = ""
+
+
+_SENTENCES_CHARS = 240
+_ALL_EMPHASIS = str.maketrans("*_`|", "    ")
+_RULE = re.compile(r"[\s=~—–-]*\Z")
+# `Not rating=3, but rating=2`: the number that is refused is none
+_REFUSED = re.compile(r"(?:\A|(?<=[.!?\n] ))not (?:rating|score) ?[=:] ?[0-9], but ?\Z")
+_ENDED = re.compile(r"[.!?…。！？][\"'”’»)\]]*\Z")
+# one word is a sentence only if it appraises: `Correct.`, not `Eg.` or `max.`
+_APPRAISAL = re.compile(
+    r"(?:correct|incorrect|wrong|right|true|false|yes|no|good|great|excellent|perfect|fine|weak"
+    r"|poor|bad|fair|okay|ok|nice|fairer|half|partial|match(?:es|ing)?|same|different|ambiguous"
+    r"|incomplete|sound|clear|done|agreed|exactly|well|relevant|irrelevant|middling|[0-9]+|.*\W.*"
+    r"|.*[^\x00-\x7f].*)"
+)
+_ABBREVIATED = re.compile(
+    r"\b(?:max|min|avg|prev|orig|approx|incl|excl|poss|exp|est|e\.?g|i\.?e|cf|vs|fig|ex|etc|nr|ca"
+    r"|resp|viz|al|usu)\.\Z"
+)
+_POINTS = re.compile(
+    r"\A\W*(?:the|what) follow(?:ing|s)\b|\b(?:the following|as follows|these words|follows"
+    r"|this (?:sentence|line|verdict|string|rating|score|marker)|the next (?:line|sentence))\W*\Z"
+    r"|\A(?!.*\b(?:what|as|than|like) (?:most |all |the |many )?(?:people|references?"
+    r"|annotators)\b)"
+    r".*\b(?:says?|(?<!well )said|reads?|adds?|added|writes?|wrote|states?|stated|goes on"
+    r"|continues?|claims?"
+    r"|outputs?|prints?|disagrees?)\W*\Z"
+    r"|\b(?:(?:another|other|second) judge|judge disagrees|colleague|annotator|grader|reviewer"
+    r"|an? (?:\w+ )?(?:example|sample"
+    r"|illustration|mistake)|(?:example|sample) output)\b|\A\W*(?:here is|for example|example"
+    r"|imagine"
+    r"|suppose|hypothetically|illustration|consider|take|pretend|never|do not|don['’]t)\b"
+    r"|\b(?:like|adds?|added|imagine) this\W*\Z"
+    r"|\b(?:writ|wrote|sa(?:y|id)|told|output|print|end(?:s|ed|ing)? with|answer|repl|respon"
+    r"|ask|want|ignor|demand|quot)\w*\b[^.]*\b(?:this|like so|below)\W*\Z"
+)
+_LONG_WORDS, _LONG_WORD_CHARS = 8, 8
+"""A sentence of more words is a part of the feedback, unless its end points to what follows."""
+_POINTS_AT_END = re.compile(
+    r"\b(?:the following|as follows|these words|this (?:sentence|line|verdict|string|rating|score"
+    r"|marker)|the next (?:line|sentence)|like (?:this|so)|below)\W*\Z"
+)
+_COMPLETE = re.compile(
+    r"\b(?:is|are|was|were|has|have|had|does|do|did|agrees?|disagrees?|match(?:es)?|names?|misses"
+    r"|mentions?|fits?|differs?|says?|gives?|contradicts?|equals?|lacks?"
+    r"|answers)\b(?!\W*\Z)(?=.*\w)"
+    r"|\b(?:fits?|matches|agrees?|differs?|fails)\W*\Z"
+)
+_ELSEWHERE = re.compile(
+    r"\b(?:here is|what (?:it|the)|said|says? that|writes?|wrote|written|judge|grader|annotator"
+    r"|colleague|reviewer|example"
+    r"|sample|template|format|inject\w*|told|wants?|asks?|asked|would|could|should|might|not\W*\Z"
+    r"|never\W*\Z|the\W*\Z|an?\W*\Z|is\W*\Z|be\W*\Z|with\W*\Z|that\W*\Z|but\W*\Z)\b"
+)
 
 
 def is_own(text: str, start: int, end: int, after: int = 0, *, joins_lines: bool = False) -> bool:
@@ -147,7 +223,7 @@ def is_own(text: str, start: int, end: int, after: int = 0, *, joins_lines: bool
         return False  # the second of a list: `between rating=2 and rating=3`
     if not breaks and begin > after:
         sentence = f"x {sentence}"  # its beginning is further away, and leads in to nothing
-    return is_lead(sentence, text[start : start + 3])
+    return _LEAD.fullmatch(sentence) is not None or is_lead(sentence, text[start : start + 3])
 
 
 def is_lead(sentence: str, verdict: str = "") -> bool:
@@ -166,6 +242,46 @@ def is_lead(sentence: str, verdict: str = "") -> bool:
         or _CONCLUDES.search(clause) is not None
         or _SINCE.match(sentence) is not None
     )
+
+
+def is_judges_own(text: str, start: int, end: int, after: int = 0) -> bool:
+    """Whether what stands from `start` to `end` is said by the judge itself, as a fact, and the
+    sentence or line before does not give it to somebody else. `after`: where the verdict before it
+    ends; the first sentence is then about that one.
+    """
+    before = text[max(after, start - _SENTENCES_CHARS) : start].translate(_ALL_EMPHASIS).lower()
+    if _REFUSED.search(before) or (after and _REFUSED.search(_last(text, after, start))):
+        return True
+    if not is_own(text, start, end, after):
+        return False
+    ends = [match.end() for match in SENTENCE_END.finditer(before)]
+    if not ends or (after > 0 and len(ends) == 1 and not before[: ends[0]].startswith("\n")):
+        return True
+    lines = [line.strip() for line in before[: ends[-1]].splitlines() if not _RULE.match(line)]
+    if not lines:
+        return True
+    line, is_above = lines[-1], before[: ends[-1]].endswith("\n")
+    if not _ENDED.search(line):
+        return (
+            line.startswith((">", "-", "•", "+"))
+            or is_lead(line.lstrip("# "))
+            or (
+                not line.startswith("#")
+                and _COMPLETE.search(line) is not None
+                and _ELSEWHERE.search(line) is None
+            )
+        )
+    last = next((part.strip() for part in SENTENCE_END.split(line)[::-1] if part.strip()), "")
+    if len(last.split()) > _LONG_WORDS:
+        return _POINTS_AT_END.search(last) is None
+    bare = last.partition(":")[2].strip() or last
+    is_short = not is_above and last != "" and " " not in last and len(last) < _LONG_WORD_CHARS
+    is_word = is_short and _APPRAISAL.fullmatch(bare) is None
+    return not is_word and _ABBREVIATED.search(line) is None and _POINTS.search(last) is None
+
+
+def _last(text: str, after: int, start: int) -> str:
+    return text[max(0, after - 20) : start].lower()
 
 
 class Settled(NamedTuple):

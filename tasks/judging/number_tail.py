@@ -10,6 +10,7 @@ import re
 from typing import NamedTuple
 
 from judgelake.tasks.judging.claims import is_form, takes_back
+from judgelake.tasks.judging.courtesies import drop_courtesies
 from judgelake.tasks.judging.number_value import NUMBER_WORDS, SCALE
 
 _LONGEST_CHARS = 3_000
@@ -46,14 +47,15 @@ _RESTATED = (
     r"(?![\w/]|\.\d)(?: (?:says|means|stands for)(?= that))?"
 )
 _HARMLESS = (
-    # courtesies and set phrases
-    r"\b(?:let me know|feel free)\b[^.!?\n]{0,120}[.!?]?|i hope (?:this|that) helps"
-    r"|i would not change a (?:word|thing)",
+    # set phrases
+    r"\bi would not change a (?:word|thing)|\bi (?:mentioned|noted)\b|\bmy decision\b"
+    r"|\bexplanation of the (?:rating )?scale\b",
     # `(1 = poor, 5 = excellent)`, `ratings range from 1 (incorrect) to 3 (correct)`
-    r"\(?1 ?= ?[a-z ]{1,30}(?:, ?[0-9] ?= ?[a-z ]{1,30}){1,4}\)?",
+    r"\(?(?:scale ?: ?)?1 ?= ?[a-z ]{1,30}(?:[,;\n] ?[0-9] ?= ?[a-z ]{1,30}){1,4}\)?",
     r"\b(?:(?:ratings?|scores?|scale) (?:ranges? |goes |is )?)?(?:from|between) 1"
     r"(?: \([a-z ]{1,30}\))? (?:to|and) [0-9]{1,2}(?: \([a-z ]{1,30}\))?",
     r"\bthis (?:score|rating) (?:reflects|shows|is because)\b",
+    rf"\b(?:the )?reason (?:for|behind) the (?:score|rating)(?: of {_NUMERAL})?",
     r"\[result\][ :]*\(an? integer[^()\n]{0,60}\)",
     # another number refused: `it does not deserve a 5`, `a score of 5 would need the bench`
     rf"\bnot (?:quite |really )?(?:(?:deserve|merit|worth|reach|get|give it|enough for) )?"
@@ -114,6 +116,7 @@ _MEANT = (
 )
 _SUBJECTS = (
     rf"(?:the(?:\Z| (?!(?:{_MEANT}|preceding|previous|highest|lowest|best|worst)\b)[\w'’-]+)"
+    r"|this is (?:mainly|mostly|largely|primarily|because|due)\b"
     rf"|this (?:{_ITS_NAMES})\b|(?:it|these|they|he|she|there|both|all|everything|nothing|nobody"
     rf"|none"
     r"|most|people|details?|objects?|colou?rs?)\b"
@@ -239,13 +242,14 @@ class _Scale:
         if not left.strip(" .,") or self._is_appraisal(left):
             return True
         return not small.startswith(("as ", "because ")) and (
-            not self.find_fault(words) and re.search(r"\b(?:is|are|has|have)\b", small) is not None
+            not self.find_fault(words)
+            and re.search(r"\b(?:is|are|has|have|demonstrates|shows)\b", small) is not None
         )
 
     def find_fault(self, text: str) -> str:
         """What makes a text behind a number no reason for it; '' where nothing does."""
         shown = f"{self.value:g}"
-        small = _BREAKS.sub("\n", _BLANKS.sub(" ", text.lower()))
+        small = _BREAKS.sub("\n", _BLANKS.sub(" ", drop_courtesies(text).lower()))
         small = _QUOTED.sub(_name_quoted, small)
         if _LIST.search(small):
             small = _POINT.sub("", small)

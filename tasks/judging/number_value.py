@@ -1,7 +1,7 @@
 """A number that a reply gives as its verdict: in digits or as a word, within markup that closes
 again (quotes, brackets, `\\boxed{}`, `$`), or as the one rating of a JSON object.
 
-What stands before it is `number_lead`, what behind it `number_tail`.
+What stands before it is `claims`, what behind it `number_tail`.
 """
 
 import json
@@ -24,7 +24,7 @@ _CORE = re.compile(
     r"(?P<on>(?!分)[^\W_]|[.,]\d|[%½]|)",
     re.IGNORECASE,
 )
-_MOST_OPENERS = 6
+_MOST_OPENERS, _MOST_DIGITS = 6, 12
 _JSON = re.compile(r"\s*(?:```(?:json)?\s*)?(?P<object>\{.*\})\s*(?:```)?\s*\Z", re.DOTALL)
 _RATED_KEYS = frozenset({"rating", "score"})
 _REASON_KEYS = frozenset(
@@ -53,24 +53,17 @@ def read_number(text: str, place: int, top: float, *, words: bool = True) -> Num
         return None
     openers = _OPENER.findall(text[place:begin])
     end = core.end("word" if core["word"] else "digits")
-    value = None if core["on"] else _value_of(core)
-    behind = _find_close(text, end, openers, top)
+    value, digits = None, core["digits"]
+    if core["word"] and not core["on"]:
+        value = float(NUMBER_WORDS.index(core["word"].lower()))
+    elif digits and not core["on"] and digits.isascii() and digits[0] not in "-+":
+        value = float(digits) if len(digits) < _MOST_DIGITS else None
+    behind = _find_close(text, end, openers, top) if openers else end
     return Number(value if behind is not None else None, begin, end, behind or end)
-
-
-def _value_of(core: re.Match[str]) -> float | None:
-    if core["word"]:
-        return float(NUMBER_WORDS.index(core["word"].lower()))
-    digits = core["digits"]
-    return (
-        float(digits) if digits.isascii() and digits[0] not in "-+" and len(digits) < 12 else None
-    )
 
 
 def _find_close(text: str, end: int, openers: list[str], top: float) -> int | None:
     """Where the markup closes that was opened before a number; None where it does not."""
-    if not openers:
-        return end
     if len(openers) > _MOST_OPENERS:
         return None
     line_end = text.find("\n", end)

@@ -12,19 +12,25 @@ from itertools import islice
 from typing import NamedTuple
 
 from judgelake.tasks.judging.claims import (
+    CLOSING,
+    HAS_ASIDES,
     LONGEST_CHARS,
     MOST_MARKS,
+    OPENING,
+    QUOTES,
     Mark,
     Settled,
     hide_asides,
+    is_judges_own,
     is_own,
+    is_quoted,
     settle,
     takes_back,
 )
+from judgelake.tasks.judging.courtesies import drop_courtesies
 from judgelake.tasks.judging.number_lead import (
     blank_tags,
     find_number_alone,
-    is_judges_own,
     is_last_code,
 )
 from judgelake.tasks.judging.number_tail import read_tail
@@ -38,6 +44,7 @@ _MARKER = re.compile(
 )
 # what every marker has: a reply without it is searched no further
 _MARKER_WORD = re.compile(r"(?i)result[\]:]|overall")
+_AROUND = " \t\r\n.*_`"
 _MOST_MARKERS = 4 * MOST_MARKS
 """Many may be passed over, as words of the prompt; a reply with more of them repeats itself."""
 _TOO_LONG = f"it is longer than {LONGEST_CHARS:,} characters"
@@ -62,7 +69,6 @@ _CHOICE = re.compile(
     r"(?(open)[\"'”’`})\]$*_]*)",
     re.IGNORECASE,
 )
-_OPENING, _CLOSING, _BEFORE_QUOTES = "\"'`“”„‘«", "\"'`”“’»", "([{:,—–-"
 # `yes` and `no` as whole words: not `no-one`, `yes/no`, `yes?`, `yes or no`, nor a letter with
 # a combining accent
 _WORD_ENDS = (
@@ -136,22 +142,32 @@ def settle_rating_at_end(text: str, marker: str, levels: Iterable[int]) -> Settl
         return Settled(None, _TOO_LONG)
     allowed = set(levels)
     top = max(allowed, default=0)
-    seen = blank_tags(hide_asides(text))
-    place = find_json_number(seen)
-    if place is None:
-        place = find_number_alone(seen)
-        matches = [*islice(_find_rating_pattern(marker).finditer(seen), MOST_MARKS + 1)]
-    else:
-        matches = []
+    seen = hide_asides(text) if HAS_ASIDES.search(text) else text
+    seen = blank_tags(seen) if "<" in seen else seen
+    place = find_json_number(seen) if "{" in seen else None
     found = [
         (match, number)
-        for match in matches
-        if (number := read_number(seen, match.end(), top, words=match["sign"].lower() != "is"))
+        for match in islice(_find_rating_pattern(marker).finditer(seen), MOST_MARKS + 1)
+        if place is None
         and (
-            not _is_quoted(seen, match.start(), number.behind)
+            number := Number(float(match["plain"]), *match.span("plain"), match.end())
+            if match["plain"]
+            else read_number(seen, match.end(), top, words=match["sign"].lower() != "is")
+        )
+        and (
+            not (
+                ">" in seen
+                or QUOTES.search(
+                    seen[max(0, match.start() - 9) : match.start()].rstrip("*_")[-1:]
+                    + seen[number.behind : number.behind + 9].lstrip(".!,)]*_")[:1]
+                )
+            )
+            or not is_quoted(seen, match.start(), number.behind)
             or is_last_code(seen, match.start(), number.behind)
         )
     ]
+    if place is None and (not found or seen[found[-1][1].behind :].strip(_AROUND)):
+        place = find_number_alone(seen)
     if place is not None and not (found and found[-1][1].start >= place):
         number = read_number(seen, place, top)
         if number is None or number.value not in allowed:
@@ -166,8 +182,15 @@ def settle_rating_at_end(text: str, marker: str, levels: Iterable[int]) -> Settl
             marks.append(Mark(level, match.start(), number.end, own))
         after = number.behind
     settled = settle(seen, marks)
-    if found and found[-1][0]["sign"].lower() == "is" and re.search(r"\w", seen[after:]):
+    if (
+        found
+        and found[-1][0]["sign"].lower() == "is"
+        and re.search(r"\w", drop_courtesies(seen[after:]))
+    ):
         return Settled(None, "what follows `is` and its number may count something else")
+    is_last = settled.mark is None or settled.mark.end == found[-1][1].end
+    if is_last and not seen[after:].strip(_AROUND):
+        return settled
     return _check_tail(seen, settled, top, [number for _, number in found])
 
 
@@ -186,7 +209,8 @@ def _find_rating_pattern(marker: str) -> re.Pattern[str]:
     return re.compile(
         # `So rating=4`, `rating: 4`, `rating is 4`
         rf"(?i)\b(?P<so>so\s+)?{re.escape(marker)}[\s*_]*(?P<sign>=|:|\bis\b)(?:[*_]+(?=\s))?\s*"
-        r"(?=[\d\"'`(\[<{$*_\\]|(?:one|two|three|four|five)\b)",
+        # a digit that ends the text, or else what `number_value` reads
+        r"(?:(?P<plain>[0-9])(?=[\s.]*\Z)|(?=[\d\"'`(\[<{$*_\\]|(?:one|two|three|four|five)\b))",
         re.ASCII,
     )
 
@@ -260,7 +284,7 @@ def _settle_markers(
         if found is None:
             continue
         start, end = marker.start(), max(found.end, found.behind)
-        if not wrapped and _is_quoted(seen, start, end) and not is_last_code(seen, start, end):
+        if not wrapped and is_quoted(seen, start, end) and not is_last_code(seen, start, end):
             continue
         own = says(seen, start, found.end, after)
         marks.append(Mark(found.value, marker.start(), found.end, own, found.fault))
@@ -320,29 +344,9 @@ def _is_wrapped(text: str) -> bool:
     bare = text.strip()
     return (
         len(bare) > 1
-        and bare[0] in _OPENING
-        and bare[-1] in _CLOSING
+        and bare[0] in OPENING
+        and bare[-1] in CLOSING
         and not {bare[0], bare[-1]} & set(bare[1:-1])
-    )
-
-
-def _is_quoted(text: str, start: int, end: int) -> bool:
-    """Whether what stands from `start` to `end` is somebody's words: right within quotation marks,
-    or in a Markdown quotation.
-    """
-    line = text.rfind("\n", 0, start) + 1
-    if text[line : line + 20].lstrip().startswith(">"):
-        return True
-    before, after = (
-        text[max(0, start - 9) : start].rstrip("*_"),
-        text[end : end + 9].lstrip(".!,)]*_"),
-    )
-    opened = before[-1:] in _OPENING and (
-        before[-2:-1].isspace() or before[-2:-1] in _BEFORE_QUOTES
-    )
-    closed = after[:1] in _CLOSING
-    return (before != "" and opened and not before.endswith("```")) or (
-        after != "" and closed and not after.startswith("```")
     )
 
 
@@ -427,7 +431,7 @@ def read_arena_label(text: str) -> float | None:
     seen = hide_asides(text)
     marks, after = [], 0
     for match in _take(_ARENA_LABEL.finditer(seen)):
-        if not _is_quoted(seen, *match.span()):
+        if not is_quoted(seen, *match.span()):
             line = max(seen.rfind("\n", 0, match.start()) + 1, after)
             own = is_own(seen[line:], match.start() - line, match.end() - line) or _names_label(
                 seen[line : match.start()]

@@ -8,6 +8,8 @@ a fault is not read. What follows a number is in `tasks.judging.number_tail`.
 import re
 from typing import NamedTuple
 
+from judgelake.tasks.judging.courtesies import drop_courtesies
+
 _LONGEST_CHARS, _LONGEST_PIECE = 10_000, 800
 """Of what may follow a verdict, in which no person would look for it any more."""
 PRAISE, BLAME = "✅✔☑👍🏆🎉🥇", "❌✗✘👎"
@@ -162,6 +164,7 @@ def find_fault(behind: str, sides: Sides, *, stated: bool = False) -> str:
     """
     if not behind.strip(_EDGES + ".\n"):
         return ""
+    behind = drop_courtesies(behind)
     if len(behind) > _LONGEST_CHARS:
         return f"more than a reason follows its {sides.value}"
     if not fits_signs(behind, sides.value):
