@@ -82,8 +82,10 @@ def find_reach(is_rarer: NDArray[np.bool_], clusters: Indices) -> float:
 
 
 def _find_missed(effective: float) -> float:
-    """The largest share of which so many clusters may hold nothing in 2.5 of 100 samples."""
-    return float(1 - 0.025 ** (1 / effective))
+    """The largest share of which so many clusters may hold nothing in 2.5 of 100 samples; without
+    clusters, any.
+    """
+    return float(1 - 0.025 ** (1 / effective)) if effective else 1.0
 
 
 def is_at_end(value: float) -> bool:

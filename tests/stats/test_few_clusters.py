@@ -42,6 +42,14 @@ def test_clusters_in_effect() -> None:
     assert count_effective(np.array([], dtype=np.int64)) == 0
 
 
+def test_raters_that_never_agree_have_an_interval_that_begins_at_minus_1() -> None:
+    """Each of eight units has both labels, the same one first: no row has a rarer label."""
+    units, labels = np.repeat(np.arange(8), 2), np.tile([0.0, 1.0], 8)
+    weights = draw_cluster_weights(8, 50, np.random.default_rng(0))
+    found = fleiss_kappa(units, labels, 2, units, weights).kappa
+    assert (found.value, found.low, found.high) == (-1, -1, 0)
+
+
 def test_each_cluster_is_left_out_once() -> None:
     clusters = np.array([4, 4, 7, 9, 9, 2, 0])
     weights = draw_cluster_weights(12, 3, np.random.default_rng(0))
