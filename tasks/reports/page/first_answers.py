@@ -61,7 +61,7 @@ def _say_trust(part: BenchmarkPart, *, several: bool) -> Iterator[str]:
         if first is not None and first is not known[0]:
             yield f"{where}of those surely better than chance, closest is {_measure(first)}."
         elif first is not None:
-            words = "; ".join(first.verdicts)
+            words = "; ".join(first.verdicts).removeprefix("the highest, but ")
             yield f"{where}the highest agreement with {people} is {_measure(first)}: {words}."
         if doubted:
             yield (

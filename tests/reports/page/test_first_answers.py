@@ -41,6 +41,10 @@ def test_the_closest_judge_is_one_whose_interval_lies_above_0() -> None:
     assert say(replace(EMPTY, trust=lines[1:2]))["trust"] == (
         "The highest agreement with people is `sure` 0.40 (0.20 to 0.57): fair.",
     )
+    second_to_none = replace(lines[1], verdicts=("the highest, but not surely above x",))
+    assert say(replace(EMPTY, trust=(second_to_none,)))["trust"] == (
+        "The highest agreement with people is `sure` 0.40 (0.20 to 0.57): not surely above x.",
+    )
 
 
 def test_the_best_model_is_one_that_alone_may_be_first() -> None:
