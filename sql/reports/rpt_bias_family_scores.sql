@@ -78,7 +78,14 @@ bounded as (
     select
         *,
         mean_ends(
-            struct_update(spread, mean := excess, n_differing := n_differing),
+            struct_pack(
+                mean := excess,
+                variance := spread.variance,
+                degrees := spread.degrees,
+                effective := spread.effective,
+                n_clusters := spread.n_clusters,
+                n_differing := n_differing
+            ),
             -2,
             2
         ) as ends

@@ -103,7 +103,18 @@ bounded as (
             when score_spread is null
                 then struct_pack(low := null::double, high := null::double, reason := 'no two answers of one tenth differ in score')
             -- what the means of the tenths take from the variance of what is left
-            else mean_ends(struct_update(slope, variance := slope.variance * absorbed), '-infinity'::double, 'infinity'::double)
+            else mean_ends(
+                struct_pack(
+                    mean := slope.mean,
+                    variance := slope.variance * absorbed,
+                    degrees := slope.degrees,
+                    effective := slope.effective,
+                    n_clusters := slope.n_clusters,
+                    n_differing := slope.n_differing
+                ),
+                '-infinity'::double,
+                'infinity'::double
+            )
         end as ends
     from slopes
 )
