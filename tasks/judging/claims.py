@@ -15,7 +15,7 @@ LONGEST_CHARS = 100_000
 """Of a reply that is read: 25,000 tokens. Whatever is longer is no verdict, and is not searched."""
 MOST_MARKS = 50
 """A reply that gives more verdicts than that repeats itself without end."""
-_BEFORE_CHARS, _AFTER_CHARS = 240, 120
+BEFORE_CHARS, _AFTER_CHARS = 240, 120
 _EMPHASIS = str.maketrans("", "", "*_`#")
 
 # what is in the text and not meant: a comment, struck text
@@ -111,13 +111,12 @@ def hide_asides(text: str) -> str:
         end = hidden.find(_THOUGHT_ENDS, start)
         end = len(hidden) if end < 0 else end + len(_THOUGHT_ENDS)
         hidden = " " * end + hidden[end:]
-    tail = max(0, len(hidden) - _BEFORE_CHARS)
+    tail = max(0, len(hidden) - BEFORE_CHARS)
     tokens = _END_TOKENS.search(hidden, tail)
     return hidden if tokens is None else hidden[: tokens.start()].ljust(len(hidden))
 
 
 OPENING, CLOSING, _BEFORE_QUOTES = "\"'`“”„‘«", "\"'`”“’»", "([{:,—–-"
-QUOTES = re.compile(f"[{OPENING}{CLOSING}]")
 
 
 def is_quoted(text: str, start: int, end: int) -> bool:
@@ -150,8 +149,7 @@ class Mark(NamedTuple):
     fault: str = ""
 
 
-_SENTENCES_CHARS = 240
-_ALL_EMPHASIS = str.maketrans("*_`|", "    ")
+ALL_EMPHASIS = str.maketrans("*_`|", "    ")
 _RULE = re.compile(r"[\s=~—–-]*\Z")
 # `Not rating=3, but rating=2`: the number that is refused is none
 _REFUSED = re.compile(r"(?:\A|(?<=[.!?\n] ))not (?:rating|score) ?[=:] ?[0-9], but ?\Z")
@@ -212,7 +210,7 @@ def is_own(text: str, start: int, end: int, after: int = 0, *, joins_lines: bool
     """
     if _MENTIONED.match(text, end, end + _AFTER_CHARS):
         return False
-    begin = max(after, start - _BEFORE_CHARS)
+    begin = max(after, start - BEFORE_CHARS)
     before = _BLANKS.sub(" ", text[begin:start].translate(_EMPHASIS)).lower()
     if joins_lines:
         before = _LINE_ENDS.sub(" ", before)
@@ -249,8 +247,10 @@ def is_judges_own(text: str, start: int, end: int, after: int = 0) -> bool:
     sentence or line before does not give it to somebody else. `after`: where the verdict before it
     ends; the first sentence is then about that one.
     """
-    before = text[max(after, start - _SENTENCES_CHARS) : start].translate(_ALL_EMPHASIS).lower()
-    if _REFUSED.search(before) or (after and _REFUSED.search(_last(text, after, start))):
+    before = text[max(after, start - BEFORE_CHARS) : start].translate(ALL_EMPHASIS).lower()
+    if _REFUSED.search(before) or (
+        after and _REFUSED.search(text[max(0, after - 20) : start].lower())
+    ):
         return True
     if not is_own(text, start, end, after):
         return False
@@ -278,10 +278,6 @@ def is_judges_own(text: str, start: int, end: int, after: int = 0) -> bool:
     is_short = not is_above and last != "" and " " not in last and len(last) < _LONG_WORD_CHARS
     is_word = is_short and _APPRAISAL.fullmatch(bare) is None
     return not is_word and _ABBREVIATED.search(line) is None and _POINTS.search(last) is None
-
-
-def _last(text: str, after: int, start: int) -> str:
-    return text[max(0, after - 20) : start].lower()
 
 
 class Settled(NamedTuple):
@@ -321,7 +317,7 @@ def give_reason(expected: str, settled: Settled) -> str:
 
 def corrects(text: str, start: int, end: int) -> bool:
     """Whether a sentence from `start` to `end` says that what follows replaces what was before."""
-    between = text[max(start, end - 2 * _BEFORE_CHARS) : end]
+    between = text[max(start, end - 2 * BEFORE_CHARS) : end]
     return _CORRECTS.search(between) is not None and _NEXT_CASE.search(between) is None
 
 

@@ -4,11 +4,9 @@ backticks. What may stand before a verdict is `claims.is_judges_own`.
 
 import re
 
-from judgelake.tasks.judging.claims import is_own
+from judgelake.tasks.judging.claims import ALL_EMPHASIS, BEFORE_CHARS, is_own
 from judgelake.tasks.judging.number_value import read_number
 
-_BEFORE_CHARS = 240
-_EMPHASIS = str.maketrans("*_`|", "    ")
 _TAGS = re.compile(
     r"</?(?:rating|rationale|reason|reasoning|explanation|feedback|p|b|i|em|strong|br)[ /]*>",
     re.IGNORECASE,
@@ -54,9 +52,9 @@ def find_number_alone(text: str) -> int | None:
     number = read_number(text, place, 0)
     if number is None or text[number.behind :].strip(" \t\r\n.!*_`"):
         return None
-    before = text[max(0, line - _BEFORE_CHARS) : line].translate(_EMPHASIS).strip().lower()
+    before = text[max(0, line - BEFORE_CHARS) : line].translate(ALL_EMPHASIS).strip().lower()
     if not before:
-        return place if line <= _BEFORE_CHARS else None
+        return place if line <= BEFORE_CHARS else None
     led = _NUMBER_LEAD.fullmatch(" ".join(before.rpartition("\n")[2].strip("# ").split()))
     return place if led and is_own(text, number.start, number.end, joins_lines=True) else None
 

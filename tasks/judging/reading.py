@@ -17,7 +17,6 @@ from judgelake.tasks.judging.claims import (
     LONGEST_CHARS,
     MOST_MARKS,
     OPENING,
-    QUOTES,
     Mark,
     Settled,
     hide_asides,
@@ -155,12 +154,10 @@ def settle_rating_at_end(text: str, marker: str, levels: Iterable[int]) -> Settl
             else read_number(seen, match.end(), top, words=match["sign"].lower() != "is")
         )
         and (
-            not (
-                ">" in seen
-                or QUOTES.search(
-                    seen[max(0, match.start() - 9) : match.start()].rstrip("*_")[-1:]
-                    + seen[number.behind : number.behind + 9].lstrip(".!,)]*_")[:1]
-                )
+            (
+                match["plain"]
+                and ">" not in seen
+                and seen[max(0, match.start() - 1) : match.start()].isspace()
             )
             or not is_quoted(seen, match.start(), number.behind)
             or is_last_code(seen, match.start(), number.behind)
@@ -208,7 +205,7 @@ def _check_tail(text: str, settled: Settled, top: float, numbers: Iterable[Numbe
 def _find_rating_pattern(marker: str) -> re.Pattern[str]:
     return re.compile(
         # `So rating=4`, `rating: 4`, `rating is 4`
-        rf"(?i)\b(?P<so>so\s+)?{re.escape(marker)}[\s*_]*(?P<sign>=|:|\bis\b)(?:[*_]+(?=\s))?\s*"
+        rf"(?i)(?P<blank>(?<=\s))?\b(?P<so>so\s+)?{re.escape(marker)}[\s*_]*(?P<sign>=|:|\bis\b)(?:[*_]+(?=\s))?\s*"
         # a digit that ends the text, or else what `number_value` reads
         r"(?:(?P<plain>[0-9])(?=[\s.]*\Z)|(?=[\d\"'`(\[<{$*_\\]|(?:one|two|three|four|five)\b))",
         re.ASCII,

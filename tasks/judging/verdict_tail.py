@@ -180,7 +180,7 @@ def find_fault(behind: str, sides: Sides, *, stated: bool = False) -> str:
     for piece in pieces:
         if len(piece) > _LONGEST_PIECE:
             return f"more than a reason follows its {sides.value}"
-        words = " ".join(_PARENTHESES.sub(", ", piece).strip(_EDGES + "\n").split())
+        words = _list_words(piece)
         if not words or _REMARK.fullmatch(words):
             continue
         opened = _OPENERS.match(words)
@@ -202,7 +202,7 @@ def _find_retraction(named: str, sides: Sides) -> str:
     """What is wrong with sentences behind one that states a grade."""
     speaker = "xreference"
     for piece in _PIECES.split(named):
-        words = " ".join(_PARENTHESES.sub(", ", piece).strip(_EDGES + "\n").split())
+        words = _list_words(piece)
         if not words or _REMARK.fullmatch(words):
             continue
         if _RETRACTS.match(words) or (len(words.split()) < 3 and not _NAMED_FACT.search(piece)):
@@ -213,6 +213,11 @@ def _find_retraction(named: str, sides: Sides) -> str:
         if sides.value == "correct" and "xown" in words and _LIMITS.search(words):
             return f"what follows limits its {sides.value}"
     return ""
+
+
+def _list_words(piece: str) -> str:
+    """The words of a piece, without what stands around them."""
+    return " ".join(_PARENTHESES.sub(", ", piece).strip(_EDGES + "\n").split())
 
 
 def fits_signs(text: str, value: str) -> bool:

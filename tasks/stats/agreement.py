@@ -266,10 +266,11 @@ def _estimate(
         name: "coefficient" if name.startswith("kappa") else "share" for name in statistics
     }
     about = cluster.size, cluster, len(weights)
-    is_rarer = pairs.mark_rarer()
-    rarer = {name: is_rarer if scale == "coefficient" else None for name, scale in scales.items()}
+    mark = {name: pairs.mark_rarer for name, scale in scales.items() if scale == "coefficient"}
     found = {
-        name: summarise_draws(statistic(whole)[0], drawn[name], *about, scales[name], rarer[name])
+        name: summarise_draws(
+            statistic(whole)[0], drawn[name], *about, scales[name], mark.get(name)
+        )
         for name, statistic in statistics.items()
     }
     if not pairs.has_one_label_rater:

@@ -2,6 +2,7 @@
 in `tasks.stats.resampling`.
 """
 
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -61,15 +62,15 @@ def summarise_draws(
     clusters: Indices,
     resamples: int,
     scale: Scale = "coefficient",
-    is_rarer: NDArray[np.bool_] | None = None,
+    mark_rarer: Callable[[], NDArray[np.bool_]] | None = None,
 ) -> Estimate:
     """Put a value and its resamples (NaN where undefined) together; `clusters` are those of the
     rows behind it. Of few clusters, `drawn` goes on after the `resamples` as `add_left_out` says.
-    `is_rarer`: which rows have a rarer label, where the coefficient may be 1 (`find_reach`).
+    `mark_rarer` finds which rows have a rarer label, for a coefficient that is 1 (`find_reach`).
     """
     sizes = np.bincount(clusters)
     own, left_out = split_left_out(drawn, clusters, resamples)
-    reach = find_reach(is_rarer, clusters) if is_rarer is not None and is_at_end(value) else None
+    reach = find_reach(mark_rarer(), clusters) if mark_rarer and is_at_end(value) else None
     interval = find_interval(float(value), own, left_out, sizes, scale, reach=reach)
     ends = interval.low, interval.high
     n_clusters = int(np.count_nonzero(sizes))

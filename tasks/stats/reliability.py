@@ -2,6 +2,7 @@
 interval.
 """
 
+from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -199,7 +200,8 @@ def krippendorff_alpha(
         added, sum_patterns(added.features, patterns, draw_once(weights.shape[1])), metric
     )[0]
     about = cluster.size, patterns.cluster, len(weights)
-    alpha = summarise_draws(value, drawn, *about, is_rarer=mark_rarer(patterns.any_labels))
+    mark = partial(mark_rarer, patterns.any_labels)
+    alpha = summarise_draws(value, drawn, *about, mark_rarer=mark)
     return KrippendorffAlpha(alpha, int((of_unit >= 2).sum()), int((~kept).sum()))
 
 
@@ -319,7 +321,7 @@ def fleiss_kappa(
         patterns.cluster.size,
         patterns.cluster,
         len(weights),
-        is_rarer=mark_rarer(patterns.any_labels),
+        mark_rarer=partial(mark_rarer, patterns.any_labels),
     )
     return FleissKappa(kappa, raters, int(is_full.size - patterns.cluster.size))
 
