@@ -20,7 +20,7 @@ from judgelake.tasks.errors import SuiteError
 from judgelake.tasks.file_cache import cache_files
 from judgelake.tasks.judging.claims import give_reason
 from judgelake.tasks.judging.protocol import Protocol
-from judgelake.tasks.judging.reading import check_reply, settle_rating_at_end
+from judgelake.tasks.judging.reading import check_reply, find_last_digit, settle_rating_at_end
 from judgelake.tasks.judging.templates import digest_prompts, render_prompt
 from judgelake.tasks.judging.token_reading import find_position, read_token_shares
 from judgelake.tasks.settings import SuitePath, frozen_settings
@@ -169,7 +169,9 @@ def read_verdict(reply: Reply | Failure, options: LaveOptions) -> Verdict:
     rating = int(settled.mark.value or 0)
     rationale = replied.text[: settled.mark.start].strip()
     if options.rating == "weighted":
-        return _weigh_rating(replied, rationale, settled.mark.end - 1, options.min_mass)
+        return _weigh_rating(
+            replied, rationale, find_last_digit(replied.text, settled.mark), options.min_mass
+        )
     return Verdict("ok", rating=rating, score_0_1=(rating - 1) / 2, rationale=rationale)
 
 

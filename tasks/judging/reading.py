@@ -120,6 +120,13 @@ class RatingRead(NamedTuple):
     offset: int
 
 
+def find_last_digit(text: str, mark: Mark) -> int:
+    """Where the last digit of a mark's whole number stands, before its `.0`; of a word its end."""
+    digits = str(mark.value)
+    place = text.rfind(digits, mark.start, mark.end)
+    return mark.end - 1 if place < 0 else place + len(digits) - 1
+
+
 def read_rating_at_end(text: str, marker: str, levels: Iterable[int]) -> RatingRead | None:
     """The rating of `text`: the last `<marker>=n` or `<marker>: n`, behind which no more than a
     reason follows; a text that is the number alone or ends with a line `Rating:` and the number on
@@ -132,7 +139,7 @@ def read_rating_at_end(text: str, marker: str, levels: Iterable[int]) -> RatingR
     mark = settle_rating_at_end(text, marker, levels).mark
     if mark is None:
         return None
-    return RatingRead(int(mark.value or 0), text[: mark.start].strip(), mark.end - 1)
+    return RatingRead(int(mark.value or 0), text[: mark.start].strip(), find_last_digit(text, mark))
 
 
 def settle_rating_at_end(text: str, marker: str, levels: Iterable[int]) -> Settled:
@@ -224,7 +231,7 @@ def read_result_marker(text: str, levels: Iterable[int]) -> RatingRead | None:
     mark = settle_result_marker(text, levels).mark
     if mark is None:
         return None
-    return RatingRead(int(mark.value or 0), text[: mark.start].strip(), mark.end - 1)
+    return RatingRead(int(mark.value or 0), text[: mark.start].strip(), find_last_digit(text, mark))
 
 
 def settle_result_marker(text: str, levels: Iterable[int]) -> Settled:

@@ -310,3 +310,11 @@ def test_a_reply_without_one_clear_label_is_not_read(text: str) -> None:
 )
 def test_yes_or_no_at_the_beginning(text: str, says_yes: bool | None) -> None:
     assert read_yes_no(text) is says_yes
+
+
+@pytest.mark.parametrize("text", ["1.0", "So rating=1.0", "rating: 1.0/3", "So rating=1"])
+def test_a_ratings_place_is_that_of_its_digit(text: str) -> None:
+    """There its token's probabilities are looked up; behind `1.0` stands the 0."""
+    found = read_rating_at_end(text, "rating", (1, 2, 3))
+    assert found is not None
+    assert text[found.offset] == "1"
